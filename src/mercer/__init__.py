@@ -1,0 +1,39 @@
+"""Spectral kernel methods: one kernel matrix, one eigen-decomposition, many uses.
+
+Names are imported when they are first used: ``import mercer`` alone costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+# name -> module that defines it; a module's own name maps to itself
+_HOMES = {
+    "KernelPCA": "mercer.estimators",
+    "KernelECA": "mercer.estimators",
+    "Spectrum": "mercer.spectrum",
+    "get_config": "mercer.config",
+    "set_config": "mercer.config",
+    "config_context": "mercer.config",
+}
+_MODULES = ("bandwidth", "datasets", "errors", "information", "kernels", "plots", "solvers")
+
+__all__ = [*_HOMES, *_MODULES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"mercer.{name}")
+    else:
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

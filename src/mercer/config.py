@@ -1,0 +1,124 @@
+"""The few global settings: how much memory and how many threads the library may use."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+__all__ = ["Config", "config_context", "get_config", "memory_budget", "set_config", "thread_count"]
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings in force.
+
+    Parameters
+    ----------
+    memory : str, int or None
+        What one fit may allocate: bytes, a size such as ``"2GB"``, a share of the free memory such
+        as ``"50%"``, or None for half of what is free when it is asked.
+    threads : int or None
+        Worker threads of the matrix-free products; None for the cores this process may use.
+    """
+
+    memory: str | int | None = None
+    threads: int | None = None
+
+
+_current = Config()
+
+
+def get_config() -> Config:
+    """Return the settings in force."""
+    return _current
+
+
+def set_config(*, memory: str | int | None = None, threads: int | None = None) -> None:
+    """Set the memory budget and the number of threads; an argument left out becomes the default.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> mercer.set_config(memory="2GB", threads=2)
+    >>> mercer.get_config().memory
+    '2GB'
+    >>> mercer.set_config()
+    """
+    global _current
+    if memory is not None:
+        parse_memory(memory)
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise ValueError(f"threads={threads!r} must be a whole number of at least 1, or None.")
+    _current = Config(memory, threads)
+
+
+@contextmanager
+def config_context(**changes: str | int | None) -> Iterator[None]:
+    """Change settings for the length of a ``with`` block."""
+    before = _current
+    after = replace(before, **changes)  # type: ignore[arg-type]
+    set_config(memory=after.memory, threads=after.threads)
+    try:
+        yield
+    finally:
+        set_config(memory=before.memory, threads=before.threads)
+
+
+def memory_budget() -> int:
+    """Bytes that one fit may allocate."""
+    return parse_memory("50%" if _current.memory is None else _current.memory)
+
+
+def thread_count() -> int:
+    """Worker threads for the matrix-free products."""
+    if _current.threads is not None:
+        return _current.threads
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def parse_memory(memory: str | int) -> int:
+    """Turn ``"2GB"``, ``"50%"`` or a number of bytes into bytes."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z%]*)\s*", str(memory))
+    unit = match.group(2).upper() if match else None
+    if match is None or (unit != "%" and unit not in _UNITS) or float(match.group(1)) <= 0:
+        raise ValueError(
+            f"memory={memory!r} is not a size: give bytes, a size such as '2GB', a share of the "
+            "free memory such as '50%', or None."
+        )
+    number = float(match.group(1))
+    if unit == "%":
+        return int(number / 100 * free_memory())
+    return int(number * _UNITS[unit or ""])
+
+
+def free_memory() -> int:
+    """Bytes that can be had without swapping, within the limit of a control group if there is one."""
+    free = [_meminfo(), _cgroup()]
+    return min((size for size in free if size is not None), default=4 * 2**30)
+
+
+def _meminfo() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")), None)
+
+
+def _cgroup() -> int | None:
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = (folder / "memory.max").read_text().strip()
+        used = int((folder / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else max(int(limit) - used, 0)

@@ -1,0 +1,31 @@
+"""Data to try kernel methods on: the real sets of the papers, and generators of artificial ones.
+
+Loaders (``load_*``) read files that are not part of the package: they look in the folder named by
+the environment variable ``MERCER_DATA``, then in ``../shared/data`` beside a checkout of the
+project, then on OpenML where the set is there. Generators (``make_*``) need nothing but a seed.
+"""
+
+from __future__ import annotations
+
+from mercer.datasets.generators import make_ring_and_blob, make_rings
+from mercer.datasets.loaders import (
+    load_frey_faces,
+    load_ida,
+    load_newsgroups,
+    load_pendigits,
+    load_segment,
+    load_thyroid,
+    load_usps,
+)
+
+__all__ = [
+    "load_frey_faces",
+    "load_ida",
+    "load_newsgroups",
+    "load_pendigits",
+    "load_segment",
+    "load_thyroid",
+    "load_usps",
+    "make_ring_and_blob",
+    "make_rings",
+]

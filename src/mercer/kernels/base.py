@@ -1,0 +1,324 @@
+"""What a kernel is: a formula, its algebra, and parameters a grid search can reach."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mercer.maths.types import Array
+from mercer.points import Kind, rows_of
+
+__all__ = ["Kernel", "Product", "Scaled", "Sum", "Tiles"]
+
+#: Any rectangle of a Gram matrix: ``tiles(rows, columns, out)`` fills and returns ``out``.
+Tiles = Callable[[slice, slice, Array | None], Array]
+
+_ALL = slice(None)
+
+
+class Kernel:
+    """Base class of kernels.
+
+    A subclass stores its parameters in ``__init__`` under their own names and gives either
+    :meth:`matrix` (the formula) or, where there is a faster way, :meth:`tiles`.
+    Parameters are checked when they are used, so ``clone`` and ``set_params`` always work.
+    """
+
+    #: what is compared: "vectors", "objects" or "gram" (see :mod:`mercer.points`)
+    compares: ClassVar[Kind] = "vectors"
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether every Gram matrix of this kernel is positive semi-definite."""
+        return True
+
+    # --- evaluation ---------------------------------------------------------------------------
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """Gram matrix ``k(x_i, y_j)``; with one argument, of X against itself."""
+        X = self._as_points(X)
+        return self.tiles(X, None if Y is None else self._as_points(Y))(_ALL, _ALL, None)
+
+    def matrix(self, X: Any, Y: Any) -> Array:
+        """Return ``k(x_i, y_j)`` as an array of shape (len(X), len(Y)): the formula itself."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither matrix nor tiles")
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Prepare two point sets (``Y=None``: X against itself) for fast rectangles."""
+        right = X if Y is None else Y
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = self.matrix(rows_of(X, rows), rows_of(right, columns))
+            return block if out is None else _copy_into(out, block)
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """``k(x_i, x_i)`` for every row."""
+        X = self._as_points(X)
+        tile = self.tiles(X, X)
+        parts = [tile(slice(i, i + 1), slice(i, i + 1), None)[0] for i in range(len(X))]
+        return np.concatenate(parts)
+
+    def features(self, X: Any) -> Array | None:
+        """Exact finite features with ``k(x, y) = φ(x)'φ(y)``, or None where there are none."""
+        return None
+
+    def _as_points(self, X: Any) -> Any:
+        if self.compares == "objects":
+            return X
+        X = np.asarray(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected a 2-D array of points (rows), got {X.ndim}-D; reshape one column with "
+                "X.reshape(-1, 1) and one point with X.reshape(1, -1)."
+            )
+        return X
+
+    # --- as a density window ------------------------------------------------------------------
+
+    def log_normalizer(self, d: int) -> float:
+        """Logarithm of ``∫ k(x, 0) dx`` over d dimensions; never overflows."""
+        raise ValueError(
+            f"{self!r} is not a density window: ∫ k(x, 0) dx is not finite, or not 1 after any "
+            "scaling. Use Gaussian, Laplacian, Matern or Epanechnikov where a density is needed."
+        )
+
+    def normalizer(self, d: int) -> float:
+        """``∫ k(x, 0) dx`` over d dimensions (inf where it overflows: see log_normalizer)."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_normalizer(d)))
+
+    @property
+    def is_window(self) -> bool:
+        """Whether the kernel, divided by its normaliser, is a density."""
+        return type(self).log_normalizer is not Kernel.log_normalizer
+
+    def self_convolution(self) -> Kernel:
+        """Return the kernel whose normalised window is this one's convolved with itself."""
+        raise ValueError(
+            f"{self!r} has no self-convolution in closed form, only the Gaussian has; use "
+            "estimator='mean', or a Gaussian kernel."
+        )
+
+    # --- parameters ---------------------------------------------------------------------------
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        if cls.__init__ is object.__init__:
+            return []
+        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; parts of a sum or product as ``0__bandwidth``, ``1__degree``, …."""
+        params = {name: getattr(self, name) for name in self._parameter_names()}
+        if deep:
+            for name, part in self._parts().items():
+                params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by the names that :meth:`get_params` gives."""
+        for name, value in params.items():
+            head, _, tail = name.partition("__")
+            if tail and head in self._parts():
+                self._parts()[head].set_params(**{tail: value})
+            elif not tail and head in self._parameter_names():
+                setattr(self, head, value)
+            else:
+                known = ", ".join(self.get_params()) or "none"
+                raise ValueError(f"{self!r} has no parameter {name!r}; it has: {known}.")
+        return self
+
+    def _parts(self) -> dict[str, Kernel]:
+        """Kernels inside this one, by the name that parameters use."""
+        return {}
+
+    def replace_parts(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Return this kernel with ``change`` applied to its leaves."""
+        return change(self)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
+        return f"{type(self).__name__}({inside})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    # --- algebra ------------------------------------------------------------------------------
+
+    def __add__(self, other: Kernel) -> Kernel:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Sum((*_terms(self, Sum), *_terms(other, Sum)))
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product((*_terms(self, Product), *_terms(other, Product)))
+        if isinstance(other, int | float | np.number):
+            return Scaled(float(other), self)
+        return NotImplemented
+
+    def __rmul__(self, factor: float) -> Kernel:
+        return self * factor
+
+
+def _terms(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
+    return kernel.terms if isinstance(kernel, kind) else (kernel,)
+
+
+def _copy_into(out: Array, block: Array) -> Array:
+    out[...] = block
+    return out
+
+
+class _Combination(Kernel):
+    """Several kernels on the same points, joined entry by entry."""
+
+    def __init__(self, terms: tuple[Kernel, ...]) -> None:
+        self.terms = terms
+
+    _join: ClassVar[Callable[..., Array]]
+    _symbol: ClassVar[str]
+
+    @property
+    def compares(self) -> Kind:  # type: ignore[override]
+        """What all terms compare; terms that differ cannot be joined."""
+        kinds = {term.compares for term in self.terms}
+        if len(kinds) != 1 or kinds == {"gram"}:
+            raise ValueError(
+                f"{self!r} joins kernels on {' and '.join(sorted(kinds))}; a combination needs "
+                "kernels on the same data, and a precomputed Gram must be combined beforehand."
+            )
+        return kinds.pop()
+
+    @property
+    def is_psd(self) -> bool:
+        """Sums and entrywise products of positive semi-definite kernels are so (Schur)."""
+        return all(term.is_psd for term in self.terms)
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Join the terms' tiles entry by entry."""
+        first, *others = [term.tiles(X, Y) for term in self.terms]
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = first(rows, columns, out)
+            for other in others:
+                type(self)._join(block, other(rows, columns, None), out=block)
+            return block
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """Join the terms' diagonals."""
+        total = self.terms[0].diagonal(X).copy()
+        for term in self.terms[1:]:
+            type(self)._join(total, term.diagonal(X), out=total)
+        return total
+
+    def _parts(self) -> dict[str, Kernel]:
+        return {str(i): term for i, term in enumerate(self.terms)}
+
+    def replace_parts(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Apply ``change`` to the leaves of every term."""
+        return type(self)(tuple(term.replace_parts(change) for term in self.terms))
+
+    def __repr__(self) -> str:
+        inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]
+        return self._symbol.join(inside)
+
+
+class Sum(_Combination):
+    """Sum of kernels, ``k(x, y) = Σ_i k_i(x, y)``; written ``k1 + k2``.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian(1.0) + Linear()
+    Gaussian(bandwidth=1.0) + Linear(scale=1.0, constant=0.0)
+    """
+
+    _join = np.add
+    _symbol = " + "
+
+    def log_normalizer(self, d: int) -> float:
+        """Integrals add up."""
+        return float(np.logaddexp.reduce([term.log_normalizer(d) for term in self.terms]))
+
+    @property
+    def is_window(self) -> bool:
+        """Whether every term is."""
+        return all(term.is_window for term in self.terms)
+
+
+class Product(_Combination):
+    """Product of kernels, ``k(x, y) = Π_i k_i(x, y)``; written ``k1 * k2``."""
+
+    _join = np.multiply
+    _symbol = " * "
+
+
+class Scaled(Kernel):
+    """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``."""
+
+    def __init__(self, factor: float, kernel: Kernel) -> None:
+        self.factor = factor
+        self.kernel = kernel
+
+    @property
+    def compares(self) -> Kind:  # type: ignore[override]
+        """What the scaled kernel compares."""
+        return self.kernel.compares
+
+    @property
+    def is_psd(self) -> bool:
+        """A factor below zero turns the spectrum over."""
+        return self.factor >= 0 and self.kernel.is_psd
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Scale the kernel's tiles."""
+        inner = self.kernel.tiles(X, Y)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = inner(rows, columns, out)
+            block *= self.factor
+            return block
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """Scale the kernel's diagonal."""
+        return self.factor * self.kernel.diagonal(X)
+
+    def features(self, X: Any) -> Array | None:
+        """Scale the kernel's features by the root of the factor."""
+        inner = self.kernel.features(X) if self.factor > 0 else None
+        return None if inner is None else np.sqrt(self.factor).astype(inner.dtype) * inner
+
+    def log_normalizer(self, d: int) -> float:
+        """``log factor`` more than the kernel's."""
+        if self.factor <= 0:
+            return super().log_normalizer(d)
+        return float(np.log(self.factor)) + self.kernel.log_normalizer(d)
+
+    @property
+    def is_window(self) -> bool:
+        """As the scaled kernel, for a positive factor."""
+        return self.factor > 0 and self.kernel.is_window
+
+    def _parts(self) -> dict[str, Kernel]:
+        return {"kernel": self.kernel}
+
+    def replace_parts(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Apply ``change`` to the leaves of the scaled kernel."""
+        return Scaled(self.factor, self.kernel.replace_parts(change))
+
+    def __repr__(self) -> str:
+        inner = f"({self.kernel!r})" if isinstance(self.kernel, _Combination) else f"{self.kernel!r}"
+        return f"{self.factor!r} * {inner}"

@@ -1,0 +1,150 @@
+"""Kernels of the inner product x'y: linear, polynomial, sigmoid, cosine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import Kernel, Tiles
+from mercer.maths.types import Array
+
+__all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
+
+
+class _Dot(Kernel):
+    """A function of ``t = x'y``, applied in place."""
+
+    def prepare(self, X: Array) -> Array:
+        """Change the rows before they are multiplied."""
+        return X
+
+    def profile(self, t: Array) -> Array:
+        """Turn inner products into kernel values, overwriting them."""
+        raise NotImplementedError
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """One matrix product per tile."""
+        left = self.prepare(X)
+        right = left if Y is None else self.prepare(Y)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            return self.profile(np.matmul(left[rows], right[columns].T, out=out))
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """The function of ``|x|²``."""
+        X = self.prepare(self._as_points(X))
+        return self.profile(np.einsum("ij,ij->i", X, X))
+
+
+class Linear(_Dot):
+    """Linear kernel, ``k(x, y) = constant + scale · x'y``.
+
+    Parameters
+    ----------
+    scale : float
+    constant : float
+    """
+
+    def __init__(self, scale: float = 1.0, constant: float = 0.0) -> None:
+        self.scale = scale
+        self.constant = constant
+
+    @property
+    def is_psd(self) -> bool:
+        """True unless a coefficient is negative."""
+        return self.scale >= 0 and self.constant >= 0
+
+    def profile(self, t: Array) -> Array:
+        """``constant + scale · t``."""
+        t *= self.scale
+        t += self.constant
+        return t
+
+    def features(self, X: Any) -> Array | None:
+        """``[√scale · x, √constant]``: the kernel has rank d (+ 1)."""
+        if not self.is_psd:
+            return None
+        X = self._as_points(X)
+        scaled = X * np.sqrt(self.scale).astype(X.dtype)
+        if self.constant == 0:
+            return scaled
+        return np.column_stack([scaled, np.full(len(X), np.sqrt(self.constant), X.dtype)])
+
+
+class Polynomial(_Dot):
+    """Polynomial kernel, ``k(x, y) = (constant + scale · x'y)^degree``.
+
+    Parameters
+    ----------
+    degree : int
+        At least 1.
+    constant : float
+    scale : float
+    """
+
+    def __init__(self, degree: int = 2, constant: float = 0.0, scale: float = 1.0) -> None:
+        self.degree = degree
+        self.constant = constant
+        self.scale = scale
+
+    @property
+    def is_psd(self) -> bool:
+        """True unless the constant or the scale is negative."""
+        return self.constant >= 0 and self.scale >= 0
+
+    def profile(self, t: Array) -> Array:
+        """``(constant + scale · t)^degree``."""
+        if self.degree != int(self.degree) or self.degree < 1:
+            raise ValueError(
+                f"Polynomial(degree={self.degree!r}) must be a whole number of at least 1."
+            )
+        t *= self.scale
+        t += self.constant
+        return np.power(t, int(self.degree), out=t)
+
+
+class Sigmoid(_Dot):
+    """Sigmoid kernel, ``k(x, y) = tanh(scale · x'y + constant)``; not positive semi-definite.
+
+    Parameters
+    ----------
+    scale : float
+    constant : float
+    """
+
+    def __init__(self, scale: float = 1.0, constant: float = 0.0) -> None:
+        self.scale = scale
+        self.constant = constant
+
+    @property
+    def is_psd(self) -> bool:
+        """False in general."""
+        return False
+
+    def profile(self, t: Array) -> Array:
+        """``tanh(scale · t + constant)``."""
+        t *= self.scale
+        t += self.constant
+        return np.tanh(t, out=t)
+
+
+class Cosine(_Dot):
+    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; a row of zeros has k = 0 with everything."""
+
+    def prepare(self, X: Array) -> Array:
+        """Rows of unit length."""
+        largest = np.abs(X).max(axis=1, keepdims=True, initial=0)
+        X = X / np.where(largest == 0, 1, largest)  # first the scale: squares must not overflow
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        return np.asarray(X / np.where(norms == 0, 1, norms))
+
+    def profile(self, t: Array) -> Array:
+        """The inner product of unit rows itself."""
+        return t
+
+    def features(self, X: Any) -> Array | None:
+        """Rows of unit length: the kernel has rank d."""
+        return self.prepare(self._as_points(X))

@@ -1,0 +1,49 @@
+"""A Gram matrix that the user brings."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.maths.types import Array
+from mercer.points import Kind
+
+__all__ = ["Precomputed"]
+
+
+class Precomputed(Kernel):
+    """The data are kernel values: K (n, n) in ``fit``, the cross-Gram (m, n) for new points.
+
+    Behind :func:`mercer.points.admit` the training points of this kernel are column numbers of
+    that matrix, so rows of zero weight can be left out and still be present in later cross-Grams.
+    """
+
+    compares: ClassVar[Kind] = "gram"
+
+    @property
+    def is_psd(self) -> bool:
+        """Unknown until it is solved; taken as True, and reported when it turns out otherwise."""
+        return True
+
+    def matrix(self, X: Any, Y: Any) -> Array:
+        """Columns of the given matrix that belong to the training points Y."""
+        if Y is X:
+            return np.asarray(X)
+        return np.asarray(X)[:, np.asarray(Y)]
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """Return the matrix itself, or its columns Y."""
+        X = self._as_points(X)
+        return X if Y is None else self.matrix(X, Y)
+
+    def diagonal(self, X: Any) -> Array:
+        """``k(x, x)`` of the training points; new points do not bring theirs."""
+        X = np.asarray(X)
+        if X.ndim != 2 or X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "kernel='precomputed' does not know k(x, x) of new points, only their kernel "
+                "values with the training points; use a kernel object where this is needed."
+            )
+        return X.diagonal()

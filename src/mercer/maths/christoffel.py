@@ -1,0 +1,139 @@
+"""How much spectral mass can hide: the Christoffel function of a Lanczos recurrence.
+
+After m Lanczos steps from a unit vector the tridiagonal matrix T holds the recurrence of the
+polynomials p_0, …, p_{m-1} orthonormal for the spectral measure of that vector. No measure with
+these moments has an atom at x heavier than ``ρ_m(x) = 1 / Σ_{j<m} p_j(x)²`` (Chebyshev, Markov,
+Stieltjes), so an eigenpair that has not been seen cannot weigh more either. The bound needs no
+definiteness: it holds for every symmetric matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal
+
+from mercer.maths.types import Array
+
+__all__ = ["christoffel", "largest_hidden_term"]
+
+# Fractions at which each gap between Ritz values is looked at: dense at both ends, where a narrow
+# spike would sit, and even in the middle.
+_PROBES = np.array(
+    [0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.12, 0.21, 0.31, 0.4, 0.5]
+    + [0.6, 0.69, 0.79, 0.88, 0.95, 0.99, 1 - 1e-3, 1 - 1e-4, 1 - 1e-6, 1 - 1e-9]
+)
+_BIG = 1e100
+_GOLDEN_STEPS = 40
+
+
+def christoffel(diagonal: Array, off_diagonal: Array, x: Array) -> Array:
+    """``ρ_m(x)`` for the m × m tridiagonal matrix with this diagonal and m - 1 off-diagonals.
+
+    >>> christoffel(np.array([0.5]), np.array([]), np.array([0.0, 0.5]))
+    array([1., 1.])
+    """
+    previous, current = np.zeros_like(x), np.ones_like(x)
+    total, exponent = np.ones_like(x), np.zeros_like(x)
+    before = 0.0
+    for alpha, beta in zip(diagonal[:-1], off_diagonal, strict=True):
+        previous, current = current, ((x - alpha) * current - before * previous) / beta
+        before = beta
+        huge = np.abs(current) > _BIG
+        if huge.any():  # the recurrence grows like a power of x off the spectrum: rescale
+            previous[huge] /= _BIG
+            current[huge] /= _BIG
+            total[huge] /= _BIG**2
+            exponent[huge] += 2 * np.log(_BIG)
+        total += current * current
+    return np.asarray(np.exp(-np.log(total) - exponent))
+
+
+def largest_hidden_term(
+    diagonal: Array,
+    off_diagonal: Array,
+    known: Array,
+    radius: float,
+    weight: Callable[[Array], Array],
+    enough: float,
+) -> float:
+    """Largest ``weight(x) ρ_m(x)`` at an x > 0 farther than ``radius`` from every known eigenvalue.
+
+    Parameters
+    ----------
+    diagonal, off_diagonal : arrays of m and m - 1 numbers
+        The tridiagonal matrix T of the recurrence, m ≥ 2.
+    known : array
+        Eigenvalues that have been found: around them the bound is not wanted.
+    radius : float
+        How far around a known eigenvalue an atom counts as that eigenvalue.
+    weight : callable
+        The term of an atom of mass 1 at x: ``x / n`` for a Gram matrix, V on the small side of a
+        factored one. Not falling in x.
+    enough : float
+        The value the caller compares with: maxima far below it are not refined.
+    """
+    ritz = eigvalsh_tridiagonal(diagonal, off_diagonal)
+    inner = eigvalsh_tridiagonal(diagonal[:-1], off_diagonal[:-1])
+    top = _search_limit(diagonal, off_diagonal, weight, enough, ritz[-1])
+    edges = np.r_[0.0, ritz, inner, known - radius, known + radius, np.geomspace(ritz[-1], top, 20)]
+    edges = np.unique(edges[(edges >= 0) & (edges <= top)])
+    x = np.unique((edges[:-1, None] + np.diff(edges)[:, None] * _PROBES).ravel())
+    x = x[_distance(x, known) >= radius * (1 - 1e-9)]
+
+    def bound(points: Array) -> Array:
+        return weight(points) * christoffel(diagonal, off_diagonal, points)
+
+    y = bound(x)
+    peak = (y >= np.r_[0, y[:-1]]) & (y >= np.r_[y[1:], 0]) & (y > enough / 100) & (y < enough)
+    at = np.flatnonzero(peak)
+    if len(at) == 0:
+        return float(y.max(initial=0.0))
+    low, high = x[np.maximum(at - 1, 0)], x[np.minimum(at + 1, len(x) - 1)]
+    return max(float(y.max()), _refined_maximum(bound, low, high, known, radius))
+
+
+def _refined_maximum(
+    bound: Callable[[Array], Array], low: Array, high: Array, known: Array, radius: float
+) -> float:
+    """Golden-section search in all brackets at once; points too near a known value count as 0."""
+
+    def outside(points: Array) -> Array:
+        near = _distance(points, known) < radius * (1 - 1e-9)
+        return np.where(near, 0.0, bound(points))
+
+    ratio = (np.sqrt(5) - 1) / 2
+    best = 0.0
+    for _ in range(_GOLDEN_STEPS):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        at_left, at_right = outside(left), outside(right)
+        best = max(best, float(at_left.max()), float(at_right.max()))
+        rises = at_left < at_right
+        low, high = np.where(rises, left, low), np.where(rises, high, right)
+    return best
+
+
+def _distance(x: Array, known: Array) -> Array:
+    """Distance from each x to the nearest known value."""
+    if len(known) == 0:
+        return np.full(x.shape, np.inf)
+    known = np.sort(known)
+    after = np.searchsorted(known, x)
+    left = np.abs(x - known[np.maximum(after - 1, 0)])
+    right = np.abs(x - known[np.minimum(after, len(known) - 1)])
+    return np.asarray(np.minimum(left, right))
+
+
+def _search_limit(
+    diagonal: Array,
+    off_diagonal: Array,
+    weight: Callable[[Array], Array],
+    enough: float,
+    largest: float,
+) -> float:
+    """An x beyond which ``weight(x) ρ_2(x) ≤ weight(x) (β / (x - α))²`` stays below ``enough``."""
+    top = 2 * max(abs(largest), float(np.finfo(float).tiny))
+    while weight(np.array([top]))[0] * (off_diagonal[0] / (top - diagonal[0])) ** 2 > enough / 100:
+        top *= 2
+    return top

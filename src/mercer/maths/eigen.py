@@ -1,0 +1,119 @@
+"""One canonical form for eigenpairs: order, ties, sign, rank.
+
+In an eigenspace that is degenerate to rounding the basis is free. The canonical choice puts the
+whole overlap with the vector of ones into one member, the projection of that vector onto the
+space: it is what a Krylov space started there contains, so all solvers agree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.maths.types import Array
+
+__all__ = [
+    "TIE",
+    "canonical",
+    "has_no_overlap",
+    "largest_entry_signs",
+    "rank_tolerance",
+    "rotate_ties",
+    "tie_groups",
+]
+
+# Eigenvalues closer than TIE * λ₁ are one eigenvalue as far as this library can tell.
+TIE = 1e-9
+
+# ... unless that gap is large beside the eigenvalues themselves: rotating such a pair would cost
+# the small ones their relative accuracy.
+_RELATIVE_TIE = 1e-6
+
+# An overlap below this share of ‖1‖ leaves the sign to the largest entry instead.
+_NO_OVERLAP = 1e-9
+
+
+def canonical(
+    values: Array, vectors: Array, start: Array, tolerance: float
+) -> tuple[Array, Array, Array]:
+    """Sort, rotate ties and make overlaps non-negative.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+    vectors : array of shape (n, k)
+        Orthonormal columns.
+    start : array of shape (n,)
+        The vector of ones (√w with weights).
+    tolerance : float
+        Eigenvalues closer than this are tied.
+
+    Returns
+    -------
+    values, vectors, overlaps
+        Largest eigenvalue first; ``overlaps = start' vectors``, none of them negative.
+    """
+    order = np.argsort(-values, kind="stable")
+    values, vectors = values[order], vectors[:, order]
+    values, vectors, overlaps = rotate_ties(values, vectors, start @ vectors, tolerance)
+    flip = np.where(overlaps < 0, -1, 1).astype(vectors.dtype)
+    return values, vectors * flip, overlaps * flip
+
+
+def tie_groups(values: Array, tolerance: float) -> list[slice]:
+    """Runs of at least two sorted eigenvalues that lie within the tolerance of the run's first."""
+    groups = []
+    first = 0
+    for i in range(1, len(values) + 1):
+        width = min(tolerance, _RELATIVE_TIE * abs(values[first]))
+        if i == len(values) or values[first] - values[i] > width:
+            if i - first > 1:
+                groups.append(slice(first, i))
+            first = i
+    return groups
+
+
+def rotate_ties(
+    values: Array, vectors: Array, overlaps: Array, tolerance: float
+) -> tuple[Array, Array, Array]:
+    """Rotate each tied group so that its first vector carries all of the group's overlap.
+
+    The rotation is one Householder reflection per group. Rayleigh quotients replace the
+    eigenvalues, so that Σ ψ and the trace stay exactly what they were.
+    """
+    values, vectors, overlaps = values.copy(), vectors.copy(), overlaps.copy()
+    for group in tie_groups(values, tolerance):
+        direction = overlaps[group]
+        length = float(np.linalg.norm(direction))
+        if length == 0:
+            continue
+        mirror = direction / length
+        mirror[0] += 1.0 if mirror[0] >= 0 else -1.0
+        mirror /= np.linalg.norm(mirror)
+        vectors[:, group] -= 2 * np.outer(vectors[:, group] @ mirror, mirror)
+        overlaps[group] -= 2 * (direction @ mirror) * mirror
+        overlaps[group][1:] = 0.0
+        values[group] = _reflected_diagonal(values[group], mirror)
+    return values, vectors, overlaps
+
+
+def _reflected_diagonal(values: Array, mirror: Array) -> Array:
+    """Diagonal of ``R diag(values) R`` for the reflection ``R = I - 2 mirror mirror'``."""
+    mean = float(values @ mirror**2)
+    return np.asarray(values - 4 * values * mirror**2 + 4 * mean * mirror**2)
+
+
+def largest_entry_signs(entries: Array) -> Array:
+    """±1 per column, so that the entry largest in size (the first of equal ones) turns positive."""
+    size = np.abs(entries)
+    largest = np.argmax(size >= (1 - 1e-6) * size.max(axis=0, initial=0), axis=0)
+    return np.where(entries[largest, np.arange(entries.shape[1])] < 0, -1.0, 1.0)
+
+
+def has_no_overlap(overlaps: Array, start: Array) -> Array:
+    """Whether an overlap is too small beside ‖start‖ to decide a sign."""
+    return np.asarray(np.abs(overlaps) <= _NO_OVERLAP * np.linalg.norm(start))
+
+
+def rank_tolerance(largest: float, n: int, dtype: np.dtype) -> float:
+    """Below this an eigenvalue of an n × n matrix is 0 to rounding."""
+    return abs(largest) * n * float(np.finfo(dtype).eps)

@@ -1,0 +1,40 @@
+"""Weighted quantiles in which a weight of two is two copies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.maths.types import Array
+
+__all__ = ["weighted_median", "weighted_quantile"]
+
+
+def weighted_median(values: Array, weights: Array) -> Array:
+    """Median along the last axis: the middle of the interval of all medians.
+
+    Integer weights give exactly ``np.median`` of the repeated values.
+
+    >>> weighted_median(np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 2.0]))
+    array(3.5)
+    """
+    order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    share = np.cumsum(weights[order], axis=-1)
+    half = share[..., -1:] / 2
+    slack = 1e-12 * share[..., -1:]  # sums of weights round
+    low = np.argmax(share >= half - slack, axis=-1)[..., None]
+    high = np.argmax(share > half + slack, axis=-1)[..., None]
+    middle = np.take_along_axis(ordered, low, -1) + np.take_along_axis(ordered, high, -1)
+    return np.asarray(middle[..., 0] / 2)
+
+
+def weighted_quantile(values: Array, weights: Array, level: float) -> float:
+    """Smallest value whose share of the weight reaches ``level``.
+
+    >>> weighted_quantile(np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 2.0]), 0.5)
+    2.0
+    """
+    order = np.argsort(values)
+    share = np.cumsum(weights[order])
+    first = int(np.searchsorted(share, level * share[-1] * (1 - 1e-12)))
+    return float(values[order][min(first, len(values) - 1)])

@@ -1,0 +1,20 @@
+"""How the Gram matrix multiplies: stored, tile by tile, centred, or through a factor."""
+
+from mercer.operators.base import EigenProblem, GramOperator
+from mercer.operators.centered import CenteredGram
+from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpansion
+from mercer.operators.factored import ExplicitGram, SmallSide
+from mercer.operators.gram import BlockedGram, DenseGram
+
+__all__ = [
+    "BlockedGram",
+    "CenteredGram",
+    "DenseGram",
+    "EigenProblem",
+    "Expansion",
+    "ExplicitGram",
+    "FeatureExpansion",
+    "GramOperator",
+    "KernelExpansion",
+    "SmallSide",
+]

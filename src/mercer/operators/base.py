@@ -1,0 +1,148 @@
+"""What solvers and estimators may ask of a Gram operator.
+
+Dictionary: w the weights (1 by default), n = Σw, ``A = W^½ K W^½`` the operator itself,
+``start`` = √w the vector that the papers call 1, V = start'A start / n² the information potential.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.types import Array
+from mercer.operators.expansion import Expansion
+
+__all__ = ["EigenProblem", "GramOperator"]
+
+
+class EigenProblem(ABC):
+    """A symmetric matrix with a start vector: all that a solver sees.
+
+    For a Gram operator the problem is the operator itself. For a factored one, ``A = ΦΦ*``, it is
+    the small matrix Φ*Φ, which has the same non-zero eigenvalues; its start Φ*√w carries a factor
+    √λ in every overlap, and the two methods below undo that.
+    """
+
+    #: number of rows
+    size: int
+    #: the vector whose Krylov space holds all entropy
+    start: Array
+    #: relative accuracy (against the largest eigenvalue) of a product
+    relative_error: float
+
+    @abstractmethod
+    def product(self, V: Array) -> Array:
+        """Multiply the matrix with the columns of V (float64)."""
+
+    @abstractmethod
+    def dense(self) -> Array:
+        """Return the matrix as an array that the caller may overwrite."""
+
+    @abstractmethod
+    def term_of_mass(self, x: Array) -> Array:
+        """Entropy term of an eigenpair at x whose share of ``|start|²`` is 1."""
+
+    @abstractmethod
+    def overlaps(self, values: Array, products: Array) -> Array:
+        """Overlaps 1'e_i from ``products`` = start' times the problem's eigenvectors."""
+
+
+class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
+    """``A = W^½ K W^½`` as a linear operator, with what the estimators need beside products."""
+
+    def __init__(self, size: int, dtype: np.dtype[Any], weights: Array | None) -> None:
+        super().__init__(dtype=np.dtype(np.float64), shape=(size, size))
+        self.precision = dtype
+        self.weights = weights
+        self.start = np.ones(size) if weights is None else np.sqrt(weights)
+        self.total = float(size if weights is None else weights.sum())
+
+    @property
+    def unit(self) -> Array:
+        """``start`` as a unit vector."""
+        return self.start / np.sqrt(self.total)
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """Return the diagonal of A."""
+
+    @cached_property
+    def trace(self) -> float:
+        """Sum of all eigenvalues."""
+        return float(self.diagonal().sum())
+
+    @cached_property
+    def potential(self) -> float:
+        """Information potential ``V = 1'K1 / n²``."""
+        return float(self.start @ self.matvec(self.start)) / self.total**2
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """How the products are made, in a few words."""
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on ``‖A - its approximation‖``; 0 where only rounding stands between them."""
+        return 0.0
+
+    @abstractmethod
+    def problem(self) -> EigenProblem:
+        """Return the matrix whose eigenpairs a solver should find."""
+
+    @abstractmethod
+    def centered(self) -> GramOperator:
+        """Return the operator with the mean removed in feature space."""
+
+    @abstractmethod
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Return what projects points onto the problem's eigenvectors, without this operator."""
+
+    @abstractmethod
+    def undecided_signs(self, vectors: Array) -> Array:
+        """±1 per column: the signs that make the largest entry of each eigenvector positive."""
+
+
+class MultiplyingGram(GramOperator, EigenProblem):
+    """A Gram operator that is its own eigenproblem: K multiplies n-vectors."""
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of points."""
+        return int(self.shape[0])
+
+    @property
+    def relative_error(self) -> float:  # type: ignore[override]
+        """Ten roundings."""
+        return 10 * float(np.finfo(self.precision).eps)
+
+    def product(self, V: Array) -> Array:
+        """Multiply with A."""
+        return np.asarray(self.matmat(V))
+
+    def term_of_mass(self, x: Array) -> Array:
+        """``ψ = λ (1'e)² / n²`` with (1'e)² = n."""
+        return x / self.total
+
+    def overlaps(self, values: Array, products: Array) -> Array:
+        """They are the products."""
+        return products
+
+    def problem(self) -> EigenProblem:
+        """Return this operator itself."""
+        return self
+
+    def undecided_signs(self, vectors: Array) -> Array:
+        """Per unit of weight, so that a weight of two is two copies."""
+        return largest_entry_signs(vectors / self.start[:, None])
+
+    def centered(self) -> GramOperator:
+        """Wrap this operator."""
+        from mercer.operators.centered import CenteredGram
+
+        return CenteredGram(self)

@@ -1,0 +1,155 @@
+"""What remains of an operator after the fit: functions ``f(x) = Σ_j c_j k(x, x_j)`` of new points.
+
+Expansions hold the training points (or only a feature map) and k coefficient columns, never K, so
+a fitted estimator is small to pickle.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.kernels import Kernel
+from mercer.maths.types import Array
+from mercer.operators.tiled import cross_product
+from mercer.points import Points
+
+__all__ = ["Expansion", "FeatureExpansion", "KernelExpansion"]
+
+_FEATURE_ROWS = 4096
+
+
+class Expansion(ABC):
+    """Projections onto k components, at the training points and anywhere else."""
+
+    kernel: Kernel
+    points: Points
+
+    @abstractmethod
+    def __call__(self, points: Points) -> Array:
+        """Projections of points, of shape (len(points), k)."""
+
+    @abstractmethod
+    def at_training(self, values: Array) -> Array:
+        """Projections of the training points; ``values`` are the eigenvalues."""
+
+    @abstractmethod
+    def squared_norms(self, points: Points) -> Array:
+        """``k(x, x)`` of the (centred) kernel."""
+
+    @abstractmethod
+    def training_squared_norms(self) -> Array:
+        """``k(x_j, x_j)`` of the (centred) kernel at the training points."""
+
+
+@dataclass(frozen=True)
+class KernelExpansion(Expansion):
+    """``f_i(x) = Σ_j c_ji k(x, x_j) - offset_i``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    points : Points
+        The training points x_j (column numbers for a precomputed kernel).
+    coefficients : array of shape (n, k)
+        c_ji = √w_j e_ji / √λ_i.
+    weights : array of shape (n,) or None
+        w, for the mean embedding.
+    diagonal : array of shape (n,)
+        k(x_j, x_j) of the kernel in use, centred or not.
+    offset : array of shape (k,) or None
+        None where nothing is centred; otherwise f_i at the mean of feature space.
+    potential : float
+        Squared norm of that mean.
+    """
+
+    kernel: Kernel
+    points: Points
+    coefficients: Array
+    weights: Array | None
+    diagonal: Array
+    offset: Array | None = None
+    potential: float = 0.0
+
+    def __call__(self, points: Points) -> Array:
+        """Evaluate the expansion tile by tile."""
+        values = cross_product(self.kernel, points, self.points, self.coefficients)
+        return values if self.offset is None else values - self.offset
+
+    def at_training(self, values: Array) -> Array:
+        """``√λ_i e_ji / √w_j``, which is ``λ_i c_ji / w_j``."""
+        scaled = self.coefficients * values
+        return scaled if self.weights is None else scaled / self.weights[:, None]
+
+    def squared_norms(self, points: Points) -> Array:
+        """``k(x,x)``, or ``k(x,x) - 2 m(x) + V`` with m the mean embedding."""
+        norms = self.kernel.diagonal(points.data)
+        if self.offset is None:
+            return norms
+        weights = np.ones(self.points.n) if self.weights is None else self.weights
+        share = (weights / weights.sum())[:, None]
+        mean = cross_product(self.kernel, points, self.points, share)[:, 0]
+        return np.asarray(norms - 2 * mean + self.potential)
+
+    def training_squared_norms(self) -> Array:
+        """The stored diagonal."""
+        return self.diagonal
+
+
+@dataclass(frozen=True)
+class FeatureExpansion(Expansion):
+    """``f_i(x) = (φ(x) - mean)' b_i``: evaluated without the training points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One that has :meth:`~mercer.kernels.Kernel.features`.
+    points : Points
+        The training points; only :meth:`at_training` touches them.
+    directions : array of shape (m, k)
+        Unit eigenvectors b_i of Φ*Φ.
+    mean : array of shape (m,) or None
+        Mean feature, where centred.
+    """
+
+    kernel: Kernel
+    points: Points
+    directions: Array
+    mean: Array | None = None
+
+    def __call__(self, points: Points) -> Array:
+        """Evaluate features in chunks."""
+        parts = [self.features(chunk) @ self.directions for _, chunk in points.chunks(_FEATURE_ROWS)]
+        return np.concatenate(parts) - self._shift
+
+    def features(self, chunk: Array) -> Array:
+        """Features of a chunk of points."""
+        features = self.kernel.features(chunk)
+        assert features is not None, f"{self.kernel!r} has no features"
+        return features
+
+    @cached_property
+    def _shift(self) -> Array:
+        if self.mean is None:
+            return np.zeros(self.directions.shape[1])
+        return np.asarray(self.mean @ self.directions)
+
+    def at_training(self, values: Array) -> Array:
+        """The same formula: features know nothing of training and new points."""
+        return self(self.points)
+
+    def squared_norms(self, points: Points) -> Array:
+        """``k(x,x)``, or ``|φ(x) - mean|²``."""
+        norms = self.kernel.diagonal(points.data)
+        if self.mean is None:
+            return norms
+        inner = [self.features(chunk) @ self.mean for _, chunk in points.chunks(_FEATURE_ROWS)]
+        return np.asarray(norms - 2 * np.concatenate(inner) + self.mean @ self.mean)
+
+    def training_squared_norms(self) -> Array:
+        """The same formula."""
+        return self.squared_norms(self.points)

@@ -1,0 +1,119 @@
+"""K as it is: held in memory, or made anew tile by tile in every product."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.kernels import Kernel
+from mercer.maths.types import Array
+from mercer.operators.base import MultiplyingGram
+from mercer.operators.expansion import Expansion, KernelExpansion
+from mercer.operators.tiled import fill_gram, gram_product
+from mercer.points import Points
+
+__all__ = ["BlockedGram", "DenseGram"]
+
+
+class _KernelGram(MultiplyingGram):
+    """What both kinds share: a kernel, its points, and expansions in k(·, x_j)."""
+
+    def __init__(self, kernel: Kernel, points: Points, weights: Array | None) -> None:
+        super().__init__(points.n, points.dtype, weights)
+        self.kernel = kernel
+        self.points = points
+
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Coefficients ``√w_j e_ji / √λ_i``."""
+        coefficients = self.start[:, None] * vectors / np.sqrt(values)
+        diagonal = self.diagonal() / self.start**2
+        return KernelExpansion(self.kernel, self.points, coefficients, self.weights, diagonal)
+
+
+class DenseGram(_KernelGram):
+    """A stored Gram matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    points : Points
+        For a precomputed kernel its column numbers, with ``matrix`` given.
+    weights : array or None
+    matrix : array of shape (n, n) or None
+        K, where the user brought it: it is never written to.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        weights: Array | None = None,
+        matrix: Array | None = None,
+    ) -> None:
+        super().__init__(kernel, points, weights)
+        self._owned = matrix is None
+        K = fill_gram(kernel, points) if matrix is None else matrix
+        self.precision = K.dtype
+        if weights is not None:
+            K = K if self._owned else K.copy()
+            self._owned = True
+            K *= self.start[:, None].astype(K.dtype)
+            K *= self.start[None, :].astype(K.dtype)
+        self.matrix = K
+
+    def _matmat(self, V: Array) -> Array:
+        product = self.matrix @ V.astype(self.matrix.dtype, copy=False)
+        return product.astype(np.float64, copy=False)
+
+    _matvec = _matmat
+
+    def diagonal(self) -> Array:
+        """Read off the matrix."""
+        return self.matrix.diagonal().astype(np.float64)
+
+    def dense(self) -> Array:
+        """Hand the matrix over (a copy where it is the user's)."""
+        return self.matrix if self._owned else self.matrix.copy()
+
+    @property
+    def description(self) -> str:
+        """Held in memory."""
+        return f"Gram matrix held in memory ({self.matrix.nbytes / 1e6:.3g} MB)"
+
+
+class BlockedGram(_KernelGram):
+    """A Gram matrix that is never held: every product evaluates the kernel again, on all cores.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    points : Points
+    weights : array or None
+    """
+
+    def __init__(self, kernel: Kernel, points: Points, weights: Array | None = None) -> None:
+        super().__init__(kernel, points, weights)
+
+    def _matmat(self, V: Array) -> Array:
+        if self.weights is None:
+            return gram_product(self.kernel, self.points, V)
+        root = self.start[:, None]
+        return root * gram_product(self.kernel, self.points, root * V)
+
+    def _matvec(self, v: Array) -> Array:
+        return self._matmat(v.reshape(-1, 1))
+
+    def diagonal(self) -> Array:
+        """Evaluate the kernel's diagonal."""
+        diagonal = self.kernel.diagonal(self.points.data).astype(np.float64)
+        return np.asarray(diagonal * self.start**2)
+
+    def dense(self) -> Array:
+        """Evaluate the whole matrix after all."""
+        return DenseGram(self.kernel, self.points, self.weights).dense()
+
+    @property
+    def description(self) -> str:
+        """Matrix-free."""
+        return f"matrix-free products, {self.precision.name} tiles"

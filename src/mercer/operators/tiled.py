@@ -1,0 +1,92 @@
+"""Gram matrices and their products, tile by tile: never more than one tile per thread at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels import Kernel
+from mercer.maths.types import Array
+from mercer.operators.threads import run_shares
+from mercer.points import Points
+
+__all__ = ["cross_product", "fill_gram", "gram_product"]
+
+# A float64 tile of this side and its workspace fit a second-level cache: larger ones run slower.
+_TILE = 256
+_CROSS_ROWS = 1024
+
+Tile = tuple[slice, slice]
+
+
+def fill_gram(kernel: Kernel, points: Points) -> Array:
+    """Return K itself; each pair of points is evaluated once."""
+    tiles = kernel.tiles(points.data)
+    K = np.empty((points.n, points.n), points.dtype)
+
+    def work(share: Sequence[Tile]) -> None:
+        for rows, columns in share:
+            tiles(rows, columns, K[rows, columns])
+            if rows != columns:
+                K[columns, rows] = K[rows, columns].T
+
+    _run(kernel, _lower_triangle(points.n), work)
+    return K
+
+
+def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
+    """``K @ V`` without K: tiles in the precision of the points, sums in float64."""
+    tiles = kernel.tiles(points.data)
+    right = V.astype(points.dtype, copy=False)
+
+    def work(share: Sequence[Tile]) -> Array:
+        total = np.zeros(V.shape)
+        buffer = np.empty((_TILE, _TILE), points.dtype)
+        for rows, columns in share:
+            block = _corner(buffer, rows, columns)
+            tiles(rows, columns, block)
+            total[rows] += block @ right[columns]
+            if rows != columns:
+                total[columns] += block.T @ right[rows]
+        return total
+
+    return np.asarray(sum(_run(kernel, _lower_triangle(points.n), work)))
+
+
+def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Array:
+    """``k(new, points) @ C``, of shape (len(new), columns of C)."""
+    tiles = kernel.tiles(new.data, points.data)
+    out = np.zeros((new.n, C.shape[1]))
+    right = C.astype(np.result_type(new.dtype, points.dtype), copy=False)
+    columns = _ranges(points.n, _TILE)
+
+    def work(share: Sequence[slice]) -> None:
+        for rows in share:
+            for part in columns:
+                out[rows] += tiles(rows, part, None) @ right[part]
+
+    _run(kernel, _ranges(new.n, min(_CROSS_ROWS, -(-new.n // 8))), work)
+    return out
+
+
+def _run(kernel: Kernel, tasks: list[Any], work: Any) -> list[Any]:
+    """On threads where the kernel is ours; on one where it may be anyone's Python function."""
+    if kernel.compares == "objects":
+        return [work(tasks)]
+    return run_shares(tasks, work)
+
+
+def _ranges(n: int, size: int) -> list[slice]:
+    size = max(size, 1)
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
+def _lower_triangle(n: int) -> list[Tile]:
+    ranges = _ranges(n, _TILE)
+    return [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
+
+
+def _corner(buffer: Array, rows: slice, columns: slice) -> Array:
+    return buffer[: rows.stop - rows.start, : columns.stop - columns.start]

@@ -1,0 +1,176 @@
+"""The one place where data is admitted.
+
+Whatever the user has (arrays, memory maps, data frames, lists of strings or graphs, a precomputed
+Gram matrix) leaves this module as :class:`Points`, and nothing behind it looks at raw input again.
+What is allowed depends on the kernel, which says what it compares (``kernel.compares``):
+
+========== ==================================================================================
+"vectors"  numeric arrays and frames, checked by scikit-learn's ``validate_data``
+"gram"     a precomputed Gram matrix (n, n), or a cross-Gram (m, n) for new points
+"objects"  any sequence: strings, graphs, sets, or a data frame whose columns the kernel knows
+========== ==================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer.maths.types import Array
+
+__all__ = ["Points", "admit", "admit_weights", "rows_of"]
+
+Kind = Literal["vectors", "gram", "objects"]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Admitted data: ``n`` points, their names, and access in chunks.
+
+    Parameters
+    ----------
+    data : array, frame or list
+        What the kernel is called with; rows are points.
+    kind : {"vectors", "gram", "objects"}
+    feature_names : tuple of str or None
+    """
+
+    data: Any
+    kind: Kind = "vectors"
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.data)
+
+    @property
+    def dimension(self) -> int | None:
+        """Number of coordinates, for vectors."""
+        return int(self.data.shape[1]) if self.kind == "vectors" else None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating type that the kernel values should have."""
+        if self.kind != "objects" and self.data.dtype == np.float32:
+            return np.dtype(np.float32)
+        return np.dtype(np.float64)
+
+    def take(self, rows: Array | slice) -> Points:
+        """Return the points with these row numbers."""
+        return Points(rows_of(self.data, rows), self.kind, self.feature_names)
+
+    def chunks(self, size: int) -> Iterator[tuple[slice, Any]]:
+        """Row ranges of at most ``size`` points, with their data."""
+        for first in range(0, self.n, size):
+            rows = slice(first, min(first + size, self.n))
+            yield rows, rows_of(self.data, rows)
+
+
+def rows_of(data: Any, rows: Array | slice) -> Any:
+    """Select rows of an array, a data frame or a list."""
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    if isinstance(data, list | tuple):
+        return data[rows] if isinstance(rows, slice) else [data[i] for i in np.asarray(rows)]
+    return data[rows]
+
+
+def admit(X: Any, compares: Kind, *, estimator: Any = None, reset: bool = True) -> Points:
+    """Check raw input and wrap it.
+
+    Parameters
+    ----------
+    X : array-like, data frame, list or Points
+    compares : {"vectors", "gram", "objects"}
+        What the kernel compares.
+    estimator : estimator or None
+        Where ``n_features_in_`` and ``feature_names_in_`` are kept (``reset=True``) or compared.
+    reset : bool
+        True in ``fit``.
+    """
+    if isinstance(X, Points):
+        return X
+    if compares == "objects":
+        return _admit_objects(X, estimator, reset)
+    points = Points(_numeric(X, estimator, reset), compares, _names(estimator))
+    if compares == "gram" and reset:
+        _check_gram(points.data)
+    return points
+
+
+def _numeric(X: Any, estimator: Any, reset: bool) -> Array:
+    from sklearn.utils.validation import check_array, validate_data
+
+    types = [np.float64, np.float32]
+    if estimator is None:
+        return np.asarray(check_array(X, dtype=types))
+    return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
+
+
+def _names(estimator: Any) -> tuple[str, ...] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(names)
+
+
+def _admit_objects(X: Any, estimator: Any, reset: bool) -> Points:
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
+        raise TypeError(
+            f"This kernel compares objects, so X must be a sequence of them (a list, an array, a "
+            f"data frame), not a single {type(X).__name__}."
+        )
+    if len(X) == 0:
+        raise ValueError("X holds 0 objects; at least 1 is needed.")
+    columns = getattr(X, "columns", None)
+    names = None if columns is None else tuple(str(name) for name in columns)
+    if estimator is not None and reset:
+        estimator.n_features_in_ = 1 if names is None else len(names)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+    return Points(X, "objects", names)
+
+
+def _check_gram(K: Array) -> None:
+    rows, columns = K.shape
+    if rows != columns:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix of the training points against "
+            f"themselves; got {rows} × {columns}. For new points pass their cross-Gram matrix "
+            "to transform."
+        )
+    size = float(np.abs(K).max(initial=0.0))
+    limit = (1e-8 if K.dtype == np.float64 else 1e-4) * size
+    step = max(1, 2**22 // rows)
+    for first in range(0, rows, step):  # in stripes: no second matrix
+        stripe = slice(first, first + step)
+        gap = float(np.abs(K[stripe] - K[:, stripe].T).max())
+        if gap > limit:
+            raise ValueError(
+                f"A precomputed kernel must be symmetric; its entries differ from their mirror "
+                f"images by up to {gap:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that "
+                "is what you mean."
+            )
+
+
+def admit_weights(sample_weight: Any, n: int) -> Array | None:
+    """Check ``sample_weight``: n finite numbers, none negative, not all zero. None stays None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},), one per row.")
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
+    if weights.min() < 0:
+        raise ValueError(
+            f"sample_weight must not be negative; the smallest is {weights.min():.6g}. "
+            "A weight is how often a row counts; use 0 to leave it out."
+        )
+    if weights.max() == 0:
+        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+    return weights
