@@ -101,7 +101,7 @@ def parse_memory(memory: str | int) -> int:
 
 
 def free_memory() -> int:
-    """Bytes that can be had without swapping, within the limit of a control group if there is one."""
+    """Bytes that can be had without swapping, within a control group's limit if there is one."""
     free = [_meminfo(), _cgroup()]
     return min((size for size in free if size is not None), default=4 * 2**30)
 

@@ -21,7 +21,7 @@ class MemoryBudgetError(MercerError, ValueError, MemoryError):
 
 
 class ConvergenceError(MercerError, RuntimeError):
-    """A solver found fewer eigenpairs than it was asked for; ``pairs`` holds those that it found."""
+    """A solver found fewer eigenpairs than it was asked for; ``pairs`` holds what it found."""
 
     def __init__(self, message: str, pairs: object = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A result is less exact, or less certain, than its name suggests; the text says by how much."""
+    """A result is less exact, or less certain, than its name suggests; the text says how much."""
 
 
 class IdentifiabilityWarning(UserWarning):

@@ -320,5 +320,7 @@ class Scaled(Kernel):
         return Scaled(self.factor, self.kernel.replace_parts(change))
 
     def __repr__(self) -> str:
-        inner = f"({self.kernel!r})" if isinstance(self.kernel, _Combination) else f"{self.kernel!r}"
+        inner = (
+            f"({self.kernel!r})" if isinstance(self.kernel, _Combination) else f"{self.kernel!r}"
+        )
         return f"{self.factor!r} * {inner}"

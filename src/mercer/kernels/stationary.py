@@ -85,11 +85,12 @@ class _Radial(Stationary):
         if X.dtype != Y.dtype:
             X, Y = X.astype(np.float64), Y.astype(np.float64)
         if X.shape[1] <= _FEW_COLUMNS or products_would_cancel(X, Y):
-            left, right, half_squared = X, Y, half_squared_differences
+            left, right, by_differences = X, Y, True
         else:
-            left, right, half_squared = augment_rows(X), augment_columns(Y), half_squared_products
+            left, right, by_differences = augment_rows(X), augment_columns(Y), False
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            half_squared = half_squared_differences if by_differences else half_squared_products
             h = half_squared(left[rows], right[columns], out)
             if itself and rows == columns:
                 np.fill_diagonal(h, 0)
@@ -235,4 +236,3 @@ class Laplacian(Stationary):
     def log_normalizer(self, d: int) -> float:
         """``log 2^d Π b_j``."""
         return d * log(2) + self._log_volume(d)
-

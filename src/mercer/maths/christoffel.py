@@ -20,10 +20,8 @@ __all__ = ["christoffel", "largest_hidden_term"]
 
 # Fractions at which each gap between Ritz values is looked at: dense at both ends, where a narrow
 # spike would sit, and even in the middle.
-_PROBES = np.array(
-    [0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.12, 0.21, 0.31, 0.4, 0.5]
-    + [0.6, 0.69, 0.79, 0.88, 0.95, 0.99, 1 - 1e-3, 1 - 1e-4, 1 - 1e-6, 1 - 1e-9]
-)
+_ENDS = np.array([0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.12, 0.21, 0.31, 0.4])
+_PROBES = np.r_[_ENDS, 0.5, 1 - _ENDS[::-1]]
 _BIG = 1e100
 _GOLDEN_STEPS = 40
 

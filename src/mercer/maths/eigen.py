@@ -16,13 +16,13 @@ __all__ = [
     "canonical",
     "has_no_overlap",
     "largest_entry_signs",
-    "rank_tolerance",
     "rotate_ties",
     "tie_groups",
 ]
 
-# Eigenvalues closer than TIE * λ₁ are one eigenvalue as far as this library can tell.
-TIE = 1e-9
+# Eigenvalues closer than TIE * λ₁ are one eigenvalue as far as this library can tell. (1e-9 would
+# merge four eigenvalues of the Frey faces that double precision separates well.)
+TIE = 1e-11
 
 # ... unless that gap is large beside the eigenvalues themselves: rotating such a pair would cost
 # the small ones their relative accuracy.
@@ -112,8 +112,3 @@ def largest_entry_signs(entries: Array) -> Array:
 def has_no_overlap(overlaps: Array, start: Array) -> Array:
     """Whether an overlap is too small beside ‖start‖ to decide a sign."""
     return np.asarray(np.abs(overlaps) <= _NO_OVERLAP * np.linalg.norm(start))
-
-
-def rank_tolerance(largest: float, n: int, dtype: np.dtype) -> float:
-    """Below this an eigenvalue of an n × n matrix is 0 to rounding."""
-    return abs(largest) * n * float(np.finfo(dtype).eps)

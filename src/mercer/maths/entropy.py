@@ -13,9 +13,9 @@ from mercer.maths.types import Array
 
 __all__ = ["TERM_FLOOR", "entropy_order", "entropy_terms", "terms_for_fraction"]
 
-# An eigenvector whose neighbours are just not tied (TIE = 1e-9, see maths.eigen) is known to about
-# eps / TIE, so an overlap that is truly 0 comes out as large as that: terms below the square of it,
-# as a share of V, are 0 to rounding.
+# An eigenvector whose neighbour is a relative gap of 1e-9 away is known to about eps / 1e-9, so an
+# overlap that is truly 0 may come out as large as that: terms below the square of it, as a share of
+# V, are 0 to rounding.
 TERM_FLOOR = 1e-13
 
 # Terms closer than this, relatively, are equal: the larger eigenvalue goes first.

@@ -35,6 +35,10 @@ class EigenProblem(ABC):
     #: relative accuracy (against the largest eigenvalue) of a product
     relative_error: float
 
+    def zero(self, largest: float) -> float:
+        """Eigenvalues of this size are 0 to rounding, beside the largest."""
+        return abs(largest) * max(self.size, 100) * self.relative_error / 10
+
     @abstractmethod
     def product(self, V: Array) -> Array:
         """Multiply the matrix with the columns of V (float64)."""

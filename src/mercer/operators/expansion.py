@@ -123,7 +123,9 @@ class FeatureExpansion(Expansion):
 
     def __call__(self, points: Points) -> Array:
         """Evaluate features in chunks."""
-        parts = [self.features(chunk) @ self.directions for _, chunk in points.chunks(_FEATURE_ROWS)]
+        parts = [
+            self.features(chunk) @ self.directions for _, chunk in points.chunks(_FEATURE_ROWS)
+        ]
         return np.concatenate(parts) - self._shift
 
     def features(self, chunk: Array) -> Array:

@@ -88,7 +88,7 @@ class ExplicitGram(GramOperator):
         return np.concatenate(parts)
 
     @cached_property
-    def potential(self) -> float:  # type: ignore[override]
+    def potential(self) -> float:
         """``|Φ*√w|² / n²``."""
         return float(self.small_start @ self.small_start) / self.total**2
 

@@ -1,0 +1,255 @@
+"""From a kernel and points to a Spectrum: the one road that every estimator takes."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
+from mercer.kernels import Kernel
+from mercer.maths.eigen import has_no_overlap
+from mercer.maths.types import Array
+from mercer.operators import ExplicitGram, GramOperator
+from mercer.points import Points
+from mercer.solvers import Eigenpairs, Selection, as_solver, count_above
+from mercer.solvers.base import Target
+from mercer.spectrum import Spectrum
+
+__all__ = ["Sample", "component_ranks", "decompose", "make_gram"]
+
+_NEIGHBOUR = 0.01
+_ISOLATED_SHARE = 0.05
+_ISOLATION_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training data ready for an operator: points of positive weight, and K if it was given.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    points : Points
+        Rows with a positive weight; column numbers for a precomputed kernel.
+    weights : array or None
+    matrix : array or None
+        The precomputed Gram matrix of these points.
+    """
+
+    kernel: Kernel
+    points: Points
+    weights: Array | None = None
+    matrix: Array | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Points, weights: Array | None) -> Sample:
+        """Leave out the rows that weigh nothing, and set a precomputed matrix apart."""
+        keep = np.arange(points.n) if weights is None else np.flatnonzero(weights > 0)
+        weights = None if weights is None else weights[keep]
+        everything = len(keep) == points.n
+        if points.kind == "gram":
+            matrix = points.data if everything else points.data[np.ix_(keep, keep)]
+            return cls(kernel, Points(keep, "gram"), weights, matrix)
+        return cls(kernel, points if everything else points.take(keep), weights)
+
+
+def make_gram(sample: Sample, solver: Any, n_components: int | float | None = 1) -> GramOperator:
+    """Return the operator that this solver works on."""
+    chosen = as_solver(solver, n_components)
+    return chosen.gram(sample.kernel, sample.points, sample.weights, sample.matrix)
+
+
+def decompose(
+    sample: Sample,
+    target: Target,
+    n_components: int | float | None,
+    *,
+    solver: Any = "auto",
+    center: bool = False,
+    random_state: int | None = None,
+    verbose: bool = False,
+) -> Spectrum:
+    """Find the wanted eigenpairs of the (centred) Gram operator, with honest warnings.
+
+    Parameters
+    ----------
+    sample : Sample
+    target : {"variance", "entropy"}
+    n_components : int, float in (0, 1) or None
+    solver : str or solver
+    center : bool
+        Remove the mean in feature space; refused for "entropy", which it would make 0.
+    random_state : int or None
+        Seed of the iteration's random start; results do not depend on it beyond rounding.
+    verbose : bool
+        Tell the progress on standard error.
+    """
+    _check_count(n_components, sample.points.n)
+    gram = make_gram(sample, solver, n_components)
+    _warn_of_isolation(sample, gram)
+    potential = 0.0
+    if center:
+        gram = gram.centered()
+    else:
+        potential = gram.potential
+    trace = gram.trace
+    if target == "entropy":
+        _check_potential(potential, trace / gram.total**2)
+    selection = Selection(target, n_components, trace, potential, sample.points.n)
+    progress = _Ticker() if verbose else None
+    pairs = as_solver(solver, n_components).solve(
+        gram.problem(), selection, random_state=random_state, progress=progress
+    )
+    if progress is not None:
+        progress.close()
+    _warn_of_pairs(pairs, target)
+    return _spectrum(sample, gram, pairs, selection, center)
+
+
+def component_ranks(spectrum: Spectrum) -> Array | None:
+    """1-based places of the kept eigenvalues among all; None where finding out costs too much."""
+    if spectrum.known_ranks is not None:
+        return spectrum.known_ranks
+    if spectrum.points.kind == "gram":  # the matrix is not kept after the fit
+        return None
+    sample = Sample(spectrum.kernel, spectrum.points, spectrum.weights)
+    gram = make_gram(sample, "auto")
+    gram = gram.centered() if spectrum.centered else gram
+    return count_above(gram.problem(), spectrum.eigenvalues)
+
+
+def _spectrum(
+    sample: Sample, gram: GramOperator, pairs: Eigenpairs, selection: Selection, center: bool
+) -> Spectrum:
+    vectors = pairs.vectors
+    undecided = has_no_overlap(pairs.overlaps, gram.start)
+    if undecided.any():
+        vectors = vectors.copy()
+        vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])
+    overlaps = np.where(undecided, 0.0, pairs.overlaps)
+    return Spectrum(
+        eigenvalues=pairs.values,
+        overlaps=overlaps,
+        total_weight=gram.total,
+        potential=selection.potential,
+        trace=selection.trace,
+        target=selection.target,
+        centered=center,
+        method=f"{pairs.method}, {gram.description}",
+        error_bound=gram.error_bound,
+        certified=pairs.certified,
+        certificate=pairs.certificate,
+        known_eigenvalues=pairs.known_values,
+        known_entropy_terms=pairs.known_terms,
+        multiplicities=pairs.multiplicities,
+        lowest=pairs.lowest,
+        products=pairs.products,
+        expansion=gram.expansion(pairs.values, vectors),
+        weights=sample.weights,
+        known_ranks=pairs.ranks,
+    )
+
+
+def _check_count(n_components: int | float | None, n: int) -> None:
+    if n_components is None:
+        return
+    if isinstance(n_components, bool | str) or not isinstance(n_components, int | float):
+        raise TypeError(
+            f"n_components={n_components!r} must be a count, a fraction in (0, 1) or None."
+        )
+    if isinstance(n_components, float) and not 0 < n_components < 1:
+        raise ValueError(
+            f"n_components={n_components!r} is a fraction, which must lie in (0, 1); for a count "
+            "pass a whole number."
+        )
+    if isinstance(n_components, int) and not 1 <= n_components <= n:
+        samples = "1 sample" if n == 1 else f"{n} samples"
+        raise ValueError(
+            f"n_components={n_components} must be between 1 and the number of rows (here "
+            f"{samples} with a positive weight); pass at most {n}."
+        )
+
+
+def _check_potential(potential: float, isolated: float) -> None:
+    """``isolated`` is what V would be if no two points had anything in common."""
+    if potential > 1e-10 * abs(isolated):
+        return
+    raise ValueError(
+        f"The information potential V = 1'K1/n² is {potential:.3g}: there is no entropy to "
+        "decompose. A centred kernel matrix has V = 0 by construction (so has a linear kernel on "
+        "centred columns): pass the uncentred kernel, or use KernelPCA."
+    )
+
+
+def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
+    """Say so when many points have no neighbour: K is then almost diagonal."""
+    n = sample.points.n
+    if isinstance(gram, ExplicitGram) or n < 3:
+        return
+    rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
+    if sample.matrix is not None:
+        values, diagonal = sample.matrix[rows], sample.matrix.diagonal()
+    else:
+        some = sample.points.take(rows)
+        values = sample.kernel(some.data, sample.points.data)
+        diagonal = sample.kernel.diagonal(sample.points.data)
+    norms = np.sqrt(np.abs(diagonal))
+    near = np.abs(values) > _NEIGHBOUR * norms[rows, None] * norms
+    near[np.arange(len(rows)), rows] = False
+    lonely = ~near.any(axis=1)
+    if sample.weights is not None:
+        lonely &= sample.weights[rows] < 2  # a weight of two is two copies: each has the other
+    if lonely.mean() > _ISOLATED_SHARE:
+        warnings.warn(
+            f"{lonely.mean():.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
+            "almost diagonal there, its eigenvalues cluster, and components are not identifiable. "
+            "Use a larger bandwidth (or standardise the columns).",
+            IdentifiabilityWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_pairs(pairs: Eigenpairs, target: Target) -> None:
+    if pairs.lowest < 0:
+        warnings.warn(
+            f"The kernel matrix is indefinite (eigenvalues down to {pairs.lowest:.3g}); entropy "
+            "terms are signed and only positive eigenvalues are used.",
+            ApproximationWarning,
+            stacklevel=4,
+        )
+    if not pairs.certified:
+        warnings.warn(
+            f"The selection of components is not proven: {pairs.certificate}. Raise "
+            "Lanczos(max_products=…) or use solver='dense'.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    if pairs.multiplicities is not None and (pairs.multiplicities > 1).any():
+        tied = [f"{v:.6g} (×{m})" for v, m in zip(pairs.values, pairs.multiplicities, strict=True)]
+        tied = [text for text, m in zip(tied, pairs.multiplicities, strict=True) if m > 1]
+        warnings.warn(
+            f"Kept eigenvalues are tied to rounding: {', '.join(tied[:5])}. Within a tie the "
+            "components are not identifiable; the one that carries the entropy comes first.",
+            IdentifiabilityWarning,
+            stacklevel=4,
+        )
+
+
+class _Ticker:
+    """One line on standard error, rewritten as the work goes on."""
+
+    def __init__(self) -> None:
+        self._write: Callable[[str], Any] = sys.stderr.write
+
+    def __call__(self, line: str) -> None:
+        self._write(f"\r\033[K{line}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        self._write("\n")

@@ -1,0 +1,127 @@
+"""What process engineers ask of kernel PCA: how unusual is this point, and because of which column.
+
+Dictionary: z the projections of a point, φ_i = √n/√λ_i · z_i the eigenfunctions, k components.
+T² = Σ φ_i² (Hotelling) measures within the components, SPE = k(x,x) - |z|² (squared prediction
+error, here ``reconstruction_error``) what the components leave unexplained.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import chi2, f
+
+from mercer.maths.quantiles import weighted_median, weighted_quantile
+from mercer.maths.types import Array
+from mercer.points import Points
+from mercer.spectrum import Spectrum
+
+__all__ = ["MonitoringMixin"]
+
+Statistic = Literal["reconstruction_error", "hotelling"]
+
+
+class MonitoringMixin:
+    """Monitoring statistics of an estimator that has ``spectrum_``."""
+
+    spectrum_: Spectrum
+
+    def reconstruction_error(self, X: Any) -> Array:
+        """Squared prediction error ``k(x, x) - |z|²``, with the centred kernel where centred.
+
+        Returns
+        -------
+        array of shape (m,)
+            Not negative: the part of φ(x) outside the components, squared.
+        """
+        points: Points = self._admit_new(X)  # type: ignore[attr-defined]
+        residual = self.spectrum_.squared_norms(points) - _squared(self.spectrum_.project(points))
+        return np.maximum(residual, 0)
+
+    def hotelling(self, X: Any) -> Array:
+        """Hotelling's ``T² = Σ_i z_i² / (λ_i/n)``: squared scores in units of their mean square.
+
+        Over the training points its mean is the number of components.
+        """
+        points: Points = self._admit_new(X)  # type: ignore[attr-defined]
+        return _squared(self.spectrum_.eigenfunctions(points))
+
+    @property
+    def control_limits_(self) -> dict[str, dict[str, float]]:
+        """Limits at the 99 per cent level; see :meth:`control_limits`."""
+        return self.control_limits()
+
+    def control_limits(self, level: float = 0.99) -> dict[str, dict[str, float]]:
+        """Values that a usual point exceeds with probability 1 - level.
+
+        Each statistic has two limits: the ``"quantile"`` of the training values, and the usual
+        parametric form, ``"f"`` for T² (``k(n²-1)/(n(n-k)) F_{k,n-k}``, for Gaussian scores) and
+        ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954).
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} must lie in (0, 1), for example 0.99.")
+        spectrum = self.spectrum_
+        z = spectrum.projections
+        weights = np.ones(len(z)) if spectrum.weights is None else spectrum.weights
+        n, k = spectrum.total_weight, spectrum.n_components
+        hotelling = _squared(z * np.sqrt(n / spectrum.eigenvalues))
+        error = np.maximum(spectrum.expansion.training_squared_norms() - _squared(z), 0)
+        mean = float(np.average(error, weights=weights))
+        variance = float(np.average((error - mean) ** 2, weights=weights))
+        spread = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
+        matched = variance > 0 and variance / (2 * mean) * chi2.ppf(level, 2 * mean**2 / variance)
+        return {
+            "hotelling": {
+                "quantile": weighted_quantile(hotelling, weights, level),
+                "f": float(spread) if n > k else float("inf"),
+            },
+            "reconstruction_error": {
+                "quantile": weighted_quantile(error, weights, level),
+                "chi2": float(matched) if variance > 0 else mean,
+            },
+        }
+
+    def contributions(self, X: Any, statistic: Statistic = "reconstruction_error") -> Array:
+        """How much each column contributes to a statistic.
+
+        Entry (i, j) is the statistic of row i less what it would be if column j of that row held
+        the training median: large where that column makes the row unusual, negative where it makes
+        the row look more usual than it is. Works for any kernel on vectors; the entries of a row
+        need not add up to its statistic.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        statistic : {"reconstruction_error", "hotelling"}
+
+        Returns
+        -------
+        array of shape (m, d)
+        """
+        if statistic not in ("reconstruction_error", "hotelling"):
+            raise ValueError(
+                f"statistic={statistic!r} must be 'reconstruction_error' or 'hotelling'."
+            )
+        points: Points = self._admit_new(X)  # type: ignore[attr-defined]
+        if points.kind != "vectors":
+            raise ValueError("contributions need a kernel on vectors: there must be columns.")
+        measure = getattr(self, statistic)
+        training, weights = self.spectrum_.points.data, self.spectrum_.weights
+        usual = weighted_median(training.T, np.ones(len(training)) if weights is None else weights)
+        whole = measure(points)
+        result = np.empty(points.data.shape)
+        for j, value in enumerate(usual):
+            changed = points.data.copy()
+            changed[:, j] = value
+            result[:, j] = whole - measure(Points(changed, "vectors", points.feature_names))
+        return result
+
+
+def _squared(z: Array) -> Array:
+    """Squared length of every row."""
+    return np.asarray(np.einsum("ij,ij->i", z, z))

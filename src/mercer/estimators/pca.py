@@ -1,0 +1,100 @@
+"""Kernel principal component analysis."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from mercer.decomposition import decompose
+from mercer.estimators.base import SpectralTransformer
+from mercer.estimators.monitoring import MonitoringMixin
+from mercer.kernels import Kernel
+
+__all__ = ["KernelPCA"]
+
+
+class KernelPCA(MonitoringMixin, SpectralTransformer):
+    r"""Kernel principal component analysis: projections onto the leading eigenvectors of K.
+
+    The score of a training point is :math:`\sqrt{\lambda_i} e_{ji}`, of any point
+    :math:`\lambda_i^{-1/2} \sum_j e_{ji} k(x, x_j)` (Schölkopf et al. 1998; Jenssen 2010, eqs. 5
+    and 7), with the centred kernel unless ``center=False``.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1) or None
+        How many components, which fraction of the trace of K, or all with a positive eigenvalue.
+    kernel : str or Kernel
+        "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
+        "precomputed", or a kernel object.
+    center : bool
+        Remove the mean in feature space.
+    solver : str or solver
+        "auto", "dense", "lanczos", or a solver object (see :mod:`mercer.solvers`).
+    random_state : int or None
+        Seed of the iteration's random start; results do not depend on it beyond rounding.
+    verbose : bool
+        Tell the progress of long work on standard error.
+
+    Attributes
+    ----------
+    eigenvalues_ : array of shape (n_components_,)
+        λ of K, largest first.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        λ_i / trace.
+    n_components_ : int
+    kernel_ : Kernel
+        The kernel with its numbers.
+    spectrum_ : Spectrum
+        Everything else: eigenvectors, entropy terms, how they were found.
+    control_limits_ : dict
+        Limits for ``hotelling`` and ``reconstruction_error``.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA
+    >>> from mercer.datasets import make_rings
+    >>> X, y = make_rings(random_state=0)
+    >>> KernelPCA(n_components=3).fit_transform(X).shape
+    (315, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = 2,
+        *,
+        kernel: str | Kernel = "gaussian",
+        center: bool = True,
+        solver: Any = "auto",
+        random_state: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.center = center
+        self.solver = solver
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the leading eigenpairs of the Gram matrix of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or what the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+            How often each row counts.
+        """
+        _, sample = self._admit_training(X, sample_weight)
+        spectrum = decompose(
+            sample,
+            "variance",
+            self.n_components,
+            solver=self.solver,
+            center=self.center,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+        self._keep(spectrum)
+        self.explained_variance_ratio_ = spectrum.eigenvalues / spectrum.trace
+        return self

@@ -1,0 +1,19 @@
+"""scikit-learn's own checks, with no expected failures."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import KernelECA, KernelPCA
+
+
+@parametrize_with_checks(
+    [
+        KernelPCA(),
+        KernelPCA(center=False, solver="lanczos"),
+        KernelPCA(kernel="linear"),
+        KernelECA(),
+        KernelECA(solver="lanczos"),
+        KernelECA(solver="dense", kernel="polynomial"),
+    ]
+)
+def test_check_estimator(estimator, check):
+    check(estimator)
