@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.datasets import (
+    files,
     load_frey_faces,
     load_ida,
     load_newsgroups,
@@ -19,7 +20,6 @@ from mercer.datasets import (
     load_segment,
     load_thyroid,
     load_usps,
-    loaders,
     make_ring_and_blob,
     make_rings,
 )
@@ -244,13 +244,13 @@ def write_pendigits(folder, n):
 def nowhere(monkeypatch):
     """No MERCER_DATA and no checkout: an installed package on a bare machine."""
     monkeypatch.delenv("MERCER_DATA", raising=False)
-    monkeypatch.setattr(loaders, "_project_root", lambda start: None)
+    monkeypatch.setattr(files, "_project_root", lambda start: None)
 
 
 @pytest.fixture
 def checkout(nowhere, monkeypatch, tmp_path):
     """Make a checkout with two digits beside it."""
-    monkeypatch.setattr(loaders, "_project_root", lambda start: tmp_path / "main")
+    monkeypatch.setattr(files, "_project_root", lambda start: tmp_path / "main")
     return write_pendigits(tmp_path / "shared" / "data", 2)
 
 
@@ -289,8 +289,8 @@ def test_project_root_is_ours_and_nobody_elses(tmp_path):
     (ours / "pyproject.toml").write_text('[project]\nname = "mercer"\n')
     (ours / "vendored" / "pyproject.toml").write_text('[project]\nname = "other"\n')
     (ours / "vendored" / "broken" / "pyproject.toml").write_text("not toml [")
-    assert loaders._project_root(inner / "module.py") == ours
-    assert loaders._project_root(tmp_path / "module.py") is None
+    assert files._project_root(inner / "module.py") == ours
+    assert files._project_root(tmp_path / "module.py") is None
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ __all__ = ["Sample", "component_ranks", "decompose", "make_gram"]
 
 _NEIGHBOUR = 0.01
 _ISOLATED_SHARE = 0.05
-_ISOLATION_ROWS = 400
+_ISOLATION_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _spectrum(
     sample: Sample, gram: GramOperator, pairs: Eigenpairs, selection: Selection, center: bool
 ) -> Spectrum:
     vectors = pairs.vectors
-    undecided = has_no_overlap(pairs.overlaps, gram.start)
+    undecided = has_no_overlap(pairs.overlaps, gram.start, gram.precision)
     if undecided.any():
         vectors = vectors.copy()
         vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])
@@ -208,8 +208,8 @@ def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
     if lonely.mean() > _ISOLATED_SHARE:
         warnings.warn(
             f"{lonely.mean():.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
-            "almost diagonal there, its eigenvalues cluster, and components are not identifiable. "
-            "Use a larger bandwidth (or standardise the columns).",
+            "almost diagonal there, its eigenvalues cluster, and components may not be "
+            "identifiable. Use a larger bandwidth (or standardise the columns).",
             IdentifiabilityWarning,
             stacklevel=4,
         )

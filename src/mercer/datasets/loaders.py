@@ -1,21 +1,18 @@
 """Loaders of the papers' real data sets, in scikit-learn's manner.
 
-The files are not part of the package. One private function, ``_find``, holds the search for them;
+The files are not part of the package. One private function, ``find``, holds the search for them;
 a loader says what its file is called and gives its arrays names.
 """
 
 from __future__ import annotations
 
 import operator
-import os
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mercer.datasets.files import Arrays, Stored, find
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -32,26 +29,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Arrays = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A data file: name, arrays in it, what it is, source, number on OpenML, odd units."""
-
-    file: str
-    arrays: tuple[str, ...]
-    about: str
-    citation: str
-    openml_id: int | None = None
-    units: str = ""
-
-    @property
-    def description(self) -> str:
-        return f"{self.about}\n\nSource: {self.citation}"
-
-
-_PENDIGITS = _Stored(
+_PENDIGITS = Stored(
     "pendigits.npz",
     ("X", "y", "is_train"),
     "Pen-based digits: eight pen positions (x1, y1, ..., x8, y8), integers 0 to 100, of 10992 "
@@ -60,7 +40,7 @@ _PENDIGITS = _Stored(
     "Learning Repository, doi:10.24432/C5MG6K.",
     openml_id=32,
 )
-_SEGMENT = _Stored(
+_SEGMENT = Stored(
     "segment.npz",
     ("X", "y", "is_train", "feature_names"),
     "Image segmentation: 19 features of 2310 regions of 3 x 3 pixels cut from seven outdoor "
@@ -69,14 +49,14 @@ _SEGMENT = _Stored(
     "Repository, doi:10.24432/C5GP4N.",
     openml_id=36,
 )
-_THYROID = _Stored(
+_THYROID = Stored(
     "newthyroid.npz",
     ("X", "y", "class_names", "feature_names"),
     "New thyroid: five laboratory values of 215 patients; 1 normal, 2 hyper-, 3 hypothyroid.",
     "D. Coomans, donated by S. Aeberhard; new-thyroid in Thyroid Disease, UCI Machine Learning "
     "Repository, doi:10.24432/C5D010.",
 )
-_USPS = _Stored(
+_USPS = Stored(
     "usps.npz",
     ("X_train", "y_train", "X_test", "y_test"),
     "USPS digits: 9298 grey images of 16 x 16 pixels, row by row, -1 background, +1 ink.",
@@ -85,13 +65,13 @@ _USPS = _Stored(
     openml_id=41082,
     units=" (pixels as int16, in thousandths)",
 )
-_NEWSGROUPS = _Stored(
+_NEWSGROUPS = Stored(
     "news20_w100.npz",
     ("X", "y", "words", "group_names"),
     "Newsgroups: which of 100 words occur (0 or 1) in each of 16242 postings, sorted by group.",
     "S. Roweis, 20news_w100.mat, from the 20 Newsgroups collection of K. Lang (1995).",
 )
-_FREY_FACES = _Stored(
+_FREY_FACES = Stored(
     "frey_faces.npz",
     ("X",),
     "Frey faces: 1965 video frames in order of time, 28 rows x 20 columns, grey values 0 to 255.",
@@ -109,7 +89,6 @@ _IDA_NAMES = (
     "twonorm",
     "waveform",
 )
-_SUBSETS: tuple[str, ...] = ("all", "train", "test")
 
 
 def load_pendigits(
@@ -143,7 +122,7 @@ def load_pendigits(
     >>> load_pendigits(subset="test").data.shape  # doctest: +SKIP
     (3498, 16)
     """
-    found, source = _find(_PENDIGITS, subset)
+    found, source = find(_PENDIGITS, subset)
     keep = _rows(found, subset)
     return _answer(
         _PENDIGITS,
@@ -192,7 +171,7 @@ def load_segment(
     >>> X[np.isin(y, [4, 2, 7])].shape  # doctest: +SKIP
     (90, 19)
     """
-    found, source = _find(_SEGMENT, subset)
+    found, source = find(_SEGMENT, subset)
     keep = _rows(found, subset)
     names = ["BRICKFACE", "SKY", "FOLIAGE", "CEMENT", "WINDOW", "PATH", "GRASS"]
     y = found["y"]
@@ -235,7 +214,7 @@ def load_thyroid(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, IntAr
     >>> load_thyroid().target_names.tolist()  # doctest: +SKIP
     ['normal', 'hyper', 'hypo']
     """
-    found, source = _find(_THYROID)
+    found, source = find(_THYROID)
     return _answer(
         _THYROID,
         source,
@@ -279,7 +258,7 @@ def load_usps(
     >>> load_usps(subset="test").images.shape  # doctest: +SKIP
     (2007, 16, 16)
     """
-    found, source = _find(_USPS, subset)
+    found, source = find(_USPS, subset)
     if "X_train" in found:
         parts = ("train", "test") if subset == "all" else (subset,)
         # the file holds thousandths: the original has three decimals
@@ -328,7 +307,7 @@ def load_newsgroups(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, In
     >>> load_newsgroups().target_names.tolist()  # doctest: +SKIP
     ['comp.*', 'rec.*', 'sci.*', 'talk.*']
     """
-    found, source = _find(_NEWSGROUPS)
+    found, source = find(_NEWSGROUPS)
     return _answer(
         _NEWSGROUPS,
         source,
@@ -362,7 +341,7 @@ def load_frey_faces() -> Bunch:
     """
     from sklearn.utils import Bunch
 
-    found, source = _find(_FREY_FACES)
+    found, source = find(_FREY_FACES)
     X = found["X"].astype(np.float64)
     return Bunch(data=X, images=X.reshape(-1, 28, 20), source=source, DESCR=_FREY_FACES.description)
 
@@ -415,14 +394,14 @@ def load_ida(
             f"return_X_y=True gives all rows and leaves out the split realisation={realisation!r}; "
             "drop one of the two, and take the split from the Bunch's train and test."
         )
-    stored = _Stored(
+    stored = Stored(
         f"ida_{name}.npz",
         ("X", "y", "train", "test"),
         f"IDA benchmark {name}: two classes, features standardised, with its published splits.",
         "G. Rätsch, T. Onoda, K.-R. Müller, Soft margins for AdaBoost, Machine Learning "
         "42:287-320 (2001); repackaged as doi:10.5281/zenodo.18110.",
     )
-    found, source = _find(stored)
+    found, source = find(stored)
     train, test = found["train"].astype(np.int64), found["test"].astype(np.int64)
     if realisation is not None:
         index = operator.index(realisation)
@@ -445,7 +424,7 @@ def load_ida(
 
 
 def _answer(
-    stored: _Stored,
+    stored: Stored,
     source: str,
     X: NDArray[Any],
     y: NDArray[Any],
@@ -466,84 +445,3 @@ def _rows(found: Arrays, subset: str) -> slice | NDArray[np.bool_]:
     if subset == "all":
         return slice(None)
     return found["is_train"] if subset == "train" else ~found["is_train"]
-
-
-def _find(stored: _Stored, subset: str = "all") -> tuple[Arrays, str]:
-    """Return the arrays of the first copy found, and say where that was."""
-    if subset not in _SUBSETS:
-        raise ValueError(f"subset={subset!r} must be one of {', '.join(_SUBSETS)}.")
-    looked: list[str] = []
-    cause: Exception | None = None
-    for place, folder in _places().items():
-        if folder is None:
-            looked.append(f"{place}: there is none")
-        elif (folder / stored.file).is_file():
-            return _read(folder / stored.file, stored), str(folder / stored.file)
-        else:
-            looked.append(f"{place}: no such file in {folder}")
-    if stored.openml_id is not None:
-        openml = f"OpenML, data_id={stored.openml_id}"
-        if subset == "all":
-            try:
-                return _fetch(stored.openml_id), openml
-            except (OSError, ValueError) as error:  # no network; OpenML's refusals are ValueErrors
-                cause = error
-                looked.append(f"{openml}: {error}")
-        else:
-            looked.append(
-                f"{openml}: not asked, since its copy does not mark training and test rows "
-                f"(subset={subset!r}); subset='all' can be had from there"
-            )
-    raise FileNotFoundError(
-        f"{stored.file} was not found. Looked in:\n"
-        + "".join(f"  - {line}\n" for line in looked)
-        + "Put it in a folder and set the environment variable MERCER_DATA to that folder's path. "
-        f"It is a NumPy archive (numpy.savez) of the arrays {', '.join(stored.arrays)}"
-        f"{stored.units}, made from {stored.citation}"
-    ) from cause
-
-
-def _places() -> dict[str, Path | None]:
-    """Name the places to look in, in that order, with the folder each stands for."""
-    named = os.environ.get("MERCER_DATA")
-    root = _project_root(Path(__file__))
-    return {
-        "the folder named by MERCER_DATA": Path(named).expanduser() if named else None,
-        "../shared/data of a checkout": root.parent / "shared" / "data" if root else None,
-    }
-
-
-def _project_root(start: Path) -> Path | None:
-    """Find the folder above `start` that holds this project's pyproject.toml."""
-    for folder in start.resolve().parents:
-        try:
-            project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # none here, or somebody else's that cannot be read
-            continue
-        if project.get("project", {}).get("name") == "mercer":
-            return folder
-    return None
-
-
-def _read(path: Path, stored: _Stored) -> Arrays:
-    with np.load(path, allow_pickle=False) as archive:
-        missing = set(stored.arrays) - set(archive.files)
-        if missing:
-            raise ValueError(
-                f"{path} lacks the arrays {', '.join(sorted(missing))}: it is not the file meant. "
-                f"Needed are {', '.join(stored.arrays)}; move it away or set MERCER_DATA elsewhere."
-            )
-        return {name: archive[name] for name in stored.arrays}
-
-
-def _fetch(data_id: int) -> Arrays:
-    """Fetch a set from OpenML; classes come as strings."""
-    from sklearn.datasets import fetch_openml
-
-    # scikit-learn's other parser needs pandas, which is an extra here
-    fetched = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
-    return {
-        "X": np.asarray(fetched.data, dtype=np.float64),
-        "y": np.asarray(fetched.target),
-        "feature_names": np.array(fetched.feature_names),
-    }

@@ -7,6 +7,8 @@ space: it is what a Krylov space started there contains, so all solvers agree.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.maths.types import Array
@@ -109,6 +111,7 @@ def largest_entry_signs(entries: Array) -> Array:
     return np.where(entries[largest, np.arange(entries.shape[1])] < 0, -1.0, 1.0)
 
 
-def has_no_overlap(overlaps: Array, start: Array) -> Array:
+def has_no_overlap(overlaps: Array, start: Array, precision: np.dtype[Any]) -> Array:
     """Whether an overlap is too small beside ‖start‖ to decide a sign."""
-    return np.asarray(np.abs(overlaps) <= _NO_OVERLAP * np.linalg.norm(start))
+    smallest = max(_NO_OVERLAP, 1e3 * float(np.finfo(precision).eps))
+    return np.asarray(np.abs(overlaps) <= smallest * np.linalg.norm(start))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.linalg import get_blas_funcs
 
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -51,29 +54,36 @@ class DenseGram(_KernelGram):
         matrix: Array | None = None,
     ) -> None:
         super().__init__(kernel, points, weights)
-        self._owned = matrix is None
         K = fill_gram(kernel, points) if matrix is None else matrix
         self.precision = K.dtype
         if weights is not None:
-            K = K if self._owned else K.copy()
-            self._owned = True
+            K = K if matrix is None else K.copy()
             K *= self.start[:, None].astype(K.dtype)
             K *= self.start[None, :].astype(K.dtype)
         self.matrix = K
 
     def _matmat(self, V: Array) -> Array:
+        if V.shape[1] == 1:
+            return self._matvec(V[:, 0])[:, None]
         product = self.matrix @ V.astype(self.matrix.dtype, copy=False)
         return product.astype(np.float64, copy=False)
 
-    _matvec = _matmat
+    def _matvec(self, v: Array) -> Array:
+        # one vector: memory bandwidth is the limit, and the symmetric routine reads half of K
+        product = self._symv(1.0, self.matrix.T, v.ravel(), lower=1)
+        return np.asarray(product, dtype=np.float64)
+
+    @property
+    def _symv(self) -> Any:
+        return get_blas_funcs("symv", (self.matrix,))
 
     def diagonal(self) -> Array:
         """Read off the matrix."""
         return self.matrix.diagonal().astype(np.float64)
 
     def dense(self) -> Array:
-        """Hand the matrix over (a copy where it is the user's)."""
-        return self.matrix if self._owned else self.matrix.copy()
+        """Copy the matrix: products must still work after the caller has overwritten it."""
+        return self.matrix.copy()
 
     @property
     def description(self) -> str:

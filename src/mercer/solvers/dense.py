@@ -20,7 +20,7 @@ __all__ = ["Dense", "dense_bytes"]
 
 
 def dense_bytes(n: int, itemsize: int = 8) -> int:
-    """Peak memory of a full decomposition: the matrix, its eigenvectors and LAPACK's workspace."""
+    """Peak memory of a full decomposition: K, a copy to destroy, and LAPACK's workspace of two."""
     return 4 * n * n * itemsize
 
 

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import KernelECA, KernelPCA
+from mercer.kernels import Gaussian, Linear
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(200, 3)) * [3, 1, 0.5]
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear()], ids=repr)
+def test_reconstruction_error_is_the_distance_to_the_components(X, rng, kernel, center):
+    """Written out with the whole (centred) kernel matrix of old and new points together."""
+    new = rng.normal(size=(5, 3))
+    pca = KernelPCA(2, kernel=kernel, center=center).fit(X)
+    K, cross, norms = kernel(X), kernel(new, X), kernel.diagonal(new)
+    if center:
+        mean = K.mean(axis=0)
+        norms = norms - 2 * cross.mean(axis=1) + K.mean()
+        cross = cross - cross.mean(axis=1, keepdims=True) - mean + K.mean()
+        K = K - mean - mean[:, None] + K.mean()
+    values, vectors = np.linalg.eigh(K)
+    z = cross @ vectors[:, -2:] / np.sqrt(values[-2:])
+    assert_allclose(pca.reconstruction_error(new), norms - (z**2).sum(axis=1), atol=1e-11)
+    assert_allclose(pca.hotelling(new), (z**2 / (values[-2:] / len(X))).sum(axis=1), rtol=1e-8)
+
+
+def test_linear_kernel_gives_classical_statistics(X):
+    """Centred linear kernel: ordinary PCA, T² and SPE of process monitoring."""
+    pca = KernelPCA(2, kernel="linear").fit(X)
+    Z = X - X.mean(axis=0)
+    _, singular, Vt = np.linalg.svd(Z, full_matrices=False)
+    scores = Z @ Vt[:2].T
+    assert_allclose(pca.reconstruction_error(X), ((Z - scores @ Vt[:2]) ** 2).sum(1), atol=1e-10)
+    variances = singular[:2] ** 2 / len(X)
+    assert_allclose(pca.hotelling(X), (scores**2 / variances).sum(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA(3), KernelECA(3)], ids=repr)
+def test_hotelling_averages_to_the_number_of_components(X, estimator):
+    estimator.fit(X)
+    assert_allclose(estimator.hotelling(X).mean(), 3, rtol=1e-10)
+
+
+def test_limits_are_exceeded_as_often_as_they_say(rng):
+    """Gaussian scores (linear kernel): both forms hold on fresh data."""
+    train, fresh = rng.normal(size=(2000, 5)), rng.normal(size=(20000, 5))
+    pca = KernelPCA(2, kernel="linear").fit(train)
+    for level in (0.9, 0.99):
+        limits = pca.control_limits(level)
+        for name, measure in (
+            ("hotelling", pca.hotelling),
+            ("reconstruction_error", pca.reconstruction_error),
+        ):
+            for limit in limits[name].values():
+                share = (measure(fresh) > limit).mean()
+                # sampling error of a quantile from 2000 rows, four standard deviations
+                assert abs(share - (1 - level)) < 4 * np.sqrt(level * (1 - level) / 2000)
+    assert pca.control_limits_ == pca.control_limits(0.99)
+    with pytest.raises(ValueError, match="level=1"):
+        pca.control_limits(1)
+
+
+def test_contributions_point_at_the_column_that_is_wrong(X):
+    pca = KernelPCA(2, kernel=Gaussian(2.0)).fit(X)
+    for column in range(3):
+        row = np.median(X, axis=0)[None, :].copy()
+        row[0, column] += 4.0
+        found = pca.contributions(row)
+        assert found.shape == (1, 3)
+        assert found[0].argmax() == column
+        others = np.delete(found[0], column)
+        assert_allclose(others, 0, atol=1e-12)  # these columns are at their medians
+    with pytest.raises(ValueError, match="statistic='spe'"):
+        pca.contributions(X, "spe")
+
+
+def test_precomputed_kernels_do_not_know_new_points_norms(X):
+    K = Gaussian(1.0)(X)
+    pca = KernelPCA(2, kernel="precomputed").fit(K)
+    assert np.isfinite(pca.control_limits_["reconstruction_error"]["quantile"])
+    assert pca.hotelling(K).shape == (200,)
+    with pytest.raises(ValueError, match="does not know k\\(x, x\\)"):
+        pca.reconstruction_error(K[:5])

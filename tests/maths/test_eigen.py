@@ -1,0 +1,68 @@
+import numpy as np
+from numpy.testing import assert_allclose
+
+from mercer.maths.eigen import canonical, largest_entry_signs, tie_groups
+from mercer.maths.entropy import entropy_order, entropy_terms, terms_for_fraction
+
+
+def random_orthogonal(rng, n):
+    return np.linalg.qr(rng.normal(size=(n, n)))[0]
+
+
+def test_ties_put_all_overlap_into_the_projection_of_ones(rng):
+    """Whatever basis of a degenerate eigenspace comes in, the same vector comes out."""
+    n = 12
+    E = random_orthogonal(rng, n)
+    values = np.r_[[3.0] * 4, [1.0] * 3, rng.uniform(0, 0.5, size=5)]
+    ones = np.ones(n)
+    results = []
+    for _ in range(3):
+        mixed = E.copy()
+        mixed[:, :4] = E[:, :4] @ random_orthogonal(rng, 4)
+        mixed[:, 4:7] = E[:, 4:7] @ random_orthogonal(rng, 3)
+        results.append(canonical(values, mixed, ones, 1e-9))
+    for found, vectors, overlaps in results:
+        assert_allclose(found[:4], 3.0)
+        assert_allclose(overlaps, ones @ vectors, atol=1e-13)
+        assert (overlaps >= 0).all()
+        assert_allclose(overlaps[1:4], 0, atol=0)
+        projection = E[:, :4] @ (E[:, :4].T @ ones)
+        assert_allclose(vectors[:, 0], projection / np.linalg.norm(projection), atol=1e-12)
+        assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-12)
+
+
+def test_rotation_keeps_the_trace_and_the_potential(rng):
+    """Near-ties too: Rayleigh quotients replace the eigenvalues."""
+    E = random_orthogonal(rng, 8)
+    values = np.sort(rng.uniform(size=8))[::-1]
+    values[1] = values[0] - 1e-7 * values[0]
+    ones = np.ones(8)
+    before = entropy_terms(values, ones @ E, 8).sum()
+    found, _, overlaps = canonical(values, E, ones, 1e-6)
+    assert overlaps[1] == 0
+    assert_allclose(entropy_terms(found, overlaps, 8).sum(), before, rtol=1e-14)
+    assert_allclose(found.sum(), values.sum(), rtol=1e-14)
+
+
+def test_tie_groups_do_not_chain_and_respect_small_eigenvalues():
+    assert tie_groups(np.array([1.0, 1 - 0.9e-9, 1 - 1.8e-9]), 1e-9) == [slice(0, 2)]
+    # 2e-10 apart is a tie beside 1, not beside values that are themselves of that size
+    assert tie_groups(np.array([3e-10, 1e-10]), 1e-9) == []
+
+
+def test_signs_by_largest_entry_take_the_first_of_equal_ones():
+    entries = np.array([[0.5, -1.0], [-1.0, 0.2], [1.0 - 1e-9, 1.0]])
+    assert_allclose(largest_entry_signs(entries), [-1, -1])
+
+
+def test_entropy_order_breaks_ties_and_noise_by_eigenvalue():
+    values = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    terms = np.array([1e-20, 0.1 * (1 - 1e-12), 0.1, 0.7, 1e-18])
+    assert entropy_order(terms, values, 0.9).tolist() == [3, 1, 2, 0, 4]
+
+
+def test_terms_for_fraction():
+    terms = np.array([0.5, 0.3, 0.1])
+    assert terms_for_fraction(terms, 1.0, 0.5) == 1
+    assert terms_for_fraction(terms, 1.0, 0.51) == 2
+    assert terms_for_fraction(terms, 1.0, 0.95) is None

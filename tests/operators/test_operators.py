@@ -1,0 +1,112 @@
+"""One contract for every operator: what it says agrees with the matrix written out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import config_context
+from mercer.kernels import Gaussian, Linear
+from mercer.operators import BlockedGram, DenseGram, ExplicitGram
+from mercer.points import Points
+
+N, D = 300, 3  # more than one tile
+
+
+def naive(kernel, X, weights, center):
+    """W^½ K W^½, with P on both sides where centred."""
+    w = np.ones(len(X)) if weights is None else weights
+    root = np.sqrt(w)
+    A = root[:, None] * kernel(X) * root
+    if center:
+        u = root / np.linalg.norm(root)
+        P = np.eye(len(X)) - np.outer(u, u)
+        A = P @ A @ P
+    return A
+
+
+CASES = [(DenseGram, Gaussian(1.3)), (BlockedGram, Gaussian(1.3)), (ExplicitGram, Linear(2.0, 0.5))]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case[0].__name__)
+def case(request):
+    return request.param
+
+
+@pytest.fixture(params=[None, "weighted"])
+def weights(request, rng):
+    return None if request.param is None else rng.uniform(0.2, 3, size=N)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "centred"])
+def center(request):
+    return request.param
+
+
+@pytest.fixture
+def setup(case, weights, center, rng):
+    kind, kernel = case
+    X = rng.normal(size=(N, D)) + 1.0
+    gram = kind(kernel, Points(X), weights)
+    gram = gram.centered() if center else gram
+    return gram, naive(kernel, X, weights, center), kernel, X
+
+
+def test_products_diagonal_trace_and_potential(setup, rng):
+    gram, A, _, _ = setup
+    V = rng.normal(size=(N, 4))
+    scale = np.abs(A).sum(axis=1).max()
+    assert_allclose(gram @ V, A @ V, atol=1e-14 * scale * N**0.5)
+    assert_allclose(gram @ V[:, 0], A @ V[:, 0], atol=1e-14 * scale * N**0.5)
+    assert_allclose(gram.diagonal(), A.diagonal(), atol=1e-13)
+    assert_allclose(gram.trace, A.trace(), rtol=1e-12)
+    expected = gram.start @ A @ gram.start / gram.total**2
+    assert_allclose(gram.potential, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_the_problem_has_the_operators_eigenpairs(setup):
+    gram, A, _, _ = setup
+    problem = gram.problem()
+    values, vectors = np.linalg.eigh(problem.dense())
+    k = 3
+    expected = np.linalg.eigvalsh(A)[-k:]
+    assert_allclose(values[-k:], expected, rtol=1e-12)
+    assert_allclose(problem.product(vectors), vectors * values, atol=1e-12 * values[-1])
+
+
+def test_expansion_projects_training_points_and_new_ones_alike(setup):
+    """Training scores √λ e/√w, the same from the formula for new points, and k(x, x)."""
+    gram, A, _, X = setup
+    values, vectors = np.linalg.eigh(gram.problem().dense())
+    values, vectors = values[-3:], vectors[:, -3:]
+    expansion = gram.expansion(values, vectors)
+    scores = expansion.at_training(values)
+    assert_allclose(expansion(Points(X)), scores, atol=1e-11)
+    e = scores * gram.start[:, None] / np.sqrt(values)
+    assert_allclose(e.T @ e, np.eye(3), atol=1e-11)
+    assert_allclose(A @ e, e * values, atol=1e-11 * values[-1])
+    norms = A.diagonal() / gram.start**2
+    assert_allclose(expansion.squared_norms(Points(X)), norms, atol=1e-12)
+    assert_allclose(expansion.training_squared_norms(), norms, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_matrix_free_products_in_both_precisions_on_any_number_of_threads(rng, dtype, threads):
+    X = rng.normal(size=(700, 5)).astype(dtype)
+    V = rng.normal(size=(700, 2))
+    expected = Gaussian(1.5)(X.astype(float)) @ V
+    with config_context(threads=threads):
+        found = BlockedGram(Gaussian(1.5), Points(X)) @ V
+    assert found.dtype == np.float64
+    # rounding of the tiles times the size of the sum of |k v|
+    assert_allclose(found, expected, atol=100 * np.finfo(dtype).eps * np.abs(expected).max())
+
+
+def test_a_given_matrix_is_never_written_to(rng):
+    K = Gaussian(1.0)(rng.normal(size=(20, 2)))
+    K.flags.writeable = False
+    gram = DenseGram(Gaussian(1.0), Points(np.arange(20), "gram"), np.full(20, 2.0), K)
+    assert_allclose(gram.dense(), 2 * K)
+    plain = DenseGram(Gaussian(1.0), Points(np.arange(20), "gram"), None, K)
+    plain.centered().dense()  # centres a copy
+    assert_allclose(plain.matrix, K, atol=0)

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.solvers.krylov import leading_eigenpairs
+
+
+def matrix(rng, values):
+    Q = np.linalg.qr(rng.normal(size=(len(values), len(values))))[0]
+    return (Q * values) @ Q.T
+
+
+SPECTRA = {
+    "decaying": np.exp(-np.arange(200) / 10),
+    "flat": 1 + 0.01 * np.linspace(1, 0, 200),
+    "multiple": np.r_[[3.0] * 7, [2.0] * 5, np.linspace(1, 0, 188)],
+    "low rank": np.r_[[5.0, 4.0, 3.0], np.zeros(197)],
+    "indefinite": np.linspace(1, -5, 200),
+    "one value": np.ones(200),
+    "tiny": np.exp(-np.arange(200) / 10) * 1e-140,
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.parametrize("k", [1, 6, 30])
+def test_finds_the_algebraically_largest_with_their_multiplicities(rng, name, k):
+    values = SPECTRA[name]
+    A = matrix(rng, values)
+    found, vectors, converged, products = leading_eigenpairs(
+        lambda V: A @ V, 200, k, tolerance=1e-12
+    )
+    scale = np.abs(values).max()
+    assert converged
+    assert_allclose(found, np.sort(values)[::-1][:k], atol=1e-11 * scale)
+    assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+    assert_allclose(A @ vectors, vectors * found, atol=1e-11 * scale)
+    assert products > 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_small_matrices(rng, n):
+    values = np.arange(n, 0, -1.0)
+    A = matrix(rng, values)
+    found, *_ = leading_eigenpairs(lambda V: A @ V, n, n, tolerance=1e-12)
+    assert_allclose(found, values, atol=1e-12 * n)
+
+
+def test_restarts_keep_what_was_found(rng):
+    """A spectrum so slow that the basis fills up several times."""
+    values = np.linspace(1.01, 1, 1500)
+    A = matrix(rng, values)
+    found, _, converged, _ = leading_eigenpairs(lambda V: A @ V, 1500, 2, tolerance=1e-9)
+    assert converged
+    assert_allclose(found, values[:2], atol=1e-10)
+
+
+def test_says_when_it_did_not_converge(rng):
+    A = matrix(rng, np.linspace(1.01, 1, 300))
+    *_, converged, _ = leading_eigenpairs(lambda V: A @ V, 300, 2, tolerance=1e-13, max_passes=2)
+    assert not converged
