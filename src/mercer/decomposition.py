@@ -14,7 +14,7 @@ from mercer.errors import ApproximationWarning, ConvergenceWarning, Identifiabil
 from mercer.kernels import Kernel
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
-from mercer.operators import ExplicitGram, GramOperator
+from mercer.operators import FactoredGram, GramOperator
 from mercer.points import Points
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above
 from mercer.solvers.base import Target
@@ -190,7 +190,7 @@ def _check_potential(potential: float, isolated: float) -> None:
 def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
     """Say so when many points have no neighbour: K is then almost diagonal."""
     n = sample.points.n
-    if isinstance(gram, ExplicitGram) or n < 3:
+    if isinstance(gram, FactoredGram) or n < 3:
         return
     rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
     if sample.matrix is not None:

@@ -3,7 +3,8 @@
 from mercer.operators.base import EigenProblem, GramOperator
 from mercer.operators.centered import CenteredGram
 from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpansion
-from mercer.operators.factored import ExplicitGram, SmallSide
+from mercer.operators.explicit import ExplicitGram
+from mercer.operators.factored import FactoredGram, SmallSide
 from mercer.operators.gram import BlockedGram, DenseGram
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "EigenProblem",
     "Expansion",
     "ExplicitGram",
+    "FactoredGram",
     "FeatureExpansion",
     "GramOperator",
     "KernelExpansion",

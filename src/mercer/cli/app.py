@@ -1,0 +1,157 @@
+"""Commands: what they take, what they print, and how they fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, CycloptsError, Parameter
+from cyclopts.validators import Number
+from rich.console import Console
+
+from mercer import __version__
+from mercer.errors import MercerError
+
+if TYPE_CHECKING:
+    from mercer.report import Report
+    from mercer.tables import Table
+
+__all__ = ["app", "run"]
+
+#: What a user's data, files or machine may cause; anything else is our mistake and shows itself.
+_EXPECTED = (ValueError, OSError, ImportError, MercerError)
+
+app = App(
+    name="mercer",
+    version=__version__,
+    help="Spectral kernel methods on a table: see what carries its entropy.",
+    help_format="markdown",
+    result_action="return_value",
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; return 0, 1 (bad data) or 2 (bad usage)."""
+    try:
+        code: Any = app(arguments, exit_on_error=False)
+    except CycloptsError:  # already told on standard error
+        return 2
+    return int(code or 0)
+
+
+def _bandwidth(kind: Any, tokens: Any) -> float | str:
+    """Read a positive number or a rule's name."""
+    text: str = tokens[0].value
+    try:
+        value = float(text)
+    except ValueError:
+        from mercer.bandwidth import RULES
+
+        if text in RULES:
+            return text
+        raise ValueError(f"give a number above 0, or one of {', '.join(RULES)}") from None
+    if not 0 < value < float("inf"):
+        raise ValueError("a bandwidth must be a finite number above 0")
+    return value
+
+
+@app.command
+def report(
+    data: str = "wine",
+    /,
+    *,
+    label: str | None = None,
+    out: Path = Path("mercer-report"),
+    components: Annotated[int | None, Parameter(validator=Number(gte=2))] = None,
+    bandwidth: Annotated[float | str, Parameter(converter=_bandwidth, n_tokens=1)] = "auto",
+    scale: bool = True,
+    verbose: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+) -> int:
+    """Write a page on a table: kernel ECA beside kernel PCA, and where the entropy is.
+
+    Makes *report.html*, one file to open in any browser, and *report.json* with its numbers.
+    Columns that are not numeric and rows with missing values are left out; the page lists them.
+
+    For example:
+
+    - `mercer report` (the embedded wine data)
+    - `mercer report measurements.csv --label species --out pages`
+    - `mercer report rings --bandwidth 0.4 --components 3`
+
+    Parameters
+    ----------
+    data
+        A CSV or TSV file with a header line, or an embedded set: wine, iris, digits,
+        breast_cancer, rings, ring-and-blob.
+    label
+        Column with classes: it colours the points and is not analysed.
+    out
+        Folder for the two files.
+    components
+        How many components kernel ECA keeps, at least 2. Left out: the fewest that hold 99 % of
+        the information potential.
+    bandwidth
+        σ of the Gaussian kernel (in standard deviations if columns are scaled), or a rule: auto,
+        silverman, scott, median-distance, distance-fraction.
+    scale
+        Standardise the columns first, so that units do not decide.
+    verbose
+        Tell the progress of long work, and show the traceback of an error.
+    """
+    try:
+        from mercer.report import write_report
+        from mercer.tables import read_table
+
+        written = write_report(
+            read_table(data, label=label),
+            out,
+            n_components=components,
+            bandwidth=bandwidth,
+            scale=scale,
+            verbose=verbose,
+        )
+    except _EXPECTED as error:
+        return _fail(error, verbose)
+    _summarise(written)
+    return 0
+
+
+def _fail(error: Exception, verbose: bool) -> int:
+    console = Console(stderr=True, soft_wrap=True)
+    if verbose:
+        console.print_exception()
+    console.print(f"mercer: {error}", style="red", markup=False, highlight=False)
+    return 1
+
+
+def _summarise(written: Report) -> None:
+    from mercer.report.words import percent
+
+    analysis, eca = written.analysis, written.analysis.eca
+    table = analysis.table
+    lines = [
+        (f"{len(table.X):,} rows, {len(table.columns)} columns", _left_out(table)),
+        (f"bandwidth σ = {analysis.sigma:.4g}", f"({_source(analysis.bandwidth)})"),
+        (f"{eca.n_components_} components", f"hold {percent(analysis.share_kept)} of V"),
+        (f"Renyi entropy {eca.renyi_entropy_:.4g} nats", ""),
+    ]
+    # soft_wrap: a path that is broken into lines can be neither clicked nor copied
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(str(written.html), style="bold", markup=False)
+    for what, more in lines:
+        console.print(f"  {what} {more}".rstrip(), markup=False)
+    for one in analysis.raised:
+        console.print(f"  {one.category}: {one.message}", style="yellow", markup=False)
+
+
+def _source(bandwidth: float | str) -> str:
+    return f"rule: {bandwidth}" if isinstance(bandwidth, str) else "given"
+
+
+def _left_out(table: Table) -> str:
+    parts = []
+    if table.rows_omitted:
+        parts.append(f"incomplete rows: {table.rows_omitted:,}")
+    if table.omissions:
+        parts.append(f"columns: {', '.join(o.column for o in table.omissions)}")
+    return f"(left out: {'; '.join(parts)})" if parts else ""

@@ -1,0 +1,9 @@
+"""Pictures in scikit-learn's Display manner: made from an estimator, kept with their data.
+
+matplotlib (``pip install mercer[plot]``) is imported when something is drawn, not before.
+"""
+
+from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.spectrum import SpectrumDisplay
+
+__all__ = ["EmbeddingDisplay", "SpectrumDisplay"]

@@ -1,0 +1,237 @@
+"""Two components against each other: where the rows lie, and at which angle from the origin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.maths.types import Array
+from mercer.plots.style import LEFT_OUT, MARKERS, ORDERED, PALETTE, new_axes
+
+__all__ = ["EmbeddingDisplay"]
+
+_LONGEST_NAME = 24
+
+
+class EmbeddingDisplay:
+    """Scatter plot of two components.
+
+    Usually made by :meth:`from_estimator`. The origin is marked with thin lines: in kernel ECA
+    groups differ by their angle as seen from there.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        Projections of the rows onto the two components.
+    labels : array of shape (n,) or None
+        A class per row (up to ten are told apart), or a number per row.
+    axis_labels : pair of str
+        What the two components are.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    scatters_ : dict of str to PathCollection
+        The points of each class, by its name in the legend; under "" where there are no classes.
+    shown_ : array of int
+        Rows that were drawn: all of them, or an even sample.
+
+    Examples
+    --------
+    >>> from mercer import KernelECA
+    >>> from mercer.datasets import make_rings
+    >>> from mercer.plots import EmbeddingDisplay
+    >>> X, y = make_rings(random_state=0)
+    >>> display = EmbeddingDisplay.from_estimator(KernelECA(n_components=2).fit(X), labels=y)
+    >>> sorted(display.scatters_)
+    ['0', '1', '2']
+    """
+
+    def __init__(
+        self,
+        *,
+        points: Array,
+        labels: Any = None,
+        axis_labels: tuple[str, str] = ("component 1", "component 2"),
+    ) -> None:
+        self.points = points
+        self.labels = labels
+        self.axis_labels = axis_labels
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        labels: Any = None,
+        components: tuple[int, int] = (0, 1),
+        **options: Any,
+    ) -> Self:
+        """Project rows with a fitted estimator and draw them.
+
+        Parameters
+        ----------
+        estimator : KernelECA or KernelPCA
+        X : array-like or None
+            Rows to project; None for the training rows.
+        labels : array-like of shape (n,) or None
+        components : pair of int
+            Which two of the estimator's components, counted from 0.
+        **options
+            For :meth:`plot`.
+        """
+        check_is_fitted(estimator, "spectrum_")
+        found = estimator.n_components_
+        if len(components) != 2 or not all(0 <= c < found for c in components):
+            raise ValueError(
+                f"components={components!r} must be two numbers from 0 to {found - 1}: the "
+                f"estimator has {found}. Fit it with a larger n_components, or choose others."
+            )
+        projected = estimator.spectrum_.projections if X is None else estimator.transform(X)
+        first, second = (_describe(estimator, c) for c in components)
+        display = cls(
+            points=np.asarray(projected)[:, list(components)],
+            labels=labels,
+            axis_labels=(first, second),
+        )
+        return display.plot(**options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        title: str | None = None,
+        equal_aspect: bool = False,
+        max_points: int = 20_000,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        title : str or None
+        equal_aspect : bool
+            One unit as long on either axis, so that angles are seen as they are.
+        max_points : int
+            Of more rows than this an even sample is drawn, and the title says so.
+        """
+        if self.labels is not None and len(self.labels) != len(self.points):
+            raise ValueError(
+                f"labels has {len(self.labels)} entries for {len(self.points)} rows; pass one "
+                "per row."
+            )
+        if ax is None:
+            (ax,) = new_axes(1, (5.0, 4.6))
+        n = len(self.points)
+        self.shown_ = np.unique(np.linspace(0, n - 1, min(n, max_points)).astype(int))
+        self.ax_, self.figure_ = ax, ax.figure
+        for line in (ax.axhline, ax.axvline):
+            line(0, color=LEFT_OUT, linewidth=0.8, zorder=0)
+        self._scatter(ax)
+        if len(self.shown_) < n:
+            title = f"{title or ''}\n{len(self.shown_):,} of {n:,} rows drawn".strip()
+        if title:
+            ax.set_title(title)
+        ax.set_xlabel(self.axis_labels[0])
+        ax.set_ylabel(self.axis_labels[1])
+        if equal_aspect:
+            ax.set_aspect("equal", adjustable="datalim")
+        return self
+
+    def _scatter(self, ax: Any) -> None:
+        points = self.points[self.shown_]
+        look = {"s": 22 if len(points) <= 2000 else 8, "alpha": 0.75, "linewidths": 0}
+        if self.labels is None:
+            self.scatters_ = {"": ax.scatter(*points.T, color=PALETTE[0], **look)}
+            return
+        labels = np.asarray(self.labels)
+        if _is_scale(labels):
+            from matplotlib.colors import LinearSegmentedColormap
+
+            colours = LinearSegmentedColormap.from_list("mercer", ORDERED)
+            drawn = ax.scatter(*points.T, c=labels[self.shown_], cmap=colours, **look)
+            ax.figure.colorbar(drawn, ax=ax)
+            self.scatters_ = {"": drawn}
+            return
+        self.scatters_ = {}
+        for group in _groups(labels):
+            mine = group.rows[self.shown_]
+            self.scatters_[group.name] = ax.scatter(
+                *points[mine].T,
+                color=group.colour,
+                marker=group.marker,
+                label=group.name,
+                **look,
+            )
+        _legend_below(ax, max(map(len, self.scatters_)))
+
+
+@dataclass(frozen=True)
+class _Group:
+    name: str
+    rows: Array
+    colour: str
+    marker: str
+
+
+def _is_scale(labels: Array) -> bool:
+    """Whether labels are numbers too many to be classes."""
+    return labels.dtype.kind in "iuf" and len(np.unique(labels)) > len(PALETTE)
+
+
+def _groups(labels: Array) -> list[_Group]:
+    """Up to ten classes; of more, the nine most frequent and all others together."""
+    if labels.dtype.kind == "O":  # values of several types have no order
+        labels = labels.astype(str)
+    names, counts = np.unique(labels, return_counts=True)
+    if len(names) <= len(PALETTE):
+        chosen = list(names)
+    else:
+        frequent = np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]
+        chosen = sorted(names[frequent])
+    groups = [
+        _Group(_short(str(name)), labels == name, PALETTE[i], MARKERS[i])
+        for i, name in enumerate(chosen)
+    ]
+    if len(chosen) < len(names):
+        others = f"{len(names) - len(chosen)} others"
+        groups.append(_Group(others, ~np.isin(labels, chosen), PALETTE[-1], MARKERS[-1]))
+    return groups
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _legend_below(ax: Any, longest: int) -> None:
+    """Put the legend under the x axis: no corner of an embedding is known to be empty."""
+    from matplotlib.transforms import offset_copy
+
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        bbox_transform=offset_copy(ax.transAxes, ax.figure, y=-38, units="points"),
+        ncols=max(1, min(5, 45 // (longest + 4))),
+        columnspacing=1.2,
+        handletextpad=0.2,
+        frameon=False,
+    )
+
+
+def _describe(estimator: Any, component: int) -> str:
+    """Name a component by its place, its eigenvalue's rank and its share of the total."""
+    spectrum = estimator.spectrum_
+    if spectrum.target == "entropy":
+        ranks, share = estimator.component_ranks_, spectrum.entropy_terms / spectrum.potential
+        of_what = "of V"
+    else:
+        ranks, share = spectrum.known_ranks, spectrum.eigenvalues / spectrum.trace
+        of_what = "of variance"
+    rank = "" if ranks is None else f"λ rank {ranks[component]}, "
+    return f"component {component + 1}: {rank}{100 * share[component]:.3g} % {of_what}"

@@ -1,0 +1,107 @@
+"""One table in, one readable page out: what kernel ECA and kernel PCA see in it, and how sure.
+
+``analysis`` asks the estimators, ``words`` explains, ``figures`` draws and ``page`` sets the HTML;
+none of them computes anything of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mercer.report.analysis import Analysis, analyse, numbers
+from mercer.report.page import page
+from mercer.tables import Table
+
+__all__ = ["Analysis", "Report", "analyse", "numbers", "write_report"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a report was written, and what it is about."""
+
+    html: Path
+    json: Path
+    analysis: Analysis
+
+
+def write_report(
+    table: Table,
+    out: str | Path = "mercer-report",
+    *,
+    n_components: int | None = None,
+    bandwidth: float | str = "auto",
+    scale: bool = True,
+    verbose: bool = False,
+) -> Report:
+    """Analyse a table and write ``report.html`` and ``report.json``.
+
+    The page is one file: figures are inside it, nothing is fetched and nothing runs. The JSON file
+    holds every number of the page. Either both files are complete or nothing was changed.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`mercer.tables.read_table`.
+    out : str or Path
+        Folder for the two files; made if it is not there.
+    n_components : int or None
+        Components that kernel ECA keeps, at least 2; None for the fewest that hold 99 per cent of
+        the information potential (2 to 10).
+    bandwidth : float or str
+        σ of the Gaussian kernel, or a rule's name (see :mod:`mercer.bandwidth`).
+    scale : bool
+        Standardise the columns.
+    verbose : bool
+        Tell the progress of long fits on standard error.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mercer.report import write_report
+    >>> from mercer.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = write_report(read_table("rings"), folder)
+    ...     report.html.name, report.analysis.eca.n_components_
+    ('report.html', 3)
+    """
+    analysis = analyse(
+        table, n_components=n_components, bandwidth=bandwidth, scale=scale, verbose=verbose
+    )
+    html = page(analysis)
+    text = json.dumps(numbers(analysis), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    report = Report(folder / "report.html", folder / "report.json", analysis)
+    _write_together({report.html: html, report.json: text})
+    return report
+
+
+def _write_together(contents: dict[Path, str]) -> None:
+    """Write all texts to temporary files beside their places, and only then move them there."""
+    written: list[Path] = []
+    try:
+        for path, text in contents.items():
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+            written.append(Path(name))
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for their owner's eyes only
+        for temporary, path in zip(written, contents, strict=True):
+            os.replace(temporary, path)
+    finally:
+        for temporary in written:
+            temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
