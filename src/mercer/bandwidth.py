@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
 def _auto(X: Any, sample_weight: Any = None) -> float:
     if X.shape[1] <= 3:
         return silverman(X, sample_weight)
-    return median_distance(X, sample_weight) / np.sqrt(2)
+    return median_distance(X, sample_weight) / sqrt(2)
 
 
 RULES: dict[str, Callable[..., float]] = {
@@ -132,7 +133,7 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
                 f"bandwidth={leaf.bandwidth!r} is no rule; use a positive number, one per column, "
                 f"or one of {', '.join(map(repr, RULES))}."
             )
-        _warn_of_scales(points.data)
+        _warn_of_scales(points.data, sample_weight)
         width = rule(points.data, sample_weight)
         return type(leaf)(**{**leaf.get_params(deep=False), "bandwidth": width})
 
@@ -165,13 +166,19 @@ def _spread(X: Array, weights: Array) -> float:
 
 
 def _representatives(X: Array, weights: Array) -> tuple[Array, Array]:
-    """At most 2000 rows: all of them, or evenly spaced ones in lexicographic order by weight."""
+    """At most 2000 rows: the distinct ones, or evenly spaced ones in lexicographic order by weight.
+
+    Equal rows are merged first, so that it does not matter whether they came as copies or weights.
+    """
+    order = np.lexsort(X.T[::-1])
+    X, weights = X[order], weights[order]
+    first = np.r_[True, (X[1:] != X[:-1]).any(axis=1)]
+    X, weights = X[first], np.add.reduceat(weights, np.flatnonzero(first))
     if len(X) <= _SAMPLE:
         return X, weights
-    order = np.lexsort(X.T[::-1])
-    share = np.cumsum(weights[order])
+    share = np.cumsum(weights)
     at = np.searchsorted(share, (np.arange(_SAMPLE) + 0.5) / _SAMPLE * share[-1])
-    return X[order[np.minimum(at, len(X) - 1)]], np.ones(_SAMPLE)
+    return X[np.minimum(at, len(X) - 1)], np.ones(_SAMPLE)
 
 
 def _mean_distance(X: Array, weights: Array) -> float:
@@ -184,9 +191,12 @@ def _mean_distance(X: Array, weights: Array) -> float:
     return total / mass
 
 
-def _warn_of_scales(X: Array) -> None:
-    spread = X.std(axis=0, dtype=np.float64)
-    spread = spread[spread > 0]
+def _warn_of_scales(X: Array, sample_weight: Any) -> None:
+    weights = admit_weights(sample_weight, len(X))
+    X = X if weights is None else X[weights > 0]
+    extent = np.ptp(X, axis=0)
+    varies = (extent > 0) & np.isfinite(extent)
+    spread = (X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies]
     if len(spread) > 1 and spread.max() > _UNEQUAL_SCALES * spread.min():
         warnings.warn(
             f"The columns' standard deviations differ {spread.max() / spread.min():.3g}-fold: one "

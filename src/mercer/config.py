@@ -54,7 +54,7 @@ def set_config(*, memory: str | int | None = None, threads: int | None = None) -
     global _current
     if memory is not None:
         parse_memory(memory)
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
+    if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(f"threads={threads!r} must be a whole number of at least 1, or None.")
     _current = Config(memory, threads)
 
@@ -87,7 +87,7 @@ def thread_count() -> int:
 
 def parse_memory(memory: str | int) -> int:
     """Turn ``"2GB"``, ``"50%"`` or a number of bytes into bytes."""
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z%]*)\s*", str(memory))
+    match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*)\s*([A-Za-z%]*)\s*", str(memory))
     unit = match.group(2).upper() if match else None
     if match is None or (unit != "%" and unit not in _UNITS) or float(match.group(1)) <= 0:
         raise ValueError(

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def decompose(
     verbose : bool
         Tell the progress on standard error.
     """
-    _check_count(n_components, sample.points.n)
+    n_components = _checked_count(n_components, sample.points.n)
     gram = make_gram(sample, solver, n_components)
     _warn_of_isolation(sample, gram)
     potential = 0.0
@@ -100,7 +101,7 @@ def decompose(
         potential = gram.potential
     trace = gram.trace
     if target == "entropy":
-        _check_potential(potential, trace / gram.total**2)
+        _check_potential(potential, trace / gram.total**2, gram.precision)
     selection = Selection(target, n_components, trace, potential, sample.points.n)
     progress = _Ticker() if verbose else None
     pairs = as_solver(solver, n_components).solve(
@@ -156,13 +157,17 @@ def _spectrum(
     )
 
 
-def _check_count(n_components: int | float | None, n: int) -> None:
+def _checked_count(n_components: Any, n: int) -> int | float | None:
+    """As a plain int, float or None, within its limits."""
     if n_components is None:
-        return
-    if isinstance(n_components, bool | str) or not isinstance(n_components, int | float):
+        return None
+    if isinstance(n_components, bool | np.bool) or not isinstance(n_components, Real):
         raise TypeError(
             f"n_components={n_components!r} must be a count, a fraction in (0, 1) or None."
         )
+    n_components = (
+        n_components.__index__() if isinstance(n_components, Integral) else float(n_components)
+    )
     if isinstance(n_components, float) and not 0 < n_components < 1:
         raise ValueError(
             f"n_components={n_components!r} is a fraction, which must lie in (0, 1); for a count "
@@ -174,11 +179,12 @@ def _check_count(n_components: int | float | None, n: int) -> None:
             f"n_components={n_components} must be between 1 and the number of rows (here "
             f"{samples} with a positive weight); pass at most {n}."
         )
+    return n_components
 
 
-def _check_potential(potential: float, isolated: float) -> None:
+def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]) -> None:
     """``isolated`` is what V would be if no two points had anything in common."""
-    if potential > 1e-10 * abs(isolated):
+    if potential > max(1e-10, 100 * float(np.finfo(precision).eps)) * abs(isolated):
         return
     raise ValueError(
         f"The information potential V = 1'K1/n² is {potential:.3g}: there is no entropy to "

@@ -148,14 +148,26 @@ def cauchy_schwarz_divergence(
     kernel : str or Kernel
     sample_weight : pair of array-likes or None
     """
+    if not isinstance(sample_weight, tuple | list) or len(sample_weight) != 2:
+        raise ValueError("sample_weight must be a pair: weights (or None) of X and of Y.")
     kernel = as_kernel(kernel)
     if kernel.compares == "gram":
         raise ValueError("A precomputed kernel cannot compare two samples; pass a kernel object.")
     both = [admit(Z, kernel.compares) for Z in (X, Y)]
+    if both[0].dimension != both[1].dimension:
+        raise ValueError(
+            f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both samples must "
+            "live in the same space."
+        )
     weights = [admit_weights(w, p.n) for w, p in zip(sample_weight, both, strict=True)]
     kernel = _resolved_on_both(kernel, both, weights)
     samples = [Sample.of(kernel, p, w) for p, w in zip(both, weights, strict=True)]
     within = [_operator(sample).potential for sample in samples]
+    if min(within) <= 0:
+        raise ValueError(
+            f"V = 1'K1/n² of a sample is {min(within):.3g}; the angle between mean embeddings "
+            "needs V > 0. Use a positive semi-definite kernel."
+        )
     shares = [_shares(sample) for sample in samples]
     left, right = (sample.points for sample in samples)
     between = float(shares[0] @ cross_product(kernel, left, right, shares[1][:, None])[:, 0])

@@ -55,8 +55,12 @@ class Spectrum:
         solve, the converged ones after an iteration.
     multiplicities : array of int or None
         How many eigenvalues are tied with each kept one, itself included, where known.
+    lowest : float
+        Smallest eigenvalue seen if it is negative beyond rounding (an indefinite K), else 0.
     products : int
         Matrix-vector products that were spent.
+    known_ranks : array of int or None
+        1-based places of the kept eigenvalues among all, where the solver knows them.
     """
 
     eigenvalues: Array

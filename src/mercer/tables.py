@@ -215,7 +215,7 @@ def _complete(
 ) -> Table:
     """Leave out columns that say nothing or too little, then rows that lack a value."""
     rows_read = len(X)
-    finite = ~np.isnan(X)
+    finite = np.isfinite(X)
     left_out = list(omissions)
     use = np.zeros(len(columns), dtype=bool)
     for j, column in enumerate(columns):

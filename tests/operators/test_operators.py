@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer import config_context
 from mercer.kernels import Gaussian, Linear
-from mercer.operators import BlockedGram, DenseGram, ExplicitGram
+from mercer.operators import BlockedGram, DenseGram, ExactFeatures, ExplicitGram
 from mercer.points import Points
 
 N, D = 300, 3  # more than one tile
@@ -24,7 +24,11 @@ def naive(kernel, X, weights, center):
     return A
 
 
-CASES = [(DenseGram, Gaussian(1.3)), (BlockedGram, Gaussian(1.3)), (ExplicitGram, Linear(2.0, 0.5))]
+def explicit(kernel, points, weights):
+    return ExplicitGram(ExactFeatures(kernel), points, weights)
+
+
+CASES = [(DenseGram, Gaussian(1.3)), (BlockedGram, Gaussian(1.3)), (explicit, Linear(2.0, 0.5))]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case[0].__name__)

@@ -6,7 +6,7 @@ from mercer.operators import EigenProblem
 
 
 class DiagonalProblem(EigenProblem):
-    """diag(values) with start = sqrt(n * masses): eigenpair i has the term values_i masses_i / n."""
+    """diag(values) with start √(n masses): eigenpair i has the term values_i masses_i / n."""
 
     def __init__(self, values, masses):
         self.values = np.asarray(values, dtype=float)

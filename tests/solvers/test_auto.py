@@ -57,7 +57,7 @@ def test_every_row_of_the_table_gives_the_same_numbers(estimator, rng):
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
 def test_hands_over_to_the_full_decomposition_when_nothing_can_be_proven(rng):
-    """Almost isolated points: eigenvalues crowd around 1 and the iteration cannot tell them apart."""
+    """Almost isolated points: eigenvalues crowd around 1 and cannot be told apart in time."""
     X = rng.normal(size=(700, 6))
     eca = KernelECA(40, kernel=Gaussian(0.35)).fit(X)
     assert eca.certified_

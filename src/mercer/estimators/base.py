@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -65,11 +66,11 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         """Fit, and project the same points (those that weigh nothing as if they were new)."""
         self.fit(X, sample_weight=sample_weight)
         known = self.spectrum_.projections
-        if sample_weight is None or len(known) == len(sample_weight):
-            dtype = self.spectrum_.points.dtype if self.kernel_.compares == "vectors" else float
-            return known.astype(dtype, copy=False)
+        points = self._admit_new(X)
+        if len(known) == points.n:
+            return known.astype(points.dtype, copy=False)
         projected: Array = self.transform(X)
-        projected[admit_weights(sample_weight, len(projected)) > 0] = known  # type: ignore[operator]
+        projected[np.asarray(sample_weight) > 0] = known
         return projected
 
     def transform(self, X: Any) -> Array:

@@ -51,7 +51,9 @@ class Kernel:
         right = X if Y is None else Y
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            block = self.matrix(rows_of(X, rows), rows_of(right, columns))
+            block = np.asarray(self.matrix(rows_of(X, rows), rows_of(right, columns)))
+            if block.dtype.kind != "f":  # a user's kernel may count
+                block = block.astype(np.float64)
             return block if out is None else _copy_into(out, block)
 
         return tile
@@ -85,8 +87,8 @@ class Kernel:
     def log_normalizer(self, d: int) -> float:
         """Logarithm of ``∫ k(x, 0) dx`` over d dimensions; never overflows."""
         raise ValueError(
-            f"{self!r} is not a density window: ∫ k(x, 0) dx is not finite, or not 1 after any "
-            "scaling. Use Gaussian, Laplacian, Matern or Epanechnikov where a density is needed."
+            f"{self!r} is not a density window with a known, finite normaliser ∫ k(x, 0) dx. "
+            "Use Gaussian, Laplacian, Matern, Epanechnikov or a sum of them."
         )
 
     def normalizer(self, d: int) -> float:
@@ -124,7 +126,8 @@ class Kernel:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by the names that :meth:`get_params` gives."""
-        for name, value in params.items():
+        # a part is replaced before its own parameters are set
+        for name, value in sorted(params.items(), key=lambda item: item[0].count("__")):
             head, _, tail = name.partition("__")
             if tail and head in self._parts():
                 self._parts()[head].set_params(**{tail: value})
@@ -148,10 +151,14 @@ class Kernel:
         return f"{type(self).__name__}({inside})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self) == repr(other)
+        if not isinstance(other, Kernel) or type(self) is not type(other):
+            return False
+        theirs = other.get_params(deep=False)
+        mine = self.get_params(deep=False)
+        return all(np.array_equal(value, theirs[name]) for name, value in mine.items())
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(type(self))  # parameters may change, and arrays have no hash
 
     # --- algebra ------------------------------------------------------------------------------
 
@@ -274,6 +281,8 @@ class Scaled(Kernel):
     @property
     def compares(self) -> Kind:  # type: ignore[override]
         """What the scaled kernel compares."""
+        if self.kernel.compares == "gram":
+            raise ValueError(f"{self!r}: a precomputed Gram matrix must be scaled beforehand.")
         return self.kernel.compares
 
     @property

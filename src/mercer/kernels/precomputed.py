@@ -41,7 +41,7 @@ class Precomputed(Kernel):
     def diagonal(self, X: Any) -> Array:
         """``k(x, x)`` of the training points; new points do not bring theirs."""
         X = np.asarray(X)
-        if X.ndim != 2 or X.shape[0] != X.shape[1]:
+        if X.ndim != 2 or X.shape[0] != X.shape[1] or not np.allclose(X, X.T, rtol=1e-4):
             raise ValueError(
                 "kernel='precomputed' does not know k(x, x) of new points, only their kernel "
                 "values with the training points; use a kernel object where this is needed."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from math import lgamma, log, pi
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import lgamma, log, pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import gamma, kv
+from scipy.special import kve
+from scipy.stats import chi2, f
 
 from mercer.kernels.base import Kernel, Tiles
 from mercer.maths.distances import (
@@ -18,10 +21,29 @@ from mercer.maths.distances import (
 )
 from mercer.maths.types import Array
 
-__all__ = ["Epanechnikov", "Gaussian", "Laplacian", "Matern", "Stationary"]
+__all__ = ["Epanechnikov", "Gaussian", "Laplacian", "Matern", "PlaneWaves", "Stationary"]
 
 # Up to this many columns, differences cost no more than the matrix product and never cancel.
 _FEW_COLUMNS = 2
+
+
+@dataclass(frozen=True)
+class PlaneWaves:
+    """A kernel of unit bandwidth as a mixture of plane waves (Bochner), with k(0) = 1.
+
+    Parameters
+    ----------
+    density : callable
+        Density of the mixture at squared angular frequency |ω|², in d dimensions.
+    cutoff : callable
+        Angular frequency beyond which waves make up less than a given share.
+    reach : callable
+        Distance beyond which the kernel is below a given value.
+    """
+
+    density: Callable[[Array], Array]
+    cutoff: Callable[[float], float]
+    reach: Callable[[float], float]
 
 
 class Stationary(Kernel):
@@ -33,10 +55,6 @@ class Stationary(Kernel):
 
     def __init__(self, bandwidth: float | Array | str = "auto") -> None:
         self.bandwidth = bandwidth
-
-    def scaled(self, X: Array) -> Array:
-        """Coordinates in units of the bandwidth."""
-        return np.asarray(X / self.bandwidth_vector(X.shape[1]).astype(X.dtype))
 
     def bandwidth_vector(self, d: int) -> Array:
         """The bandwidth of each of d columns, checked."""
@@ -68,6 +86,10 @@ class Stationary(Kernel):
         """Logarithm of the product of the d bandwidths."""
         return float(np.log(self.bandwidth_vector(d)).sum())
 
+    def plane_waves(self, d: int) -> PlaneWaves | None:
+        """Return the kernel as a mixture of plane waves, where that is short; None elsewhere."""
+        return None
+
 
 class _Radial(Stationary):
     """A function of ``h = -‖x - y‖²/2`` (in bandwidths), applied in place."""
@@ -76,22 +98,30 @@ class _Radial(Stationary):
         """Turn h into kernel values, overwriting it."""
         raise NotImplementedError
 
+    def _from(self, origin: Array, X: Array) -> Array:
+        """Coordinates from a common origin, in bandwidths."""
+        with np.errstate(over="ignore"):
+            return ((X - origin) / self.bandwidth_vector(X.shape[1])).astype(X.dtype, copy=False)
+
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """One matrix product per tile; differences where products would cancel."""
         itself = Y is None or Y is X
         Y = X if itself else Y
-        origin = Y.mean(axis=0, dtype=np.float64)
-        X, Y = (self.scaled((Z - origin).astype(Z.dtype, copy=False)) for Z in (X, Y))
         if X.dtype != Y.dtype:
             X, Y = X.astype(np.float64), Y.astype(np.float64)
-        if X.shape[1] <= _FEW_COLUMNS or products_would_cancel(X, Y):
-            left, right, by_differences = X, Y, True
-        else:
-            left, right, by_differences = augment_rows(X), augment_columns(Y), False
+        widths = self.bandwidth_vector(X.shape[1])
+        left, right, by_products = X, Y, False
+        if X.shape[1] > _FEW_COLUMNS:
+            origin = Y.mean(axis=0, dtype=np.float64)
+            near_x, near_y = self._from(origin, X), self._from(origin, Y)
+            if not products_would_cancel(near_x, near_y):
+                left, right, by_products = augment_rows(near_x), augment_columns(near_y), True
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            half_squared = half_squared_differences if by_differences else half_squared_products
-            h = half_squared(left[rows], right[columns], out)
+            if by_products:
+                h = half_squared_products(left[rows], right[columns], out)
+            else:
+                h = half_squared_differences(left[rows], right[columns], widths, out)
             if itself and rows == columns:
                 np.fill_diagonal(h, 0)
             return self.profile(h)
@@ -122,6 +152,14 @@ class Gaussian(_Radial):
     def log_normalizer(self, d: int) -> float:
         """``log (2π)^(d/2) Π σ_j``."""
         return 0.5 * d * log(2 * pi) + self._log_volume(d)
+
+    def plane_waves(self, d: int) -> PlaneWaves | None:
+        """Squared angular frequencies follow a χ² law with d degrees of freedom."""
+        return PlaneWaves(
+            density=lambda omega2: (2 * pi) ** (-d / 2) * np.exp(-0.5 * omega2),
+            cutoff=lambda tolerance: sqrt(chi2.isf(tolerance, d)),
+            reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
+        )
 
     def self_convolution(self) -> Gaussian:
         """The Gaussian of bandwidth √2 σ."""
@@ -179,17 +217,18 @@ class Matern(_Radial):
         self._check_nu()
         if self.nu == np.inf:
             return np.exp(h, out=h)
-        h *= -4 * self.nu
+        with np.errstate(over="ignore"):
+            h *= -4 * self.nu
         r = np.sqrt(h, out=h)  # √(2ν) r
-        if self.nu == 0.5:
-            return np.exp(-r, out=h)
-        if self.nu == 1.5:
-            return np.multiply(1 + r, np.exp(-r), out=h)
-        if self.nu == 2.5:
-            return np.multiply(1 + r + r * r / 3, np.exp(-r), out=h)
-        r[r == 0] = np.finfo(r.dtype).tiny ** 0.25  # K_ν is infinite at 0, the product is not
-        factor = 2 ** (1 - self.nu) / gamma(self.nu)
-        np.minimum(factor * r**self.nu * kv(self.nu, r), 1, out=h)
+        if self.nu in (0.5, 1.5, 2.5):
+            np.minimum(r, 800, out=r)  # where exp(-r) is 0: infinity times 0 is not
+            factor = np.exp(-r)
+            if self.nu == 0.5:
+                h[...] = factor
+            else:
+                np.multiply(1 + r if self.nu == 1.5 else 1 + r + r * r / 3, factor, out=h)
+            return h
+        h[...] = _matern(r.astype(np.float64), self.nu)
         return h
 
     def log_normalizer(self, d: int) -> float:
@@ -201,9 +240,40 @@ class Matern(_Radial):
         ratio = lgamma(self.nu + half) - lgamma(self.nu)
         return half * log(2 * pi / self.nu) + ratio + self._log_volume(d)
 
+    def plane_waves(self, d: int) -> PlaneWaves | None:
+        """Squared angular frequencies divided by d follow an F law with d and 2ν degrees."""
+        self._check_nu()
+        if self.nu == np.inf:
+            return Gaussian(self.bandwidth).plane_waves(d)
+        nu, half = self.nu, 0.5 * d
+        log_constant = lgamma(nu + half) - lgamma(nu) - half * log(2 * nu * pi)
+
+        def reach(tolerance: float) -> float:
+            far = 1.0
+            while self.profile(np.array([-0.5 * far**2]))[0] > tolerance:
+                far *= 1.1
+            return far
+
+        return PlaneWaves(
+            density=lambda omega2: np.exp(log_constant - (nu + half) * np.log1p(omega2 / (2 * nu))),
+            cutoff=lambda tolerance: sqrt(d * f.isf(tolerance, d, 2 * nu)),
+            reach=reach,
+        )
+
     def _check_nu(self) -> None:
         if not self.nu > 0:
             raise ValueError(f"Matern(nu={self.nu!r}) must be above 0; 0.5, 1.5 and 2.5 are usual.")
+
+
+def _matern(t: Array, nu: float) -> Array:
+    """``2^(1-ν)/Γ(ν) t^ν K_ν(t)`` in logarithms; for t so small that K_ν overflows, its series."""
+    with np.errstate(all="ignore"):
+        log_value = (1 - nu) * log(2) - lgamma(nu) + nu * np.log(t) - t + np.log(kve(nu, t))
+        value = np.exp(log_value)
+        # K_ν overflows only for ν well above 2
+        series = 1 - t**2 / (4 * (nu - 1)) + t**4 / (32 * (nu - 1) * (nu - 2)) if nu > 2 else 1.0
+    value = np.where(np.isfinite(value), value, np.where(t < max(nu, 1), series, 0.0))
+    return np.where(t == 0, 1.0, np.minimum(value, 1))
 
 
 class Laplacian(Stationary):
@@ -217,17 +287,18 @@ class Laplacian(Stationary):
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """City-block distances per tile."""
-        left = self.scaled(X)
-        right = left if Y is None else self.scaled(Y)
+        left, right = X, X if Y is None else Y
         dtype = np.result_type(left, right)
+        widths = self.bandwidth_vector(X.shape[1]).astype(dtype)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             x, y = left[rows], right[columns]
             total = np.zeros((len(x), len(y)), dtype) if out is None else out
             total[...] = 0
             difference = np.empty_like(total)
-            for one, other in zip(x.T, y.T, strict=True):
+            for one, other, width in zip(x.T, y.T, widths, strict=True):
                 np.subtract.outer(one, other, out=difference)
+                np.divide(difference, width, out=difference)
                 total -= np.abs(difference, out=difference)
             return np.exp(total, out=total)
 

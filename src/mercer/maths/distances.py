@@ -25,6 +25,11 @@ __all__ = [
 # differences are taken instead.
 _CANCELLATION_LIMIT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 2e-4}
 
+# for euclidean_distances:
+_FEW_COLUMNS = 16  # up to here differences cost no more than products and their repair
+_CANCELLED = 1e-5  # squared distances this small beside the points' norms are taken anew
+_FEW_CANCELLED = 0.05
+
 
 def augment_rows(X: Array) -> Array:
     """Rows ``[x, -|x|²/2, 1]``, the left factor of :func:`half_squared_products`."""
@@ -42,15 +47,21 @@ def half_squared_products(A: Array, B: Array, out: Array | None = None) -> Array
     return np.minimum(h, 0, out=h)
 
 
-def half_squared_differences(X: Array, Y: Array, out: Array | None = None) -> Array:
-    """``h = -Σ_j (x_j - y_j)² / 2`` from differences: slower than products, and never cancels."""
+def half_squared_differences(X: Array, Y: Array, widths: Array, out: Array | None = None) -> Array:
+    """``h = -Σ_j ((x_j - y_j) / width_j)² / 2``: slower than products, and never cancels.
+
+    Differences are taken of the coordinates as they are: dividing or shifting them first would
+    round each, which hurts where they are large beside their differences.
+    """
     h = np.empty((len(X), len(Y)), X.dtype) if out is None else out
     h[...] = 0
     difference = np.empty_like(h)
-    for x, y in zip(X.T, Y.T, strict=True):
-        np.subtract.outer(x, y, out=difference)
-        np.multiply(difference, difference, out=difference)
-        np.subtract(h, difference, out=h)
+    with np.errstate(over="ignore"):  # farther than can be told: h is -inf, as it should be
+        for x, y, width in zip(X.T, Y.T, widths.astype(X.dtype), strict=True):
+            np.subtract.outer(x, y, out=difference)
+            np.divide(difference, width, out=difference)
+            np.multiply(difference, difference, out=difference)
+            np.subtract(h, difference, out=h)
     h *= 0.5
     return h
 
@@ -68,8 +79,17 @@ def euclidean_distances(X: Array, Y: Array) -> Array:
     scale = max(np.abs(X).max(initial=0), np.abs(Y).max(initial=0))
     if scale == 0:
         return np.zeros((len(X), len(Y)))
-    h = half_squared_differences(X / scale, Y / scale)
-    return np.asarray(np.sqrt(-2 * h) * scale)
+    X, Y = X / scale, Y / scale
+    ones = np.ones(X.shape[1])
+    if X.shape[1] <= _FEW_COLUMNS:
+        return np.asarray(np.sqrt(-2 * half_squared_differences(X, Y, ones)) * scale)
+    squares = -2 * half_squared_products(augment_rows(X), augment_columns(Y))
+    cancelled = squares < _CANCELLED * max(_squared_norms(X).max(), _squared_norms(Y).max())
+    if cancelled.mean() > _FEW_CANCELLED:
+        return np.asarray(np.sqrt(-2 * half_squared_differences(X, Y, ones)) * scale)
+    rows, columns = np.nonzero(cancelled)
+    squares[rows, columns] = _squared_norms(X[rows] - Y[columns])
+    return np.asarray(np.sqrt(squares) * scale)
 
 
 def _squared_norms(X: Array) -> Array:

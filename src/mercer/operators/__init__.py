@@ -3,20 +3,31 @@
 from mercer.operators.base import EigenProblem, GramOperator
 from mercer.operators.centered import CenteredGram
 from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpansion
-from mercer.operators.explicit import ExplicitGram
+from mercer.operators.explicit import ExplicitGram, NystromGram
 from mercer.operators.factored import FactoredGram, SmallSide
+from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeatures
+from mercer.operators.fourier import FourierGram, FrequencyGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, DenseGram
+from mercer.operators.landmarks import choose_landmarks
 
 __all__ = [
     "BlockedGram",
     "CenteredGram",
     "DenseGram",
     "EigenProblem",
+    "ExactFeatures",
     "Expansion",
     "ExplicitGram",
     "FactoredGram",
     "FeatureExpansion",
+    "FeatureMap",
+    "FourierGram",
+    "FrequencyGrid",
     "GramOperator",
     "KernelExpansion",
+    "LandmarkFeatures",
+    "NystromGram",
     "SmallSide",
+    "choose_landmarks",
+    "frequency_grid",
 ]

@@ -28,6 +28,10 @@ class CenteredGram(MultiplyingGram):
     def _matvec(self, v: Array) -> Array:
         return self._matmat(v.reshape(-1, 1))
 
+    def zero(self, largest: float) -> float:
+        """Rounding beside the largest eigenvalue *before* centring, which may be far larger."""
+        return super().zero(max(abs(largest), abs(float(self.unit @ self._mean))))
+
     def diagonal(self) -> Array:
         """``a_jj - 2 u_j (A u)_j + (u'A u) u_j²``."""
         unit, mean = self.unit, self._mean

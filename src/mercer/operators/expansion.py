@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
+from mercer.operators.features import FeatureMap
 from mercer.operators.tiled import cross_product
 from mercer.points import Points
 
 __all__ = ["Expansion", "FeatureExpansion", "KernelExpansion"]
-
-_FEATURE_ROWS = 4096
 
 
 class Expansion(ABC):
@@ -106,51 +104,41 @@ class FeatureExpansion(Expansion):
 
     Parameters
     ----------
-    kernel : Kernel
-        One that has :meth:`~mercer.kernels.Kernel.features`.
+    features : FeatureMap
     points : Points
-        The training points; only :meth:`at_training` touches them.
+        The training points; only :meth:`at_training` and its kin touch them.
     directions : array of shape (m, k)
         Unit eigenvectors b_i of Φ*Φ.
     mean : array of shape (m,) or None
         Mean feature, where centred.
     """
 
-    kernel: Kernel
+    features: FeatureMap
     points: Points
     directions: Array
     mean: Array | None = None
 
+    @property
+    def kernel(self) -> Kernel:  # type: ignore[override]
+        """The kernel behind the features."""
+        return self.features.kernel
+
     def __call__(self, points: Points) -> Array:
         """Evaluate features in chunks."""
-        parts = [
-            self.features(chunk) @ self.directions for _, chunk in points.chunks(_FEATURE_ROWS)
-        ]
-        return np.concatenate(parts) - self._shift
-
-    def features(self, chunk: Array) -> Array:
-        """Features of a chunk of points."""
-        features = self.kernel.features(chunk)
-        assert features is not None, f"{self.kernel!r} has no features"
-        return features
-
-    @cached_property
-    def _shift(self) -> Array:
-        if self.mean is None:
-            return np.zeros(self.directions.shape[1])
-        return np.asarray(self.mean @ self.directions)
+        values = self.features.project(points, self.directions)
+        return values if self.mean is None else values - self.mean @ self.directions
 
     def at_training(self, values: Array) -> Array:
         """The same formula: features know nothing of training and new points."""
         return self(self.points)
 
     def squared_norms(self, points: Points) -> Array:
-        """``k(x,x)``, or ``|φ(x) - mean|²``."""
-        norms = self.kernel.diagonal(points.data)
+        """``k(x,x)``, or ``k(x,x) - 2 φ(x)'mean + |mean|²``."""
+        norms = self.kernel.diagonal(points.data).astype(np.float64)
         if self.mean is None:
             return norms
-        inner = [self.features(chunk) @ self.mean for _, chunk in points.chunks(_FEATURE_ROWS)]
-        return np.asarray(norms - 2 * np.concatenate(inner) + self.mean @ self.mean)
+        inner = self.features.project(points, self.mean[:, None])[:, 0]
+        return np.asarray(norms - 2 * inner + self.mean @ self.mean)
 
     def training_squared_norms(self) -> Array:
         """The same formula."""

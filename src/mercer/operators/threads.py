@@ -40,8 +40,18 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
+                _take_control()
                 _limiter.restore_original_limits()
+                _take_control()
                 _limiter = None
+
+
+def _take_control() -> None:
+    """Let this thread change the limit even if another one set it, where threadpoolctl minds."""
+    from threadpoolctl import OpenBLASController
+
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
 
 
 def run_shares(tasks: Sequence[Task], work: Callable[[Sequence[Task]], Any]) -> list[Any]:

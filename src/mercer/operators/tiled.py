@@ -12,7 +12,7 @@ from mercer.maths.types import Array
 from mercer.operators.threads import run_shares
 from mercer.points import Points
 
-__all__ = ["cross_product", "fill_gram", "gram_product"]
+__all__ = ["cross_gram", "cross_product", "fill_gram", "gram_product"]
 
 # A float64 tile of this side and its workspace fit a second-level cache: larger ones run slower.
 _TILE = 256
@@ -53,6 +53,19 @@ def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
         return total
 
     return np.asarray(sum(_run(kernel, _lower_triangle(points.n), work)))
+
+
+def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
+    """``k(new, points)`` itself, on all cores."""
+    tiles = kernel.tiles(new.data, points.data)
+    out = np.empty((new.n, points.n), np.result_type(new.dtype, points.dtype))
+
+    def work(share: Sequence[slice]) -> None:
+        for rows in share:
+            tiles(rows, slice(0, points.n), out[rows])
+
+    _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work)
+    return out
 
 
 def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Array:

@@ -28,7 +28,7 @@ from mercer.config import memory_budget
 from mercer.errors import ConvergenceError
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import EigenProblem, ExplicitGram, GramOperator
+from mercer.operators import EigenProblem, ExactFeatures, ExplicitGram, GramOperator
 from mercer.points import Points
 from mercer.solvers.base import Eigenpairs, Progress, Selection, Solver
 from mercer.solvers.dense import Dense, dense_bytes
@@ -42,6 +42,8 @@ log = logging.getLogger("mercer")
 # Measured on two cores: below this a full decomposition is faster than an iteration with its
 # certificate, and it answers every later question too.
 _SMALL = 600
+# Up to here all eigenvalues (without vectors) cost a few seconds at most.
+_SMALL_ENOUGH_TO_COUNT = 4000
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Auto:
     ) -> GramOperator:
         """Features where they are exact and few; otherwise as the chosen solver does."""
         if _has_few_features(kernel, points):
-            return ExplicitGram(kernel, points, weights)
+            return ExplicitGram(ExactFeatures(kernel), points, weights)
         return self._choice(points.n, points.dtype.itemsize).gram(kernel, points, weights, matrix)
 
     def solve(
@@ -109,7 +111,7 @@ def summing_gram(
 ) -> GramOperator:
     """Return the operator for a single product: K is never held for that."""
     if _has_few_features(kernel, points):
-        return ExplicitGram(kernel, points, weights)
+        return ExplicitGram(ExactFeatures(kernel), points, weights)
     return Lanczos(stored=False).gram(kernel, points, weights, matrix)
 
 
@@ -143,17 +145,16 @@ def count_above(problem: EigenProblem, values: Array, affordable: int = 256) -> 
 
     Leading eigenpairs are computed in growing numbers until they reach below the smallest value.
     """
+    small = problem.size <= _SMALL_ENOUGH_TO_COUNT and Auto._dense_fits(problem.size, 8)
     k = 16
-    while k <= min(affordable, problem.size // 2):
+    while k <= min(32 if small else affordable, problem.size // 2):
         found, _, converged, _ = leading_eigenpairs(
             problem.product, problem.size, k, tolerance=1e-10
         )
         if converged and found[-1] < values.min() * (1 - 1e-8):
             return _places(values, found)
         k *= 2
-    if problem.size <= 3000 and dense_bytes(problem.size) <= memory_budget():
-        return _places(values, np.linalg.eigvalsh(problem.dense()))
-    return None
+    return _places(values, np.linalg.eigvalsh(problem.dense())) if small else None
 
 
 def _places(values: Array, all_values: Array) -> Array:

@@ -10,7 +10,7 @@ could outweigh the smallest kept term (see :mod:`mercer.maths.christoffel`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
@@ -112,14 +112,19 @@ class EntropySearch:
         self.progress = progress
         self.limit = min(max_products, problem.size)
         self.basis = LanczosBasis(problem, self.limit)
+        self.too_few = False
 
     @property
     def steps(self) -> int:
         """Products spent so far."""
         return self.basis.steps
 
-    def run(self) -> Eigenpairs | None:
-        """Iterate until proven, exhausted or out of products; None if too few pairs converged."""
+    def run(self) -> Eigenpairs:
+        """Iterate until proven, exhausted or out of products.
+
+        If fewer pairs converged than the selection needs, ``too_few`` is set and all of them are
+        returned.
+        """
         check = _FIRST_CHECK
         while True:
             self.basis.extend()
@@ -192,11 +197,13 @@ class EntropySearch:
             f"(Christoffel bound; the smallest kept is {threshold:.3e})"
         )
 
-    def _answer(self, ritz: _Ritz, kept: Array | None, proof: str | None) -> Eigenpairs | None:
+    def _answer(self, ritz: _Ritz, kept: Array | None, proof: str | None) -> Eigenpairs:
         """Map the chosen Ritz vectors back; fill up with components that carry no entropy."""
-        missing = self._without_entropy(ritz, kept, proof)
+        missing = self._without_entropy(ritz, proof)
         if kept is None and missing == 0:
-            return None
+            usable = replace(self.selection, n_components=None)
+            kept = usable.choose(ritz.values, ritz.terms, self._floor(ritz))
+            self.too_few = True
         if missing:
             carrying = ritz.terms > TERM_FLOOR * self.selection.potential
             kept = np.flatnonzero(carrying & (ritz.values > self._floor(ritz)))
@@ -206,7 +213,8 @@ class EntropySearch:
         vectors = self.basis.rows.T @ ritz.vectors[:, kept]
         spent = self.steps
         if missing:
-            more, directions, used = self._leading_without(vectors, missing)
+            more, directions, converged, used = self._leading_without(vectors, missing)
+            proof = proof if converged else None
             values, vectors = np.r_[values, more], np.column_stack([vectors, directions])
             products = np.r_[products, np.zeros(len(more))]
             spent += used
@@ -225,7 +233,7 @@ class EntropySearch:
             products=spent,
         )
 
-    def _without_entropy(self, ritz: _Ritz, kept: Array | None, proof: str | None) -> int:
+    def _without_entropy(self, ritz: _Ritz, proof: str | None) -> int:
         """How many wanted components must come from outside the Krylov space, carrying nothing."""
         count = self.selection.count
         if proof is None or count is None:
@@ -234,7 +242,7 @@ class EntropySearch:
         usable = int((carrying & (ritz.values > self._floor(ritz))).sum())
         return max(count - usable, 0)
 
-    def _leading_without(self, found: Array, count: int) -> tuple[Array, Array, int]:
+    def _leading_without(self, found: Array, count: int) -> tuple[Array, Array, bool, int]:
         """Leading eigenpairs of the problem on the complement of the pairs already found."""
 
         def product(V: Array) -> Array:
@@ -244,7 +252,7 @@ class EntropySearch:
 
         tie = max(TIE, self.problem.relative_error)
         room = self.problem.size - found.shape[1]
-        values, vectors, _, used = leading_eigenpairs(
+        values, vectors, converged, used = leading_eigenpairs(
             product, self.problem.size, min(count, room), tolerance=CONVERGED * tie
         )
         largest = max(float(values[0]), max(map(abs, self.basis.diagonal)))
@@ -252,4 +260,4 @@ class EntropySearch:
         if (values > floor).sum() < count:
             rank = found.shape[1] + int((values > floor).sum())
             raise self.selection.refuse(rank, float(values[-1]) if values[-1] < -floor else 0.0)
-        return values, vectors, used
+        return values, vectors, converged, used

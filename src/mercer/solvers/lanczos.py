@@ -62,6 +62,8 @@ class Lanczos:
         progress: Progress | None = None,
     ) -> Eigenpairs:
         """Iterate until the wanted pairs are found, or say that they were not."""
+        if self.max_products < 1:
+            raise ValueError(f"Lanczos(max_products={self.max_products}) must be at least 1.")
         if selection.target == "entropy":
             return self._by_entropy(problem, selection, progress)
         return self._by_variance(problem, selection, random_state, progress)
@@ -113,8 +115,10 @@ class Lanczos:
         lowest = float(values[-1]) if values[-1] < -floor else 0.0
         kept = selection.choose(values, terms, floor)
         exhausted = k == problem.size or values[-1] <= floor
-        if kept is None and not exhausted:
+        if kept is None and converged and not exhausted:
             return None
+        if kept is None and not converged:
+            kept = np.arange(len(values))
         if kept is None:
             raise selection.refuse(int((values > floor).sum()), lowest)
         pairs = Eigenpairs(
@@ -150,10 +154,12 @@ class Lanczos:
     ) -> Eigenpairs:
         search = EntropySearch(problem, selection, self.max_products, progress)
         found = search.run()
-        if found is None:
+        if search.too_few:
             raise ConvergenceError(
                 f"The entropy iteration found too few converged eigenpairs for "
                 f"n_components={selection.n_components!r} within {search.steps} products; raise "
-                "Lanczos(max_products=…), ask for fewer components or use solver='dense'.",
+                "Lanczos(max_products=…), ask for fewer components or use solver='dense'. Those "
+                "that converged are in this error's 'pairs'.",
+                found,
             )
         return found

@@ -1,0 +1,438 @@
+r"""Gram matrices of smooth stationary kernels in few dimensions, through non-uniform FFTs.
+
+A kernel that is a mixture of plane waves is, to any tolerance, a short sum of plane waves on an
+equispaced grid of frequencies (the trapezoid rule in frequency):
+:math:`k(x - y) \approx \sum_m c_m e^{i \theta_m \cdot (x - y)}`. So ``K = ΦΦ*`` with columns
+:math:`\sqrt{c_m} e^{i \theta_m x_j}`, few of them whatever n is. ``Φ*Φ`` is a Toeplitz matrix,
+made by one type-1 transform of the weights and multiplied by FFTs; components are evaluated
+anywhere by one type-2 transform. (Barnett, Greengard, Rachh: "Uniform approximation of common
+Gaussian process kernels using equispaced Fourier grids".)
+
+Coefficients with :math:`b_{-m} = \bar b_m` are, through the FFT, the same as real arrays on a grid
+of equally many points. Vectors of the small side are such arrays: solvers see real vectors only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from scipy import fft
+
+from mercer.config import memory_budget, thread_count
+from mercer.errors import MemoryBudgetError
+from mercer.kernels import Kernel, Stationary
+from mercer.maths.types import Array
+from mercer.operators.base import GramOperator
+from mercer.operators.expansion import Expansion
+from mercer.operators.factored import FactoredGram
+from mercer.points import Points
+
+__all__ = ["FourierExpansion", "FourierGram", "FrequencyGrid", "frequency_grid"]
+
+_POINTS = 2**20  # per transform: bounds the memory of one, and costs little
+_DIMENSIONS = 3
+
+
+@dataclass(frozen=True)
+class FrequencyGrid:
+    """Frequencies, the box they serve, and the transforms between points and coefficients.
+
+    Parameters
+    ----------
+    widths : array of shape (d,)
+        Bandwidths: all lengths below are in these units.
+    center, half_box : arrays of shape (d,)
+        Middle and half extent of the box that holds the training points.
+    reach : float
+        Beyond this distance from the box the kernel is 0.
+    period : array of shape (d,)
+        Of the sum of plane waves.
+    shape : tuple of int
+        Number of frequencies per dimension: odd, from -M to M.
+    roots : array of this shape
+        √c_m, in FFT order.
+    tolerance : float
+    """
+
+    widths: Array
+    center: Array
+    half_box: Array
+    reach: float
+    period: Array
+    shape: tuple[int, ...]
+    roots: Array
+    tolerance: float
+
+    @property
+    def size(self) -> int:
+        """Number of frequencies."""
+        return int(np.prod(self.shape))
+
+    @property
+    def entry_error(self) -> float:
+        """Bound on the error of one kernel value: cut waves, neighbouring periods, transforms."""
+        return (2 * len(self.shape) + 2) * self.tolerance
+
+    def scaled(self, X: Array) -> Array:
+        """Coordinates from the middle of the box, in bandwidths."""
+        return (X - (self.center * self.widths).astype(X.dtype)) / self.widths.astype(X.dtype)
+
+    def angles(self, scaled: Array) -> list[Array]:
+        """One contiguous array of angles in [-π, π) per dimension."""
+        factor = (2 * np.pi / self.period).astype(scaled.dtype)
+        return [np.ascontiguousarray(column) for column in (scaled * factor).T]
+
+    def outside(self, scaled: Array) -> Array:
+        """Whether a point is too far from the box to have any kernel value."""
+        return np.asarray((np.abs(scaled) > self.half_box + self.reach).any(axis=1))
+
+    def sums(self, points: Points, weights: Array | None) -> Array:
+        """``t_m = Σ_j w_j exp(-i θ_m x_j)`` for the doubled range of m, in FFT order (type 1)."""
+        modes = tuple(2 * n - 1 for n in self.shape)
+        total = np.zeros(modes, complex)
+        for rows, chunk in points.chunks(_POINTS):
+            w = np.ones(len(chunk)) if weights is None else weights[rows]
+            plan = self._plan(1, modes, 1, chunk.dtype, -1)
+            plan.setpts(*self.angles(self.scaled(chunk)))
+            total += plan.execute(w.astype(_complex(chunk.dtype)))
+        return total
+
+    def evaluate(self, coefficients: Array, points: Points) -> Array:
+        """``Σ_m b_m exp(i θ_m x)`` at every point, for k sets of coefficients (type 2).
+
+        The sums are real, so two sets share one complex transform. Points far outside the box get
+        exactly 0: there the sum of waves would show an echo of the data one period away.
+        """
+        k = len(coefficients)
+        pairs = coefficients[0::2].copy()
+        pairs[: k // 2] += 1j * coefficients[1::2]
+        out = np.empty((points.n, k))
+        for rows, chunk in points.chunks(_POINTS):
+            scaled = self.scaled(chunk)
+            far = self.outside(scaled)
+            scaled[far] = 0  # any point will do: its value is overwritten below
+            plan = self._plan(2, self.shape, len(pairs), chunk.dtype, 1)
+            plan.setpts(*self.angles(scaled))
+            values = plan.execute(pairs.astype(_complex(chunk.dtype))).reshape(len(pairs), -1)
+            out[rows, 0::2] = values.real.T
+            out[rows, 1::2] = values[: k // 2].imag.T
+            out[rows][far] = 0
+        return out
+
+    def _plan(
+        self, kind: int, modes: tuple[int, ...], count: int, dtype: np.dtype[Any], sign: int
+    ) -> Any:
+        import finufft
+
+        single = dtype == np.float32
+        return finufft.Plan(
+            kind,
+            modes,
+            n_trans=count,
+            eps=max(self.tolerance / 10, 1e-6 if single else 1e-14),
+            isign=sign,
+            dtype=_complex(dtype),
+            modeord=1,
+            nthreads=thread_count(),
+        )
+
+
+def _complex(dtype: np.dtype[Any]) -> type:
+    return np.complex64 if dtype == np.float32 else np.complex128
+
+
+def frequency_grid(
+    kernel: Kernel, low: Array, high: Array, tolerance: float, dtype: np.dtype[Any]
+) -> FrequencyGrid | str:
+    """Return the grid for points in a box, or the reason in words why there is none."""
+    d = len(low)
+    if not isinstance(kernel, Stationary) or d > _DIMENSIONS:
+        return (
+            f"it takes a Gaussian or Matern kernel in at most 3 dimensions, not {kernel!r} in {d}"
+        )
+    waves = kernel.plane_waves(d)
+    if waves is None:
+        return f"it takes a Gaussian or Matern kernel, not {kernel!r}"
+    widths = kernel.bandwidth_vector(d)
+    reach = waves.reach(tolerance)
+    center, half_box = 0.5 * (low + high) / widths, 0.5 * (high - low) / widths
+    # the box has room for a new point at the kernel's reach on either side, and its echo is as far
+    period = 2 * half_box + 2 * reach
+    highest = np.ceil(waves.cutoff(tolerance) * period / (2 * np.pi))
+    modes = float(np.prod(2 * (2 * highest + 1)))
+    needed = 8 * modes * 8  # doubled grid: sums, transforms, and room for a few vectors
+    if not np.isfinite(modes) or needed > memory_budget():
+        extent = ", ".join(f"{2 * h:.3g}" for h in half_box)
+        return (
+            f"the data span {extent} bandwidths, which at tolerance {tolerance:.0e} takes "
+            f"{modes / 2**d:.3g} frequencies and {needed / 1e9:.3g} GB, and the memory budget is "
+            f"{memory_budget() / 1e9:.3g} GB: use a larger bandwidth or tolerance, remove far "
+            "outliers, raise the budget, or choose another solver"
+        )
+    shape = tuple(_odd_fast_length(int(2 * m + 1)) for m in highest)
+    return FrequencyGrid(
+        widths,
+        center,
+        half_box,
+        reach,
+        period,
+        shape,
+        _wave_roots(waves.density, period, shape),
+        max(tolerance, 1e-6 if dtype == np.float32 else 0.0),
+    )
+
+
+def _odd_fast_length(n: int) -> int:
+    """The next odd number from n on whose only factors are 3, 5 and 7."""
+    candidates = (3**a * 5**b * 7**c for a in range(14) for b in range(10) for c in range(8))
+    return min(m for m in candidates if m >= n)
+
+
+def _wave_roots(density: Any, period: Array, shape: tuple[int, ...]) -> Array:
+    """√c_m: the density of waves times the volume of a grid cell."""
+    axes = [2 * np.pi / p * fft.fftfreq(n, 1 / n) for p, n in zip(period, shape, strict=True)]
+    omega2 = reduce(np.add.outer, [axis**2 for axis in axes])
+    return np.asarray(np.sqrt(np.prod(2 * np.pi / period) * density(omega2)))
+
+
+class FourierGram(FactoredGram):
+    """``K = ΦΦ*`` with plane waves as columns.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Gaussian or Matérn, resolved.
+    points : Points
+    weights : array or None
+    grid : FrequencyGrid
+    center : bool
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        weights: Array | None,
+        grid: FrequencyGrid,
+        center: bool = False,
+    ) -> None:
+        super().__init__(points.n, points.dtype, weights)
+        self.kernel = kernel
+        self.points = points
+        self.grid = grid
+        self.center = center
+
+    @cached_property
+    def sums(self) -> Array:
+        """Trigonometric sums of the weights: all that this operator knows of the points."""
+        return self.grid.sums(self.points, self.weights)
+
+    # --- the small side -----------------------------------------------------------------------
+
+    @cached_property
+    def mean_vector(self) -> Array:
+        """``Φ*√w / n``, the mean feature as a real vector."""
+        return self._real(self.grid.roots * self._central(self.sums)) / self.total
+
+    @cached_property
+    def small_start(self) -> Array:
+        """N times the mean feature."""
+        return np.zeros(self.grid.size) if self.center else self.total * self.mean_vector
+
+    def small_product(self, V: Array) -> Array:
+        """Toeplitz products by FFT, a few columns at a time."""
+        out = np.empty_like(V)
+        step = max(1, 2**21 // self._circle.size)
+        for first in range(0, V.shape[1], step):
+            part = slice(first, first + step)
+            out[:, part] = self._toeplitz(V[:, part].T).T
+        if self.center:
+            out -= self.total * self.mean_vector[:, None] * (self.mean_vector @ V)
+        return out
+
+    @cached_property
+    def _circle(self) -> Array:
+        """The Toeplitz matrix as a real function on the doubled grid: products happen there."""
+        lengths = [fft.next_fast_len(2 * n - 1, real=True) for n in self.grid.shape]
+        half = _resize(self.sums, lengths)[..., : lengths[-1] // 2 + 1]
+        function = fft.irfftn(half, s=lengths, workers=thread_count())
+        return np.asarray(function * function.size)
+
+    def _toeplitz(self, rows: Array) -> Array:
+        shape, circle = self.grid.shape, self._circle
+        axes = tuple(range(1, len(shape) + 1))
+        workers = thread_count()
+        roots = self.grid.roots[..., : shape[-1] // 2 + 1]
+        vectors = rows.reshape(-1, *shape)
+        waves = roots * fft.rfftn(vectors, axes=axes, norm="ortho", workers=workers)
+        wide = _resize_half(waves, circle.shape)
+        function = fft.irfftn(wide, s=circle.shape, axes=axes, workers=workers)
+        function *= circle
+        wide = fft.rfftn(function, axes=axes, workers=workers)
+        waves = roots * _resize_half(wide, shape)
+        back = fft.irfftn(waves, s=shape, axes=axes, norm="ortho", workers=workers)
+        return back.reshape(len(rows), -1)
+
+    def _central(self, doubled: Array) -> Array:
+        """The sums at the grid's own frequencies."""
+        return _resize(doubled, self.grid.shape)
+
+    def _real(self, waves: Array) -> Array:
+        """Coefficients with conjugate symmetry as a real vector, and isometrically so."""
+        return np.asarray(fft.ifftn(waves, norm="ortho").real.ravel())
+
+    def _waves(self, vectors: Array) -> Array:
+        """Real vectors (columns) as coefficients of plane waves at points, √c_m included."""
+        axes = tuple(range(1, len(self.grid.shape) + 1))
+        grids = vectors.T.reshape(-1, *self.grid.shape)
+        return np.asarray(self.grid.roots * fft.fftn(grids, axes=axes, norm="ortho"))
+
+    @property
+    def small_error(self) -> float:
+        """N times the error of one kernel value."""
+        return self.error_bound
+
+    # --- the large side -----------------------------------------------------------------------
+
+    @property
+    def error_bound(self) -> float:
+        """``‖K - ΦΦ*‖ ≤ n ·`` error of one entry."""
+        return self.total * self.grid.entry_error
+
+    def _matmat(self, V: Array) -> Array:
+        root = self.start
+        columns = []
+        for v in V.T:
+            v = v - self.unit * (self.unit @ v) if self.center else v
+            sums = self.grid.sums(self.points, root * v)
+            waves = self.grid.roots**2 * self._central(sums)
+            columns.append(root * self.grid.evaluate(waves[None], self.points)[:, 0])
+        product = np.column_stack(columns)
+        return product - np.outer(self.unit, self.unit @ product) if self.center else product
+
+    def diagonal(self) -> Array:
+        """``w k(x, x)``, centred where asked."""
+        diagonal = self.expansion(
+            np.ones(0), np.empty((self.grid.size, 0))
+        ).training_squared_norms()
+        return np.asarray(diagonal * self.start**2)
+
+    @cached_property
+    def trace(self) -> float:
+        """``n k(0)``, less n V where centred: no pass over the points."""
+        mean = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
+        return self.total * (1.0 - mean)
+
+    def centered(self) -> GramOperator:
+        """Return the operator with the mean feature removed; the sums are shared."""
+        other = FourierGram(self.kernel, self.points, self.weights, self.grid, center=True)
+        other.sums = self.sums
+        return other
+
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Waves with coefficients ``√c_m b_m``."""
+        mean = self._waves(self.mean_vector[:, None])[0] if self.center else None
+        shift = self.mean_vector @ vectors if self.center else np.zeros(vectors.shape[1])
+        potential = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
+        waves = self._waves(vectors)
+        return FourierExpansion(self.kernel, self.points, self.grid, waves, shift, mean, potential)
+
+    @property
+    def description(self) -> str:
+        """Number of waves and tolerance."""
+        return (
+            f"{' × '.join(map(str, self.grid.shape))} plane waves, tolerance "
+            f"{self.grid.tolerance:.0e}{', centred' if self.center else ''}"
+        )
+
+
+@dataclass(frozen=True)
+class FourierExpansion(Expansion):
+    """``f_i(x) = Σ_m b_mi exp(i θ_m x) - shift_i``: evaluated without the training points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+        The training points; only :meth:`at_training` and its kin touch them.
+    grid : FrequencyGrid
+    coefficients : complex array of shape (k, *grid.shape)
+    shift : array of shape (k,)
+        f_i at the mean of feature space; 0 where nothing is centred.
+    mean : complex array of the grid's shape, or None
+        Coefficients of the mean embedding, where centred.
+    potential : float
+        Its squared norm.
+    """
+
+    kernel: Kernel
+    points: Points
+    grid: FrequencyGrid
+    coefficients: Array
+    shift: Array
+    mean: Array | None
+    potential: float
+
+    def __call__(self, points: Points) -> Array:
+        """One type-2 transform."""
+        return self.grid.evaluate(self.coefficients, points) - self.shift
+
+    def at_training(self, values: Array) -> Array:
+        """The same formula: waves know nothing of training and new points."""
+        return self(self.points)
+
+    def squared_norms(self, points: Points) -> Array:
+        """1, or ``1 - 2 m(x) + V`` with m the mean embedding."""
+        norms = self.kernel.diagonal(points.data).astype(np.float64)
+        if self.mean is None:
+            return norms
+        mean = self.grid.evaluate(self.mean[None], points)[:, 0]
+        return np.asarray(norms - 2 * mean + self.potential)
+
+    def training_squared_norms(self) -> Array:
+        """The same formula."""
+        return self.squared_norms(self.points)
+
+
+def _blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of index tuples that carry shared frequencies from one FFT order to another."""
+    parts = []
+    for n, m in zip(old, new, strict=True):
+        short = min(n, m)
+        positive, negative = (short + 1) // 2, short // 2
+        parts.append([(slice(0, positive),) * 2, (slice(n - negative, n), slice(m - negative, m))])
+    for corner in np.ndindex(*(2,) * len(parts)):
+        yield (
+            tuple(parts[axis][side][0] for axis, side in enumerate(corner)),
+            tuple(parts[axis][side][1] for axis, side in enumerate(corner)),
+        )
+
+
+def _resize(waves: Array, shape: Any) -> Array:
+    """Cut or pad full spectra in FFT order; odd lengths, or padding, so no frequency is split."""
+    out = np.zeros(tuple(shape), waves.dtype)
+    for source, target in _blocks(waves.shape, tuple(shape)):
+        out[target] = waves[source]
+    return out
+
+
+def _resize_half(waves: Array, shape: tuple[int, ...]) -> Array:
+    """Cut or pad spectra of real functions (last axis half, first axis a batch)."""
+    half = shape[-1] // 2 + 1
+    keep = min(half, waves.shape[-1])
+    out = np.zeros((len(waves), *shape[:-1], half), waves.dtype)
+    if len(shape) == 1:
+        out[:, :keep] = waves[:, :keep]
+        return out
+    for source, target in _blocks(waves.shape[1:-1], tuple(shape[:-1])):
+        out[(slice(None), *target, slice(0, keep))] = waves[(slice(None), *source, slice(0, keep))]
+    return out
+
+
+def refuse(reason: str) -> MemoryBudgetError:
+    """Return the error for a request that no grid can serve."""
+    return MemoryBudgetError(f"The Fourier solver cannot serve this: {reason}.")

@@ -1,0 +1,329 @@
+"""Bandwidth rules: their formulas, the papers' numbers, and what they may not depend on."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+import warnings
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import StandardScaler
+
+from mercer import KernelECA, KernelPCA
+from mercer.bandwidth import distance_fraction, median_distance, resolve, scott, silverman
+from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
+from mercer.errors import ApproximationWarning
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+
+RULES = [silverman, scott, median_distance, distance_fraction]
+DISTANCE_RULES = [median_distance, distance_fraction]
+NAMES = ["auto", "silverman", "scott", "median-distance", "distance-fraction"]
+
+
+def array(n=60, d=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(1, 3, d)
+
+
+def available(load, *args, **kwargs):
+    try:
+        return load(*args, **kwargs)
+    except FileNotFoundError as error:
+        pytest.skip(str(error).partition(" Looked in")[0])
+
+
+# --- formulas ----------------------------------------------------------------------------------
+
+
+def naive_spread(X):
+    n, d = len(X), len(X[0])
+    means = [sum(row[j] for row in X) / n for j in range(d)]
+    variances = [sum((row[j] - means[j]) ** 2 for row in X) / n for j in range(d)]
+    return sqrt(sum(variances) / d)
+
+
+def naive_median(values):
+    values = sorted(values)
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+
+
+def naive_median_distance(X):
+    def distance(x, y):
+        return sqrt(sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
+
+    return naive_median([naive_median([distance(x, y) for y in X]) for x in X])
+
+
+@pytest.mark.parametrize("n", [2, 7, 40])
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_rules_are_their_formulas(n, d):
+    X = array(n, d)
+    rows = X.tolist()
+    s = naive_spread(rows)
+    median = naive_median_distance(rows)
+    # sums of at most 240 numbers: 1e-13 is ~400 roundings
+    assert_allclose(silverman(X), s * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)), rtol=1e-13)
+    assert_allclose(scott(X), s * n ** (-1 / (d + 4)), rtol=1e-13)
+    if median > 0:  # with two rows each row's median is half the distance: never 0
+        assert_allclose(median_distance(X), median, rtol=1e-13)
+        assert_allclose(distance_fraction(X), 0.15 * median, rtol=1e-13)
+        assert_allclose(distance_fraction(X, fraction=0.2), 0.2 * median, rtol=1e-13)
+    auto = silverman(X) if d <= 3 else median_distance(X) / sqrt(2)
+    assert resolve(Gaussian("auto"), X).bandwidth == auto
+    assert resolve(Gaussian(), X).bandwidth == auto
+
+
+def test_where_most_rows_coincide_the_mean_of_the_other_distances_serves():
+    X = np.zeros((10, 2))
+    X[0], X[1] = [3.0, 4.0], [0.0, 1.0]
+    distances = [5.0, 1.0, sqrt(9 + 9)]
+    expected = (8 * distances[0] + 8 * distances[1] + distances[2]) / 17
+    assert_allclose(median_distance(X), expected, rtol=1e-14)
+
+
+def test_resolve_replaces_every_name_and_nothing_else():
+    X = array(50, 4)
+    kernel = Gaussian("scott") + 2.0 * (Matern("median-distance", nu=2.5) * Laplacian(3.0))
+    found = resolve(kernel + Linear(0.5), X).get_params()
+    assert found["0__bandwidth"] == scott(X)
+    assert found["1__kernel__0__bandwidth"] == median_distance(X)
+    assert found["1__kernel__0__nu"] == 2.5
+    assert found["1__kernel__1__bandwidth"] == 3.0
+    assert found["2__scale"] == 0.5
+    assert kernel.get_params()["0__bandwidth"] == "scott"  # the given kernel is left alone
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+@pytest.mark.parametrize("name", NAMES)
+def test_estimators_resolve_the_name_at_fit(estimator, name):
+    X = array(50, 4)
+    model = estimator(kernel=Gaussian(name)).fit(X)
+    assert model.kernel_ == resolve(Gaussian(name), X)
+    assert model.kernel == Gaussian(name)
+
+
+# --- the papers' numbers (ERRATA, B.0) ----------------------------------------------------------
+
+
+def test_frey_faces():
+    X = available(load_frey_faces).data
+    assert distance_fraction(X) == pytest.approx(129.9, abs=0.05)  # 0.15 of the median
+
+
+def test_segmentation():
+    found = available(load_segment, subset="train")
+    X = found.data[np.isin(found.target, [4, 2, 7])]  # cement, sky, grass
+    assert len(X) == 90
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApproximationWarning)  # raw columns, as in the paper
+        assert distance_fraction(X, fraction=0.1) == pytest.approx(18.19, abs=0.005)
+        assert distance_fraction(X, fraction=0.2) == pytest.approx(36.38, abs=0.005)
+
+
+def test_iris_and_wine():
+    iris = load_iris().data.copy()
+    iris[[34, 37]] = [4.9, 3.1, 1.5, 0.1]  # as in the UCI file that the papers used
+    iris = StandardScaler().fit_transform(iris)
+    assert distance_fraction(iris, fraction=0.1) == pytest.approx(0.232, abs=0.0005)
+    assert distance_fraction(iris, fraction=0.2) == pytest.approx(0.465, abs=0.0005)
+    wine = StandardScaler().fit_transform(load_wine().data)
+    assert distance_fraction(wine, fraction=0.2) == pytest.approx(0.987, abs=0.0005)
+
+
+def test_rings():
+    # The radii and noise are a reconstruction, the noise is random: within 2 per cent.
+    for seed in range(3):
+        assert silverman(make_rings(random_state=seed)[0]) == pytest.approx(3.71, rel=0.02)
+        assert silverman(make_ring_and_blob(random_state=seed)[0]) == pytest.approx(1.245, rel=0.02)
+
+
+# --- weights are copies ------------------------------------------------------------------------
+
+grid = st.integers(-16, 16).map(lambda i: i / 4)  # ties and coincident rows happen
+samples = st.integers(1, 4).flatmap(
+    lambda d: st.integers(2, 12).flatmap(
+        lambda n: st.tuples(
+            arrays(float, (n, d), elements=grid), arrays(int, n, elements=st.integers(0, 4))
+        )
+    )
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(samples)
+def test_weights_equal_copies_and_zero_weights_absent_rows(sample):
+    X, weights = sample
+    copies = np.repeat(X, weights, axis=0)
+    assume(len(copies) > 1)
+    assume((copies != copies[0]).any())
+    for rule in RULES:
+        # coordinates are multiples of 1/4 up to 4, so distances and sums err by a few eps; the
+        # smallest result is ~0.1
+        assert_allclose(rule(X, weights), rule(copies), rtol=1e-13, err_msg=rule.__name__)
+        assert_allclose(rule(X[weights > 0], weights[weights > 0]), rule(X, weights), rtol=1e-13)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_weights_equal_copies_when_only_the_copies_are_sampled(rule):
+    X = array(1500, 5)  # 1500 rows are all used, 3000 are more than the sample of 2000
+    assert_allclose(rule(X, np.full(1500, 2.0)), rule(np.repeat(X, 2, axis=0)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_weights_equal_copies_when_both_are_sampled(rule):
+    rng = np.random.default_rng(0)
+    X, weights = array(3000, 3), rng.integers(0, 4, 3000)
+    assert_allclose(rule(X, weights), rule(np.repeat(X, weights, axis=0)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_reach_the_rule_through_resolve(name):
+    X, weights = array(40, 4), np.random.default_rng(1).integers(0, 4, 40)
+    found = resolve(Gaussian(name), X, weights).bandwidth
+    expected = resolve(Gaussian(name), np.repeat(X, weights, axis=0)).bandwidth
+    assert_allclose(found, expected, rtol=1e-13)
+    assert abs(found / resolve(Gaussian(name), X).bandwidth - 1) > 1e-4
+
+
+# --- invariances -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+@pytest.mark.parametrize("d", [1, 3, 8])
+def test_the_order_of_rows_changes_nothing(n, d):
+    X = array(n, d)
+    expected = median_distance(X)
+    for seed in range(5 if n < 2000 else 1):
+        shuffled = np.random.default_rng(seed).permutation(X)
+        assert median_distance(shuffled) == expected
+        for rule in (silverman, scott):  # sums in another order
+            assert_allclose(rule(shuffled), rule(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("scale", [1e-150, 1e-100, 1e-3, 1e3, 1e100, 1e150])
+@pytest.mark.parametrize("n", [60, 2500])
+def test_scale_goes_through(rule, scale, n):
+    X = array(n, 3)
+    assert_allclose(rule(scale * X) / scale, rule(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scale_goes_through_resolve(name):
+    X = array(60, 4)
+    for scale in (1e-200, 1e200):
+        found = resolve(Gaussian(name), scale * X).bandwidth
+        assert_allclose(found / scale, resolve(Gaussian(name), X).bandwidth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_common_offset_changes_nothing(rule):
+    X = np.round(array() * 2**10) / 2**10  # stays exact beside 1e8
+    assert_allclose(rule(X + 1e8), rule(X), rtol=1e-8)  # the mean of 1e8-sized numbers rounds
+    if rule in DISTANCE_RULES:
+        assert_allclose(rule(X + 1e8), rule(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", DISTANCE_RULES)
+def test_a_sample_stands_for_the_whole(rule):
+    # 2000 evenly spaced rows in lexicographic order; a median over n = 2000 has a relative
+    # standard error of about 1.25 cv/√2000, cv < 0.6: four of them are 7 per cent.
+    X = array(2600, 2)
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
+    factor = 1 if rule is median_distance else 0.15
+    expected = factor * np.median(np.median(distances, axis=1))
+    assert rule(X) == pytest.approx(expected, rel=0.07)
+
+
+def test_lists_and_single_precision_are_points_too():
+    X = np.round(array() * 64) / 64
+    for rule in RULES:
+        assert rule(X.tolist()) == rule(X)
+        assert rule(X.astype(np.float32)) == rule(X)
+
+
+# --- refusals and warnings ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_equal_rows_and_one_row_are_refused_in_words(rule):
+    with pytest.raises(ValueError, match=r"all 7 rows equal: every distance is 0.*bandwidth=1\.0"):
+        rule(np.full((7, 3), 0.1))
+    with pytest.raises(ValueError, match=r"1 sample.*Give the kernel a number"):
+        rule([[1.0, 2.0]])
+    weights = np.zeros(60)
+    weights[3] = 5.0  # five copies of one row
+    with pytest.raises(ValueError, match="every distance is 0"):
+        rule(array(), weights)
+
+
+@pytest.mark.parametrize("fraction", [0, -0.1, float("nan")])
+def test_the_fraction_must_be_positive(fraction):
+    with pytest.raises(ValueError, match=rf"fraction={fraction}.*above 0.*0\.10 to 0\.20"):
+        distance_fraction(array(), fraction=fraction)
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+def test_an_unknown_rule_is_refused_with_the_list(estimator):
+    with pytest.raises(ValueError, match="'median' is no rule") as refused:
+        estimator(kernel=Gaussian("median")).fit(array())
+    for name in NAMES:
+        assert repr(name) in str(refused.value)
+
+
+def test_columns_of_unequal_scale_are_warned_of():
+    X = array(60, 3)
+    X[:, 1] *= 1000
+    ratio = X.std(axis=0).max() / X.std(axis=0).min()
+    with pytest.warns(ApproximationWarning, match=re.escape(f"{ratio:.3g}-fold")):
+        resolve(Gaussian("auto"), X)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 / 3])
+@pytest.mark.parametrize("n", [60, 999, 1000])
+def test_a_constant_column_is_no_unequal_scale(value, n):
+    X = array(n, 2)
+    X[:, 1] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resolve(Gaussian("auto"), X)
+
+
+def test_rows_of_no_weight_do_not_warn_of_scales():
+    X, weights = array(60, 2), np.ones(60)
+    X[7, 1], weights[7] = 1e9, 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resolve(Gaussian("auto"), X, weights)
+
+
+def test_equal_scales_and_given_bandwidths_are_not_warned_of():
+    X = array(60, 3)
+    wide = X * [1.0, 1e6, 1.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resolve(Gaussian("auto"), X)
+        resolve(Gaussian(np.array([1.0, 1e6, 1.0])), wide)
+        resolve(Gaussian(2.0), wide)
+
+
+# --- cost --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_memory_grows_with_n_and_not_with_its_square(rule):
+    X = np.random.default_rng(0).normal(size=(200_000, 5))
+    tracemalloc.start()
+    try:
+        rule(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 300e6  # all distances would take 320 GB

@@ -1,0 +1,276 @@
+"""The command line end to end, and the tables it reads."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import __version__
+from mercer.cli import main
+from mercer.tables import EMBEDDED, Omission, read_table
+
+CSV = """\
+height,weight,colour,empty,mostly,same,kind
+1.0,2.0,red,,,7,a
+1.5,2.5,blue,,1,7,a
+2.0,,red,,,7,b
+5.0,6.0,blue,,,7,b
+5.5,inf,red,,,7,b
+6.0,7.5,red,,3,7,
+6.5,7.0,red,,,7,b
+"""
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "small.csv"
+    path.write_text(CSV, encoding="utf-8")
+    return path
+
+
+def python(*arguments, cwd):
+    """Run Python in a process of its own, with the package under test."""
+    paths = {"PYTHONPATH": str(Path(mercer.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, **paths},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def command(*arguments, cwd):
+    """Run the command as a user would."""
+    return python("-m", "mercer.cli", *arguments, cwd=cwd)
+
+
+# --- report ----------------------------------------------------------------------------------
+
+
+def test_report_on_a_file(csv):
+    done = command("report", "small.csv", "--label", "kind", "--out", "pages", cwd=csv.parent)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert (csv.parent / lines[0]).samefile(csv.parent / "pages" / "report.html")
+    assert "5 rows, 2 columns (left out: incomplete rows: 2; columns: colour, empty" in lines[1]
+    assert 4 <= len(lines) <= 6
+    told = json.loads((csv.parent / "pages" / "report.json").read_text(encoding="utf-8"))
+    assert told["data"]["columns"] == ["height", "weight"]
+    assert told["data"]["rows"] == 5
+    assert told["data"]["rows_read"] == 7
+    assert told["data"]["omitted_columns"]["colour"] == "not numeric, for example 'red'"
+
+
+def test_report_without_arguments_is_on_wine(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report"]) == 0
+    assert "178 rows, 13 columns" in capsys.readouterr().out
+    told = json.loads((tmp_path / "mercer-report" / "report.json").read_text(encoding="utf-8"))
+    assert told["data"]["name"] == "wine"
+    assert told["choices"]["scaled"] is True
+
+
+def test_options_reach_the_report(tmp_path, capsys):
+    options = ["--components", "4", "--bandwidth", "0.5", "--no-scale", "--out", str(tmp_path)]
+    assert main(["report", "iris", *options]) == 0
+    choices = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["choices"]
+    assert choices["n_components"] == 4
+    assert choices["bandwidth"] == 0.5
+    assert choices["scaled"] is False
+    assert "bandwidth σ = 0.5 (given)" in capsys.readouterr().out
+
+
+def test_a_bandwidth_rule_by_name(tmp_path, capsys):
+    assert main(["report", "iris", "--bandwidth", "scott", "--out", str(tmp_path)]) == 0
+    choices = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["choices"]
+    assert choices["bandwidth_asked"] == "scott"
+    assert choices["bandwidth"] == pytest.approx(150 ** (-1 / 8))  # unit variances, d = 4
+    assert "(rule: scott)" in capsys.readouterr().out
+
+
+def test_warnings_of_the_fits_are_printed(tmp_path, capsys):
+    assert main(["report", "rings", "--bandwidth", "1e-4", "--out", str(tmp_path)]) == 0
+    assert "IdentifiabilityWarning" in capsys.readouterr().out
+
+
+# --- bad data: 1 -----------------------------------------------------------------------------
+
+
+def test_unknown_label_column(csv):
+    done = command("report", "small.csv", "--label", "species", cwd=csv.parent)
+    assert done.returncode == 1
+    assert "no column 'species'; it has: height, weight, colour" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (csv.parent / "mercer-report").exists()
+
+
+def test_missing_file(tmp_path):
+    done = command("report", "nowhere.csv", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "There is no file nowhere.csv" in done.stderr
+    assert "wine, iris" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_verbose_shows_where_it_happened(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "nowhere.csv"), "--verbose"]) == 1
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert "There is no file" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read as a table"),
+        ("a,b\n", "leaves 0 numeric columns and 0 complete rows of 0"),
+        ("a,b\nx,y\nz,w\n", "a: not numeric, for example 'x'"),
+        ("a,b\n1,2\n1,2,3\n", "cannot be read as a table"),
+        ("a,b\n1,2\n3,5\n", "2 complete rows of 2"),
+        ("a\n1\n1\n1\n", "the same value in every row"),
+    ],
+)
+def test_files_that_hold_no_table(tmp_path, capsys, text, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(text, encoding="utf-8")
+    assert main(["report", str(path), "--out", str(tmp_path / "pages")]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "pages").exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"), [("pandas", "mercer[io]"), ("matplotlib", "mercer[plot]")]
+)
+def test_a_missing_extra_is_named(csv, capsys, monkeypatch, package, extra):
+    data = str(csv) if package == "pandas" else "iris"
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["report", data, "--out", str(csv.parent / "pages")]) == 1
+    assert f"pip install {extra}" in capsys.readouterr().err
+    assert not (csv.parent / "pages").exists()
+
+
+def test_without_cyclopts_there_is_a_sentence(capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "mercer.cli.app", raising=False)
+    monkeypatch.setitem(sys.modules, "cyclopts", None)
+    assert main(["report"]) == 1
+    told = capsys.readouterr().err
+    assert "the command line needs cyclopts" in told
+    assert "pip install mercer[cli]" in told
+
+
+# --- bad usage: 2 ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "--nonsense"], "Unknown option"),
+        (["reprot"], "Unknown command"),
+        (["report", "iris", "--components", "1"], "Must be >= 2"),
+        (["report", "iris", "--components", "few"], "Invalid value"),
+        (["report", "iris", "--bandwidth", "wide"], "one of auto,"),
+        (["report", "iris", "--bandwidth", "0"], "finite number above 0"),
+        (["report", "iris", "--bandwidth", "nan"], "finite number above 0"),
+    ],
+)
+def test_bad_usage(arguments, message, capsys):
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    assert told.out == ""
+
+
+def test_bad_usage_through_the_process(tmp_path):
+    done = command("report", "--nonsense", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--nonsense" in done.stderr
+
+
+# --- help ------------------------------------------------------------------------------------
+
+
+def test_help_explains_every_option(capsys):
+    assert main(["report", "--help"]) == 0
+    told = capsys.readouterr().out
+    for name in ("--label", "--out", "--components", "--bandwidth", "--no-scale", "--verbose"):
+        assert name in told
+    assert "mercer report measurements.csv --label species" in told
+    assert all(name in told for name in EMBEDDED)
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+def test_help_is_quick(tmp_path):
+    """Asking for help must not import what only the work needs."""
+    code = (
+        "import sys; from mercer.cli import main; main(['report', '--help']);"
+        "sys.exit(bool({'sklearn', 'numpy', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = python("-c", code, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_embedded_sets_are_complete(name):
+    table = read_table(name)
+    assert np.isfinite(table.X).all()
+    assert table.X.shape == (len(table.labels), len(table.columns))
+    assert (table.X.std(axis=0) > 0).all()
+    assert table.label == "class"
+    assert table.rows_omitted == 0
+
+
+def test_omissions_have_reasons(csv):
+    table = read_table(csv, label="kind")
+    assert table.omissions == (
+        Omission("colour", "not numeric, for example 'red'"),
+        Omission("empty", "no value in any row"),
+        Omission("mostly", "missing in 5 of 7 rows"),
+        Omission("same", "the same value in every row"),
+    )
+    assert table.rows_omitted == 2  # one without weight, one of infinite weight
+    assert table.X.tolist() == [[1, 2], [1.5, 2.5], [5, 6], [6, 7.5], [6.5, 7]]
+    assert table.labels.tolist() == ["a", "a", "b", "no label", "b"]
+
+
+def test_a_stray_mark_in_a_numeric_column_is_quoted(tmp_path):
+    path = tmp_path / "marks.csv"
+    path.write_text("a,b\n1,2\n2,?\n3,5\n4,7\n", encoding="utf-8")
+    assert read_table(path).omissions == (Omission("b", "not numeric, for example '?'"),)
+
+
+@pytest.mark.parametrize(("name", "separator"), [("t.tsv", "\t"), ("t.csv", ";"), ("t.csv", ",")])
+def test_separators(tmp_path, name, separator):
+    path = tmp_path / name
+    rows = [["a", "b"], ["1", "2"], ["3", "5"], ["8", "13"]]
+    path.write_text("\n".join(separator.join(row) for row in rows), encoding="utf-8")
+    table = read_table(path)
+    assert table.columns == ("a", "b")
+    assert table.X.tolist() == [[1, 2], [3, 5], [8, 13]]
+
+
+def test_labels_that_are_numbers_stay_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,n\n1,10\n3,20\n8,30\n", encoding="utf-8")
+    table = read_table(path, label="n")
+    assert table.labels.tolist() == [10, 20, 30]
+    assert table.columns == ("a",)
+
+
+def test_embedded_sets_have_one_label():
+    with pytest.raises(ValueError, match="has one label column, 'class', no 'colour'"):
+        read_table("wine", label="colour")

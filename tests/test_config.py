@@ -1,0 +1,235 @@
+"""The settings: how they are read, refused and restored, and that threads change no result."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info
+
+import mercer
+from mercer import KernelECA, KernelPCA, config_context, get_config, set_config
+from mercer.config import free_memory, memory_budget, parse_memory, thread_count
+from mercer.kernels import Gaussian, Laplacian
+from mercer.operators import BlockedGram
+from mercer.operators.threads import run_shares, single_threaded_blas
+from mercer.points import Points
+from mercer.solvers import Lanczos
+
+
+@pytest.fixture(autouse=True)
+def defaults():
+    set_config()
+    yield
+    set_config()
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        ("2GB", 2 * 10**9),
+        ("2 GB", 2 * 10**9),
+        (" 2gb ", 2 * 10**9),
+        ("1.5MB", 1_500_000),
+        ("3KB", 3000),
+        ("1TB", 10**12),
+        ("1GiB", 2**30),
+        ("2KiB", 2048),
+        ("1MiB", 2**20),
+        ("1TiB", 2**40),
+        ("17B", 17),
+        ("17", 17),
+        (4096, 4096),
+        (np.int64(4096), 4096),
+    ],
+)
+def test_sizes_are_bytes(memory, expected):
+    assert parse_memory(memory) == expected
+    set_config(memory=memory)
+    assert memory_budget() == expected
+    assert get_config().memory == memory
+
+
+def test_shares_are_of_what_is_free(monkeypatch):
+    monkeypatch.setattr("mercer.config.free_memory", lambda: 1000)
+    assert parse_memory("50%") == 500
+    assert parse_memory("12.5 %") == 125
+    set_config(memory="30%")
+    assert memory_budget() == 300
+    set_config()
+    assert get_config().memory is None
+    assert memory_budget() == 500  # None: half of what is free
+
+
+def test_free_memory_is_a_size():
+    assert 2**20 < free_memory() < 2**50
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "GB",
+        "-1GB",
+        -1,
+        0,
+        "0",
+        "0%",
+        "2 apples",
+        "2GBB",
+        "1.2.3GB",
+        ".",
+        "nan",
+        "inf",
+        True,
+        [1],
+    ],
+)
+def test_what_is_no_size_is_refused_with_examples(wrong):
+    set_config(memory="5GB", threads=2)
+    with pytest.raises(ValueError, match=re.escape(f"memory={wrong!r}") + ".*'2GB'.*'50%'"):
+        set_config(memory=wrong)
+    assert get_config().memory == "5GB"  # nothing has changed
+    assert get_config().threads == 2
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
+def test_what_is_no_count_of_threads_is_refused(wrong):
+    with pytest.raises(ValueError, match=re.escape(f"threads={wrong!r}") + ".*at least 1, or None"):
+        set_config(threads=wrong)
+    assert get_config().threads is None
+
+
+def test_threads_are_those_given_or_the_cores():
+    set_config(threads=3)
+    assert thread_count() == 3
+    set_config()
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
+    assert thread_count() == len(cores)
+
+
+def test_what_is_left_out_becomes_the_default():
+    set_config(memory="2GB", threads=2)
+    set_config(threads=3)
+    assert (get_config().memory, get_config().threads) == (None, 3)
+
+
+# --- for the length of a block -----------------------------------------------------------------
+
+
+def test_a_context_restores_what_it_found():
+    set_config(memory="2GB", threads=2)
+    with config_context(memory="1MB"):
+        assert (get_config().memory, get_config().threads) == ("1MB", 2)
+        with config_context(threads=1):
+            assert (get_config().memory, get_config().threads) == ("1MB", 1)
+        assert (get_config().memory, get_config().threads) == ("1MB", 2)
+    assert (get_config().memory, get_config().threads) == ("2GB", 2)
+
+
+def fail_within_a_context():
+    with config_context(memory="1MB"):
+        raise KeyError("stop")
+
+
+def test_a_context_restores_after_an_error():
+    set_config(memory="2GB")
+    with pytest.raises(KeyError):
+        fail_within_a_context()
+    assert get_config().memory == "2GB"
+    with pytest.raises(ValueError, match="threads=0"), config_context(threads=0):
+        pass
+    assert get_config() == mercer.config.Config("2GB", None)
+
+
+def test_settings_cannot_be_changed_in_place():
+    with pytest.raises(AttributeError):
+        get_config().memory = "1MB"
+
+
+# --- threads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(1.0)], ids=repr)
+def test_a_matrix_free_product_is_the_same_on_any_number_of_threads(kernel, dtype):
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(900, 3)).astype(dtype), rng.normal(size=(900, 4))
+    weights = rng.uniform(0.5, 2, size=900)
+    for w in (None, weights):
+        gram = BlockedGram(kernel, Points(X), w)
+        products = []
+        for threads in (1, 2, 3):
+            with config_context(threads=threads):
+                products.append(gram.product(V))
+                assert_array_equal(gram.product(V), products[-1])  # the same in every run
+        root = np.ones(900) if w is None else np.sqrt(w)
+        exact = root[:, None] * (kernel(X.astype(float)) @ (root[:, None] * V))
+        # sums of 900 terms of size ~1 in other orders: 900 eps at most. In single precision
+        # values err by ~1e-5 each, which add up like a random walk
+        size = np.abs(exact).max()
+        rounding, error = (1e-13, 1e-12) if dtype == np.float64 else (1e-5, 1e-4)
+        for product in products:
+            assert_allclose(product, products[0], rtol=0, atol=rounding * size)
+            assert_allclose(product, exact, rtol=0, atol=error * size)
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+def test_components_are_the_same_on_any_number_of_threads(estimator):
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    found = []
+    for threads in (1, 2, 3):
+        with config_context(threads=threads):
+            model = estimator(3, kernel=Gaussian(1.0), solver=Lanczos(stored=False))
+            found.append(model.fit_transform(X))
+    for other in found[1:]:
+        # products agree to 1e-13, eigenvectors to that over gaps of a hundredth
+        assert_allclose(other, found[0], rtol=0, atol=1e-9)
+
+
+def test_tasks_are_all_done_and_split_among_the_threads():
+    for threads in (1, 2, 3, 50):
+        with config_context(threads=threads):
+            shares = run_shares(list(range(10)), list)
+        assert sorted(task for share in shares for task in share) == list(range(10))
+        assert len(shares) == min(threads, 10)
+
+
+def test_an_error_in_a_thread_reaches_the_caller():
+    def fail(share):
+        raise KeyError(share[0])
+
+    for threads in (1, 3):
+        with config_context(threads=threads), pytest.raises(KeyError):
+            run_shares([1, 2, 3], fail)
+
+
+def blas_threads():
+    return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+
+
+def test_the_limit_on_blas_is_lifted_by_the_last_user():
+    before = blas_threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with single_threaded_blas():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with single_threaded_blas():
+        thread.start()
+        assert inside.wait(10)
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {1}  # the other is still inside
+    leave.set()
+    thread.join()
+    assert blas_threads() == before

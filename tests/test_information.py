@@ -1,0 +1,351 @@
+"""Information measures: identities between sums, spectra and integrals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from mercer import KernelECA, config_context
+from mercer.bandwidth import resolve
+from mercer.information import (
+    cauchy_schwarz_divergence,
+    entropy_terms,
+    feature_variance,
+    information_potential,
+    renyi_entropy,
+)
+from mercer.kernels import (
+    Cosine,
+    Epanechnikov,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+
+KERNELS = [
+    Gaussian(1.3),
+    Gaussian(np.array([0.5, 1.0, 2.0])),
+    Laplacian(2.0),
+    Matern(1.0, 2.5),
+    Epanechnikov(2.5),
+    Linear(0.7, 0.4),
+    Polynomial(2, 1.0),
+    Cosine(),
+    Gaussian(1.0) + 0.5 * Linear(),
+]
+WINDOWS = [k for k in KERNELS if k.is_window]
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+
+
+def array(n=40, d=3, seed=0, shift=0.5):
+    return np.random.default_rng(seed).normal(size=(n, d)) + shift
+
+
+def naive_mean(kernel, X, Y=None, w=None, v=None):
+    """Σ_ij w_i v_j k(x_i, y_j) / (Σw Σv), pair by pair."""
+    Y = X if Y is None else Y
+    w = np.ones(len(X)) if w is None else w
+    v = (w if Y is X else np.ones(len(Y))) if v is None else v
+    total = 0.0
+    for i in range(len(X)):
+        for j in range(len(Y)):
+            total += w[i] * v[j] * float(kernel(X[i : i + 1], Y[j : j + 1])[0, 0])
+    return total / (sum(w) * sum(v))
+
+
+# --- the potential -----------------------------------------------------------------------------
+
+
+@every_kernel
+def test_the_potential_is_the_mean_over_pairs(kernel):
+    X = array()
+    # 1600 terms added in two orders: √1600 roundings or so, and at most 1600
+    assert_allclose(information_potential(X, kernel), naive_mean(kernel, X), rtol=1e-12)
+
+
+@every_kernel
+def test_weights_are_copies(kernel):
+    X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
+    copies = np.repeat(X, w, axis=0)
+    for measure in (information_potential, renyi_entropy, feature_variance):
+        found, expected = measure(X, kernel, sample_weight=w), measure(copies, kernel)
+        assert_allclose(found, expected, rtol=1e-11, err_msg=measure.__name__)
+    expected = naive_mean(kernel, X, w=w)
+    assert_allclose(information_potential(X, kernel, sample_weight=w), expected, rtol=1e-12)
+
+
+def test_weights_reach_the_bandwidth_rule():
+    X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
+    copies = np.repeat(X, w, axis=0)
+    for measure in (information_potential, renyi_entropy, feature_variance):
+        assert_allclose(measure(X, sample_weight=w), measure(copies), rtol=1e-11)
+
+
+@pytest.mark.parametrize("kernel", WINDOWS, ids=repr)
+def test_normalizing_divides_by_the_normalizer(kernel):
+    X = array()
+    expected = information_potential(X, kernel) / kernel.normalizer(3)
+    assert_allclose(information_potential(X, kernel, normalize=True), expected, rtol=1e-13)
+
+
+def test_normalizing_needs_a_window():
+    for kernel in (Linear(), Cosine(), Polynomial()):
+        with pytest.raises(ValueError, match="not a density window"):
+            information_potential(array(), kernel, normalize=True)
+    with pytest.raises(ValueError, match="not a density window"):
+        information_potential(np.eye(3), "precomputed", normalize=True)
+
+
+def test_the_entropy_survives_hundreds_of_dimensions():
+    X = array(20, 500)
+    kernel = Gaussian(10.0)  # (2π·100)^250 overflows, its logarithm does not
+    expected = 250 * np.log(2 * np.pi * 100) - np.log(kernel(X).mean())
+    assert kernel.normalizer(500) == np.inf
+    assert_allclose(renyi_entropy(X, kernel), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.is_psd], ids=repr)
+@pytest.mark.parametrize("n", [40, 300])
+def test_terms_add_up_to_the_potential(kernel, n):
+    X = array(n)
+    terms = entropy_terms(X, kernel)
+    assert (np.diff(terms) <= 1e-9 * terms[0]).all()  # equal to 1e-9 counts as a tie
+    # λ and e from LAPACK are backward stable: Σψ = 1'(K + E)1/n² with |E| of order eps |K|
+    assert_allclose(terms.sum(), information_potential(X, kernel), rtol=1e-12)
+
+
+def test_terms_are_those_of_the_spectrum():
+    X, kernel = array(), Gaussian(1.3)
+    values, vectors = np.linalg.eigh(kernel(X))
+    expected = np.sort(values * vectors.sum(axis=0) ** 2)[::-1] / 40**2
+    for solver in ("auto", "dense", "lanczos"):
+        assert_allclose(
+            entropy_terms(X, kernel, n_components=4, solver=solver), expected[:4], rtol=1e-10
+        )
+    enough = entropy_terms(X, kernel, n_components=0.9)
+    potential = information_potential(X, kernel)
+    assert enough.sum() >= 0.9 * potential > enough[:-1].sum()
+
+
+# --- entropy -----------------------------------------------------------------------------------
+
+
+@every_kernel
+def test_the_entropy_agrees_with_kernel_eca(kernel):
+    X = array()
+    if kernel.is_psd:
+        model = KernelECA(2, kernel=kernel).fit(X)
+        assert_allclose(renyi_entropy(X, kernel), model.renyi_entropy_, rtol=1e-12)
+        assert_allclose(information_potential(X, kernel), model.information_potential_, rtol=1e-12)
+    log_normalizer = kernel.log_normalizer(3) if kernel.is_window else 0.0
+    expected = log_normalizer - np.log(information_potential(X, kernel))
+    assert_allclose(renyi_entropy(X, kernel), expected, rtol=1e-12)
+
+
+def test_the_default_kernel_agrees_with_kernel_eca():
+    X = array()
+    assert_allclose(renyi_entropy(X), KernelECA().fit(X).renyi_entropy_, rtol=1e-12)
+
+
+def test_the_entropy_of_weighted_points_agrees_with_kernel_eca():
+    X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
+    model = KernelECA(kernel=Gaussian(1.0)).fit(X, sample_weight=w)
+    assert_allclose(renyi_entropy(X, Gaussian(1.0), sample_weight=w), model.renyi_entropy_, 1e-12)
+
+
+def test_the_integral_of_the_squared_density_in_one_dimension():
+    X, h = array(9, 1), 0.4
+
+    def squared(t):
+        return norm.pdf(t, X[:, 0], h).mean() ** 2
+
+    total, error = quad(squared, -6, 8, points=X[:, 0].tolist(), limit=200, epsabs=1e-12)
+    assert error < 1e-9
+    assert_allclose(renyi_entropy(X, Gaussian(h), estimator="integral"), -np.log(total), rtol=1e-8)
+
+
+def test_the_integral_of_the_squared_density_in_two_dimensions():
+    X, h = array(7, 2), np.array([0.4, 0.7])
+    # the trapezoid rule on a grid of step h/4 is exact to rounding for Gaussians
+    t = [np.arange(-8, 9, s / 4) for s in h]
+    windows = [norm.pdf(t[j][:, None], X[:, j], h[j]) for j in range(2)]
+    density = windows[0] @ windows[1].T / 7
+    total = (density**2).sum() * (h[0] / 4) * (h[1] / 4)
+    found = renyi_entropy(X, Gaussian(h), estimator="integral")
+    assert_allclose(found, -np.log(total), rtol=1e-11)
+
+
+def test_the_integral_with_weights_and_a_rule():
+    X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
+    wide = Gaussian(np.sqrt(2) * resolve(Gaussian("scott"), X, w).bandwidth)
+    found = renyi_entropy(X, Gaussian("scott"), estimator="integral", sample_weight=w)
+    assert_allclose(found, renyi_entropy(X, wide, sample_weight=w), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), Epanechnikov(1.0), Matern(1.0)], ids=repr)
+def test_the_integral_needs_a_gaussian(kernel):
+    with pytest.raises(ValueError, match=r"no self-convolution.*estimator='mean', or a Gaussian"):
+        renyi_entropy(array(), kernel, estimator="integral")
+
+
+def test_unknown_estimators_are_refused_with_the_choices():
+    with pytest.raises(ValueError, match=r"'shannon' must be 'mean' or 'integral'"):
+        renyi_entropy(array(), estimator="shannon")
+
+
+def test_no_entropy_without_potential():
+    K = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    with pytest.raises(ValueError, match=r"needs V > 0.*centred, or indefinite"):
+        renyi_entropy(K, "precomputed")
+
+
+# --- divergence --------------------------------------------------------------------------------
+
+
+@every_kernel
+def test_the_divergence_is_its_formula(kernel):
+    X, Y = array(20), array(15, seed=1, shift=1.0)
+    between = naive_mean(kernel, X, Y)
+    expected = -np.log(between / np.sqrt(naive_mean(kernel, X) * naive_mean(kernel, Y)))
+    found = cauchy_schwarz_divergence(X, Y, kernel)
+    assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert_allclose(cauchy_schwarz_divergence(Y, X, kernel), found, rtol=0, atol=1e-13)
+    if kernel.is_psd:
+        assert found >= -1e-15  # Cauchy-Schwarz
+
+
+def test_the_divergence_with_weights():
+    rng = np.random.default_rng(2)
+    X, Y, kernel = array(20), array(15, seed=1, shift=1.0), Gaussian(0.8)
+    w, v = rng.integers(0, 4, 20), rng.integers(0, 4, 15)
+    between = naive_mean(kernel, X, Y, w, v)
+    within = naive_mean(kernel, X, w=w) * naive_mean(kernel, Y, w=v)
+    found = cauchy_schwarz_divergence(X, Y, kernel, sample_weight=(w, v))
+    assert_allclose(found, -np.log(between / np.sqrt(within)), rtol=0, atol=1e-12)
+    one = cauchy_schwarz_divergence(X, Y, kernel, sample_weight=(w, None))
+    assert_allclose(
+        one, cauchy_schwarz_divergence(np.repeat(X, w, axis=0), Y, kernel), rtol=0, atol=1e-12
+    )
+    # with a rule, both samples together decide, with their weights
+    rule = cauchy_schwarz_divergence(X, Y, sample_weight=(w, v))
+    copies = cauchy_schwarz_divergence(np.repeat(X, w, axis=0), np.repeat(Y, v, axis=0))
+    assert_allclose(rule, copies, rtol=1e-11)
+
+
+@every_kernel
+def test_equal_samples_have_no_divergence(kernel):
+    X = array()
+    shuffled = np.random.default_rng(3).permutation(X)
+    # the sums inside the logarithm agree to ~1e-14
+    assert cauchy_schwarz_divergence(X, X, kernel) == pytest.approx(0, abs=1e-13)
+    assert cauchy_schwarz_divergence(X, shuffled, kernel) == pytest.approx(0, abs=1e-13)
+    twice = np.vstack([X, X])  # proportional densities
+    assert cauchy_schwarz_divergence(X, twice, kernel) == pytest.approx(0, abs=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Epanechnikov(1.0), Laplacian(0.01)], ids=repr)
+def test_samples_out_of_reach_are_infinitely_apart(kernel):
+    assert cauchy_schwarz_divergence(array(), array() + 1000, kernel) == np.inf
+
+
+def test_a_precomputed_kernel_cannot_compare_two_samples():
+    for kernel in ("precomputed", Precomputed()):
+        with pytest.raises(ValueError, match=r"cannot compare two samples; pass a kernel object"):
+            cauchy_schwarz_divergence(np.eye(3), np.eye(3), kernel)
+
+
+def test_samples_with_other_columns_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"3 (columns|features).*2"):
+        cauchy_schwarz_divergence(array(), array(d=2), Gaussian(1.0))
+
+
+def test_one_array_of_weights_for_two_samples_is_refused_in_words():
+    with pytest.raises(ValueError, match=r"sample_weight.*pair"):
+        cauchy_schwarz_divergence(array(), array(), sample_weight=np.ones(40))
+
+
+def test_an_indefinite_kernel_has_no_angle():
+    X = np.array([[1.0], [-1.5]])
+    kernel = Sigmoid(1.0, -2.0)  # V < 0
+    assert information_potential(X, kernel) < 0
+    with pytest.raises(ValueError, match="V"):
+        cauchy_schwarz_divergence(X, X, kernel)
+
+
+# --- variance ----------------------------------------------------------------------------------
+
+
+@every_kernel
+def test_the_variance_is_the_centred_trace(kernel):
+    X = array()
+    K = kernel(X)
+    P = np.eye(40) - 1 / 40
+    centred = np.linalg.eigvalsh(P @ K @ P)
+    found = feature_variance(X, kernel)
+    assert_allclose(found, centred.sum() / 40, rtol=1e-11)
+    assert_allclose(found, K.diagonal().mean() - naive_mean(kernel, X), rtol=1e-11)
+
+
+def test_the_variance_under_the_linear_kernel_is_that_of_the_columns():
+    X = array()
+    assert_allclose(feature_variance(X, Linear()), X.var(axis=0).sum(), rtol=1e-12)
+
+
+def test_the_variance_does_not_cancel_beside_a_large_mean():
+    X = np.round(array() * 2**10) / 2**10  # exact beside 1e6
+    # mean k(x,x) - V subtracts numbers of size 1e12 with error eps·1e12: 1e-3 of a variance of 3
+    found = feature_variance(X + 1e6, Linear())
+    assert_allclose(found, X.var(axis=0).sum(), rtol=2e-3)
+
+
+# --- every form of input -----------------------------------------------------------------------
+
+MEASURES = [information_potential, renyi_entropy, feature_variance, entropy_terms]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_frames_are_arrays(measure):
+    pd = pytest.importorskip("pandas")
+    X = array()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert_allclose(measure(frame), measure(X), rtol=1e-12, atol=1e-15)
+    assert_allclose(
+        cauchy_schwarz_divergence(frame, frame + 1), cauchy_schwarz_divergence(X, X + 1)
+    )
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_precomputed_kernel_gives_the_same(measure, weighted):
+    X, kernel = array(), Linear(0.5, 1.0)  # no window, so entropies agree without a normaliser
+    w = np.random.default_rng(1).integers(0, 4, 40) if weighted else None
+    K = kernel(X)
+    before = K.copy()
+    found = measure(K, "precomputed", sample_weight=w)
+    expected = measure(X, kernel, sample_weight=w)
+    assert_allclose(np.sum(found), np.sum(expected), rtol=1e-11)
+    assert (before == K).all()
+
+
+def test_single_precision_is_summed_in_double():
+    X = np.round(array(500) * 64) / 64
+    kernel = Gaussian(1.3)
+    found = information_potential(X.astype(np.float32), kernel)
+    # each kernel value is off by ~1e-6 (maths.distances allows 2e-4 in the exponent), the sum not
+    assert_allclose(found, information_potential(X, kernel), rtol=1e-5)
+
+
+def test_sums_need_no_matrix():
+    X, kernel = array(700), Gaussian(1.0)
+    expected = [information_potential(X, kernel), feature_variance(X, kernel)]
+    with config_context(memory="10KB"):
+        found = [information_potential(X, kernel), feature_variance(X, kernel)]
+    assert_allclose(found, expected, rtol=1e-13)
+    assert_allclose(expected[0], kernel(X).mean(), rtol=1e-12)

@@ -1,0 +1,222 @@
+"""Pictures show the numbers of the spectrum, say what they are, and can be told apart."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelECA, KernelPCA
+from mercer.datasets import make_rings
+from mercer.kernels import Gaussian
+from mercer.plots import EmbeddingDisplay, SpectrumDisplay
+from mercer.plots.style import DARK_PALETTE, KEPT, LEFT_OUT, MARKERS, PALETTE
+
+mpl.use("Agg")
+
+X, y = make_rings(random_state=0)
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def eca():
+    return KernelECA(3, kernel=Gaussian(3.7), solver="dense").fit(X)
+
+
+@pytest.fixture(scope="module")
+def iterated():
+    return KernelECA(3, kernel=Gaussian(3.7), solver="lanczos").fit(X)
+
+
+# --- spectrum --------------------------------------------------------------------------------
+
+
+def test_spectrum_draws_the_known_pairs(eca):
+    display = SpectrumDisplay.from_estimator(eca)
+    kept, others = (display.eigenvalue_markers_[name] for name in ("kept", "left out"))
+    assert_array_equal(kept.get_xdata(), [1, 2, 9])
+    drawn = dict(zip(kept.get_xdata(), kept.get_ydata(), strict=True))
+    drawn |= dict(zip(others.get_xdata(), others.get_ydata(), strict=True))
+    assert_allclose([drawn[i] for i in range(1, 21)], eca.spectrum_.known_eigenvalues[:20])
+    heights = [bar.get_height() for bar in display.entropy_bars_]
+    expected = eca.spectrum_.known_entropy_terms[:20] / eca.information_potential_
+    assert_allclose(heights, expected)
+
+
+def test_spectrum_marks_the_kept_components(eca):
+    display = SpectrumDisplay.from_estimator(eca)
+    colours = [to_hex(bar.get_facecolor()) for bar in display.entropy_bars_]
+    assert [i + 1 for i, colour in enumerate(colours) if colour == KEPT] == [1, 2, 9]
+    assert set(colours) == {KEPT, LEFT_OUT}
+    numbered = {text.get_text(): round(text.xy[0]) for text in display.axes_[1].texts}
+    assert numbered == {"1": 1, "2": 2, "3": 9}
+    legend = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
+    assert legend == ["kept", "left out"]
+
+
+def test_spectrum_axes_are_labelled(eca):
+    upper, lower = SpectrumDisplay.from_estimator(eca).axes_
+    assert upper.get_ylabel() == "eigenvalue λ"
+    assert lower.get_ylabel() == "entropy share ψ / V"
+    assert lower.get_xlabel() == "rank of the eigenvalue"
+    assert upper.get_yscale() == lower.get_yscale() == "linear"
+
+
+def test_spectrum_turns_logarithmic_where_terms_differ_much():
+    cloud = np.random.default_rng(0).normal(size=(60, 2))
+    eca = KernelECA(2, kernel=Gaussian(3.0), solver="dense").fit(cloud)
+    assert eca.entropy_ratio_[1] < 0.01
+    lower = SpectrumDisplay.from_estimator(eca).axes_[1]
+    assert lower.get_yscale() == "log"
+    assert lower.get_ylabel().endswith("log")
+    assert lower.get_ylim()[0] < eca.entropy_ratio_[1]
+
+
+def test_after_an_iteration_places_are_not_called_ranks(iterated):
+    display = SpectrumDisplay.from_estimator(iterated)
+    assert display.axes_[1].get_xlabel() == "pairs found, by eigenvalue"
+    assert_allclose(display.eigenvalues[display.kept], iterated.eigenvalues_)
+    assert_allclose(display.entropy_ratio[display.kept], iterated.entropy_ratio_, rtol=1e-8)
+
+
+def test_kept_pairs_without_entropy_are_shown_too():
+    """Two equal pairs of points: the second component carries nothing and is filled up."""
+    symmetric = np.array([[-1.0], [1.0], [-3.0], [3.0]])
+    eca = KernelECA(3, kernel=Gaussian(1.0), solver="lanczos").fit(symmetric)
+    assert not np.isin(eca.eigenvalues_, eca.spectrum_.known_eigenvalues).all()
+    display = SpectrumDisplay.from_estimator(eca)
+    assert_allclose(display.eigenvalues[display.kept], eca.eigenvalues_)
+    assert (np.diff(display.eigenvalues) <= 0).all()
+
+
+def test_spectrum_shows_a_late_component():
+    values, ratio = np.linspace(2, 1, 40), np.full(40, 1 / 40)
+    display = SpectrumDisplay(eigenvalues=values, entropy_ratio=ratio, kept=np.array([0, 33]))
+    assert len(display.plot().entropy_bars_) == 35
+    assert len(display.plot(n_pairs=5).entropy_bars_) == 5
+
+
+def test_a_centred_spectrum_has_eigenvalues_only():
+    display = SpectrumDisplay.from_estimator(KernelPCA(2).fit(X))
+    assert display.entropy_bars_ is None
+    assert len(display.axes_) == 1
+
+
+def test_spectrum_uses_the_axes_it_is_given(eca):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2)
+    display = SpectrumDisplay.from_spectrum(eca.spectrum_, axes=axes)
+    assert display.figure_ is figure
+    with pytest.raises(ValueError, match="Got 1 axes; this spectrum needs 2"):
+        display.plot(axes[:1])
+
+
+# --- embedding -------------------------------------------------------------------------------
+
+
+def test_embedding_draws_the_projections_by_class(eca):
+    display = EmbeddingDisplay.from_estimator(eca, labels=y)
+    assert list(display.scatters_) == ["0", "1", "2"]
+    for label in (0, 1, 2):
+        drawn = np.asarray(display.scatters_[str(label)].get_offsets())
+        assert_allclose(drawn, eca.transform(X)[y == label, :2], atol=1e-10)
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["0", "1", "2"]
+
+
+def test_classes_differ_in_colour_and_in_shape(eca):
+    display = EmbeddingDisplay.from_estimator(eca, labels=y)
+    colours = {to_hex(scatter.get_facecolor()[0]) for scatter in display.scatters_.values()}
+    shapes = {scatter.get_paths()[0].vertices.tobytes() for scatter in display.scatters_.values()}
+    assert colours == set(PALETTE[:3])
+    assert len(shapes) == 3
+
+
+def test_axis_labels_tell_rank_and_share(eca):
+    display = EmbeddingDisplay.from_estimator(eca, components=(0, 2))
+    share = 100 * eca.entropy_ratio_[2]
+    assert display.ax_.get_ylabel() == f"component 3: λ rank 9, {share:.3g} % of V"
+    pca = KernelPCA(2).fit(X)
+    share = 100 * pca.explained_variance_ratio_[0]
+    label = EmbeddingDisplay.from_estimator(pca).ax_.get_xlabel()
+    assert label == f"component 1: λ rank 1, {share:.3g} % of variance"
+
+
+def test_embedding_of_new_rows(eca):
+    new = X[:7] + 0.01
+    display = EmbeddingDisplay.from_estimator(eca, new)
+    drawn = np.asarray(display.scatters_[""].get_offsets())
+    assert_allclose(drawn, eca.transform(new)[:, :2])
+
+
+def test_the_origin_is_marked(eca):
+    lines = EmbeddingDisplay.from_estimator(eca).ax_.lines
+    assert [list(line.get_ydata()) for line in lines] == [[0, 0], [0, 1]]
+    assert list(lines[1].get_xdata()) == [0, 0]
+
+
+def test_many_rows_are_sampled_evenly_and_said():
+    points = np.random.default_rng(0).normal(size=(1000, 2))
+    display = EmbeddingDisplay(points=points).plot(title="Cloud", max_points=100)
+    assert display.ax_.get_title() == "Cloud\n100 of 1,000 rows drawn"
+    assert len(display.scatters_[""].get_offsets()) == 100
+    assert_array_equal(display.shown_[[0, -1]], [0, 999])
+    assert np.diff(display.shown_).max() <= 11
+    again = EmbeddingDisplay(points=points).plot(max_points=100)
+    assert_array_equal(display.shown_, again.shown_)
+
+
+def test_rare_classes_are_drawn_together():
+    labels = np.repeat([f"kind {i:02d}" for i in range(14)], np.arange(14, 0, -1))
+    points = np.zeros((len(labels), 2))
+    scatters = EmbeddingDisplay(points=points, labels=labels).plot().scatters_
+    assert list(scatters) == [f"kind {i:02d}" for i in range(9)] + ["5 others"]
+    assert len(scatters["5 others"].get_offsets()) == 5 + 4 + 3 + 2 + 1
+
+
+def test_many_numbers_become_a_colour_scale():
+    numbers = np.linspace(0, 5, 50)
+    display = EmbeddingDisplay(points=np.zeros((50, 2)), labels=numbers).plot()
+    assert_allclose(display.scatters_[""].get_array(), numbers)
+    assert len(display.figure_.axes) == 2  # the second one is the colour bar
+    assert display.ax_.get_legend() is None
+
+
+def test_equal_aspect_is_an_option(eca):
+    assert EmbeddingDisplay.from_estimator(eca).ax_.get_aspect() == "auto"
+    assert EmbeddingDisplay.from_estimator(eca, equal_aspect=True).ax_.get_aspect() == 1
+
+
+def test_embedding_refuses_what_it_cannot_draw(eca):
+    with pytest.raises(ValueError, match=r"components=\(0, 3\) must be two numbers from 0 to 2"):
+        EmbeddingDisplay.from_estimator(eca, components=(0, 3))
+    with pytest.raises(ValueError, match="labels has 2 entries for 315 rows"):
+        EmbeddingDisplay.from_estimator(eca, labels=[0, 1])
+
+
+# --- colours ---------------------------------------------------------------------------------
+
+
+def luminance(colour):
+    channels = np.array(to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize(("palette", "paper"), [(PALETTE, "#ffffff"), (DARK_PALETTE, "#15181c")])
+def test_every_colour_stands_out_from_its_paper(palette, paper):
+    assert min(contrast(colour, paper) for colour in palette) >= 3
+    assert len(set(palette)) == len(PALETTE) == len(MARKERS) == len(set(MARKERS))

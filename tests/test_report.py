@@ -1,0 +1,338 @@
+"""The report: one page that needs nothing else and says what the estimators say."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.preprocessing import StandardScaler
+
+import mercer.report.page
+from mercer import KernelECA, KernelPCA
+from mercer.kernels import Gaussian
+from mercer.report import write_report
+from mercer.report.words import number, percent, sequence
+from mercer.tables import Table, read_table
+
+VOID = {"meta", "br", "img", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Keeps what the tests ask for: elements with attributes, text, and whether tags match."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.words, self.open, self.torn = [], [], [], []
+        self.feed(text)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.torn.append(tag)
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def rings(tmp_path_factory):
+    return write_report(read_table("rings"), tmp_path_factory.mktemp("rings"))
+
+
+@pytest.fixture(scope="module")
+def source(rings):
+    return rings.html.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(source):
+    return Page(source)
+
+
+@pytest.fixture(scope="module")
+def numbers(rings):
+    return json.loads(rings.json.read_text(encoding="utf-8"))
+
+
+def blobs(n=40, **changes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2)) + np.repeat([[0, 0], [9, 9]], n // 2, axis=0)
+    parts = {"name": "blobs", "X": X, "columns": ("a", "b"), "labels": None, "label": None}
+    return Table(**{**parts, "rows_read": n, **changes})
+
+
+# --- the page --------------------------------------------------------------------------------
+
+
+def test_page_is_whole(page):
+    assert page.torn == []
+    assert page.open == []
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids)) > 0
+
+
+def test_page_needs_nothing_from_elsewhere(page, source):
+    assert not page.all("script")
+    assert not page.all("link")
+    references = [
+        attributes[name]
+        for _, attributes in page.elements
+        for name in ("src", "href", "xlink:href", "srcset")
+        if name in attributes
+    ]
+    references += re.findall(r"url\(([^)]*)\)", source)
+    assert references  # the figures refer to their own parts
+    assert all(reference.startswith("#") for reference in references)
+    assert "@import" not in source
+
+
+def test_figures_refer_to_parts_that_exist(page, source):
+    ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    used = set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', source))
+    assert used <= ids
+
+
+def test_every_figure_has_an_alternative_text_and_a_caption(page):
+    figures = page.all("svg")
+    assert len(figures) == 3
+    assert all(figure["role"] == "img" and len(figure["aria-label"]) > 40 for figure in figures)
+    assert len(page.all("figcaption")) == len(page.all("figure")) == 3
+    assert "eigenvalue ranks 1, 2 and 9" in figures[2]["aria-label"]
+
+
+def test_page_suits_phones_and_dark_rooms(page, source):
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all(
+        "meta"
+    )
+    assert "@media (prefers-color-scheme: dark)" in source
+    assert page.all("html") == [{"lang": "en"}]
+    figures = source[source.index("<svg") : source.rindex("</svg>")]
+    assert "var(--ink)" in figures
+    # every colour of a figure follows the page: none is fixed, in light or in dark
+    assert re.findall(r"#[0-9a-f]{6}\b", figures) == []
+
+
+def test_headings_go_down_one_by_one(page):
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert set(levels[1:]) == {2}
+
+
+def test_page_tells_what_was_found(page, rings):
+    eca = rings.analysis.eca
+    assert f"bandwidth σ = {number(rings.analysis.sigma)}, 3 components out of 315" in page.text
+    assert "They belong to the eigenvalues ranked 1, 2 and 9." in page.text
+    assert number(eca.information_potential_) in page.text
+    assert f"{number(eca.renyi_entropy_)} nats" in page.text
+    assert "Silverman's rule" in page.text
+    assert "all eigenpairs are known" in page.text
+    assert "Warnings none raised" in page.text
+
+
+def test_page_lists_the_components(page, rings):
+    rows = rings.analysis.components()
+    assert len(rows) == 10
+    assert [row.rank for row in rows[:3]] == [1, 2, 9]
+    assert [row.kept for row in rows] == [True] * 3 + [False] * 7
+    for row in rows:
+        line = f"{row.order} {row.rank} {number(row.eigenvalue)} {number(row.entropy_term)}"
+        assert line in page.text
+    terms = [row.entropy_term for row in rows]
+    assert terms == sorted(terms, reverse=True)
+
+
+def test_text_of_the_data_cannot_break_the_page(tmp_path):
+    table = blobs(name="<b>&", columns=("<script>alert(1)</script>", "b"), label="<i>")
+    labels = np.array(["<x>", "&y"]).repeat(20)
+    table = Table(**{**vars(table), "labels": labels})
+    page = Page(write_report(table, tmp_path).html.read_text(encoding="utf-8"))
+    assert not page.all("script")
+    assert not page.all("i")
+    assert page.torn == []
+    assert "<script>alert(1)</script>" in page.text
+
+
+# --- the numbers -----------------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_the_estimators(numbers):
+    X = StandardScaler().fit_transform(read_table("rings").X)
+    eca = KernelECA(3, solver="dense").fit(X)
+    told = numbers["kernel_eca"]
+    assert told["information_potential"] == pytest.approx(eca.information_potential_, rel=1e-12)
+    assert told["renyi_entropy"] == pytest.approx(eca.renyi_entropy_, rel=1e-12)
+    assert told["entropy_kept"] == pytest.approx(eca.entropy_ratio_.sum(), rel=1e-12)
+    kept = [row for row in told["components"] if row["kept"]]
+    assert_allclose([row["eigenvalue"] for row in kept], eca.eigenvalues_)
+    assert_allclose([row["entropy_term"] for row in kept], eca.entropy_terms_)
+    assert [row["rank"] for row in kept] == eca.component_ranks_.tolist()
+    assert told["certified"] is True
+    leading = eca.spectrum_.known_entropy_terms[:3].sum() / eca.information_potential_
+    assert told["entropy_of_leading_eigenvalues"] == pytest.approx(leading)
+    pca = KernelPCA(2, kernel=Gaussian(numbers["choices"]["bandwidth"])).fit(X)
+    assert_allclose(numbers["kernel_pca"]["eigenvalues"], pca.eigenvalues_)
+
+
+def test_choices_are_told(numbers):
+    assert numbers["choices"]["bandwidth_asked"] == "auto"
+    assert numbers["choices"]["n_components"] == 3
+    assert numbers["choices"]["n_components_because"] == "share"
+    assert numbers["choices"]["scaled"] is True
+    assert set(numbers["versions"]) >= {"mercer", "python", "numpy", "scikit-learn"}
+    assert all(seconds > 0 for seconds in numbers["seconds"].values())
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept", "because"), [(None, 2, "picture"), (4, 4, "asked"), (12, 12, "asked")]
+)
+def test_number_of_components(tmp_path, asked, kept, because):
+    cloud = blobs(X=np.random.default_rng(0).normal(size=(40, 2)))
+    report = write_report(cloud, tmp_path, n_components=asked, bandwidth=3.0)
+    assert report.analysis.eca.n_components_ == kept
+    assert report.analysis.because == because
+    assert len(report.analysis.components()) == max(10, kept)
+
+
+def test_a_page_shows_ten_components_at_most(tmp_path):
+    corners = 10.0 * np.arange(15)[:, None] * [1, 1]
+    X = np.repeat(corners, np.arange(1, 16), axis=0)  # fifteen groups of different sizes
+    report = write_report(blobs(X=X, rows_read=len(X)), tmp_path, bandwidth=1.0, scale=False)
+    assert report.analysis.eca.n_components_ == 10
+    assert report.analysis.because == "most"
+    assert "The most this page shows" in report.html.read_text(encoding="utf-8")
+
+
+def test_columns_are_standardised_unless_told_otherwise(tmp_path):
+    table = blobs()
+    raw = write_report(table, tmp_path, bandwidth=2.0, scale=False).analysis
+    assert_allclose(raw.eca.spectrum_.points.data, table.X)
+    scaled = write_report(table, tmp_path, bandwidth=2.0).analysis
+    assert_allclose(scaled.eca.spectrum_.points.data.std(axis=0), 1)
+    assert raw.sigma == scaled.sigma == 2.0
+
+
+def test_beyond_the_dense_size_the_page_says_what_is_not_known(tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.report.analysis.DENSE_ROWS", 100)
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [9, 0], [0, 9]]).repeat([200, 250, 300], axis=0)
+    table = blobs(X=rng.normal(size=centres.shape) + centres, rows_read=len(centres))
+    report = write_report(table, tmp_path)
+    spectrum = report.analysis.eca.spectrum_
+    assert "Lanczos" in spectrum.method
+    text = Page(report.html.read_text(encoding="utf-8")).text
+    assert "Only pairs that the search found are shown." in text
+    assert spectrum.certificate in text
+    told = json.loads(report.json.read_text(encoding="utf-8"))["kernel_eca"]
+    assert told["entropy_of_leading_eigenvalues"] is None
+    assert all(row["kept"] for row in told["components"])
+
+
+# --- honesty ---------------------------------------------------------------------------------
+
+
+def test_warnings_are_shown(tmp_path):
+    report = write_report(blobs(), tmp_path, bandwidth=1e-4)
+    told = json.loads(report.json.read_text(encoding="utf-8"))["warnings"]
+    assert told[0]["category"] == "IdentifiabilityWarning"
+    text = Page(report.html.read_text(encoding="utf-8")).text
+    assert "Read this first: warnings of the fits" in text
+    assert all(one["message"] in text for one in told)
+    assert "single cloud" not in text
+
+
+def test_what_was_left_out_is_told(tmp_path):
+    from mercer.tables import Omission
+
+    table = blobs(rows_read=47, omissions=(Omission("colour", "not numeric, for example 'red'"),))
+    text = Page(write_report(table, tmp_path).html.read_text(encoding="utf-8")).text
+    assert "40 of 47; 7 left out because a value was missing" in text
+    assert "colour (not numeric, for example 'red')" in text
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path, monkeypatch):
+    write_report(blobs(), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(before) == {"report.html", "report.json"}
+    replaced = []
+
+    def full_disk(source, target):
+        replaced.append(target)
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("mercer.report.os.replace", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(blobs(n=60), tmp_path)
+    assert len(replaced) == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_page_that_cannot_be_made_writes_nothing(tmp_path, monkeypatch):
+    def fail(analysis):
+        raise RuntimeError("no page")
+
+    monkeypatch.setattr(mercer.report, "page", fail)
+    with pytest.raises(RuntimeError, match="no page"):
+        write_report(blobs(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_needs_two_components(tmp_path):
+    with pytest.raises(ValueError, match="n_components=1 must be at least 2"):
+        write_report(blobs(), tmp_path, n_components=1)
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.0730645, "0.07306"),
+        (0.99999999, "1.000"),
+        (9.9996, "10.00"),
+        (1234.5678, "1,235"),
+        (2.704e-4, "2.70 × 10⁻⁴"),
+        (9.996e-5, "1.00 × 10⁻⁴"),
+        (-10.371, "−10.37"),
+        (3.2e7, "3.20 × 10⁷"),
+    ],
+)
+def test_numbers_as_people_write_them(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.15, "15.0 %"),
+        (0.99999, "99.99 %"),
+        (1.0, "100 %"),
+        (1e-6, "under 0.001 %"),
+        (-1e-17, "0 %"),
+    ],
+)
+def test_shares_never_round_up_to_everything(share, text):
+    assert percent(share) == text
+
+
+def test_sequences_read_as_in_a_sentence():
+    assert [sequence(x) for x in ([1], [1, 2], [1, 2, 9])] == ["1", "1 and 2", "1, 2 and 9"]
