@@ -26,7 +26,7 @@ __all__ = [
 _CANCELLATION_LIMIT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 2e-4}
 
 # for euclidean_distances:
-_FEW_COLUMNS = 16  # up to here differences cost no more than products and their repair
+_FEW_COLUMNS = 4  # up to here differences cost no more than products and their repair
 _CANCELLED = 1e-5  # squared distances this small beside the points' norms are taken anew
 _FEW_CANCELLED = 0.05
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
+from scipy.linalg.blas import dgemv
 
 from mercer.maths.christoffel import largest_hidden_term
 from mercer.maths.eigen import TIE, canonical
@@ -53,14 +54,26 @@ class LanczosBasis:
         return self._rows[: self.steps]
 
     def extend(self) -> None:
-        """One product, orthogonalised twice against all that came before."""
+        """One product, orthogonalised against all that came before.
+
+        After the three-term recurrence one pass over the basis is enough, unless it takes much of
+        the vector away; then rounding is felt and a second pass follows (Daniel et al. 1976).
+        """
         m = self.steps
         w = self.problem.product(self._rows[m][:, None])[:, 0]
         scale = float(np.linalg.norm(w))
         self.diagonal.append(float(self._rows[m] @ w))
-        for _ in range(2):
-            w -= (self.rows @ w) @ self.rows
-        length = float(np.linalg.norm(w))
+        w = w - self.diagonal[m] * self._rows[m]
+        if m > 0:
+            w -= self.off_diagonal[m - 1] * self._rows[m - 1]
+        length, before = float(np.linalg.norm(w)), np.inf
+        while length < 0.7 * before and length > 0:
+            before = length
+            # scipy's BLAS, like the product with a stored K: numpy's may be another copy of the
+            # library, whose waiting threads would take the cores from the first
+            columns = self.rows.T
+            w = dgemv(-1.0, columns, dgemv(1.0, columns, w, trans=1), 1.0, w, overwrite_y=1)
+            length = float(np.linalg.norm(w))
         self.off_diagonal.append(length)
         largest = max(scale, max(map(abs, self.diagonal)))
         self.ended = length <= 4 * self.problem.relative_error * largest or (
@@ -131,7 +144,7 @@ class EntropySearch:
             last = self.basis.ended or self.steps == self.limit
             if self.steps < check and not last:
                 continue
-            check = self.steps + max(4, self.steps // 12)
+            check = self.steps + max(3, self.steps // 25)
             ritz = self._ritz()
             kept = self.selection.choose(ritz.values, ritz.terms, self._floor(ritz))
             proof = self._proof(ritz, kept)
