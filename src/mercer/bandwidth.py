@@ -194,6 +194,7 @@ def _mean_distance(X: Array, weights: Array) -> float:
 def _warn_of_scales(X: Array, sample_weight: Any) -> None:
     weights = admit_weights(sample_weight, len(X))
     X = X if weights is None else X[weights > 0]
+    X = X[:: max(1, len(X) // 10_000)]  # a warning needs no more
     extent = np.ptp(X, axis=0)
     varies = (extent > 0) & np.isfinite(extent)
     spread = (X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies]

@@ -26,6 +26,7 @@ __all__ = ["Sample", "component_ranks", "decompose", "make_gram"]
 _NEIGHBOUR = 0.01
 _ISOLATED_SHARE = 0.05
 _ISOLATION_ROWS = 200
+_NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def decompose(
     )
     if progress is not None:
         progress.close()
-    _warn_of_pairs(pairs, target)
+    _warn_of_pairs(pairs)
+    _warn_of_error(gram, pairs)
     return _spectrum(sample, gram, pairs, selection, center)
 
 
@@ -221,7 +223,21 @@ def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
         )
 
 
-def _warn_of_pairs(pairs: Eigenpairs, target: Target) -> None:
+def _warn_of_error(gram: GramOperator, pairs: Eigenpairs) -> None:
+    """Say so when the approximation of K may matter for the kept eigenvalues."""
+    smallest = float(pairs.values.min(initial=np.inf))
+    if gram.error_bound > _NOTICEABLE * smallest:
+        warnings.warn(
+            f"K is approximated ({gram.description}): {gram.error_bound / gram.trace:.2%} of its "
+            f"trace is missing, so eigenvalues may be too small by up to {gram.error_bound:.3g}; "
+            f"the smallest kept is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
+            "solver='lanczos' where its time allows.",
+            ApproximationWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_pairs(pairs: Eigenpairs) -> None:
     if pairs.lowest < 0:
         warnings.warn(
             f"The kernel matrix is indefinite (eigenvalues down to {pairs.lowest:.3g}); entropy "

@@ -16,7 +16,7 @@ from mercer.bandwidth import resolve
 from mercer.decomposition import Sample, decompose
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
-from mercer.operators import GramOperator
+from mercer.operators import FourierGram, GramOperator
 from mercer.operators.tiled import cross_product
 from mercer.points import Points, admit, admit_weights
 from mercer.solvers import summing_gram
@@ -162,15 +162,14 @@ def cauchy_schwarz_divergence(
     weights = [admit_weights(w, p.n) for w, p in zip(sample_weight, both, strict=True)]
     kernel = _resolved_on_both(kernel, both, weights)
     samples = [Sample.of(kernel, p, w) for p, w in zip(both, weights, strict=True)]
-    within = [_operator(sample).potential for sample in samples]
+    grams = [_operator(sample, _common_box(samples)) for sample in samples]
+    within = [gram.potential for gram in grams]
     if min(within) <= 0:
         raise ValueError(
             f"V = 1'K1/n² of a sample is {min(within):.3g}; the angle between mean embeddings "
             "needs V > 0. Use a positive semi-definite kernel."
         )
-    shares = [_shares(sample) for sample in samples]
-    left, right = (sample.points for sample in samples)
-    between = float(shares[0] @ cross_product(kernel, left, right, shares[1][:, None])[:, 0])
+    between = _between(samples, grams)
     if between <= 0:
         return float("inf")
     return float(0.5 * np.log(within[0]) + 0.5 * np.log(within[1]) - np.log(between))
@@ -202,8 +201,28 @@ def _sample(X: Any, kernel: str | Kernel, sample_weight: Any, widen: bool = Fals
     return Sample.of(kernel.self_convolution() if widen else kernel, points, weights)
 
 
-def _operator(sample: Sample) -> GramOperator:
-    return summing_gram(sample.kernel, sample.points, sample.weights, sample.matrix)
+def _operator(sample: Sample, box: tuple[Array, Array] | None = None) -> GramOperator:
+    return summing_gram(sample.kernel, sample.points, sample.weights, sample.matrix, box)
+
+
+def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:
+    """Lowest and highest coordinates of all samples, where there are coordinates."""
+    if samples[0].points.kind != "vectors":
+        return None
+    low = np.min([sample.points.data.min(axis=0) for sample in samples], axis=0)
+    high = np.max([sample.points.data.max(axis=0) for sample in samples], axis=0)
+    return low, high
+
+
+def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
+    """Mean of the kernel over pairs of points from either sample."""
+    first, second = grams
+    if isinstance(first, FourierGram) and isinstance(second, FourierGram):
+        return float(first.mean_vector @ second.mean_vector)
+    shares = [_shares(sample) for sample in samples]
+    left, right = (sample.points for sample in samples)
+    sums = cross_product(samples[0].kernel, left, right, shares[1][:, None])
+    return float(shares[0] @ sums[:, 0])
 
 
 def _shares(sample: Sample) -> Array:

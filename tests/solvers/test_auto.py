@@ -24,7 +24,7 @@ from mercer.solvers import Auto, Dense, Lanczos, as_solver
 )
 def test_solver_by_size_and_number_of_components(n, wanted, expected):
     with config_context(memory="1GB"):
-        assert isinstance(Auto(wanted)._choice(n, 8), expected)
+        assert isinstance(Auto(wanted).choose(Gaussian(1.0), Points(np.zeros((n, 5)))), expected)
 
 
 def test_operator_by_memory(rng):
@@ -33,7 +33,7 @@ def test_operator_by_memory(rng):
         assert isinstance(Auto(2).gram(Gaussian(1.0), points), DenseGram)
     with config_context(memory="10MB"):
         assert isinstance(Auto(2).gram(Gaussian(1.0), points), BlockedGram)
-        assert isinstance(Auto(None)._choice(1000, 8), Lanczos)  # Dense would not fit
+        assert isinstance(Auto(None).choose(Gaussian(1.0), points), Lanczos)  # Dense would not fit
 
 
 def test_exact_features_are_used_where_they_are_few(rng):
@@ -69,7 +69,7 @@ def test_names_and_objects():
     assert as_solver("lanczos", 1) == Lanczos()
     assert as_solver(Lanczos(max_products=7), 1).max_products == 7
     for wrong in ("arpack", Dense, 3):
-        with pytest.raises(ValueError, match="'auto', 'dense', 'lanczos'"):
+        with pytest.raises(ValueError, match="'auto', 'dense', 'lanczos', 'fourier', 'nystrom'"):
             as_solver(wrong, 1)
 
 

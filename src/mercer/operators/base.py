@@ -35,6 +35,11 @@ class EigenProblem(ABC):
     #: relative accuracy (against the largest eigenvalue) of a product
     relative_error: float
 
+    @cached_property
+    def start_length(self) -> float:
+        """Norm of the start vector."""
+        return float(np.sqrt(np.einsum("i,i->", self.start, self.start)))
+
     def zero(self, largest: float) -> float:
         """Eigenvalues of this size are 0 to rounding, beside the largest."""
         return abs(largest) * max(self.size, 100) * self.relative_error / 10

@@ -8,8 +8,10 @@ made by one type-1 transform of the weights and multiplied by FFTs; components a
 anywhere by one type-2 transform. (Barnett, Greengard, Rachh: "Uniform approximation of common
 Gaussian process kernels using equispaced Fourier grids".)
 
-Coefficients with :math:`b_{-m} = \bar b_m` are, through the FFT, the same as real arrays on a grid
-of equally many points. Vectors of the small side are such arrays: solvers see real vectors only.
+Only coefficients with :math:`b_{-m} = \bar b_m` matter, since K is real. Half of them say it all:
+vectors of the small side are their real and imaginary parts, scaled so that lengths are kept, and
+solvers see real vectors only. (In the plane where the last frequency is 0 both halves are there;
+whatever breaks the symmetry in it is ignored by the transforms, so it only adds eigenvalues 0.)
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ import numpy as np
 from scipy import fft
 
 from mercer.config import memory_budget, thread_count
-from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.types import Array
 from mercer.operators.base import GramOperator
@@ -35,6 +36,7 @@ __all__ = ["FourierExpansion", "FourierGram", "FrequencyGrid", "frequency_grid"]
 
 _POINTS = 2**20  # per transform: bounds the memory of one, and costs little
 _DIMENSIONS = 3
+_WORTH_THREADS = 2**20  # grids up to this size are transformed faster by one thread
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,33 @@ class FrequencyGrid:
         """Number of frequencies."""
         return int(np.prod(self.shape))
 
+    def half(self, waves: Array) -> Array:
+        """The half that determines a set of coefficients: last frequency 0 and above."""
+        return waves[..., : self.shape[-1] // 2 + 1]
+
+    def full(self, half: Array) -> Array:
+        """All coefficients, from halves along the first axis."""
+        axes = tuple(range(1, len(self.shape) + 1))
+        return np.asarray(fft.fftn(fft.irfftn(half, s=self.shape, axes=axes), axes=axes))
+
+    def pack(self, half: Array) -> Array:
+        """Halves along the first axis as real columns of the same length as the whole."""
+        scaled = half * self._counted
+        return scaled.reshape(len(half), -1).view(np.float64).T
+
+    def unpack(self, columns: Array) -> Array:
+        """Undo :meth:`pack`."""
+        rows = np.ascontiguousarray(columns.T).view(np.complex128)
+        half = (*self.shape[:-1], self.shape[-1] // 2 + 1)
+        return rows.reshape(len(rows), *half) / self._counted
+
+    @property
+    def _counted(self) -> Array:
+        """√2 where a coefficient stands for its mirror image too, 1 where both are there."""
+        counted = np.full(self.shape[-1] // 2 + 1, np.sqrt(2))
+        counted[0] = 1
+        return counted
+
     @property
     def entry_error(self) -> float:
         """Bound on the error of one kernel value: cut waves, neighbouring periods, transforms."""
@@ -90,9 +119,12 @@ class FrequencyGrid:
         """Whether a point is too far from the box to have any kernel value."""
         return np.asarray((np.abs(scaled) > self.half_box + self.reach).any(axis=1))
 
-    def sums(self, points: Points, weights: Array | None) -> Array:
-        """``t_m = Σ_j w_j exp(-i θ_m x_j)`` for the doubled range of m, in FFT order (type 1)."""
-        modes = tuple(2 * n - 1 for n in self.shape)
+    def sums(self, points: Points, weights: Array | None, doubled: bool = True) -> Array:
+        """``t_m = Σ_j w_j exp(-i θ_m x_j)`` in FFT order (type 1).
+
+        For the grid's own frequencies, or for the doubled range of all their differences.
+        """
+        modes = tuple(2 * n - 1 for n in self.shape) if doubled else self.shape
         total = np.zeros(modes, complex)
         for rows, chunk in points.chunks(_POINTS):
             w = np.ones(len(chunk)) if weights is None else weights[rows]
@@ -150,6 +182,8 @@ def frequency_grid(
 ) -> FrequencyGrid | str:
     """Return the grid for points in a box, or the reason in words why there is none."""
     d = len(low)
+    if dtype == np.float32:
+        tolerance = max(tolerance, 1e-6)
     if not isinstance(kernel, Stationary) or d > _DIMENSIONS:
         return (
             f"it takes a Gaussian or Matern kernel in at most 3 dimensions, not {kernel!r} in {d}"
@@ -164,7 +198,7 @@ def frequency_grid(
     period = 2 * half_box + 2 * reach
     highest = np.ceil(waves.cutoff(tolerance) * period / (2 * np.pi))
     modes = float(np.prod(2 * (2 * highest + 1)))
-    needed = 8 * modes * 8  # doubled grid: sums, transforms, and room for a few vectors
+    needed = 20 * 2**d * modes  # a transform's own grid is twice as fine as the doubled one
     if not np.isfinite(modes) or needed > memory_budget():
         extent = ", ".join(f"{2 * h:.3g}" for h in half_box)
         return (
@@ -173,7 +207,7 @@ def frequency_grid(
             f"{memory_budget() / 1e9:.3g} GB: use a larger bandwidth or tolerance, remove far "
             "outliers, raise the budget, or choose another solver"
         )
-    shape = tuple(_odd_fast_length(int(2 * m + 1)) for m in highest)
+    shape = tuple(int(2 * m + 1) for m in highest)
     return FrequencyGrid(
         widths,
         center,
@@ -182,14 +216,8 @@ def frequency_grid(
         period,
         shape,
         _wave_roots(waves.density, period, shape),
-        max(tolerance, 1e-6 if dtype == np.float32 else 0.0),
+        tolerance,
     )
-
-
-def _odd_fast_length(n: int) -> int:
-    """The next odd number from n on whose only factors are 3, 5 and 7."""
-    candidates = (3**a * 5**b * 7**c for a in range(14) for b in range(10) for c in range(8))
-    return min(m for m in candidates if m >= n)
 
 
 def _wave_roots(density: Any, period: Array, shape: tuple[int, ...]) -> Array:
@@ -210,6 +238,8 @@ class FourierGram(FactoredGram):
     weights : array or None
     grid : FrequencyGrid
     center : bool
+    only_mean : bool
+        Only the mean feature and V will be asked for: a transform of half the size does.
     """
 
     def __init__(
@@ -219,8 +249,10 @@ class FourierGram(FactoredGram):
         weights: Array | None,
         grid: FrequencyGrid,
         center: bool = False,
+        only_mean: bool = False,
     ) -> None:
         super().__init__(points.n, points.dtype, weights)
+        self.only_mean = only_mean
         self.kernel = kernel
         self.points = points
         self.grid = grid
@@ -229,27 +261,28 @@ class FourierGram(FactoredGram):
     @cached_property
     def sums(self) -> Array:
         """Trigonometric sums of the weights: all that this operator knows of the points."""
-        return self.grid.sums(self.points, self.weights)
+        return self.grid.sums(self.points, self.weights, doubled=not self.only_mean)
 
     # --- the small side -----------------------------------------------------------------------
 
     @cached_property
     def mean_vector(self) -> Array:
         """``Φ*√w / n``, the mean feature as a real vector."""
-        return self._real(self.grid.roots * self._central(self.sums)) / self.total
+        half = self.grid.half(self.grid.roots * _resize(self.sums, self.grid.shape))
+        return self.grid.pack(half[None])[:, 0] / self.total
 
     @cached_property
     def small_start(self) -> Array:
-        """N times the mean feature."""
-        return np.zeros(self.grid.size) if self.center else self.total * self.mean_vector
+        """The mean feature, n times; 0 where it has been removed."""
+        return np.zeros(len(self.mean_vector)) if self.center else self.total * self.mean_vector
 
     def small_product(self, V: Array) -> Array:
         """Toeplitz products by FFT, a few columns at a time."""
         out = np.empty_like(V)
-        step = max(1, 2**21 // self._circle.size)
+        step = max(1, 2**22 // self._circle.size)
         for first in range(0, V.shape[1], step):
             part = slice(first, first + step)
-            out[:, part] = self._toeplitz(V[:, part].T).T
+            out[:, part] = self._toeplitz(V[:, part])
         if self.center:
             out -= self.total * self.mean_vector[:, None] * (self.mean_vector @ V)
         return out
@@ -262,38 +295,24 @@ class FourierGram(FactoredGram):
         function = fft.irfftn(half, s=lengths, workers=thread_count())
         return np.asarray(function * function.size)
 
-    def _toeplitz(self, rows: Array) -> Array:
-        shape, circle = self.grid.shape, self._circle
-        axes = tuple(range(1, len(shape) + 1))
-        workers = thread_count()
-        roots = self.grid.roots[..., : shape[-1] // 2 + 1]
-        vectors = rows.reshape(-1, *shape)
-        waves = roots * fft.rfftn(vectors, axes=axes, norm="ortho", workers=workers)
-        wide = _resize_half(waves, circle.shape)
-        function = fft.irfftn(wide, s=circle.shape, axes=axes, workers=workers)
+    def _toeplitz(self, V: Array) -> Array:
+        circle = self._circle
+        axes = tuple(range(1, circle.ndim + 1))
+        workers = thread_count() if circle.size > _WORTH_THREADS else 1
+        roots = self.grid.half(self.grid.roots)
+        wide = _resize_half(roots * self.grid.unpack(V), circle.shape)
+        function = fft.irfftn(wide, s=circle.shape, axes=axes, workers=workers, overwrite_x=True)
         function *= circle
-        wide = fft.rfftn(function, axes=axes, workers=workers)
-        waves = roots * _resize_half(wide, shape)
-        back = fft.irfftn(waves, s=shape, axes=axes, norm="ortho", workers=workers)
-        return back.reshape(len(rows), -1)
-
-    def _central(self, doubled: Array) -> Array:
-        """The sums at the grid's own frequencies."""
-        return _resize(doubled, self.grid.shape)
-
-    def _real(self, waves: Array) -> Array:
-        """Coefficients with conjugate symmetry as a real vector, and isometrically so."""
-        return np.asarray(fft.ifftn(waves, norm="ortho").real.ravel())
+        wide = fft.rfftn(function, axes=axes, workers=workers, overwrite_x=True)
+        return self.grid.pack(roots * _resize_half(wide, self.grid.shape))
 
     def _waves(self, vectors: Array) -> Array:
         """Real vectors (columns) as coefficients of plane waves at points, √c_m included."""
-        axes = tuple(range(1, len(self.grid.shape) + 1))
-        grids = vectors.T.reshape(-1, *self.grid.shape)
-        return np.asarray(self.grid.roots * fft.fftn(grids, axes=axes, norm="ortho"))
+        return self.grid.roots * self.grid.full(self.grid.unpack(vectors))
 
     @property
     def small_error(self) -> float:
-        """N times the error of one kernel value."""
+        """The error of one kernel value, n times."""
         return self.error_bound
 
     # --- the large side -----------------------------------------------------------------------
@@ -309,21 +328,20 @@ class FourierGram(FactoredGram):
         for v in V.T:
             v = v - self.unit * (self.unit @ v) if self.center else v
             sums = self.grid.sums(self.points, root * v)
-            waves = self.grid.roots**2 * self._central(sums)
+            waves = self.grid.roots**2 * _resize(sums, self.grid.shape)
             columns.append(root * self.grid.evaluate(waves[None], self.points)[:, 0])
         product = np.column_stack(columns)
         return product - np.outer(self.unit, self.unit @ product) if self.center else product
 
     def diagonal(self) -> Array:
         """``w k(x, x)``, centred where asked."""
-        diagonal = self.expansion(
-            np.ones(0), np.empty((self.grid.size, 0))
-        ).training_squared_norms()
+        nothing = np.empty((len(self.mean_vector), 0))
+        diagonal = self.expansion(np.ones(0), nothing).training_squared_norms()
         return np.asarray(diagonal * self.start**2)
 
     @cached_property
     def trace(self) -> float:
-        """``n k(0)``, less n V where centred: no pass over the points."""
+        """As k(0) = 1, this is n, less n V where centred: no pass over the points."""
         mean = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
         return self.total * (1.0 - mean)
 
@@ -431,8 +449,3 @@ def _resize_half(waves: Array, shape: tuple[int, ...]) -> Array:
     for source, target in _blocks(waves.shape[1:-1], tuple(shape[:-1])):
         out[(slice(None), *target, slice(0, keep))] = waves[(slice(None), *source, slice(0, keep))]
     return out
-
-
-def refuse(reason: str) -> MemoryBudgetError:
-    """Return the error for a request that no grid can serve."""
-    return MemoryBudgetError(f"The Fourier solver cannot serve this: {reason}.")

@@ -1,18 +1,23 @@
 """The one rule that picks operator and solver, as a table.
 
-===========================================  =========================================
-first row that applies                       solver="auto" does
-===========================================  =========================================
-kernel with exact features, fewer than n/2   ``Dense`` on the small side Φ*Φ
-n ≤ 600, or all components wanted            ``Dense``
-more than n/8 components wanted              ``Dense``
-2 n² numbers fit the memory budget           ``Lanczos``, K held in memory
-otherwise                                    ``Lanczos``, matrix-free products
-===========================================  =========================================
+============================================================  =====================================
+first row that applies                                        solver="auto" does
+============================================================  =====================================
+kernel with exact features, fewer than n/2                    full decomposition of Φ*Φ
+n ≤ 600, all components, or more than n/8 of them             ``Dense``, where it fits the memory
+Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid     ``Fourier`` (1e-10)
+that costs less than a product with K (see below)
+n² numbers fit half of the memory budget                      ``Lanczos``, K held in memory
+n ≤ 30,000, or an indefinite kernel, or objects               ``Lanczos``, matrix-free products
+otherwise                                                     ``Nystrom`` with 1000 landmarks
+============================================================  =====================================
 
-The full decomposition is used where it fits the memory budget; where it does not, the iteration
-is. An entropy iteration that cannot prove its selection within n/2 products of a stored K hands
-over to the full decomposition, which by then costs no more.
+A frequency grid is taken when its doubled version has at most n²/80 points (about where one FFT
+costs as much as one product with a stored K) and at most 2²⁴. Only the last row is an
+approximation beyond rounding or 1e-10; it warns with the exact share that is missing.
+
+An entropy iteration that cannot prove its selection within n/2 products of a stored K hands over
+to the full decomposition, which by then costs no more.
 """
 
 from __future__ import annotations
@@ -28,20 +33,33 @@ from mercer.config import memory_budget
 from mercer.errors import ConvergenceError
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import EigenProblem, ExactFeatures, ExplicitGram, GramOperator
+from mercer.operators import (
+    EigenProblem,
+    ExactFeatures,
+    ExplicitGram,
+    FourierGram,
+    FrequencyGrid,
+    GramOperator,
+    SmallSide,
+)
 from mercer.points import Points
 from mercer.solvers.base import Eigenpairs, Progress, Selection, Solver
 from mercer.solvers.dense import Dense, dense_bytes
+from mercer.solvers.fourier import Fourier
 from mercer.solvers.krylov import leading_eigenpairs
 from mercer.solvers.lanczos import Lanczos
+from mercer.solvers.nystrom import Nystrom
+from mercer.solvers.small import SMALL, solve_small
 
 __all__ = ["Auto", "as_solver", "count_above", "summing_gram"]
 
 log = logging.getLogger("mercer")
 
-# Measured on two cores: below this a full decomposition is faster than an iteration with its
-# certificate, and it answers every later question too.
-_SMALL = 600
+_FOURIER_FROM = 4000
+_FOURIER_SHARE = 80
+_FOURIER_LARGEST = 2**24
+_EXACT_UP_TO = 30_000
+_LANDMARKS = 1000
 # Up to here all eigenvalues (without vectors) cost a few seconds at most.
 _SMALL_ENOUGH_TO_COUNT = 4000
 
@@ -65,10 +83,30 @@ class Auto:
         weights: Array | None = None,
         matrix: Array | None = None,
     ) -> GramOperator:
-        """Features where they are exact and few; otherwise as the chosen solver does."""
+        """Make the operator of the first row that applies."""
         if _has_few_features(kernel, points):
             return ExplicitGram(ExactFeatures(kernel), points, weights)
-        return self._choice(points.n, points.dtype.itemsize).gram(kernel, points, weights, matrix)
+        solver = self.choose(kernel, points, matrix is not None)
+        log.info("auto: %r for %d points", solver, points.n)
+        return solver.gram(kernel, points, weights, matrix)
+
+    def choose(self, kernel: Kernel, points: Points, given: bool = False) -> Solver:
+        """Return the solver of the first row that applies; ``given``: K is there already."""
+        n = points.n
+        if self._full(n) and _dense_fits(n, points.dtype.itemsize):
+            return Dense()
+        if given:
+            return Lanczos()
+        if n > _FOURIER_FROM and _serving_grid(kernel, points, n * n / _FOURIER_SHARE) is not None:
+            return Fourier()
+        stored = 2 * n * n * points.dtype.itemsize <= memory_budget()
+        if stored or n <= _EXACT_UP_TO or not kernel.is_psd or points.kind != "vectors":
+            return Lanczos()
+        return Nystrom(_LANDMARKS)
+
+    def _full(self, n: int) -> bool:
+        wanted = n if self.n_components is None else self.n_components
+        return n <= SMALL or (isinstance(wanted, int) and wanted > n / 8)
 
     def solve(
         self,
@@ -78,41 +116,27 @@ class Auto:
         random_state: int | None = None,
         progress: Progress | None = None,
     ) -> Eigenpairs:
-        """Solve as chosen; hand over to Dense where the iteration cannot prove its answer."""
-        solver = self._choice(problem.size, 8)
-        log.info("solver: %r for a problem of size %d", solver, problem.size)
+        """Solve; hand over to Dense where the iteration cannot prove its answer."""
         hints: dict[str, Any] = {"random_state": random_state, "progress": progress}
-        if not isinstance(solver, Lanczos) or not self._dense_fits(problem.size, 8):
-            return solver.solve(problem, selection, **hints)
+        if isinstance(problem, SmallSide):
+            return solve_small(problem, selection, **hints)
+        n = problem.size
+        if not _dense_fits(n, 8):
+            return Lanczos().solve(problem, selection, **hints)
+        if self._full(n):
+            return Dense().solve(problem, selection)
         try:
-            patient = Lanczos(max_products=problem.size // 2)
-            pairs = patient.solve(problem, selection, **hints)
+            pairs = Lanczos(max_products=n // 2).solve(problem, selection, **hints)
             if pairs.certified:
                 return pairs
         except ConvergenceError:
             pass
-        log.info("no certificate after %d products: full decomposition", problem.size // 2)
+        log.info("no certificate after %d products: full decomposition", n // 2)
         return Dense().solve(problem, selection)
 
-    def _choice(self, n: int, itemsize: int) -> Solver:
-        wanted = n if self.n_components is None else self.n_components
-        many = isinstance(wanted, int) and wanted > n / 8
-        if (n <= _SMALL or many) and self._dense_fits(n, itemsize):
-            return Dense()
-        return Lanczos()
 
-    @staticmethod
-    def _dense_fits(n: int, itemsize: int) -> bool:
-        return dense_bytes(n, itemsize) <= memory_budget()
-
-
-def summing_gram(
-    kernel: Kernel, points: Points, weights: Array | None, matrix: Array | None
-) -> GramOperator:
-    """Return the operator for a single product: K is never held for that."""
-    if _has_few_features(kernel, points):
-        return ExplicitGram(ExactFeatures(kernel), points, weights)
-    return Lanczos(stored=False).gram(kernel, points, weights, matrix)
+def _dense_fits(n: int, itemsize: int) -> bool:
+    return dense_bytes(n, itemsize) <= memory_budget()
 
 
 def _has_few_features(kernel: Kernel, points: Points) -> bool:
@@ -122,7 +146,43 @@ def _has_few_features(kernel: Kernel, points: Points) -> bool:
     return sample is not None and sample.shape[1] < points.n / 2
 
 
-_NAMES: dict[str, Callable[[], Solver]] = {"dense": Dense, "lanczos": Lanczos}
+def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGrid | None:
+    """A frequency grid whose doubled version has at most ``largest`` points, if there is one."""
+    if points.kind != "vectors" or points.data.shape[1] > 3:
+        return None
+    grid = Fourier().grid(kernel, points)
+    if isinstance(grid, str):
+        return None
+    doubled = 2 ** len(grid.shape) * grid.size
+    return grid if doubled <= min(largest, _FOURIER_LARGEST) else None
+
+
+def summing_gram(
+    kernel: Kernel,
+    points: Points,
+    weights: Array | None,
+    matrix: Array | None,
+    box: tuple[Array, Array] | None = None,
+) -> GramOperator:
+    """Return the operator for sums over K, such as V: plane waves, features, or one product.
+
+    With a ``box`` the frequency grid serves points of several samples at once.
+    """
+    if _has_few_features(kernel, points):
+        return ExplicitGram(ExactFeatures(kernel), points, weights)
+    if points.kind == "vectors" and points.n > _FOURIER_FROM and points.data.shape[1] <= 3:
+        grid = Fourier(box=box).grid(kernel, points)
+        if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
+            return FourierGram(kernel, points, weights, grid, only_mean=True)
+    return Lanczos(stored=False).gram(kernel, points, weights, matrix)
+
+
+_NAMES: dict[str, Callable[[], Solver]] = {
+    "dense": Dense,
+    "lanczos": Lanczos,
+    "fourier": Fourier,
+    "nystrom": Nystrom,
+}
 
 
 def as_solver(solver: Any, n_components: int | float | None) -> Solver:
@@ -145,7 +205,7 @@ def count_above(problem: EigenProblem, values: Array, affordable: int = 256) -> 
 
     Leading eigenpairs are computed in growing numbers until they reach below the smallest value.
     """
-    small = problem.size <= _SMALL_ENOUGH_TO_COUNT and Auto._dense_fits(problem.size, 8)
+    small = problem.size <= _SMALL_ENOUGH_TO_COUNT and _dense_fits(problem.size, 8)
     k = 16
     while k <= min(32 if small else affordable, problem.size // 2):
         found, _, converged, _ = leading_eigenpairs(

@@ -156,8 +156,7 @@ class Solver(Protocol):
 
 def terms_of(problem: EigenProblem, values: Array, products: Array) -> Array:
     """Entropy terms from the products of the start vector with the problem's eigenvectors."""
-    length = float(np.linalg.norm(problem.start))
-    if length == 0:  # centred features
+    if problem.start_length == 0:  # centred features
         return np.zeros(len(values))
-    masses = (products / length) ** 2
+    masses = (products / problem.start_length) ** 2
     return np.asarray(problem.term_of_mass(values) * masses)

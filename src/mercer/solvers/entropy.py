@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.blas import dgemv
+from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
 
 from mercer.maths.christoffel import largest_hidden_term
 from mercer.maths.eigen import TIE, canonical
@@ -41,7 +41,7 @@ class LanczosBasis:
         self.ended = False
         self._room = min(room, problem.size)
         self._rows = np.empty((min(64, self._room), problem.size))
-        self._rows[0] = problem.start / np.linalg.norm(problem.start)
+        self._rows[0] = problem.start / problem.start_length
 
     @property
     def steps(self) -> int:
@@ -59,21 +59,21 @@ class LanczosBasis:
         After the three-term recurrence one pass over the basis is enough, unless it takes much of
         the vector away; then rounding is felt and a second pass follows (Daniel et al. 1976).
         """
+        # scipy's BLAS throughout, like the product with a stored K: numpy's may be another copy of
+        # the library, whose waiting threads would take the cores from the first
         m = self.steps
-        w = self.problem.product(self._rows[m][:, None])[:, 0]
-        scale = float(np.linalg.norm(w))
-        self.diagonal.append(float(self._rows[m] @ w))
-        w = w - self.diagonal[m] * self._rows[m]
+        w = np.ascontiguousarray(self.problem.product(self._rows[m][:, None])[:, 0])
+        scale = float(dnrm2(w))
+        self.diagonal.append(float(ddot(self._rows[m], w)))
+        w = daxpy(self._rows[m], w, a=-self.diagonal[m])
         if m > 0:
-            w -= self.off_diagonal[m - 1] * self._rows[m - 1]
-        length, before = float(np.linalg.norm(w)), np.inf
+            w = daxpy(self._rows[m - 1], w, a=-self.off_diagonal[m - 1])
+        length, before = float(dnrm2(w)), np.inf
         while length < 0.7 * before and length > 0:
             before = length
-            # scipy's BLAS, like the product with a stored K: numpy's may be another copy of the
-            # library, whose waiting threads would take the cores from the first
             columns = self.rows.T
             w = dgemv(-1.0, columns, dgemv(1.0, columns, w, trans=1), 1.0, w, overwrite_y=1)
-            length = float(np.linalg.norm(w))
+            length = float(dnrm2(w))
         self.off_diagonal.append(length)
         largest = max(scale, max(map(abs, self.diagonal)))
         self.ended = length <= 4 * self.problem.relative_error * largest or (
@@ -158,7 +158,7 @@ class EntropySearch:
         residuals = np.abs(off_diagonal[-1] * S[-1])
         converged = (residuals <= CONVERGED * tie) | self.basis.ended
         start = np.zeros(self.steps)
-        start[0] = np.linalg.norm(self.problem.start)
+        start[0] = self.problem.start_length
         values, vectors, products = canonical(theta[converged], S[:, converged], start, tie)
         moving = (~converged) & (theta > 0)
         moving_terms = terms_of(self.problem, theta[moving], start[0] * S[0, moving])
