@@ -17,11 +17,11 @@ from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator
 from mercer.points import Points
-from mercer.solvers import Eigenpairs, Selection, as_solver, count_above
+from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
-__all__ = ["Sample", "component_ranks", "decompose", "make_gram"]
+__all__ = ["Sample", "component_ranks", "decompose", "make_gram", "make_streaming_gram"]
 
 _NEIGHBOUR = 0.01
 _ISOLATED_SHARE = 0.05
@@ -67,6 +67,15 @@ def make_gram(sample: Sample, solver: Any, n_components: int | float | None = 1)
     return chosen.gram(sample.kernel, sample.points, sample.weights, sample.matrix)
 
 
+def make_streaming_gram(sample: Sample, solver: Any) -> FactoredGram:
+    """Return an operator that can absorb more points later."""
+    if solver == "auto":
+        return streaming_gram(sample.kernel, sample.points, sample.weights)
+    gram = make_gram(sample, solver)
+    assert isinstance(gram, FactoredGram), f"{solver!r} said that it can grow"
+    return gram
+
+
 def decompose(
     sample: Sample,
     target: Target,
@@ -76,6 +85,7 @@ def decompose(
     center: bool = False,
     random_state: int | None = None,
     verbose: bool = False,
+    gram: GramOperator | None = None,
 ) -> Spectrum:
     """Find the wanted eigenpairs of the (centred) Gram operator, with honest warnings.
 
@@ -91,9 +101,12 @@ def decompose(
         Seed of the iteration's random start; results do not depend on it beyond rounding.
     verbose : bool
         Tell the progress on standard error.
+    gram : GramOperator or None
+        The uncentred operator, where it exists already.
     """
-    n_components = _checked_count(n_components, sample.points.n)
-    gram = make_gram(sample, solver, n_components)
+    rows = sample.points.n if gram is None else int(gram.total)
+    n_components = _checked_count(n_components, rows)
+    gram = make_gram(sample, solver, n_components) if gram is None else gram
     _warn_of_isolation(sample, gram)
     potential = 0.0
     if center:
@@ -131,7 +144,7 @@ def _spectrum(
     sample: Sample, gram: GramOperator, pairs: Eigenpairs, selection: Selection, center: bool
 ) -> Spectrum:
     vectors = pairs.vectors
-    undecided = has_no_overlap(pairs.overlaps, gram.start, gram.precision)
+    undecided = has_no_overlap(pairs.overlaps, gram.total, gram.precision)
     if undecided.any():
         vectors = vectors.copy()
         vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])

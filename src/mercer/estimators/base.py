@@ -6,13 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
-from mercer.decomposition import Sample
+from mercer.decomposition import Sample, make_streaming_gram
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
+from mercer.operators import FactoredGram, GramOperator
 from mercer.points import Points, admit, admit_weights
+from mercer.solvers import as_solver
 from mercer.spectrum import Spectrum
 
 __all__ = ["KernelEstimator", "SpectralTransformer"]
@@ -32,13 +35,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         return self
 
-    def _admit_training(self, X: Any, sample_weight: Any) -> tuple[Points, Sample]:
-        """Check X and weights, resolve the kernel into ``kernel_``, leave out weightless rows."""
-        kernel = as_kernel(self.kernel)
-        points = admit(X, kernel.compares, estimator=self, reset=True)
+    def _admit_training(self, X: Any, sample_weight: Any, resolved: Kernel | None = None) -> Sample:
+        """Check X and weights, resolve the kernel, leave out the rows that weigh nothing.
+
+        Parameters
+        ----------
+        resolved : Kernel or None
+            The kernel of an earlier batch: X then has to have that batch's columns.
+        """
+        kernel = as_kernel(self.kernel) if resolved is None else resolved
+        points = admit(X, kernel.compares, estimator=self, reset=resolved is None)
         weights = admit_weights(sample_weight, points.n)
-        self.kernel_ = resolve(kernel, points, weights)
-        return points, Sample.of(self.kernel_, points, weights)
+        return Sample.of(resolve(kernel, points, weights), points, weights)
 
     def _admit_new(self, X: Any) -> Points:
         check_is_fitted(self)
@@ -52,13 +60,74 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _can_grow(estimator: SpectralTransformer) -> bool:
+    """Whether the solver's operator can absorb more points; if not, say why."""
+    if estimator.solver != "auto" and not as_solver(estimator.solver, None).can_grow:
+        raise AttributeError(
+            f"partial_fit needs an operator that can grow: solver=Fourier(box=(low, high)), "
+            f"Nystrom(n_landmarks) or 'auto', not {estimator.solver!r}."
+        )
+    return True
+
+
 class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):  # type: ignore[misc]
     """Projections onto the components of a Spectrum."""
 
     spectrum_: Spectrum
+    solver: Any
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of a sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or what the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+            How often each row counts.
+        """
+        self._stream: FactoredGram | None = None
+        return self._learn(self._admit_training(X, sample_weight))
+
+    @available_if(_can_grow)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of all batches so far, as if they had come as one sample.
+
+        Needs a solver whose features stay fixed: ``Fourier(box=(low, high))``, with a box that
+        holds all points still to come, ``Nystrom``, with landmarks from the first batch, or "auto"
+        (landmarks too). A bandwidth rule is resolved on the first batch. What refers to training
+        points (``spectrum_.projections``, ``control_limits_``, and the sign of components without
+        overlap, which are all of them in centred kernel PCA) refers to the last batch. A call of
+        ``fit`` forgets the batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or what the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+        """
+        earlier = getattr(self, "_stream", None)
+        if earlier is None:
+            sample = self._admit_training(X, sample_weight)
+            gram = make_streaming_gram(sample, self.solver)
+        else:
+            sample = self._admit_training(X, sample_weight, resolved=self.kernel_)
+            gram = earlier.another(sample.points, sample.weights)
+            gram.absorb(earlier)
+        self._learn(sample, gram)
+        self._stream = gram
+        return self
+
+    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
+        """Decompose and keep the results; each estimator says how."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "spectrum_")
 
     def _keep(self, spectrum: Spectrum) -> None:
         self.spectrum_ = spectrum
+        self.kernel_ = spectrum.kernel
         self.n_components_ = spectrum.n_components
         self.eigenvalues_ = spectrum.eigenvalues
 
@@ -86,10 +155,6 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         """
         points = self._admit_new(X)
         return self.spectrum_.project(points).astype(points.dtype, copy=False)
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of a sample; each estimator says which."""
-        raise NotImplementedError
 
     @property
     def _n_features_out(self) -> int:

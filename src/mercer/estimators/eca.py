@@ -7,12 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition import component_ranks, decompose
+from mercer.decomposition import Sample, component_ranks, decompose
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.monitoring import MonitoringMixin
 from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
+from mercer.operators import GramOperator
 
 __all__ = ["KernelECA"]
 
@@ -94,17 +95,7 @@ class KernelECA(MonitoringMixin, SpectralTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components with the largest entropy terms.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or what the kernel compares
-        y : ignored
-        sample_weight : array-like of shape (n,) or None
-            How often each row counts.
-        """
-        points, sample = self._admit_training(X, sample_weight)
+    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
         spectrum = decompose(
             sample,
             "entropy",
@@ -112,13 +103,14 @@ class KernelECA(MonitoringMixin, SpectralTransformer):
             solver=self.solver,
             random_state=self.random_state,
             verbose=self.verbose,
+            gram=gram,
         )
         self._keep(spectrum)
         self.entropy_terms_ = spectrum.entropy_terms
         self.information_potential_ = spectrum.potential
         self.entropy_ratio_ = self.entropy_terms_ / spectrum.potential
         self.residual_potential_ = spectrum.potential - float(self.entropy_terms_.sum())
-        self.renyi_entropy_ = log_normalizer(self.kernel_, points) - float(
+        self.renyi_entropy_ = log_normalizer(self.kernel_, sample.points) - float(
             np.log(spectrum.potential)
         )
         self.certified_ = spectrum.certified

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer.decomposition import decompose
+from mercer.decomposition import Sample, decompose
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.monitoring import MonitoringMixin
 from mercer.kernels import Kernel
+from mercer.operators import GramOperator
 
 __all__ = ["KernelPCA"]
 
@@ -75,17 +76,7 @@ class KernelPCA(MonitoringMixin, SpectralTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the leading eigenpairs of the Gram matrix of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or what the kernel compares
-        y : ignored
-        sample_weight : array-like of shape (n,) or None
-            How often each row counts.
-        """
-        _, sample = self._admit_training(X, sample_weight)
+    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
         spectrum = decompose(
             sample,
             "variance",
@@ -94,6 +85,7 @@ class KernelPCA(MonitoringMixin, SpectralTransformer):
             center=self.center,
             random_state=self.random_state,
             verbose=self.verbose,
+            gram=gram,
         )
         self._keep(spectrum)
         self.explained_variance_ratio_ = spectrum.eigenvalues / spectrum.trace

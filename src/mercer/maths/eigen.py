@@ -111,7 +111,7 @@ def largest_entry_signs(entries: Array) -> Array:
     return np.where(entries[largest, np.arange(entries.shape[1])] < 0, -1.0, 1.0)
 
 
-def has_no_overlap(overlaps: Array, start: Array, precision: np.dtype[Any]) -> Array:
-    """Whether an overlap is too small beside ‖start‖ to decide a sign."""
+def has_no_overlap(overlaps: Array, n: float, precision: np.dtype[Any]) -> Array:
+    """Whether an overlap is too small beside ‖1‖ = √n to decide a sign."""
     smallest = max(_NO_OVERLAP, 1e3 * float(np.finfo(precision).eps))
-    return np.asarray(np.abs(overlaps) <= smallest * np.linalg.norm(start))
+    return np.asarray(np.abs(overlaps) <= smallest * np.sqrt(n))

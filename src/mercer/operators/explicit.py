@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
+from typing import Self
 
 import numpy as np
 
+from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 from mercer.operators.base import GramOperator
 from mercer.operators.expansion import Expansion, FeatureExpansion
@@ -45,64 +48,71 @@ class ExplicitGram(FactoredGram):
         self.center = center
 
     @cached_property
+    def moments(self) -> Moments:
+        """Mean and scatter of the features: all that the small side knows of the points."""
+        pieces = (
+            Moments.of(self.features(x), None if self.weights is None else self.weights[rows])
+            for rows, x in self.points.chunks(_ROWS)
+        )
+        return reduce(add, pieces)
+
+    def absorb(self, earlier: FactoredGram) -> None:
+        """Add the moments."""
+        assert isinstance(earlier, ExplicitGram)
+        self.moments = earlier.moments + self.moments
+        self.total = self.moments.total
+
+    def another(self, points: Points, weights: Array | None) -> Self:
+        """Share the feature map."""
+        return type(self)(self.features, points, weights)
+
+    def centered(self) -> GramOperator:
+        """Return the operator with the mean feature removed; the moments are shared."""
+        other = type(self)(self.features, self.points, self.weights, center=True)
+        other.moments, other.total = self.moments, self.total
+        return other
+
+    @property
     def _mean(self) -> Array | None:
-        if not self.center:
-            return None
-        weights = self.start**2
-        parts = (weights[rows] @ self.features(x) for rows, x in self.points.chunks(_ROWS))
-        return np.asarray(sum(parts) / self.total)
+        return self.moments.mean if self.center else None
 
     def _weighted_chunks(self) -> Iterator[tuple[slice, Array]]:
         """Rows of Φ: ``√w (φ(x) - mean)``."""
         for rows, x in self.points.chunks(_ROWS):
-            part = self.features(x)
-            if self._mean is not None:
-                part = part - self._mean.astype(part.dtype)
-            if self.weights is not None:
-                part = part * self.start[rows, None].astype(part.dtype)
-            yield rows, part
+            part = self.features(x).astype(np.float64, copy=False)
+            part = part if self._mean is None else part - self._mean
+            yield rows, part * self.start[rows, None]
 
     def _matmat(self, V: Array) -> Array:
         small = sum(part.T @ V[rows] for rows, part in self._weighted_chunks())
         return np.concatenate([part @ small for _, part in self._weighted_chunks()])
 
     @cached_property
-    def _small(self) -> tuple[Array, Array]:
-        """``Φ*Φ`` and ``Φ*√w``, in one pass over the points."""
-        matrix: Array | float = 0.0
-        start: Array | float = 0.0
-        for rows, part in self._weighted_chunks():
-            matrix = matrix + (part.T @ part).astype(np.float64)
-            start = start + self.start[rows] @ part
-        start = np.asarray(start, dtype=np.float64)
-        return np.asarray(matrix), np.zeros_like(start) if self.center else start
+    def _small_matrix(self) -> Array:
+        return self.moments.scatter if self.center else self.moments.about_zero
 
     @property
     def small_start(self) -> Array:
-        """Summed up."""
-        return self._small[1]
+        """The mean feature, n times; 0 where it has been removed."""
+        return (0.0 if self.center else self.moments.total) * self.moments.mean
 
     def small_product(self, V: Array) -> Array:
         """Φ*Φ is held."""
-        return np.asarray(self._small[0] @ V)
+        return np.asarray(self._small_matrix @ V)
 
     def small_dense(self) -> Array:
         """Φ*Φ itself."""
-        return self._small[0].copy()
+        return self._small_matrix.copy()
 
     def diagonal(self) -> Array:
         """Squared lengths of the rows of Φ."""
         parts = [np.einsum("ij,ij->i", part, part) for _, part in self._weighted_chunks()]
-        return np.concatenate(parts).astype(np.float64)
+        return np.concatenate(parts)
 
     @cached_property
     def trace(self) -> float:
         """Trace of Φ*Φ, which is that of ΦΦ*."""
-        return float(self._small[0].trace())
-
-    def centered(self) -> GramOperator:
-        """Return the operator with the mean feature removed."""
-        return type(self)(self.features, self.points, self.weights, center=True)
+        return float(self._small_matrix.trace())
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
         """``φ(x)'b``."""
@@ -111,7 +121,7 @@ class ExplicitGram(FactoredGram):
     @property
     def description(self) -> str:
         """How many features."""
-        return f"{len(self.small_start)} exact features{', centred' if self.center else ''}"
+        return f"{len(self.moments.mean)} exact features{', centred' if self.center else ''}"
 
 
 class NystromGram(ExplicitGram):
@@ -123,22 +133,30 @@ class NystromGram(ExplicitGram):
     features: LandmarkFeatures
 
     @cached_property
-    def residual_trace(self) -> float:
-        """``tr(A - ΦΦ*)``, to rounding."""
-        exact = self.kernel.diagonal(self.points.data).astype(np.float64)
-        whole = float(exact.sum() if self.weights is None else exact @ self.weights)
-        if self.center:
-            plain = NystromGram(self.features, self.points, self.weights)
-            return plain.residual_trace
-        return max(whole - float(self._small[0].trace()), 0.0)
+    def whole_trace(self) -> float:
+        """``tr W^½ K W^½``, exactly."""
+        diagonal = self.kernel.diagonal(self.points.data).astype(np.float64)
+        return float(diagonal.sum() if self.weights is None else diagonal @ self.weights)
+
+    def absorb(self, earlier: FactoredGram) -> None:
+        """Add the moments and the traces."""
+        assert isinstance(earlier, NystromGram)
+        self.whole_trace += earlier.whole_trace
+        super().absorb(earlier)
+
+    def centered(self) -> GramOperator:
+        """Share the trace too."""
+        other = super().centered()
+        assert isinstance(other, NystromGram)
+        other.whole_trace = self.whole_trace
+        return other
 
     @property
     def error_bound(self) -> float:
-        """The residual trace: it bounds the error of every eigenvalue, and n times that of V."""
-        return self.residual_trace
+        """Trace of what is missing, centred or not: bounds the error of every eigenvalue."""
+        return max(self.whole_trace - float(self.moments.about_zero.trace()), 0.0)
 
     @property
     def description(self) -> str:
         """How many landmarks."""
-        kept = self.features.landmarks.n
-        return f"{kept} landmarks{', centred' if self.center else ''}"
+        return f"{self.features.landmarks.n} landmarks{', centred' if self.center else ''}"

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from mercer.maths.eigen import largest_entry_signs
 from mercer.maths.types import Array
 from mercer.operators.base import EigenProblem, GramOperator
+from mercer.points import Points
 
 __all__ = ["FactoredGram", "SmallSide"]
 
@@ -36,6 +38,17 @@ class FactoredGram(GramOperator):
     def small_dense(self) -> Array:
         """``Φ*Φ`` as an array."""
         return self.small_product(np.eye(len(self.small_start)))
+
+    @abstractmethod
+    def another(self, points: Points, weights: Array | None) -> Self:
+        """Return the operator of other points with the same features."""
+
+    @abstractmethod
+    def absorb(self, earlier: FactoredGram) -> None:
+        """Let the small side count an earlier operator's points too, as if all were one sample.
+
+        The large side (products, projections of training points) stays that of its own points.
+        """
 
     @property
     def small_error(self) -> float:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import fft
@@ -118,6 +118,20 @@ class FrequencyGrid:
     def outside(self, scaled: Array) -> Array:
         """Whether a point is too far from the box to have any kernel value."""
         return np.asarray((np.abs(scaled) > self.half_box + self.reach).any(axis=1))
+
+    def require_inside(self, points: Points) -> None:
+        """Refuse points outside the box, in words."""
+        middle, half = self.center * self.widths, self.half_box * self.widths
+        slack = 1e-9 * (np.abs(middle) + half)
+        low, high = points.data.min(axis=0), points.data.max(axis=0)
+        outside = (low < middle - half - slack) | (high > middle + half + slack)
+        if outside.any():
+            j = int(np.argmax(outside))
+            raise ValueError(
+                f"Column {j} has values from {low[j]:.6g} to {high[j]:.6g}, outside the box "
+                f"[{middle[j] - half[j]:.6g}, {middle[j] + half[j]:.6g}] of the frequency grid. "
+                "Choose solver=Fourier(box=(low, high)) so that it holds all points still to come."
+            )
 
     def sums(self, points: Points, weights: Array | None, doubled: bool = True) -> Array:
         """``t_m = Σ_j w_j exp(-i θ_m x_j)`` in FFT order (type 1).
@@ -348,8 +362,19 @@ class FourierGram(FactoredGram):
     def centered(self) -> GramOperator:
         """Return the operator with the mean feature removed; the sums are shared."""
         other = FourierGram(self.kernel, self.points, self.weights, self.grid, center=True)
-        other.sums = self.sums
+        other.sums, other.total = self.sums, self.total
         return other
+
+    def another(self, points: Points, weights: Array | None) -> Self:
+        """Share the grid, whose box must hold the points."""
+        self.grid.require_inside(points)
+        return type(self)(self.kernel, points, weights, self.grid)
+
+    def absorb(self, earlier: FactoredGram) -> None:
+        """Add the trigonometric sums."""
+        assert isinstance(earlier, FourierGram)
+        self.sums = earlier.sums + self.sums
+        self.total += earlier.total
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
         """Waves with coefficients ``√c_m b_m``."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from mercer.operators import (
     EigenProblem,
     ExactFeatures,
     ExplicitGram,
+    FactoredGram,
     FourierGram,
     FrequencyGrid,
     GramOperator,
@@ -51,7 +52,7 @@ from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.nystrom import Nystrom
 from mercer.solvers.small import SMALL, solve_small
 
-__all__ = ["Auto", "as_solver", "count_above", "summing_gram"]
+__all__ = ["Auto", "as_solver", "count_above", "streaming_gram", "summing_gram"]
 
 log = logging.getLogger("mercer")
 
@@ -75,6 +76,8 @@ class Auto:
     """
 
     n_components: int | float | None = None
+
+    can_grow: ClassVar[bool] = False
 
     def gram(
         self,
@@ -155,6 +158,13 @@ def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGr
         return None
     doubled = 2 ** len(grid.shape) * grid.size
     return grid if doubled <= min(largest, _FOURIER_LARGEST) else None
+
+
+def streaming_gram(kernel: Kernel, points: Points, weights: Array | None) -> FactoredGram:
+    """Return an operator that can absorb more points: exact features, or landmarks among these."""
+    if kernel.compares == "vectors" and kernel.features(points.data[:1]) is not None:
+        return ExplicitGram(ExactFeatures(kernel), points, weights)
+    return Nystrom(_LANDMARKS).gram(kernel, points, weights)
 
 
 def summing_gram(

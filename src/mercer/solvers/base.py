@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -136,7 +136,12 @@ class Eigenpairs:
 
 
 class Solver(Protocol):
-    """Settings plus two steps: make the operator, find the pairs."""
+    """Settings plus two steps: make the operator, find the pairs.
+
+    ``can_grow`` says whether the operator is a factored one, which can absorb more points later.
+    """
+
+    can_grow: ClassVar[bool]
 
     def gram(
         self, kernel: Kernel, points: Points, weights: Array | None, matrix: Array | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -27,6 +28,8 @@ def dense_bytes(n: int, itemsize: int = 8) -> int:
 @dataclass(frozen=True)
 class Dense:
     """Full eigen-decomposition by LAPACK: exact to rounding, O(n³), four matrices of memory."""
+
+    can_grow: ClassVar[bool] = False
 
     def gram(
         self,

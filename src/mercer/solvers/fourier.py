@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Fourier:
     tolerance: float = 1e-10
     box: tuple[Any, Any] | None = None
 
+    can_grow: ClassVar[bool] = True
+
     def grid(self, kernel: Kernel, points: Points) -> FrequencyGrid | str:
         """Return the grid of frequencies, or the reason why there is none."""
         if not 1e-12 <= self.tolerance <= 0.1:
@@ -46,22 +48,18 @@ class Fourier:
             )
         if points.kind != "vectors":
             return "it takes numeric columns"
-        low, high = self._box(points)
-        return frequency_grid(kernel, low, high, self.tolerance, points.dtype)
-
-    def _box(self, points: Points) -> tuple[Array, Array]:
-        low, high = points.data.min(axis=0), points.data.max(axis=0)
-        if self.box is None:
-            return low.astype(np.float64), high.astype(np.float64)
-        box = tuple(np.broadcast_to(np.asarray(end, dtype=float), low.shape) for end in self.box)
-        if (low < box[0]).any() or (high > box[1]).any():
-            column = int(np.argmax((low < box[0]) | (high > box[1])))
+        X = points.data
+        ends = (X.min(axis=0), X.max(axis=0)) if self.box is None else self.box
+        low, high = (np.broadcast_to(np.asarray(end, float), X.shape[1:]) for end in ends)
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise ValueError(
-                f"Column {column} has values from {low[column]:.6g} to {high[column]:.6g}, outside "
-                f"the box [{box[0][column]:.6g}, {box[1][column]:.6g}] of the frequency grid. "
-                "Choose Fourier(box=(low, high)) so that it holds all points still to come."
+                f"Fourier(box={self.box!r}) must be a pair of finite ends with low ≤ high, each a "
+                f"number or one per column (here {X.shape[1]})."
             )
-        return box[0], box[1]
+        grid = frequency_grid(kernel, low, high, self.tolerance, points.dtype)
+        if self.box is not None and isinstance(grid, FrequencyGrid):
+            grid.require_inside(points)
+        return grid
 
     def gram(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Lanczos:
 
     max_products: int = 2000
     stored: bool | None = None
+
+    can_grow: ClassVar[bool] = False
 
     def gram(
         self,

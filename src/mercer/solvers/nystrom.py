@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mercer.config import memory_budget
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import EigenProblem, GramOperator, NystromGram, choose_landmarks
+from mercer.operators import EigenProblem, NystromGram, choose_landmarks
 from mercer.points import Points
 from mercer.solvers.base import Eigenpairs, Progress, Selection
 from mercer.solvers.small import solve_small
@@ -36,13 +37,15 @@ class Nystrom:
     tolerance: float = 1e-10
     random_state: int | None = 0
 
+    can_grow: ClassVar[bool] = True
+
     def gram(
         self,
         kernel: Kernel,
         points: Points,
         weights: Array | None = None,
         matrix: Array | None = None,
-    ) -> GramOperator:
+    ) -> NystromGram:
         """Choose the landmarks."""
         if self.n_landmarks < 1:
             raise ValueError(f"Nystrom(n_landmarks={self.n_landmarks}) must be at least 1.")
