@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import machine
 
-MODULES = ["house"]
+MODULES = ["house", "scale"]
 
 
 def main(names: list[str]) -> None:

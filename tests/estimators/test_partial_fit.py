@@ -89,7 +89,7 @@ def test_points_outside_the_box_are_refused_and_nothing_is_lost(X):
     estimator.partial_fit(X)
     before = estimator.transform(X[:5])
     with pytest.raises(ValueError, match=r"Column 1 has values .* outside the box .*Fourier\(box="):
-        estimator.partial_fit(X + [0, 50.0])
+        estimator.partial_fit(X + np.array([0, 50.0]))
     assert_allclose(estimator.transform(X[:5]), before, atol=0)
     estimator.partial_fit(X)  # goes on from where it was
     assert estimator.spectrum_.total_weight == 2 * len(X)
@@ -99,10 +99,10 @@ def test_points_outside_the_box_are_refused_and_nothing_is_lost(X):
 def test_solvers_that_cannot_grow_say_so(X, solver):
     estimator = KernelPCA(2, solver=solver)
     assert not hasattr(estimator, "partial_fit")
-    with pytest.raises(
-        AttributeError, match="partial_fit needs an operator that can grow.*Nystrom"
-    ):
+    with pytest.raises(AttributeError) as caught:
         estimator.partial_fit(X)
+    assert "needs an operator that can grow" in str(caught.value.__cause__)
+    assert "Nystrom" in str(caught.value.__cause__)
     with pytest.raises(NotFittedError):
         estimator.transform(X)
 

@@ -89,7 +89,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         self._stream: FactoredGram | None = None
         return self._learn(self._admit_training(X, sample_weight))
 
-    @available_if(_can_grow)
+    @available_if(_can_grow)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of all batches so far, as if they had come as one sample.
 
