@@ -204,5 +204,5 @@ def _warn_of_scales(X: Array, sample_weight: Any) -> None:
             "bandwidth for all of them sees only the widest. Standardise the columns (for example "
             "with sklearn.preprocessing.StandardScaler) or give one bandwidth per column.",
             ApproximationWarning,
-            stacklevel=4,
+            stacklevel=7,  # the caller of fit
         )

@@ -232,7 +232,7 @@ def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
             "almost diagonal there, its eigenvalues cluster, and components may not be "
             "identifiable. Use a larger bandwidth (or standardise the columns).",
             IdentifiabilityWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
 
 
@@ -246,7 +246,7 @@ def _warn_of_error(gram: GramOperator, pairs: Eigenpairs) -> None:
             f"the smallest kept is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
             "solver='lanczos' where its time allows.",
             ApproximationWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
 
 
@@ -256,14 +256,14 @@ def _warn_of_pairs(pairs: Eigenpairs) -> None:
             f"The kernel matrix is indefinite (eigenvalues down to {pairs.lowest:.3g}); entropy "
             "terms are signed and only positive eigenvalues are used.",
             ApproximationWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
     if not pairs.certified:
         warnings.warn(
             f"The selection of components is not proven: {pairs.certificate}. Raise "
             "Lanczos(max_products=…) or use solver='dense'.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
     if pairs.multiplicities is not None and (pairs.multiplicities > 1).any():
         tied = [f"{v:.6g} (×{m})" for v, m in zip(pairs.values, pairs.multiplicities, strict=True)]
@@ -272,7 +272,7 @@ def _warn_of_pairs(pairs: Eigenpairs) -> None:
             f"Kept eigenvalues are tied to rounding: {', '.join(tied[:5])}. Within a tie the "
             "components are not identifiable; the one that carries the entropy comes first.",
             IdentifiabilityWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
 
 

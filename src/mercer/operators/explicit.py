@@ -19,7 +19,7 @@ from mercer.points import Points
 
 __all__ = ["ExplicitGram", "NystromGram"]
 
-_ROWS = 4096
+_ROWS = 8192
 
 
 class ExplicitGram(FactoredGram):

@@ -50,7 +50,8 @@ def choose_landmarks(
         uniform sample of the rows.
     """
     rng = np.random.default_rng(random_state)
-    room = max(memory // (8 * count), 4 * count)
+    room = max(memory // (points.dtype.itemsize * count), 4 * count)
+    tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
     if room < points.n:
         rows = np.sort(rng.choice(points.n, size=room, replace=False))
         points = points.take(rows)
@@ -59,7 +60,7 @@ def choose_landmarks(
     diagonal = kernel.diagonal(points.data).astype(np.float64)
     residual = diagonal.copy()
     whole = float(importance @ diagonal)
-    F = np.empty((points.n, min(count, points.n)))
+    F = np.empty((points.n, min(count, points.n)), points.dtype)
     chosen: list[int] = []
     while len(chosen) < F.shape[1]:
         law = np.maximum(importance * residual, 0)
@@ -74,9 +75,9 @@ def choose_landmarks(
         if len(accepted) == 0:
             continue
         pivots = proposals[accepted]
-        columns = cross_gram(kernel, points, points.take(pivots)).astype(np.float64)
+        columns = cross_gram(kernel, points, points.take(pivots))
         columns -= F[:, :k] @ F[pivots, :k].T
-        new = solve_triangular(lower, columns.T, lower=True).T
+        new = solve_triangular(lower.astype(F.dtype), columns.T, lower=True, overwrite_b=True).T
         F[:, k : k + len(pivots)] = new
         chosen.extend(pivots.tolist())
         residual -= np.einsum("ij,ij->i", new, new)

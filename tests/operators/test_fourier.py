@@ -1,0 +1,360 @@
+"""Plane waves against the kernel matrix written out: every number within the stated error."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+
+from mercer import KernelECA, KernelPCA, config_context
+from mercer.errors import MemoryBudgetError
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+from mercer.operators import BlockedGram
+from mercer.points import Points
+from mercer.solvers import Auto, Fourier
+
+ROUNDING = 1e-13  # of sums of a few hundred kernel values of at most 1
+
+
+def naive(kernel, X, weights=None, center=False):
+    X = np.asarray(X, dtype=float)
+    root = np.ones(len(X)) if weights is None else np.sqrt(weights)
+    A = root[:, None] * kernel(X) * root
+    if center:
+        u = root / np.linalg.norm(root)
+        P = np.eye(len(X)) - np.outer(u, u)
+        A = P @ A @ P
+    return A
+
+
+def entry_errors(kernel, X, tolerance, columns=4):
+    """Errors of a few columns of K (by products with unit vectors), and the bound on them."""
+    gram = Fourier(tolerance).gram(kernel, Points(X))
+    at = np.unique(np.linspace(0, len(X) - 1, columns).astype(int))
+    found = gram @ np.eye(len(X))[:, at]
+    exact = kernel(np.asarray(X, dtype=float))[:, at]
+    return np.abs(found - exact).max(), gram.grid.entry_error
+
+
+# --- kernel values -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_every_kernel_value_is_within_the_stated_error(d, tolerance):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(60, d))
+    for log_sigma in rng.uniform(
+        *((-1.5, 1.5) if d == 1 else (-0.7, 1) if d == 2 else (0.3, 1)), 2
+    ):
+        error, bound = entry_errors(Gaussian(10**log_sigma), X, tolerance)
+        assert error <= bound + ROUNDING
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-10])
+@pytest.mark.parametrize(
+    "name", ["span", "huge", "clusters", "copies", "one place", "offset", "constant column", "line"]
+)
+def test_awkward_data_stay_within_the_stated_error(name, tolerance):
+    rng = np.random.default_rng(5)
+    X, sigma = {
+        "span": (np.r_[rng.uniform(0, 4000, 30), rng.uniform(0, 3, 30)][:, None], 1.0),
+        "huge": (rng.normal(size=(60, 2)), 1000.0),
+        "clusters": (
+            np.repeat([[0, 0], [5, 0], [0, 9]], 20, 0) + rng.normal(size=(60, 2)) / 99,
+            0.5,
+        ),
+        "copies": (np.repeat(rng.normal(size=(6, 2)), 10, axis=0), 0.7),
+        "one place": (np.full((5, 2), 3.7), 1.0),
+        "offset": (rng.normal(size=(60, 2)) + 1e6, 0.7),
+        "constant column": (np.column_stack([rng.normal(size=60), np.full(60, 7.0)]), 0.5),
+        "line": (np.outer(rng.normal(size=60), [1, 2]), 0.8),
+    }[name]
+    error, bound = entry_errors(Gaussian(sigma), X, tolerance)
+    # an offset of 1e6 costs 1e6 eps / σ of a coordinate's accuracy, in both computations
+    assert error <= bound + (1e-9 if name == "offset" else ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("nu", "d", "tolerance"),
+    [(0.5, 1, 1e-2), (1.5, 1, 1e-4), (1.5, 2, 1e-3), (2.5, 1, 1e-6), (2.5, 2, 1e-4)]
+    + [(2.5, 3, 1e-3), (np.inf, 1, 1e-10), (np.inf, 2, 1e-10), (3.7, 1, 1e-6)],
+)
+def test_matern(nu, d, tolerance):
+    X = np.random.default_rng(2).normal(size=(60, d))
+    error, bound = entry_errors(Matern(4.0 if d == 3 else 1.0, nu=nu), X, tolerance)
+    assert error <= bound + ROUNDING
+
+
+def test_bandwidths_per_column():
+    X = np.random.default_rng(3).normal(size=(60, 2)) * [1, 100]
+    error, bound = entry_errors(Gaussian(np.array([0.4, 70.0])), X, 1e-10)
+    assert error <= bound + ROUNDING
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-10])
+@pytest.mark.parametrize(("d", "span"), [(1, 10), (2, 10), (1, 1000)])
+def test_single_precision(d, span, tolerance):
+    """The stated error is that of float32 points: a tolerance of 1e-6 at best."""
+    X = np.random.default_rng(4).uniform(0, span, size=(60, d)).astype(np.float32)
+    error, bound = entry_errors(Gaussian(1.0), X, tolerance)
+    assert bound < 1e-2
+    assert error <= bound
+
+
+# --- the operator ------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[None, "weighted"])
+def weights(request):
+    return None if request.param is None else np.random.default_rng(8).uniform(0.2, 3, size=80)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "centred"])
+def center(request):
+    return request.param
+
+
+@pytest.mark.parametrize(("d", "sigma"), [(1, 0.3), (2, 0.8), (3, 4.0)])
+def test_the_operator_is_the_matrix(d, sigma, weights, center):
+    """Products, small side, diagonal, trace, potential, projections and norms, at 1e-10."""
+    rng = np.random.default_rng(d)
+    X, new = rng.normal(size=(80, d)) + 2, rng.normal(size=(30, d)) * 1.5 + 2
+    kernel = Gaussian(sigma)
+    gram = Fourier(1e-10).gram(kernel, Points(X), weights)
+    gram = gram.centered() if center else gram
+    A = naive(kernel, X, weights, center)
+    bound = gram.error_bound  # on ‖A - ΦΦ*‖
+    assert 0 < bound < 1e-6
+    V = rng.normal(size=(80, 3))
+    assert_allclose(gram @ V, A @ V, atol=bound * np.linalg.norm(V, axis=0).max())
+    assert_allclose(gram @ V[:, 0], A @ V[:, 0], atol=bound * np.linalg.norm(V[:, 0]))
+    entry = 4 * gram.grid.entry_error * gram.start.max() ** 2  # four terms where centred
+    assert_allclose(gram.diagonal(), A.diagonal(), atol=entry)
+    assert_allclose(gram.trace, A.trace(), atol=bound)
+    root = gram.start
+    assert_allclose(gram.potential, root @ A @ root / gram.total**2, atol=gram.grid.entry_error)
+
+    problem = gram.problem()
+    if problem.size > 3000:  # 3-D: products only
+        B = np.linalg.qr(rng.normal(size=(problem.size, 3)))[0]
+        waves = gram.expansion(np.ones(3), B)(Points(X)) * root[:, None]
+        assert_allclose(B.T @ problem.product(B), waves.T @ waves, atol=bound)
+        return
+    values, vectors = np.linalg.eigh(problem.dense())
+    exact, e = np.linalg.eigh(A)
+    short = min(len(values), 80)
+    assert_allclose(values[-short:], exact[-short:], atol=bound)
+    assert np.abs(values[:-short]).max(initial=0) <= bound
+    assert_allclose(problem.product(vectors), vectors * values, atol=1e-12 * values[-1])
+
+    k = 3
+    expansion = gram.expansion(values[-k:], vectors[:, -k:])
+    signs = np.sign(np.sum(expansion.at_training(values[-k:]) * e[:, -k:], axis=0))
+    # Davis-Kahan: vectors turn by at most 2 error / gap; scores are √λ times an entry
+    slack = 4 * bound / np.diff(exact[-k - 1 :]).min() * np.sqrt(exact[-1]) / root.min()
+    scores = e[:, -k:] * np.sqrt(exact[-k:]) / root[:, None]
+    assert slack < 1e-5
+    assert_allclose(expansion.at_training(values[-k:]) * signs, scores, atol=slack)
+    assert_allclose(expansion(Points(X)) * signs, scores, atol=slack)
+    norms = A.diagonal() / root**2
+    assert_allclose(expansion.squared_norms(Points(X)), norms, atol=4 * gram.grid.entry_error)
+    assert_allclose(expansion.training_squared_norms(), norms, atol=4 * gram.grid.entry_error)
+
+    cross = kernel(new, X)
+    share = root**2 / gram.total
+    norms = np.ones(len(new))
+    if center:
+        mean = cross @ share
+        norms = 1 - 2 * mean + share @ kernel(X) @ share
+        cross = cross - mean[:, None] - (kernel(X) @ share - share @ kernel(X) @ share)
+    expected = cross @ (root[:, None] * e[:, -k:]) / np.sqrt(exact[-k:])
+    assert_allclose(expansion(Points(new)) * signs, expected, atol=slack)
+    assert_allclose(expansion.squared_norms(Points(new)), norms, atol=4 * gram.grid.entry_error)
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-7, 1e-12])
+@pytest.mark.parametrize("sigma", [0.05, 0.6, 30.0])
+def test_eigenvalues_are_within_the_error_bound(sigma, tolerance):
+    X = np.random.default_rng(9).normal(size=(80, 1))
+    gram = Fourier(tolerance).gram(Gaussian(sigma), Points(X))
+    values = np.sort(np.linalg.eigvalsh(gram.problem().dense()))[::-1]
+    exact = np.sort(np.linalg.eigvalsh(Gaussian(sigma)(X)))[::-1]
+    size = max(len(values), len(exact))
+    values, exact = (np.pad(v, (0, size - len(v))) for v in (values, exact))
+    # 0s are padded at the end: both spectra are those of positive matrices, to rounding
+    assert_allclose(np.sort(values), np.sort(exact), atol=gram.error_bound + 1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_point_and_two(n):
+    X = np.array([[0.0, 3.0], [1.0, 3.0]])[:n]
+    eca = KernelECA(1, kernel=Gaussian(1.0), solver="fourier").fit(X)
+    # K = [[1, c], [c, 1]] has (1, 1)/√2 with 1 + c, or K = [[1]]
+    largest = 1.0 if n == 1 else 1 + np.exp(-0.5)
+    assert_allclose(eca.eigenvalues_, [largest], atol=1e-9)
+    assert_allclose(eca.transform(X)[:, 0], np.sqrt(largest / n), atol=1e-9)
+
+
+# --- far from the data -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-10])
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("center", [False, True])
+def test_no_echo_along_a_line_through_several_periods(d, tolerance, center):
+    rng = np.random.default_rng(10)
+    X = rng.uniform(-2, 2, size=(60, d)) + 5
+    kernel = Gaussian(0.5)
+    fitted = {
+        solver: KernelPCA(2, kernel=kernel, center=center, solver=solver).fit(X)
+        for solver in (Fourier(tolerance), "dense")
+    }
+    found, dense = fitted.values()
+    grid = found.spectrum_.expansion.grid
+    period = grid.period * grid.widths
+    steps = np.linspace(-3.5, 3.5, 1501)
+    line = X.mean(axis=0) + np.outer(steps, period * np.eye(d)[0])
+    z, expected = found.transform(line), dense.transform(line)
+    signs = np.sign(np.sum(found.transform(X) * dense.transform(X), axis=0))
+    # one kernel value's error, summed with coefficients e/√λ of length 1/√λ, and the
+    # turn of the eigenvectors (2 error/gap each way)
+    values = np.linalg.eigvalsh(naive(kernel, X, center=center))[::-1]
+    gap = -np.diff(values[:3]).max()
+    slack = grid.entry_error * 60 * (4 / gap + 1) * np.sqrt(values[0] / values[1])
+    assert slack < 0.1
+    assert_allclose(z * signs, expected, atol=slack)
+    far = np.abs(line[:, 0] - 5) > 2 + (grid.reach + 1e-9) * 0.5
+    assert far.sum() > 1000
+    if center:  # the projection of minus the mean: one constant
+        assert np.ptp(z[far], axis=0).max() == 0
+    else:
+        assert np.all(z[far] == 0)
+    enormous = np.full((3, d), [[1e12], [-1e300], [1e300]])
+    assert_allclose(found.transform(enormous), z[far][:3], atol=0)
+    assert_allclose(
+        found.spectrum_.squared_norms(line), dense.spectrum_.squared_norms(line), atol=slack
+    )
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+def test_a_far_outlier_is_refused_with_the_numbers():
+    X = np.r_[np.random.default_rng(11).normal(size=(50, 2)), [[1e7, 1e7]]]
+    with config_context(memory="1GB"), pytest.raises(MemoryBudgetError) as caught:
+        KernelECA(2, kernel=Gaussian(0.5), solver="fourier").fit(X)
+    message = str(caught.value)
+    for part in ("span 2e+07, 2e+07 bandwidths", "frequencies", "GB", "budget is 1 GB"):
+        assert part in message
+    for remedy in ("larger bandwidth", "tolerance", "outliers", "raise the budget", "solver"):
+        assert remedy in message
+
+
+@pytest.mark.parametrize("outlier", [1e7, 1e150, 1e300])
+def test_auto_falls_back_where_the_grid_would_explode(outlier, monkeypatch):
+    monkeypatch.setattr("mercer.solvers.auto._FOURIER_FROM", 100)
+    monkeypatch.setattr("mercer.solvers.auto.SMALL", 100)
+    rng = np.random.default_rng(12)
+    near = rng.normal(size=(650, 1))
+    kernel = Gaussian(0.5)
+    assert isinstance(Auto(2).choose(kernel, Points(near)), Fourier)
+    X = np.r_[near, [[outlier]]]
+    assert not isinstance(Auto(2).choose(kernel, Points(X)), Fourier)
+    found, dense = (KernelECA(2, kernel=kernel, solver=s).fit(X) for s in ("auto", "dense"))
+    assert "plane waves" not in found.spectrum_.method
+    assert_allclose(found.entropy_terms_, dense.entropy_terms_, rtol=1e-9)
+    assert_allclose(found.transform(X), dense.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d", "words"),
+    [
+        (Laplacian(1.0), 2, "Gaussian or Matern kernel, not Laplacian"),
+        (Linear(), 2, "Gaussian or Matern kernel"),
+        (Gaussian(1.0) + Gaussian(2.0), 2, "Gaussian or Matern kernel"),
+        (Gaussian(1.0), 4, "at most 3 dimensions"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_words(kernel, d, words):
+    X = np.random.default_rng(0).normal(size=(30, d))
+    with pytest.raises(ValueError, match=words):
+        Fourier().gram(kernel, Points(X))
+
+
+def test_objects_are_refused_in_words():
+    with pytest.raises(ValueError, match="numeric columns"):
+        Fourier().gram(Gaussian(1.0), Points(["a", "b"], "objects"))
+
+
+def test_a_kernel_that_cannot_be_served_is_no_matter_of_memory():
+    with pytest.raises(ValueError, match="Laplacian") as caught:
+        Fourier().gram(Laplacian(1.0), Points(np.zeros((3, 1))))
+    assert not isinstance(caught.value, MemoryError)
+
+
+@pytest.mark.parametrize("tolerance", [0, 1e-13, 0.2, np.nan])
+def test_a_tolerance_out_of_range_is_refused(tolerance):
+    with pytest.raises(ValueError, match="between 1e-12 and 1e-1"):
+        Fourier(tolerance).gram(Gaussian(1.0), Points(np.zeros((3, 1))))
+
+
+def test_points_outside_a_given_box_are_refused_with_the_remedy():
+    X = np.array([[0.0, 1.0], [0.5, 7.0]])
+    with pytest.raises(ValueError, match="Column 1") as caught:
+        Fourier(box=(0.0, [1.0, 6.0])).gram(Gaussian(1.0), Points(X))
+    for part in ("from 1 to 7", "[0, 6]", "Fourier(box=(low, high))"):
+        assert part in str(caught.value)
+
+
+def test_a_larger_box_changes_nothing():
+    X = np.random.default_rng(13).normal(size=(60, 2))
+    wide = Fourier(box=([-9, -8], 10.0)).gram(Gaussian(0.8), Points(X))
+    assert_allclose(wide @ np.ones(60), Gaussian(0.8)(X).sum(axis=1), atol=wide.error_bound)
+
+
+def test_the_fall_back_is_an_exact_operator():
+    with config_context(memory="1MB"):
+        gram = Auto(2).gram(Gaussian(1e-3), Points(np.random.default_rng(0).normal(size=(700, 3))))
+    assert isinstance(gram, BlockedGram)
+
+
+# --- plane waves -------------------------------------------------------------------------------
+
+KERNELS = [Gaussian(1.0), Matern(1.0, nu=0.5), Matern(1.0, nu=1.5), Matern(1.0, nu=2.5)]
+KERNELS += [Matern(1.0, nu=4.2), Matern(1.0, nu=np.inf)]
+
+
+def shell(d, r):
+    """Surface of a sphere of radius r, in 1 or 2 dimensions (or 3)."""
+    return {1: 2.0, 2: 2 * np.pi * r, 3: 4 * np.pi * r**2}[d]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_waves_are_a_density_and_the_cutoff_leaves_the_tolerance(kernel, d):
+    waves = kernel.plane_waves(d)
+
+    def mass(low, high):
+        return quad(lambda r: shell(d, r) * waves.density(r * r), low, high, limit=500)[0]
+
+    assert_allclose(mass(0, 3) + mass(3, np.inf), 1, rtol=1e-6)
+    for tolerance in (1e-1, 1e-2, 1e-4):
+        # both substitutions of quad are good to 1e-8 in all
+        assert_allclose(mass(waves.cutoff(tolerance), np.inf), tolerance, rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_waves_add_up_to_the_kernel(kernel):
+    waves = kernel.plane_waves(1)
+    for x in (0.3, 1.0, 2.5):
+        value = 2 * quad(lambda w: waves.density(w * w), 0, np.inf, weight="cos", wvar=x)[0]
+        assert_allclose(value, kernel([[0.0]], [[x]])[0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-10])
+def test_reach_is_where_the_kernel_has_fallen_to_the_tolerance(kernel, tolerance):
+    reach = kernel.plane_waves(1).reach(tolerance)
+    at = kernel([[0.0]], [[reach], [reach / 1.11]])[0]
+    assert at[0] <= tolerance * (1 + 1e-9)
+    assert at[1] > tolerance  # not needlessly far: a Matérn reach is found in steps of a tenth
