@@ -132,12 +132,13 @@ def component_ranks(spectrum: Spectrum) -> Array | None:
     """1-based places of the kept eigenvalues among all; None where finding out costs too much."""
     if spectrum.known_ranks is not None:
         return spectrum.known_ranks
-    if spectrum.points.kind == "gram":  # the matrix is not kept after the fit
+    too_rough = spectrum.error_bound > 1e-3 * spectrum.eigenvalues.min()
+    if spectrum.points.kind == "gram" or too_rough:  # a given matrix is not kept after the fit
         return None
     sample = Sample(spectrum.kernel, spectrum.points, spectrum.weights)
     gram = make_gram(sample, "auto")
     gram = gram.centered() if spectrum.centered else gram
-    return count_above(gram.problem(), spectrum.eigenvalues)
+    return count_above(gram.problem(), spectrum.eigenvalues, spectrum.error_bound)
 
 
 def _spectrum(
@@ -241,7 +242,7 @@ def _warn_of_error(gram: GramOperator, pairs: Eigenpairs) -> None:
     smallest = float(pairs.values.min(initial=np.inf))
     if gram.error_bound > _NOTICEABLE * smallest:
         warnings.warn(
-            f"K is approximated ({gram.description}): {gram.error_bound / gram.trace:.2%} of its "
+            f"K is approximated ({gram.description}): {gram.missing_share:.2%} of its "
             f"trace is missing, so eigenvalues may be too small by up to {gram.error_bound:.3g}; "
             f"the smallest kept is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
             "solver='lanczos' where its time allows.",

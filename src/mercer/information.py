@@ -8,12 +8,14 @@ itself: for a Gaussian of bandwidth h, one of bandwidth √2 h.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 from mercer.bandwidth import resolve
 from mercer.decomposition import Sample, decompose
+from mercer.errors import ApproximationWarning
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FourierGram, GramOperator
@@ -214,11 +216,29 @@ def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:
     return low, high
 
 
+# A mean of plane waves this far above its error is right to three digits; below, pairs are summed
+# one by one as long as there are not too many.
+_FAR_ABOVE_NOISE = 1e3
+_PAIRS_WORTH_SUMMING = 10**10
+
+
 def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
     """Mean of the kernel over pairs of points from either sample."""
     first, second = grams
     if isinstance(first, FourierGram) and isinstance(second, FourierGram):
-        return float(first.mean_vector @ second.mean_vector)
+        between = float(first.mean_vector @ second.mean_vector)
+        noise = first.grid.entry_error
+        if between > _FAR_ABOVE_NOISE * noise:
+            return between
+        if samples[0].points.n * samples[1].points.n > _PAIRS_WORTH_SUMMING:
+            warnings.warn(
+                f"The samples hardly reach each other: the mean of the kernel between them is "
+                f"{between:.1e}, known to {noise:.0e} only, so the divergence is uncertain; it is "
+                "at least what is returned. Use a larger bandwidth.",
+                ApproximationWarning,
+                stacklevel=3,
+            )
+            return max(between, noise)
     shares = [_shares(sample) for sample in samples]
     left, right = (sample.points for sample in samples)
     sums = cross_product(samples[0].kernel, left, right, shares[1][:, None])

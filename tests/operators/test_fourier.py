@@ -76,8 +76,17 @@ def test_awkward_data_stay_within_the_stated_error(name, tolerance):
 
 @pytest.mark.parametrize(
     ("nu", "d", "tolerance"),
-    [(0.5, 1, 1e-2), (1.5, 1, 1e-4), (1.5, 2, 1e-3), (2.5, 1, 1e-6), (2.5, 2, 1e-4)]
-    + [(2.5, 3, 1e-3), (np.inf, 1, 1e-10), (np.inf, 2, 1e-10), (3.7, 1, 1e-6)],
+    [
+        (0.5, 1, 1e-2),
+        (1.5, 1, 1e-4),
+        (1.5, 2, 1e-3),
+        (2.5, 1, 1e-6),
+        (2.5, 2, 1e-4),
+        (2.5, 3, 1e-3),
+        (3.7, 1, 1e-6),
+        (np.inf, 1, 1e-10),
+        (np.inf, 2, 1e-10),
+    ],
 )
 def test_matern(nu, d, tolerance):
     X = np.random.default_rng(2).normal(size=(60, d))
@@ -114,7 +123,7 @@ def center(request):
     return request.param
 
 
-@pytest.mark.parametrize(("d", "sigma"), [(1, 0.3), (2, 0.8), (3, 4.0)])
+@pytest.mark.parametrize(("d", "sigma"), [(1, 0.3), (2, 2.0), (3, 4.0)])
 def test_the_operator_is_the_matrix(d, sigma, weights, center):
     """Products, small side, diagonal, trace, potential, projections and norms, at 1e-10."""
     rng = np.random.default_rng(d)
@@ -198,7 +207,7 @@ def test_one_point_and_two(n):
 # --- far from the data -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-10])
+@pytest.mark.parametrize("tolerance", [1e-5, 1e-10])
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("center", [False, True])
 def test_no_echo_along_a_line_through_several_periods(d, tolerance, center):

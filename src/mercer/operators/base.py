@@ -100,6 +100,11 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         """Bound on ``‖A - its approximation‖``; 0 where only rounding stands between them."""
         return 0.0
 
+    @property
+    def missing_share(self) -> float:
+        """Share of the trace of K that the approximation does not have."""
+        return 0.0
+
     @abstractmethod
     def problem(self) -> EigenProblem:
         """Return the matrix whose eigenpairs a solver should find."""

@@ -152,6 +152,17 @@ class NystromGram(ExplicitGram):
         return other
 
     @property
+    def missing_share(self) -> float:
+        """Of the uncentred trace."""
+        return self.error_bound / self.whole_trace
+
+    @cached_property
+    def trace(self) -> float:
+        """The exact one, less that of the mean feature where centred."""
+        mean = self.moments.mean
+        return self.whole_trace - (self.total * float(mean @ mean) if self.center else 0.0)
+
+    @property
     def error_bound(self) -> float:
         """Trace of what is missing, centred or not: bounds the error of every eigenvalue."""
         return max(self.whole_trace - float(self.moments.about_zero.trace()), 0.0)

@@ -32,7 +32,7 @@ from mercer.operators.expansion import Expansion
 from mercer.operators.factored import FactoredGram
 from mercer.points import Points
 
-__all__ = ["FourierExpansion", "FourierGram", "FrequencyGrid", "frequency_grid"]
+__all__ = ["FourierExpansion", "FourierGram", "FrequencyGrid", "NoGrid", "frequency_grid"]
 
 _POINTS = 2**20  # per transform: bounds the memory of one, and costs little
 _DIMENSIONS = 3
@@ -55,9 +55,8 @@ class FrequencyGrid:
         Of the sum of plane waves.
     shape : tuple of int
         Number of frequencies per dimension: odd, from -M to M.
-    roots : array of this shape
-        √c_m, in FFT order.
     tolerance : float
+    kernel : Stationary
     """
 
     widths: Array
@@ -66,8 +65,18 @@ class FrequencyGrid:
     reach: float
     period: Array
     shape: tuple[int, ...]
-    roots: Array
     tolerance: float
+    kernel: Stationary
+
+    @cached_property
+    def roots(self) -> Array:
+        """√c_m in FFT order: the density of waves times the volume of a grid cell."""
+        waves = self.kernel.plane_waves(len(self.shape))
+        assert waves is not None, f"{self.kernel!r} is no mixture of plane waves"
+        steps = 2 * np.pi / self.period
+        axes = [step * fft.fftfreq(n, 1 / n) for step, n in zip(steps, self.shape, strict=True)]
+        omega2 = reduce(np.add.outer, [axis**2 for axis in axes])
+        return np.asarray(np.sqrt(np.prod(steps) * waves.density(omega2)))
 
     @property
     def size(self) -> int:
@@ -107,13 +116,15 @@ class FrequencyGrid:
         return (2 * len(self.shape) + 2) * self.tolerance
 
     def scaled(self, X: Array) -> Array:
-        """Coordinates from the middle of the box, in bandwidths."""
-        return (X - (self.center * self.widths).astype(X.dtype)) / self.widths.astype(X.dtype)
+        """Coordinates from the middle of the box, in bandwidths and double precision.
+
+        An angle is multiplied by frequencies in the hundreds: single precision would show.
+        """
+        return np.asarray((X - self.center * self.widths) / self.widths)
 
     def angles(self, scaled: Array) -> list[Array]:
         """One contiguous array of angles in [-π, π) per dimension."""
-        factor = (2 * np.pi / self.period).astype(scaled.dtype)
-        return [np.ascontiguousarray(column) for column in (scaled * factor).T]
+        return [np.ascontiguousarray(column) for column in (scaled * (2 * np.pi / self.period)).T]
 
     def outside(self, scaled: Array) -> Array:
         """Whether a point is too far from the box to have any kernel value."""
@@ -142,9 +153,9 @@ class FrequencyGrid:
         total = np.zeros(modes, complex)
         for rows, chunk in points.chunks(_POINTS):
             w = np.ones(len(chunk)) if weights is None else weights[rows]
-            plan = self._plan(1, modes, 1, chunk.dtype, -1)
+            plan = self._plan(1, modes, 1, -1)
             plan.setpts(*self.angles(self.scaled(chunk)))
-            total += plan.execute(w.astype(_complex(chunk.dtype)))
+            total += plan.execute(w.astype(np.complex128))
         return total
 
     def evaluate(self, coefficients: Array, points: Points) -> Array:
@@ -161,50 +172,48 @@ class FrequencyGrid:
             scaled = self.scaled(chunk)
             far = self.outside(scaled)
             scaled[far] = 0  # any point will do: its value is overwritten below
-            plan = self._plan(2, self.shape, len(pairs), chunk.dtype, 1)
+            plan = self._plan(2, self.shape, len(pairs), 1)
             plan.setpts(*self.angles(scaled))
-            values = plan.execute(pairs.astype(_complex(chunk.dtype))).reshape(len(pairs), -1)
+            values = plan.execute(pairs).reshape(len(pairs), -1)
             out[rows, 0::2] = values.real.T
             out[rows, 1::2] = values[: k // 2].imag.T
             out[rows][far] = 0
         return out
 
-    def _plan(
-        self, kind: int, modes: tuple[int, ...], count: int, dtype: np.dtype[Any], sign: int
-    ) -> Any:
+    def _plan(self, kind: int, modes: tuple[int, ...], count: int, sign: int) -> Any:
         import finufft
 
-        single = dtype == np.float32
         return finufft.Plan(
             kind,
             modes,
             n_trans=count,
-            eps=max(self.tolerance / 10, 1e-6 if single else 1e-14),
+            eps=max(self.tolerance / 10, 1e-14),
             isign=sign,
-            dtype=_complex(dtype),
             modeord=1,
             nthreads=thread_count(),
         )
 
 
-def _complex(dtype: np.dtype[Any]) -> type:
-    return np.complex64 if dtype == np.float32 else np.complex128
+@dataclass(frozen=True)
+class NoGrid:
+    """Why no frequency grid can serve, in words; ``memory`` if a larger budget would help."""
+
+    reason: str
+    memory: bool = False
 
 
 def frequency_grid(
-    kernel: Kernel, low: Array, high: Array, tolerance: float, dtype: np.dtype[Any]
-) -> FrequencyGrid | str:
-    """Return the grid for points in a box, or the reason in words why there is none."""
+    kernel: Kernel, low: Array, high: Array, tolerance: float
+) -> FrequencyGrid | NoGrid:
+    """Return the grid for points in a box, or the reason why there is none."""
     d = len(low)
-    if dtype == np.float32:
-        tolerance = max(tolerance, 1e-6)
     if not isinstance(kernel, Stationary) or d > _DIMENSIONS:
-        return (
+        return NoGrid(
             f"it takes a Gaussian or Matern kernel in at most 3 dimensions, not {kernel!r} in {d}"
         )
     waves = kernel.plane_waves(d)
     if waves is None:
-        return f"it takes a Gaussian or Matern kernel, not {kernel!r}"
+        return NoGrid(f"it takes a Gaussian or Matern kernel, not {kernel!r}")
     widths = kernel.bandwidth_vector(d)
     reach = waves.reach(tolerance)
     center, half_box = 0.5 * (low + high) / widths, 0.5 * (high - low) / widths
@@ -215,30 +224,15 @@ def frequency_grid(
     needed = 20 * 2**d * modes  # a transform's own grid is twice as fine as the doubled one
     if not np.isfinite(modes) or needed > memory_budget():
         extent = ", ".join(f"{2 * h:.3g}" for h in half_box)
-        return (
+        return NoGrid(
             f"the data span {extent} bandwidths, which at tolerance {tolerance:.0e} takes "
             f"{modes / 2**d:.3g} frequencies and {needed / 1e9:.3g} GB, and the memory budget is "
             f"{memory_budget() / 1e9:.3g} GB: use a larger bandwidth or tolerance, remove far "
-            "outliers, raise the budget, or choose another solver"
+            "outliers, raise the budget, or choose another solver",
+            memory=True,
         )
     shape = tuple(int(2 * m + 1) for m in highest)
-    return FrequencyGrid(
-        widths,
-        center,
-        half_box,
-        reach,
-        period,
-        shape,
-        _wave_roots(waves.density, period, shape),
-        tolerance,
-    )
-
-
-def _wave_roots(density: Any, period: Array, shape: tuple[int, ...]) -> Array:
-    """√c_m: the density of waves times the volume of a grid cell."""
-    axes = [2 * np.pi / p * fft.fftfreq(n, 1 / n) for p, n in zip(period, shape, strict=True)]
-    omega2 = reduce(np.add.outer, [axis**2 for axis in axes])
-    return np.asarray(np.sqrt(np.prod(2 * np.pi / period) * density(omega2)))
+    return FrequencyGrid(widths, center, half_box, reach, period, shape, tolerance, kernel)
 
 
 class FourierGram(FactoredGram):
@@ -341,8 +335,8 @@ class FourierGram(FactoredGram):
         columns = []
         for v in V.T:
             v = v - self.unit * (self.unit @ v) if self.center else v
-            sums = self.grid.sums(self.points, root * v)
-            waves = self.grid.roots**2 * _resize(sums, self.grid.shape)
+            sums = self.grid.sums(self.points, root * v, doubled=False)
+            waves = self.grid.roots**2 * sums
             columns.append(root * self.grid.evaluate(waves[None], self.points)[:, 0])
         product = np.column_stack(columns)
         return product - np.outer(self.unit, self.unit @ product) if self.center else product

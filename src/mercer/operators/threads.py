@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from mercer.config import thread_count
@@ -28,11 +29,9 @@ def single_threaded_blas() -> Iterator[None]:
     overlap.)
     """
     global _users, _limiter
-    from threadpoolctl import threadpool_limits
-
     with _lock:
         if _users == 0:
-            _limiter = threadpool_limits(1, user_api="blas")
+            _limiter = _libraries().limit(limits=1, user_api="blas")
         _users += 1
     try:
         yield
@@ -44,6 +43,15 @@ def single_threaded_blas() -> Iterator[None]:
                 _limiter.restore_original_limits()
                 _take_control()
                 _limiter = None
+
+
+@cache
+def _libraries() -> Any:
+    """The loaded BLAS libraries; looking for them takes milliseconds, so it is done once."""
+    import scipy.linalg  # noqa: F401 (scipy's own copy must be among them)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _take_control() -> None:

@@ -17,6 +17,7 @@ __all__ = ["cross_gram", "cross_product", "fill_gram", "gram_product"]
 # A float64 tile of this side and its workspace fit a second-level cache: larger ones run slower.
 _TILE = 256
 _CROSS_ROWS = 1024
+_WORTH_THREADS = 2**17  # kernel values
 
 Tile = tuple[slice, slice]
 
@@ -32,7 +33,7 @@ def fill_gram(kernel: Kernel, points: Points) -> Array:
             if rows != columns:
                 K[columns, rows] = K[rows, columns].T
 
-    _run(kernel, _lower_triangle(points.n), work)
+    _run(kernel, _lower_triangle(points.n), work, points.n**2)
     return K
 
 
@@ -52,7 +53,7 @@ def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
                 total[columns] += block.T @ right[rows]
         return total
 
-    return np.asarray(sum(_run(kernel, _lower_triangle(points.n), work)))
+    return np.asarray(sum(_run(kernel, _lower_triangle(points.n), work, points.n**2)))
 
 
 def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
@@ -64,7 +65,7 @@ def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
         for rows in share:
             tiles(rows, slice(0, points.n), out[rows])
 
-    _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work)
+    _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work, out.size)
     return out
 
 
@@ -80,13 +81,14 @@ def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Arra
             for part in columns:
                 out[rows] += tiles(rows, part, None) @ right[part]
 
-    _run(kernel, _ranges(new.n, min(_CROSS_ROWS, -(-new.n // 8))), work)
+    rows = _ranges(new.n, min(_CROSS_ROWS, -(-new.n // 8)))
+    _run(kernel, rows, work, new.n * points.n)
     return out
 
 
-def _run(kernel: Kernel, tasks: list[Any], work: Any) -> list[Any]:
-    """On threads where the kernel is ours; on one where it may be anyone's Python function."""
-    if kernel.compares == "objects":
+def _run(kernel: Kernel, tasks: list[Any], work: Any, values: int) -> list[Any]:
+    """On threads, unless the kernel may be anyone's Python function or there is little to do."""
+    if kernel.compares == "objects" or values < _WORTH_THREADS:
         return [work(tasks)]
     return run_shares(tasks, work)
 

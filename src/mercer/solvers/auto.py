@@ -41,6 +41,7 @@ from mercer.operators import (
     FourierGram,
     FrequencyGrid,
     GramOperator,
+    NoGrid,
     SmallSide,
 )
 from mercer.points import Points
@@ -154,7 +155,7 @@ def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGr
     if points.kind != "vectors" or points.data.shape[1] > 3:
         return None
     grid = Fourier().grid(kernel, points)
-    if isinstance(grid, str):
+    if isinstance(grid, NoGrid):
         return None
     doubled = 2 ** len(grid.shape) * grid.size
     return grid if doubled <= min(largest, _FOURIER_LARGEST) else None
@@ -210,10 +211,13 @@ def as_solver(solver: Any, n_components: int | float | None) -> Solver:
     )
 
 
-def count_above(problem: EigenProblem, values: Array, affordable: int = 256) -> Array | None:
+def count_above(
+    problem: EigenProblem, values: Array, error: float = 0.0, affordable: int = 256
+) -> Array | None:
     """1-based places of ``values`` among all eigenvalues, or None where finding out costs too much.
 
-    Leading eigenpairs are computed in growing numbers until they reach below the smallest value.
+    ``error`` is how far off the values may be. Leading eigenpairs are computed in growing numbers
+    until they reach below the smallest value.
     """
     small = problem.size <= _SMALL_ENOUGH_TO_COUNT and _dense_fits(problem.size, 8)
     k = 16
@@ -221,13 +225,13 @@ def count_above(problem: EigenProblem, values: Array, affordable: int = 256) -> 
         found, _, converged, _ = leading_eigenpairs(
             problem.product, problem.size, k, tolerance=1e-10
         )
-        if converged and found[-1] < values.min() * (1 - 1e-8):
-            return _places(values, found)
+        if converged and found[-1] < values.min() * (1 - 1e-8) - error:
+            return _places(values, found, error)
         k *= 2
-    return _places(values, np.linalg.eigvalsh(problem.dense())) if small else None
+    return _places(values, np.linalg.eigvalsh(problem.dense()), error) if small else None
 
 
-def _places(values: Array, all_values: Array) -> Array:
-    """How many eigenvalues are larger, beyond rounding, plus one."""
-    slack = 1e-9 * np.abs(all_values).max()
+def _places(values: Array, all_values: Array, error: float) -> Array:
+    """How many eigenvalues are larger, beyond rounding and the given error, plus one."""
+    slack = max(1e-9 * np.abs(all_values).max(), error)
     return np.asarray((all_values[None, :] > values[:, None] + slack).sum(axis=1) + 1)

@@ -10,7 +10,14 @@ import numpy as np
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import EigenProblem, FourierGram, FrequencyGrid, GramOperator, frequency_grid
+from mercer.operators import (
+    EigenProblem,
+    FourierGram,
+    FrequencyGrid,
+    GramOperator,
+    NoGrid,
+    frequency_grid,
+)
 from mercer.points import Points
 from mercer.solvers.base import Eigenpairs, Progress, Selection
 from mercer.solvers.small import solve_small
@@ -28,8 +35,8 @@ class Fourier:
     Parameters
     ----------
     tolerance : float
-        Of a kernel value, between 1e-12 and 1e-1 (1e-6 at best for float32 points). A Matérn
-        kernel has a long tail of frequencies: give it 1e-4 or so.
+        Of a kernel value, between 1e-12 and 1e-1. A Matérn kernel has a long tail of frequencies:
+        give it 1e-4 or so.
     box : pair of arrays of shape (d,), or None
         Lowest and highest coordinates that points may have; None for those of the sample. Needed
         by ``partial_fit``, whose grid must serve points that are yet to come.
@@ -40,14 +47,14 @@ class Fourier:
 
     can_grow: ClassVar[bool] = True
 
-    def grid(self, kernel: Kernel, points: Points) -> FrequencyGrid | str:
+    def grid(self, kernel: Kernel, points: Points) -> FrequencyGrid | NoGrid:
         """Return the grid of frequencies, or the reason why there is none."""
         if not 1e-12 <= self.tolerance <= 0.1:
             raise ValueError(
                 f"Fourier(tolerance={self.tolerance!r}) must lie between 1e-12 and 1e-1."
             )
         if points.kind != "vectors":
-            return "it takes numeric columns"
+            return NoGrid("it takes numeric columns")
         X = points.data
         ends = (X.min(axis=0), X.max(axis=0)) if self.box is None else self.box
         low, high = (np.broadcast_to(np.asarray(end, float), X.shape[1:]) for end in ends)
@@ -56,7 +63,7 @@ class Fourier:
                 f"Fourier(box={self.box!r}) must be a pair of finite ends with low ≤ high, each a "
                 f"number or one per column (here {X.shape[1]})."
             )
-        grid = frequency_grid(kernel, low, high, self.tolerance, points.dtype)
+        grid = frequency_grid(kernel, low, high, self.tolerance)
         if self.box is not None and isinstance(grid, FrequencyGrid):
             grid.require_inside(points)
         return grid
@@ -70,8 +77,9 @@ class Fourier:
     ) -> GramOperator:
         """Make the operator; refused in words, with the numbers, where no grid can serve."""
         grid = self.grid(kernel, points)
-        if isinstance(grid, str):
-            raise MemoryBudgetError(f"The Fourier solver cannot do this: {grid}.")
+        if isinstance(grid, NoGrid):
+            kind = MemoryBudgetError if grid.memory else ValueError
+            raise kind(f"The Fourier solver cannot do this: {grid.reason}.")
         return FourierGram(kernel, points, weights, grid)
 
     def solve(

@@ -1,0 +1,192 @@
+"""Estimators and sums on factored operators: the numbers of the full decomposition."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from mercer import KernelECA, KernelPCA, config_context
+from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
+from mercer.kernels import Epanechnikov, Gaussian, Laplacian
+from mercer.operators import FourierGram
+from mercer.points import Points
+from mercer.solvers import Auto, Dense, Fourier, Lanczos, Nystrom, summing_gram
+
+N = 300
+
+
+def data(d, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(N, d)) * [2.0, 1.0, 0.7][:d] + 1
+
+
+# (solver, accuracy of an eigenvalue beside λ₁): entry errors of (2d + 2) tolerances, n of them;
+# the landmarks stop at 1e-10 of the trace
+SOLVERS = [("fourier", 1e-9), (Fourier(1e-6), 1e-5), (Nystrom(N), 1e-6)]
+
+
+@pytest.mark.parametrize(("solver", "accuracy"), SOLVERS, ids=["fourier", "1e-6", "nystrom"])
+@pytest.mark.parametrize(("d", "sigma"), [(1, 0.5), (2, 1.0), (3, 3.0)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_entropy_components_are_those_of_the_full_decomposition(
+    solver, accuracy, d, sigma, weighted
+):
+    X = data(d)
+    w = np.random.default_rng(1).uniform(0.5, 2, size=N) if weighted else None
+    found, dense = (
+        KernelECA(3, kernel=Gaussian(sigma), solver=s).fit(X, sample_weight=w)
+        for s in (solver, "dense")
+    )
+    largest = dense.eigenvalues_.max()
+    assert_allclose(found.eigenvalues_, dense.eigenvalues_, atol=accuracy * largest)
+    terms = 1e-8 if solver == "fourier" else 100 * accuracy
+    assert_allclose(
+        found.entropy_terms_, dense.entropy_terms_, atol=terms * dense.entropy_terms_[0]
+    )
+    assert_allclose(found.information_potential_, dense.information_potential_, rtol=accuracy)
+    assert_allclose(found.renyi_entropy_, dense.renyi_entropy_, atol=accuracy)
+    assert found.certified_
+    assert np.array_equal(found.component_ranks_, dense.component_ranks_)
+    new = np.random.default_rng(2).normal(size=(50, d)) * 3
+    # vectors turn by error/gap; gaps here are above 1e-2 λ₁
+    slack = 300 * accuracy
+    assert_allclose(found.transform(X), dense.transform(X), atol=slack)
+    assert_allclose(found.transform(new), dense.transform(new), atol=slack)
+    assert_allclose(found.fit_transform(X, sample_weight=w), found.transform(X), atol=1e-10)
+    errors = found.reconstruction_error(new), dense.reconstruction_error(new)
+    assert_allclose(*errors, atol=2 * slack)
+    assert_allclose(
+        found.hotelling(X), dense.hotelling(X), rtol=1e4 * accuracy, atol=1e4 * accuracy
+    )
+    assert found.spectrum_.error_bound > 0
+    assert np.all(np.abs(found.eigenvalues_ - dense.eigenvalues_) <= found.spectrum_.error_bound)
+
+
+@pytest.mark.parametrize(("solver", "accuracy"), SOLVERS, ids=["fourier", "1e-6", "nystrom"])
+@pytest.mark.parametrize("center", [False, True])
+def test_principal_components_are_those_of_the_full_decomposition(solver, accuracy, center):
+    X = data(2)
+    found, dense = (
+        KernelPCA(3, kernel=Gaussian(1.0), center=center, solver=s).fit(X)
+        for s in (solver, "dense")
+    )
+    assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=10 * accuracy)
+    ratios = found.explained_variance_ratio_, dense.explained_variance_ratio_
+    assert_allclose(*ratios, rtol=20 * accuracy)
+    assert_allclose(found.transform(X), dense.transform(X), atol=300 * accuracy)
+    errors = found.reconstruction_error(X), dense.reconstruction_error(X)
+    assert_allclose(*errors, atol=600 * accuracy)
+
+
+# --- sums over K -------------------------------------------------------------------------------
+
+
+def naive_mean(kernel, X, Y, v, w):
+    """Σ v_i w_j k(x_i, y_j) / (Σv Σw), a stripe of rows at a time."""
+    parts = (v[i : i + 500] @ kernel(X[i : i + 500], Y) @ w for i in range(0, len(X), 500))
+    return sum(parts) / v.sum() / w.sum()
+
+
+@pytest.mark.parametrize(("d", "sigma"), [(1, 0.1), (2, 0.4), (3, 1.0)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_over_many_points(d, sigma, weighted):
+    rng = np.random.default_rng(d)
+    X, Y = rng.normal(size=(6000, d)), rng.normal(size=(4500, d)) + 0.5
+    v, w = (rng.uniform(0.2, 2, len(Z)) if weighted else np.ones(len(Z)) for Z in (X, Y))
+    kernel = Gaussian(sigma)
+    assert isinstance(summing_gram(kernel, Points(X), None, None), FourierGram)
+    V, U, C = (naive_mean(kernel, *a) for a in ((X, X, v, v), (Y, Y, w, w), (X, Y, v, w)))
+    weights = v if weighted else None
+    assert_allclose(information_potential(X, kernel, sample_weight=weights), V, rtol=1e-8)
+    entropy = d / 2 * np.log(2 * np.pi) + d * np.log(sigma) - np.log(V)
+    assert_allclose(renyi_entropy(X, kernel, sample_weight=weights), entropy, atol=1e-8)
+    pair = (v, w) if weighted else (None, None)
+    divergence = cauchy_schwarz_divergence(X, Y, kernel, sample_weight=pair)
+    assert_allclose(divergence, 0.5 * np.log(V * U) - np.log(C), atol=1e-8)
+
+
+def test_divergence_of_samples_out_of_reach_is_infinite_by_either_route():
+    """Waves leave noise of the size of the tolerance where the true mean is 0."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(4500, 1)), rng.normal(size=(4500, 1)) + 200
+    assert cauchy_schwarz_divergence(X[:50], Y[:50], Gaussian(0.5)) == np.inf
+    assert cauchy_schwarz_divergence(X, Y, Gaussian(0.5)) == np.inf
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_table(monkeypatch):
+    for name, value in {"SMALL": 100, "_FOURIER_FROM": 200, "_EXACT_UP_TO": 500}.items():
+        monkeypatch.setattr(f"mercer.solvers.auto.{name}", value)
+    monkeypatch.setattr("mercer.solvers.auto._LANDMARKS", 77)
+
+
+@pytest.mark.usefixtures("small_table")
+@pytest.mark.parametrize(
+    ("kernel", "n", "d", "memory", "expected"),
+    [
+        (Gaussian(1.0), 100, 1, "1GB", Dense()),
+        (Gaussian(1.0), 200, 1, "1GB", Lanczos()),
+        (Gaussian(1.0), 201, 1, "1GB", Fourier()),
+        (Gaussian(1e-3), 201, 1, "1GB", Lanczos()),  # a grid dearer than a product
+        (Laplacian(1.0), 600, 1, "1GB", Lanczos()),
+        (Gaussian(1.0), 500, 4, "1MB", Lanczos()),
+        (Gaussian(1.0), 501, 4, "1GB", Lanczos()),
+        (Gaussian(1.0), 501, 4, "1MB", Nystrom(77)),
+        (Laplacian(1.0), 501, 1, "1MB", Nystrom(77)),
+        (Epanechnikov(1.0), 501, 4, "1MB", Lanczos()),
+    ],
+)
+def test_rows_of_the_table(kernel, n, d, memory, expected):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    with config_context(memory=memory):
+        assert Auto(2).choose(kernel, Points(X)) == expected
+
+
+@pytest.mark.usefixtures("small_table")
+def test_a_grid_beyond_the_largest_is_not_taken(monkeypatch):
+    X = Points(np.random.default_rng(0).normal(size=(400, 1)))
+    assert Auto(2).choose(Gaussian(1.0), X) == Fourier()
+    monkeypatch.setattr("mercer.solvers.auto._FOURIER_LARGEST", 16)
+    assert Auto(2).choose(Gaussian(1.0), X) == Lanczos()
+
+
+@pytest.mark.usefixtures("small_table")
+def test_auto_takes_the_waves_and_says_so():
+    X = data(1)
+    found, dense = (KernelECA(2, kernel=Gaussian(0.5), solver=s).fit(X) for s in ("auto", "dense"))
+    assert "plane waves" in found.spectrum_.method
+    assert_allclose(found.entropy_terms_, dense.entropy_terms_, rtol=1e-8)
+
+
+# --- as a scikit-learn estimator ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["fourier", Fourier(1e-6), Nystrom(50)], ids=repr)
+@pytest.mark.parametrize("kind", [KernelECA, KernelPCA])
+def test_pickle_clone_and_frames(kind, solver):
+    pytest.importorskip("pandas")
+    X = data(2)
+    fitted = kind(2, kernel=Gaussian(2.0), solver=solver).fit(X)
+    z = fitted.transform(X)
+    assert_allclose(pickle.loads(pickle.dumps(fitted)).transform(X), z, atol=0)
+    fresh = clone(fitted)
+    assert fresh.solver == solver
+    assert not hasattr(fresh, "spectrum_")
+    frame = fresh.set_output(transform="pandas").fit_transform(X)
+    assert list(frame.columns) == [f"{kind.__name__.lower()}{i}" for i in range(2)]
+    assert_allclose(frame.to_numpy(), z, atol=1e-10)
+
+
+def test_single_precision_in_and_out():
+    X = data(2).astype(np.float32)
+    found = KernelECA(2, kernel=Gaussian(1.0), solver="fourier").fit(X)
+    dense = KernelECA(2, kernel=Gaussian(1.0), solver="dense").fit(X.astype(float))
+    assert found.transform(X).dtype == np.float32
+    # tolerance 1e-6: n (2d + 2) 1e-6 in an eigenvalue of about n/3
+    assert_allclose(found.eigenvalues_, dense.eigenvalues_, atol=found.spectrum_.error_bound)
+    assert_allclose(found.transform(X), dense.transform(X), atol=1e-3)
