@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -50,11 +49,10 @@ class ExplicitGram(FactoredGram):
     @cached_property
     def moments(self) -> Moments:
         """Mean and scatter of the features: all that the small side knows of the points."""
-        pieces = (
-            Moments.of(self.features(x), None if self.weights is None else self.weights[rows])
+        return self.features.moments(
+            (x, None if self.weights is None else self.weights[rows])
             for rows, x in self.points.chunks(_ROWS)
         )
-        return reduce(add, pieces)
 
     def absorb(self, earlier: FactoredGram) -> None:
         """Add the moments."""

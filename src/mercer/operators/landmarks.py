@@ -9,7 +9,6 @@ unchanged while almost all work is matrix products (Epperly, Tropp, Webber 2024)
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -20,6 +19,7 @@ from mercer.points import Points
 __all__ = ["choose_landmarks"]
 
 _BLOCK = 128
+_ROWS_EACH = 100
 
 
 def choose_landmarks(
@@ -46,11 +46,13 @@ def choose_landmarks(
         Stop early when the unexplained share of the trace falls below this.
     random_state : int or None
     memory : int
-        Bytes for the factor; where n × count numbers would need more, pivots are sought among a
-        uniform sample of the rows.
+        Bytes for the factor.
+
+    Pivots are sought among at most 100 rows per landmark, a uniform sample where there are more
+    (fewer where the memory asks for it): beyond that, more rows cost time and change little.
     """
     rng = np.random.default_rng(random_state)
-    room = max(memory // (points.dtype.itemsize * count), 4 * count)
+    room = max(min(memory // (points.dtype.itemsize * count), _ROWS_EACH * count), 4 * count)
     tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
     if room < points.n:
         rows = np.sort(rng.choice(points.n, size=room, replace=False))
@@ -60,32 +62,33 @@ def choose_landmarks(
     diagonal = kernel.diagonal(points.data).astype(np.float64)
     residual = diagonal.copy()
     whole = float(importance @ diagonal)
-    F = np.empty((points.n, min(count, points.n)), points.dtype)
+    F = np.empty((min(count, points.n), points.n), points.dtype)  # the factor, transposed
     chosen: list[int] = []
-    while len(chosen) < F.shape[1]:
+    while len(chosen) < len(F):
         law = np.maximum(importance * residual, 0)
         if law.sum() <= tolerance * whole:
             break
-        block = min(_BLOCK, F.shape[1] - len(chosen))
+        block = min(_BLOCK, len(F) - len(chosen))
         proposals = rng.choice(points.n, size=block, p=law / law.sum())
         k = len(chosen)
         inner = kernel(*(points.take(proposals).data,) * 2).astype(np.float64)
-        inner -= F[proposals, :k] @ F[proposals, :k].T
+        inner -= F[:k, proposals].T @ F[:k, proposals]
         accepted, lower = _thin(inner, residual[proposals], rng)
         if len(accepted) == 0:
             continue
         pivots = proposals[accepted]
-        columns = cross_gram(kernel, points, points.take(pivots))
-        columns -= F[:, :k] @ F[pivots, :k].T
-        new = solve_triangular(lower.astype(F.dtype), columns.T, lower=True, overwrite_b=True).T
-        F[:, k : k + len(pivots)] = new
+        rows = cross_gram(kernel, points.take(pivots), points)
+        rows -= F[:k, pivots].T @ F[:k]
+        new = F[k : k + len(pivots)]
+        # the inverse is small and, as pivots were accepted, far from singular: one fast product
+        np.matmul(np.linalg.inv(lower).astype(F.dtype), rows, out=new)
         chosen.extend(pivots.tolist())
-        residual -= np.einsum("ij,ij->i", new, new)
+        residual -= np.einsum("ij,ij->j", new, new)
         residual[pivots] = 0
         np.maximum(residual, 0, out=residual)
     landmarks = points.take(np.array(chosen))
-    # the landmarks' own rows of F are the Cholesky factor of k(S, S)
-    return LandmarkFeatures(kernel, landmarks, np.tril(F[chosen, : len(chosen)]))
+    # the landmarks' own columns are the Cholesky factor of k(S, S)
+    return LandmarkFeatures(kernel, landmarks, np.tril(F[: len(chosen), chosen].T))
 
 
 def _thin(inner: Array, offered: Array, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -98,7 +101,7 @@ def _thin(inner: Array, offered: Array, rng: np.random.Generator) -> tuple[Array
     factor = np.zeros_like(inner)
     for i in range(len(inner)):
         left = inner[i, i]
-        if left <= 1e-12 * offered[i] or rng.uniform() * offered[i] >= left:
+        if left <= 1e-10 * offered[i] or rng.uniform() * offered[i] >= left:
             continue
         column = inner[:, i] / np.sqrt(left)
         inner -= np.outer(column, column)
