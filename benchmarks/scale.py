@@ -18,7 +18,7 @@ from mercer import KernelECA, KernelPCA
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Gaussian
-from mercer.operators import BlockedGram
+from mercer.operators import BlockedGram, Sample
 from mercer.points import Points
 from mercer.solvers import Lanczos, Nystrom, summing_gram
 
@@ -127,7 +127,7 @@ def sums() -> str:
         )
         few = X[:5000]
         direct = kernel(few).mean()
-        gram = summing_gram(kernel, Points(X), None, None)
+        gram = summing_gram(Sample(kernel, Points(X), None, None))
         some = np.random.default_rng(1).choice(len(X), size=20, replace=False)
         exact = np.array([kernel(X[i : i + 1], X).mean() for i in some])
         waves = gram.grid.roots**2 * gram.sums / len(X)

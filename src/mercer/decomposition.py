@@ -5,23 +5,20 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
-from mercer.kernels import Kernel
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
-from mercer.operators import FactoredGram, GramOperator
-from mercer.points import Points
+from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
-__all__ = ["Sample", "component_ranks", "decompose", "make_gram", "make_streaming_gram"]
+__all__ = ["component_ranks", "decompose", "make_gram", "make_streaming_gram"]
 
 _NEIGHBOUR = 0.01
 _ISOLATED_SHARE = 0.05
@@ -29,48 +26,16 @@ _ISOLATION_ROWS = 200
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Training data ready for an operator: points of positive weight, and K if it was given.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    points : Points
-        Rows with a positive weight; column numbers for a precomputed kernel.
-    weights : array or None
-    matrix : array or None
-        The precomputed Gram matrix of these points.
-    """
-
-    kernel: Kernel
-    points: Points
-    weights: Array | None = None
-    matrix: Array | None = None
-
-    @classmethod
-    def of(cls, kernel: Kernel, points: Points, weights: Array | None) -> Sample:
-        """Leave out the rows that weigh nothing, and set a precomputed matrix apart."""
-        keep = np.arange(points.n) if weights is None else np.flatnonzero(weights > 0)
-        weights = None if weights is None else weights[keep]
-        everything = len(keep) == points.n
-        if points.kind == "gram":
-            matrix = points.data if everything else points.data[np.ix_(keep, keep)]
-            return cls(kernel, Points(keep, "gram"), weights, matrix)
-        return cls(kernel, points if everything else points.take(keep), weights)
-
-
 def make_gram(sample: Sample, solver: Any, n_components: int | float | None = 1) -> GramOperator:
     """Return the operator that this solver works on."""
     chosen = as_solver(solver, n_components)
-    return chosen.gram(sample.kernel, sample.points, sample.weights, sample.matrix)
+    return chosen.gram(sample)
 
 
 def make_streaming_gram(sample: Sample, solver: Any) -> FactoredGram:
     """Return an operator that can absorb more points later."""
     if solver == "auto":
-        return streaming_gram(sample.kernel, sample.points, sample.weights)
+        return streaming_gram(sample)
     gram = make_gram(sample, solver)
     assert isinstance(gram, FactoredGram), f"{solver!r} said that it can grow"
     return gram

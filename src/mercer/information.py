@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.bandwidth import resolve
-from mercer.decomposition import Sample, decompose
+from mercer.decomposition import decompose
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
-from mercer.operators import FourierGram, GramOperator
+from mercer.operators import FourierGram, GramOperator, Sample
 from mercer.operators.tiled import cross_product
 from mercer.points import Points, admit, admit_weights
 from mercer.solvers import summing_gram
@@ -204,7 +204,7 @@ def _sample(X: Any, kernel: str | Kernel, sample_weight: Any, widen: bool = Fals
 
 
 def _operator(sample: Sample, box: tuple[Array, Array] | None = None) -> GramOperator:
-    return summing_gram(sample.kernel, sample.points, sample.weights, sample.matrix, box)
+    return summing_gram(sample, box)
 
 
 def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:

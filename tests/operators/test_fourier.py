@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from mercer import KernelECA, KernelPCA, config_context
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
-from mercer.operators import BlockedGram
+from mercer.operators import BlockedGram, Sample
 from mercer.points import Points
 from mercer.solvers import Auto, Fourier
 
@@ -28,7 +28,7 @@ def naive(kernel, X, weights=None, center=False):
 
 def entry_errors(kernel, X, tolerance, columns=4):
     """Errors of a few columns of K (by products with unit vectors), and the bound on them."""
-    gram = Fourier(tolerance).gram(kernel, Points(X))
+    gram = Fourier(tolerance).gram(Sample(kernel, Points(X)))
     at = np.unique(np.linspace(0, len(X) - 1, columns).astype(int))
     found = gram @ np.eye(len(X))[:, at]
     exact = kernel(np.asarray(X, dtype=float))[:, at]
@@ -129,7 +129,7 @@ def test_the_operator_is_the_matrix(d, sigma, weights, center):
     rng = np.random.default_rng(d)
     X, new = rng.normal(size=(80, d)) + 2, rng.normal(size=(30, d)) * 1.5 + 2
     kernel = Gaussian(sigma)
-    gram = Fourier(1e-10).gram(kernel, Points(X), weights)
+    gram = Fourier(1e-10).gram(Sample(kernel, Points(X), weights))
     gram = gram.centered() if center else gram
     A = naive(kernel, X, weights, center)
     bound = gram.error_bound  # on ‖A - ΦΦ*‖
@@ -185,7 +185,7 @@ def test_the_operator_is_the_matrix(d, sigma, weights, center):
 @pytest.mark.parametrize("sigma", [0.05, 0.6, 30.0])
 def test_eigenvalues_are_within_the_error_bound(sigma, tolerance):
     X = np.random.default_rng(9).normal(size=(80, 1))
-    gram = Fourier(tolerance).gram(Gaussian(sigma), Points(X))
+    gram = Fourier(tolerance).gram(Sample(Gaussian(sigma), Points(X)))
     values = np.sort(np.linalg.eigvalsh(gram.problem().dense()))[::-1]
     exact = np.sort(np.linalg.eigvalsh(Gaussian(sigma)(X)))[::-1]
     size = max(len(values), len(exact))
@@ -266,9 +266,9 @@ def test_auto_falls_back_where_the_grid_would_explode(outlier, monkeypatch):
     rng = np.random.default_rng(12)
     near = rng.normal(size=(650, 1))
     kernel = Gaussian(0.5)
-    assert isinstance(Auto(2).choose(kernel, Points(near)), Fourier)
+    assert isinstance(Auto(2).choose(Sample(kernel, Points(near))), Fourier)
     X = np.r_[near, [[outlier]]]
-    assert not isinstance(Auto(2).choose(kernel, Points(X)), Fourier)
+    assert not isinstance(Auto(2).choose(Sample(kernel, Points(X))), Fourier)
     found, dense = (KernelECA(2, kernel=kernel, solver=s).fit(X) for s in ("auto", "dense"))
     assert "plane waves" not in found.spectrum_.method
     assert_allclose(found.entropy_terms_, dense.entropy_terms_, rtol=1e-9)
@@ -287,43 +287,45 @@ def test_auto_falls_back_where_the_grid_would_explode(outlier, monkeypatch):
 def test_what_it_cannot_do_is_refused_in_words(kernel, d, words):
     X = np.random.default_rng(0).normal(size=(30, d))
     with pytest.raises(ValueError, match=words):
-        Fourier().gram(kernel, Points(X))
+        Fourier().gram(Sample(kernel, Points(X)))
 
 
 def test_objects_are_refused_in_words():
     with pytest.raises(ValueError, match="numeric columns"):
-        Fourier().gram(Gaussian(1.0), Points(["a", "b"], "objects"))
+        Fourier().gram(Sample(Gaussian(1.0), Points(["a", "b"], "objects")))
 
 
 def test_a_kernel_that_cannot_be_served_is_no_matter_of_memory():
     with pytest.raises(ValueError, match="Laplacian") as caught:
-        Fourier().gram(Laplacian(1.0), Points(np.zeros((3, 1))))
+        Fourier().gram(Sample(Laplacian(1.0), Points(np.zeros((3, 1)))))
     assert not isinstance(caught.value, MemoryError)
 
 
 @pytest.mark.parametrize("tolerance", [0, 1e-13, 0.2, np.nan])
 def test_a_tolerance_out_of_range_is_refused(tolerance):
     with pytest.raises(ValueError, match="between 1e-12 and 1e-1"):
-        Fourier(tolerance).gram(Gaussian(1.0), Points(np.zeros((3, 1))))
+        Fourier(tolerance).gram(Sample(Gaussian(1.0), Points(np.zeros((3, 1)))))
 
 
 def test_points_outside_a_given_box_are_refused_with_the_remedy():
     X = np.array([[0.0, 1.0], [0.5, 7.0]])
     with pytest.raises(ValueError, match="Column 1") as caught:
-        Fourier(box=(0.0, [1.0, 6.0])).gram(Gaussian(1.0), Points(X))
+        Fourier(box=(0.0, [1.0, 6.0])).gram(Sample(Gaussian(1.0), Points(X)))
     for part in ("from 1 to 7", "[0, 6]", "Fourier(box=(low, high))"):
         assert part in str(caught.value)
 
 
 def test_a_larger_box_changes_nothing():
     X = np.random.default_rng(13).normal(size=(60, 2))
-    wide = Fourier(box=([-9, -8], 10.0)).gram(Gaussian(0.8), Points(X))
+    wide = Fourier(box=([-9, -8], 10.0)).gram(Sample(Gaussian(0.8), Points(X)))
     assert_allclose(wide @ np.ones(60), Gaussian(0.8)(X).sum(axis=1), atol=wide.error_bound)
 
 
 def test_the_fall_back_is_an_exact_operator():
     with config_context(memory="1MB"):
-        gram = Auto(2).gram(Gaussian(1e-3), Points(np.random.default_rng(0).normal(size=(700, 3))))
+        gram = Auto(2).gram(
+            Sample(Gaussian(1e-3), Points(np.random.default_rng(0).normal(size=(700, 3))))
+        )
     assert isinstance(gram, BlockedGram)
 
 

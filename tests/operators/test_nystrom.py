@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from mercer import KernelECA, KernelPCA, config_context
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Linear
-from mercer.operators import LandmarkFeatures, NystromGram, choose_landmarks
+from mercer.operators import LandmarkFeatures, NystromGram, Sample, choose_landmarks
 from mercer.points import Points
 from mercer.solvers import Nystrom
 
@@ -54,7 +54,7 @@ def test_landmark_rows_are_exact(X):
 def test_from_below_with_the_exact_residual_trace(X, center, weighted):
     w = np.random.default_rng(2).uniform(0.2, 3, size=N) if weighted else None
     root = np.ones(N) if w is None else np.sqrt(w)
-    gram = Nystrom(60).gram(Gaussian(2.0), Points(X), w)
+    gram = Nystrom(60).gram(Sample(Gaussian(2.0), Points(X), w))
     plain = root[:, None] * Gaussian(2.0)(X) * root
     approximation = gram @ np.eye(N)
     assert_allclose(gram.error_bound, (plain - approximation).trace(), rtol=1e-9)
@@ -127,8 +127,8 @@ def test_weights_are_copies(X):
     X = X[:40]
     w = np.random.default_rng(3).integers(1, 4, size=40)
     kernel = Gaussian(2.0)
-    weighted = Nystrom(40, tolerance=1e-13).gram(kernel, Points(X), w.astype(float))
-    copied = Nystrom(120, tolerance=1e-13).gram(kernel, Points(np.repeat(X, w, axis=0)))
+    weighted = Nystrom(40, tolerance=1e-13).gram(Sample(kernel, Points(X), w.astype(float)))
+    copied = Nystrom(120, tolerance=1e-13).gram(Sample(kernel, Points(np.repeat(X, w, axis=0))))
     assert weighted.total == copied.total
     assert_allclose(weighted.potential, copied.potential, rtol=1e-10)
     found, expected = (
@@ -233,7 +233,7 @@ def test_strings_with_a_users_kernel():
     rng = np.random.default_rng(5)
     words = ["".join(rng.choice(list("abcdefgh"), size=5)) for _ in range(60)]
     K = SharedLetters().matrix(words, words).astype(float)
-    gram = Nystrom(60).gram(SharedLetters(), Points(words, "objects"))
+    gram = Nystrom(60).gram(Sample(SharedLetters(), Points(words, "objects")))
     assert gram.features.landmarks.n == np.linalg.matrix_rank(K)
     assert_allclose(gram @ np.eye(60), K, atol=1e-9)
     pca = KernelPCA(2, kernel=SharedLetters(), solver="nystrom").fit(words)
@@ -280,7 +280,7 @@ def test_single_precision(X):
     slack = N * np.finfo(np.float32).eps
     error = np.abs(eca.eigenvalues_ - dense.eigenvalues_)
     assert np.all(error <= eca.spectrum_.error_bound + slack)
-    gram = Nystrom(100).gram(Gaussian(3.0), Points(single))
+    gram = Nystrom(100).gram(Sample(Gaussian(3.0), Points(single)))
     rest = Gaussian(3.0)(single.astype(float)) - gram @ np.eye(N)
     assert np.linalg.eigvalsh((rest + rest.T) / 2)[0] >= -slack
 

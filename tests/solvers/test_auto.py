@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, config_context
 from mercer.kernels import Gaussian, Linear
-from mercer.operators import BlockedGram, DenseGram, ExplicitGram
+from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
 from mercer.points import Points
 from mercer.solvers import Auto, Dense, Lanczos, as_solver
 
@@ -24,21 +24,27 @@ from mercer.solvers import Auto, Dense, Lanczos, as_solver
 )
 def test_solver_by_size_and_number_of_components(n, wanted, expected):
     with config_context(memory="1GB"):
-        assert isinstance(Auto(wanted).choose(Gaussian(1.0), Points(np.zeros((n, 5)))), expected)
+        assert isinstance(
+            Auto(wanted).choose(Sample(Gaussian(1.0), Points(np.zeros((n, 5))))), expected
+        )
 
 
 def test_operator_by_memory(rng):
     points = Points(rng.normal(size=(1000, 2)))
     with config_context(memory="100MB"):
-        assert isinstance(Auto(2).gram(Gaussian(1.0), points), DenseGram)
+        assert isinstance(Auto(2).gram(Sample(Gaussian(1.0), points)), DenseGram)
     with config_context(memory="10MB"):
-        assert isinstance(Auto(2).gram(Gaussian(1.0), points), BlockedGram)
-        assert isinstance(Auto(None).choose(Gaussian(1.0), points), Lanczos)  # Dense would not fit
+        assert isinstance(Auto(2).gram(Sample(Gaussian(1.0), points)), BlockedGram)
+        assert isinstance(
+            Auto(None).choose(Sample(Gaussian(1.0), points)), Lanczos
+        )  # Dense would not fit
 
 
 def test_exact_features_are_used_where_they_are_few(rng):
-    assert isinstance(Auto(2).gram(Linear(), Points(rng.normal(size=(100, 5)))), ExplicitGram)
-    assert isinstance(Auto(2).gram(Linear(), Points(rng.normal(size=(9, 5)))), DenseGram)
+    assert isinstance(
+        Auto(2).gram(Sample(Linear(), Points(rng.normal(size=(100, 5))))), ExplicitGram
+    )
+    assert isinstance(Auto(2).gram(Sample(Linear(), Points(rng.normal(size=(9, 5))))), DenseGram)
 
 
 @pytest.mark.parametrize("estimator", [KernelECA(3), KernelPCA(3)], ids=repr)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from mercer import KernelECA, KernelPCA, config_context
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian
-from mercer.operators import FourierGram
+from mercer.operators import FourierGram, Sample
 from mercer.points import Points
 from mercer.solvers import Auto, Dense, Fourier, Lanczos, Nystrom, summing_gram
 
@@ -96,7 +96,7 @@ def test_sums_over_many_points(d, sigma, weighted):
     X, Y = rng.normal(size=(6000, d)), rng.normal(size=(4500, d)) + 0.5
     v, w = (rng.uniform(0.2, 2, len(Z)) if weighted else np.ones(len(Z)) for Z in (X, Y))
     kernel = Gaussian(sigma)
-    assert isinstance(summing_gram(kernel, Points(X), None, None), FourierGram)
+    assert isinstance(summing_gram(Sample(kernel, Points(X), None, None)), FourierGram)
     V, U, C = (naive_mean(kernel, *a) for a in ((X, X, v, v), (Y, Y, w, w), (X, Y, v, w)))
     weights = v if weighted else None
     assert_allclose(information_potential(X, kernel, sample_weight=weights), V, rtol=1e-8)
@@ -144,15 +144,15 @@ def small_table(monkeypatch):
 def test_rows_of_the_table(kernel, n, d, memory, expected):
     X = np.random.default_rng(0).normal(size=(n, d))
     with config_context(memory=memory):
-        assert Auto(2).choose(kernel, Points(X)) == expected
+        assert Auto(2).choose(Sample(kernel, Points(X))) == expected
 
 
 @pytest.mark.usefixtures("small_table")
 def test_a_grid_beyond_the_largest_is_not_taken(monkeypatch):
     X = Points(np.random.default_rng(0).normal(size=(400, 1)))
-    assert Auto(2).choose(Gaussian(1.0), X) == Fourier()
+    assert Auto(2).choose(Sample(Gaussian(1.0), X)) == Fourier()
     monkeypatch.setattr("mercer.solvers.auto._FOURIER_LARGEST", 16)
-    assert Auto(2).choose(Gaussian(1.0), X) == Lanczos()
+    assert Auto(2).choose(Sample(Gaussian(1.0), X)) == Lanczos()
 
 
 @pytest.mark.usefixtures("small_table")

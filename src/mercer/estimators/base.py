@@ -10,10 +10,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
-from mercer.decomposition import Sample, make_streaming_gram
+from mercer.decomposition import make_streaming_gram
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
-from mercer.operators import FactoredGram, GramOperator
+from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
 from mercer.solvers import as_solver
 from mercer.spectrum import Spectrum

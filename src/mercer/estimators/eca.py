@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition import Sample, component_ranks, decompose
+from mercer.decomposition import component_ranks, decompose
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.monitoring import MonitoringMixin
 from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import GramOperator
+from mercer.operators import GramOperator, Sample
 
 __all__ = ["KernelECA"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer.decomposition import Sample, decompose
+from mercer.decomposition import decompose
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.monitoring import MonitoringMixin
 from mercer.kernels import Kernel
-from mercer.operators import GramOperator
+from mercer.operators import GramOperator, Sample
 
 __all__ = ["KernelPCA"]
 

@@ -9,6 +9,7 @@ from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeature
 from mercer.operators.fourier import FourierGram, FrequencyGrid, NoGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, DenseGram
 from mercer.operators.landmarks import choose_landmarks
+from mercer.operators.sample import Sample
 
 __all__ = [
     "BlockedGram",
@@ -28,6 +29,7 @@ __all__ = [
     "LandmarkFeatures",
     "NoGrid",
     "NystromGram",
+    "Sample",
     "SmallSide",
     "choose_landmarks",
     "frequency_grid",

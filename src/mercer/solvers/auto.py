@@ -42,6 +42,7 @@ from mercer.operators import (
     FrequencyGrid,
     GramOperator,
     NoGrid,
+    Sample,
     SmallSide,
 )
 from mercer.points import Points
@@ -80,26 +81,21 @@ class Auto:
 
     can_grow: ClassVar[bool] = False
 
-    def gram(
-        self,
-        kernel: Kernel,
-        points: Points,
-        weights: Array | None = None,
-        matrix: Array | None = None,
-    ) -> GramOperator:
+    def gram(self, sample: Sample) -> GramOperator:
         """Make the operator of the first row that applies."""
-        if _has_few_features(kernel, points):
-            return ExplicitGram(ExactFeatures(kernel), points, weights)
-        solver = self.choose(kernel, points, matrix is not None)
-        log.info("auto: %r for %d points", solver, points.n)
-        return solver.gram(kernel, points, weights, matrix)
+        if _has_few_features(sample):
+            return _explicit(sample)
+        solver = self.choose(sample)
+        log.info("auto: %r for %d points", solver, sample.points.n)
+        return solver.gram(sample)
 
-    def choose(self, kernel: Kernel, points: Points, given: bool = False) -> Solver:
-        """Return the solver of the first row that applies; ``given``: K is there already."""
+    def choose(self, sample: Sample) -> Solver:
+        """Return the solver of the first row that applies (but the first)."""
+        kernel, points = sample.kernel, sample.points
         n = points.n
         if self._full(n) and _dense_fits(n, points.dtype.itemsize):
             return Dense()
-        if given:
+        if sample.matrix is not None:
             return Lanczos()
         if n > _FOURIER_FROM and _serving_grid(kernel, points, n * n / _FOURIER_SHARE) is not None:
             return Fourier()
@@ -143,11 +139,21 @@ def _dense_fits(n: int, itemsize: int) -> bool:
     return dense_bytes(n, itemsize) <= memory_budget()
 
 
-def _has_few_features(kernel: Kernel, points: Points) -> bool:
-    if points.kind != "vectors":
-        return False
-    sample = kernel.features(points.data[:1])
-    return sample is not None and sample.shape[1] < points.n / 2
+def _explicit(sample: Sample) -> ExplicitGram:
+    return ExplicitGram(ExactFeatures(sample.kernel), sample.points, sample.weights)
+
+
+def _features(sample: Sample) -> int | None:
+    """How many exact features the kernel has, if any."""
+    if sample.points.kind != "vectors":
+        return None
+    one = sample.kernel.features(sample.points.data[:1])
+    return None if one is None else int(one.shape[1])
+
+
+def _has_few_features(sample: Sample) -> bool:
+    features = _features(sample)
+    return features is not None and features < sample.points.n / 2
 
 
 def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGrid | None:
@@ -161,31 +167,24 @@ def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGr
     return grid if doubled <= min(largest, _FOURIER_LARGEST) else None
 
 
-def streaming_gram(kernel: Kernel, points: Points, weights: Array | None) -> FactoredGram:
+def streaming_gram(sample: Sample) -> FactoredGram:
     """Return an operator that can absorb more points: exact features, or landmarks among these."""
-    if kernel.compares == "vectors" and kernel.features(points.data[:1]) is not None:
-        return ExplicitGram(ExactFeatures(kernel), points, weights)
-    return Nystrom(_LANDMARKS).gram(kernel, points, weights)
+    return Nystrom(_LANDMARKS).gram(sample) if _features(sample) is None else _explicit(sample)
 
 
-def summing_gram(
-    kernel: Kernel,
-    points: Points,
-    weights: Array | None,
-    matrix: Array | None,
-    box: tuple[Array, Array] | None = None,
-) -> GramOperator:
+def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> GramOperator:
     """Return the operator for sums over K, such as V: plane waves, features, or one product.
 
     With a ``box`` the frequency grid serves points of several samples at once.
     """
-    if _has_few_features(kernel, points):
-        return ExplicitGram(ExactFeatures(kernel), points, weights)
+    if _has_few_features(sample):
+        return _explicit(sample)
+    kernel, points = sample.kernel, sample.points
     if points.kind == "vectors" and points.n > _FOURIER_FROM and points.data.shape[1] <= 3:
         grid = Fourier(box=box).grid(kernel, points)
         if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
-            return FourierGram(kernel, points, weights, grid, only_mean=True)
-    return Lanczos(stored=False).gram(kernel, points, weights, matrix)
+            return FourierGram(kernel, points, sample.weights, grid, only_mean=True)
+    return Lanczos(stored=False).gram(sample)
 
 
 _NAMES: dict[str, Callable[[], Solver]] = {

@@ -8,11 +8,9 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
-from mercer.kernels import Kernel
 from mercer.maths.entropy import entropy_order, terms_for_fraction
 from mercer.maths.types import Array
-from mercer.operators import EigenProblem, GramOperator
-from mercer.points import Points
+from mercer.operators import EigenProblem, GramOperator, Sample
 
 __all__ = ["CONVERGED", "Eigenpairs", "Progress", "Selection", "Solver", "Target", "terms_of"]
 
@@ -143,9 +141,7 @@ class Solver(Protocol):
 
     can_grow: ClassVar[bool]
 
-    def gram(
-        self, kernel: Kernel, points: Points, weights: Array | None, matrix: Array | None
-    ) -> GramOperator:
+    def gram(self, sample: Sample) -> GramOperator:
         """Make the operator this solver works on."""
 
     def solve(

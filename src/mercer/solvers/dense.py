@@ -10,11 +10,13 @@ from scipy.linalg import eigh
 
 from mercer.config import memory_budget
 from mercer.errors import MemoryBudgetError
-from mercer.kernels import Kernel
 from mercer.maths.eigen import TIE, canonical, tie_groups
-from mercer.maths.types import Array
-from mercer.operators import DenseGram, EigenProblem, GramOperator
-from mercer.points import Points
+from mercer.operators import (
+    DenseGram,
+    EigenProblem,
+    GramOperator,
+    Sample,
+)
 from mercer.solvers.base import Eigenpairs, Progress, Selection, terms_of
 
 __all__ = ["Dense", "dense_bytes"]
@@ -31,22 +33,16 @@ class Dense:
 
     can_grow: ClassVar[bool] = False
 
-    def gram(
-        self,
-        kernel: Kernel,
-        points: Points,
-        weights: Array | None = None,
-        matrix: Array | None = None,
-    ) -> GramOperator:
+    def gram(self, sample: Sample) -> GramOperator:
         """Hold K; refused before anything is allocated if the decomposition would not fit."""
-        needed, budget = dense_bytes(points.n, points.dtype.itemsize), memory_budget()
+        needed, budget = dense_bytes(sample.points.n, sample.points.dtype.itemsize), memory_budget()
         if needed > budget:
             raise MemoryBudgetError(
-                f"A dense decomposition of {points.n} points needs {needed / 1e9:.3g} GB; the "
-                f"memory budget is {budget / 1e9:.3g} GB. Use solver='lanczos' (matrix-free), "
+                f"A full decomposition of {sample.points.n} points needs {needed / 1e9:.3g} GB; "
+                f"the memory budget is {budget / 1e9:.3g} GB. Use solver='lanczos' (matrix-free), "
                 "fewer points, or raise the budget with mercer.set_config(memory=…)."
             )
-        return DenseGram(kernel, points, weights, matrix)
+        return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
 
     def solve(
         self,

@@ -9,13 +9,13 @@ import numpy as np
 
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
-from mercer.maths.types import Array
 from mercer.operators import (
     EigenProblem,
     FourierGram,
     FrequencyGrid,
     GramOperator,
     NoGrid,
+    Sample,
     frequency_grid,
 )
 from mercer.points import Points
@@ -68,19 +68,13 @@ class Fourier:
             grid.require_inside(points)
         return grid
 
-    def gram(
-        self,
-        kernel: Kernel,
-        points: Points,
-        weights: Array | None = None,
-        matrix: Array | None = None,
-    ) -> GramOperator:
+    def gram(self, sample: Sample) -> GramOperator:
         """Make the operator; refused in words, with the numbers, where no grid can serve."""
-        grid = self.grid(kernel, points)
+        grid = self.grid(sample.kernel, sample.points)
         if isinstance(grid, NoGrid):
             kind = MemoryBudgetError if grid.memory else ValueError
             raise kind(f"The Fourier solver cannot do this: {grid.reason}.")
-        return FourierGram(kernel, points, weights, grid)
+        return FourierGram(sample.kernel, sample.points, sample.weights, grid)
 
     def solve(
         self,

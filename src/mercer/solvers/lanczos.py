@@ -9,11 +9,14 @@ import numpy as np
 
 from mercer.config import memory_budget
 from mercer.errors import ConvergenceError
-from mercer.kernels import Kernel
 from mercer.maths.eigen import TIE, canonical
-from mercer.maths.types import Array
-from mercer.operators import BlockedGram, DenseGram, EigenProblem, GramOperator
-from mercer.points import Points
+from mercer.operators import (
+    BlockedGram,
+    DenseGram,
+    EigenProblem,
+    GramOperator,
+    Sample,
+)
 from mercer.solvers.base import CONVERGED, Eigenpairs, Progress, Selection, terms_of
 from mercer.solvers.entropy import EntropySearch
 from mercer.solvers.krylov import leading_eigenpairs
@@ -42,19 +45,13 @@ class Lanczos:
 
     can_grow: ClassVar[bool] = False
 
-    def gram(
-        self,
-        kernel: Kernel,
-        points: Points,
-        weights: Array | None = None,
-        matrix: Array | None = None,
-    ) -> GramOperator:
+    def gram(self, sample: Sample) -> GramOperator:
         """Stored or matrix-free, by the memory budget unless the user decided."""
-        needed = points.n**2 * points.dtype.itemsize
+        needed = sample.points.n**2 * sample.points.dtype.itemsize
         stored = 2 * needed <= memory_budget() if self.stored is None else self.stored
-        if stored or matrix is not None:
-            return DenseGram(kernel, points, weights, matrix)
-        return BlockedGram(kernel, points, weights)
+        if stored or sample.matrix is not None:
+            return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
+        return BlockedGram(sample.kernel, sample.points, sample.weights)
 
     def solve(
         self,

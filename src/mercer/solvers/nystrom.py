@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mercer.config import memory_budget
-from mercer.kernels import Kernel
-from mercer.maths.types import Array
-from mercer.operators import EigenProblem, NystromGram, choose_landmarks
-from mercer.points import Points
+from mercer.operators import (
+    EigenProblem,
+    NystromGram,
+    Sample,
+    choose_landmarks,
+)
 from mercer.solvers.base import Eigenpairs, Progress, Selection
 from mercer.solvers.small import solve_small
 
@@ -39,36 +41,30 @@ class Nystrom:
 
     can_grow: ClassVar[bool] = True
 
-    def gram(
-        self,
-        kernel: Kernel,
-        points: Points,
-        weights: Array | None = None,
-        matrix: Array | None = None,
-    ) -> NystromGram:
+    def gram(self, sample: Sample) -> NystromGram:
         """Choose the landmarks."""
         if self.n_landmarks < 1:
             raise ValueError(f"Nystrom(n_landmarks={self.n_landmarks}) must be at least 1.")
-        if matrix is not None:
+        if sample.matrix is not None:
             raise ValueError(
                 "A precomputed kernel cannot be evaluated at landmarks; it is in memory already, "
                 "so use solver='lanczos'."
             )
-        if not kernel.is_psd:
+        if not sample.kernel.is_psd:
             raise ValueError(
-                f"{kernel!r} is not positive semi-definite, which landmarks need; use "
+                f"{sample.kernel!r} is not positive semi-definite, which landmarks need; use "
                 "solver='lanczos' or 'dense'."
             )
         features = choose_landmarks(
-            kernel,
-            points,
-            weights,
-            min(self.n_landmarks, points.n),
+            sample.kernel,
+            sample.points,
+            sample.weights,
+            min(self.n_landmarks, sample.points.n),
             tolerance=self.tolerance,
             random_state=self.random_state,
             memory=memory_budget() // 4,
         )
-        return NystromGram(features, points, weights)
+        return NystromGram(features, sample.points, sample.weights)
 
     def solve(
         self,

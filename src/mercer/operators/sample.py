@@ -1,0 +1,45 @@
+"""Training data as operators take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.kernels import Kernel
+from mercer.maths.types import Array
+from mercer.points import Points
+
+__all__ = ["Sample"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training data ready for an operator: points of positive weight, and K if it was given.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    points : Points
+        Rows with a positive weight; column numbers for a precomputed kernel.
+    weights : array or None
+    matrix : array or None
+        The precomputed Gram matrix of these points.
+    """
+
+    kernel: Kernel
+    points: Points
+    weights: Array | None = None
+    matrix: Array | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Points, weights: Array | None) -> Sample:
+        """Leave out the rows that weigh nothing, and set a precomputed matrix apart."""
+        keep = np.arange(points.n) if weights is None else np.flatnonzero(weights > 0)
+        weights = None if weights is None else weights[keep]
+        everything = len(keep) == points.n
+        if points.kind == "gram":
+            matrix = points.data if everything else points.data[np.ix_(keep, keep)]
+            return cls(kernel, Points(keep, "gram"), weights, matrix)
+        return cls(kernel, points if everything else points.take(keep), weights)
