@@ -12,9 +12,10 @@ n ≤ 30,000, or an indefinite kernel, or objects               ``Lanczos``, mat
 otherwise                                                     ``Nystrom`` with 1000 landmarks
 ============================================================  =====================================
 
-A frequency grid is taken when its doubled version has at most n²/80 points (about where one FFT
-costs as much as one product with a stored K) and at most 2²⁴. Only the last row is an
-approximation beyond rounding or 1e-10; it warns with the exact share that is missing.
+A frequency grid is taken when its doubled version has at most n²/250 points (about where a fit on
+it becomes faster than one with a stored K) and at most 2²⁴. Only the last row is an approximation
+beyond rounding or 1e-10; it warns with the exact share that is missing. The measurements behind the
+numbers are in docs/design.md.
 
 An entropy iteration that cannot prove its selection within n/2 products of a stored K hands over
 to the full decomposition, which by then costs no more.
@@ -59,7 +60,7 @@ __all__ = ["Auto", "as_solver", "count_above", "streaming_gram", "summing_gram"]
 log = logging.getLogger("mercer")
 
 _FOURIER_FROM = 4000
-_FOURIER_SHARE = 80
+_FOURIER_SHARE = 250
 _FOURIER_LARGEST = 2**24
 _EXACT_UP_TO = 30_000
 _LANDMARKS = 1000

@@ -1,0 +1,85 @@
+"""Long work tells how it goes, explains itself, and can be interrupted."""
+
+import logging
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_info
+
+from mercer import KernelECA, KernelPCA
+from mercer.kernels import Gaussian, Kernel
+from mercer.solvers import Fourier, Lanczos
+
+
+class Interrupted(Kernel):
+    """A Gaussian whose user loses patience at the second tile."""
+
+    calls = 0
+
+    def tiles(self, X, Y=None):
+        inner = Gaussian(1.0).tiles(X, Y)
+
+        def tile(rows, columns, out):
+            Interrupted.calls += 1
+            if Interrupted.calls > 1:
+                raise KeyboardInterrupt
+            return inner(rows, columns, out)
+
+        return tile
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info()]
+
+
+@pytest.mark.parametrize("solver", ["dense", "lanczos", Lanczos(stored=False)], ids=repr)
+@pytest.mark.parametrize("estimator", [KernelECA(2), KernelPCA(2)], ids=repr)
+def test_an_interrupted_fit_leaves_nothing_half_done(rng, solver, estimator):
+    X = rng.normal(size=(1000, 3))
+    before = blas_threads()
+    Interrupted.calls = 0
+    estimator = clone(estimator).set_params(kernel=Interrupted(), solver=solver)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X)
+    with pytest.raises(NotFittedError):
+        estimator.transform(X)
+    assert blas_threads() == before
+    assert estimator.set_params(kernel=Gaussian(1.0)).fit(X).transform(X).shape == (1000, 2)
+
+
+def test_an_interrupted_refit_keeps_the_earlier_one(rng):
+    X = rng.normal(size=(1000, 3))
+    estimator = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
+    scores = estimator.transform(X[:5])
+    Interrupted.calls = 0
+    with pytest.raises(KeyboardInterrupt):
+        estimator.set_params(kernel=Interrupted()).fit(X)
+    assert_allclose(estimator.transform(X[:5]), scores, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [(KernelECA(2), "entropy Lanczos: "), (KernelPCA(2), "block Krylov: ")],
+    ids=repr,
+)
+def test_verbose_tells_the_progress_on_standard_error(rng, capsys, estimator, words):
+    X = rng.normal(size=(700, 2))
+    estimator.set_params(solver="lanczos", verbose=True).fit(X)
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.out == ""
+    estimator.set_params(verbose=False).fit(X)
+    assert capsys.readouterr().err == ""
+
+
+def test_auto_says_what_it_chose(rng, caplog):
+    X = rng.normal(size=(5000, 2))
+    with caplog.at_level(logging.INFO, logger="mercer"):
+        eca = KernelECA(2, kernel=Gaussian(0.5)).fit(X)
+    assert repr(Fourier()) in caplog.text
+    assert "plane waves" in eca.spectrum_.method
+    assert 0 < eca.spectrum_.error_bound < 1e-4
+    assert np.isfinite(eca.renyi_entropy_)
