@@ -6,7 +6,8 @@ from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpans
 from mercer.operators.explicit import ExplicitGram, NystromGram
 from mercer.operators.factored import FactoredGram, SmallSide
 from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeatures
-from mercer.operators.fourier import FourierGram, FrequencyGrid, NoGrid, frequency_grid
+from mercer.operators.fourier import FourierGram
+from mercer.operators.frequencies import FrequencyGrid, NoGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, DenseGram
 from mercer.operators.landmarks import choose_landmarks
 from mercer.operators.sample import Sample
