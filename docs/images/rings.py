@@ -42,8 +42,7 @@ for place, (name, Z) in enumerate(scores.items(), 2):
     solid.set_title(f"{name}: eigenvectors {', '.join(map(str, ranks[name]))}")
     solid.set_xlabel(f"e{ranks[name][0]}")
     solid.set_ylabel(f"e{ranks[name][1]}")
-    solid.set_zlabel(f"e{ranks[name][2]}", labelpad=-5)
-    solid.zaxis.set_rotate_label(False)
+    solid.text(0, 0, 1.08 * reach, f"e{ranks[name][2]}", ha="center")  # clear of the ticks
     solid.set_box_aspect(None, zoom=1.05)
     solid.view_init(elev=22, azim=38)
     solid.tick_params(labelsize=7)

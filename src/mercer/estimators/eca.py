@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import component_ranks, decompose
-from mercer.estimators.base import SpectralTransformer
-from mercer.estimators.monitoring import MonitoringMixin
+from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -18,7 +17,7 @@ from mercer.operators import GramOperator, Sample
 __all__ = ["KernelECA"]
 
 
-class KernelECA(MonitoringMixin, SpectralTransformer):
+class KernelECA(MonitoredTransformer):
     r"""Kernel entropy component analysis: the components that carry the Renyi entropy.
 
     Of all eigenpairs of the (never centred) Gram matrix, those with the largest entropy terms

@@ -12,20 +12,18 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import chi2, f
 
+from mercer.estimators.base import SpectralTransformer
 from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
 from mercer.points import Points
-from mercer.spectrum import Spectrum
 
-__all__ = ["MonitoringMixin"]
+__all__ = ["MonitoredTransformer"]
 
 Statistic = Literal["reconstruction_error", "hotelling"]
 
 
-class MonitoringMixin:
-    """Monitoring statistics of an estimator that has ``spectrum_``."""
-
-    spectrum_: Spectrum
+class MonitoredTransformer(SpectralTransformer):
+    """Projections with the statistics of process monitoring."""
 
     def reconstruction_error(self, X: Any) -> Array:
         """Squared prediction error ``k(x, x) - |z|²``, with the centred kernel where centred.
@@ -35,7 +33,7 @@ class MonitoringMixin:
         array of shape (m,)
             Not negative: the part of φ(x) outside the components, squared.
         """
-        points: Points = self._admit_new(X)  # type: ignore[attr-defined]
+        points = self._admit_new(X)
         residual = self.spectrum_.squared_norms(points) - _squared(self.spectrum_.project(points))
         return np.maximum(residual, 0)
 
@@ -44,7 +42,7 @@ class MonitoringMixin:
 
         Over the training points its mean is the number of components.
         """
-        points: Points = self._admit_new(X)  # type: ignore[attr-defined]
+        points = self._admit_new(X)
         return _squared(self.spectrum_.eigenfunctions(points))
 
     @property
@@ -107,7 +105,7 @@ class MonitoringMixin:
             raise ValueError(
                 f"statistic={statistic!r} must be 'reconstruction_error' or 'hotelling'."
             )
-        points: Points = self._admit_new(X)  # type: ignore[attr-defined]
+        points = self._admit_new(X)
         if points.kind != "vectors":
             raise ValueError("contributions need a kernel on vectors: there must be columns.")
         measure = getattr(self, statistic)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 from mercer.decomposition import decompose
-from mercer.estimators.base import SpectralTransformer
-from mercer.estimators.monitoring import MonitoringMixin
+from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.kernels import Kernel
 from mercer.operators import GramOperator, Sample
 
 __all__ = ["KernelPCA"]
 
 
-class KernelPCA(MonitoringMixin, SpectralTransformer):
+class KernelPCA(MonitoredTransformer):
     r"""Kernel principal component analysis: projections onto the leading eigenvectors of K.
 
     The score of a training point is :math:`\sqrt{\lambda_i} e_{ji}`, of any point

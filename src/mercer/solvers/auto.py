@@ -53,7 +53,7 @@ from mercer.solvers.fourier import Fourier
 from mercer.solvers.krylov import leading_eigenpairs
 from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.nystrom import Nystrom
-from mercer.solvers.small import SMALL, solve_small
+from mercer.solvers.small import SMALL, SmallSideSolver
 
 __all__ = ["Auto", "as_solver", "count_above", "streaming_gram", "summing_gram"]
 
@@ -120,7 +120,7 @@ class Auto:
         """Solve; hand over to Dense where the iteration cannot prove its answer."""
         hints: dict[str, Any] = {"random_state": random_state, "progress": progress}
         if isinstance(problem, SmallSide):
-            return solve_small(problem, selection, **hints)
+            return SmallSideSolver().solve(problem, selection, **hints)
         n = problem.size
         if not _dense_fits(n, 8):
             return Lanczos().solve(problem, selection, **hints)

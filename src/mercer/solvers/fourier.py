@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.operators import (
-    EigenProblem,
     FourierGram,
     FrequencyGrid,
     GramOperator,
@@ -19,14 +18,13 @@ from mercer.operators import (
     frequency_grid,
 )
 from mercer.points import Points
-from mercer.solvers.base import Eigenpairs, Progress, Selection
-from mercer.solvers.small import solve_small
+from mercer.solvers.small import SmallSideSolver
 
 __all__ = ["Fourier"]
 
 
 @dataclass(frozen=True)
-class Fourier:
+class Fourier(SmallSideSolver):
     """Gaussian or Matérn kernel in at most three dimensions, through non-uniform FFTs.
 
     Every kernel value is right to about ``tolerance``; the cost is one transform of the points per
@@ -44,8 +42,6 @@ class Fourier:
 
     tolerance: float = 1e-10
     box: tuple[Any, Any] | None = None
-
-    can_grow: ClassVar[bool] = True
 
     def grid(self, kernel: Kernel, points: Points) -> FrequencyGrid | NoGrid:
         """Return the grid of frequencies, or the reason why there is none."""
@@ -75,14 +71,3 @@ class Fourier:
             kind = MemoryBudgetError if grid.memory else ValueError
             raise kind(f"The Fourier solver cannot do this: {grid.reason}.")
         return FourierGram(sample.kernel, sample.points, sample.weights, grid)
-
-    def solve(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        *,
-        random_state: int | None = None,
-        progress: Progress | None = None,
-    ) -> Eigenpairs:
-        """Solve on the small side."""
-        return solve_small(problem, selection, random_state=random_state, progress=progress)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mercer.config import memory_budget
 from mercer.operators import (
-    EigenProblem,
     NystromGram,
     Sample,
     choose_landmarks,
 )
-from mercer.solvers.base import Eigenpairs, Progress, Selection
-from mercer.solvers.small import solve_small
+from mercer.solvers.small import SmallSideSolver
 
 __all__ = ["Nystrom"]
 
 
 @dataclass(frozen=True)
-class Nystrom:
+class Nystrom(SmallSideSolver):
     """Low-rank approximation through landmarks chosen by randomly pivoted Cholesky.
 
     Weak where the spectrum decays slowly (small bandwidths): ``spectrum_.error_bound`` is the
@@ -38,8 +35,6 @@ class Nystrom:
     n_landmarks: int = 500
     tolerance: float = 1e-10
     random_state: int | None = 0
-
-    can_grow: ClassVar[bool] = True
 
     def gram(self, sample: Sample) -> NystromGram:
         """Choose the landmarks."""
@@ -65,14 +60,3 @@ class Nystrom:
             memory=memory_budget() // 4,
         )
         return NystromGram(features, sample.points, sample.weights)
-
-    def solve(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        *,
-        random_state: int | None = None,
-        progress: Progress | None = None,
-    ) -> Eigenpairs:
-        """Solve on the small side."""
-        return solve_small(problem, selection, random_state=random_state, progress=progress)
