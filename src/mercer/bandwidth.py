@@ -15,14 +15,13 @@ places, so a rule never costs O(n²) and does not depend on the order of rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from mercer.errors import ApproximationWarning
+from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
 from mercer.maths.quantiles import weighted_median
@@ -199,10 +198,9 @@ def _warn_of_scales(X: Array, sample_weight: Any) -> None:
     varies = (extent > 0) & np.isfinite(extent)
     spread = (X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies]
     if len(spread) > 1 and spread.max() > _UNEQUAL_SCALES * spread.min():
-        warnings.warn(
+        warn(
             f"The columns' standard deviations differ {spread.max() / spread.min():.3g}-fold: one "
             "bandwidth for all of them sees only the widest. Standardise the columns (for example "
             "with sklearn.preprocessing.StandardScaler) or give one bandwidth per column.",
             ApproximationWarning,
-            stacklevel=7,  # the caller of fit
         )

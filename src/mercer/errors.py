@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable
+
 __all__ = [
     "ApproximationWarning",
     "ConvergenceError",
@@ -9,7 +13,12 @@ __all__ = [
     "IdentifiabilityWarning",
     "MemoryBudgetError",
     "MercerError",
+    "Tell",
+    "warn",
 ]
+
+#: Receives a warning's text and its category.
+Tell = Callable[[str, type[Warning]], None]
 
 
 class MercerError(Exception):
@@ -38,3 +47,15 @@ class ApproximationWarning(UserWarning):
 
 class IdentifiabilityWarning(UserWarning):
     """The data do not determine the components: tied eigenvalues, or points without neighbours."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the user's line: the nearest caller outside this library and scikit-learn."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("mercer", "sklearn")

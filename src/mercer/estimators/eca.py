@@ -13,6 +13,7 @@ from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators import GramOperator, Sample
+from mercer.preimages import Preimage
 
 __all__ = ["KernelECA"]
 
@@ -34,6 +35,8 @@ class KernelECA(MonitoredTransformer):
         "precomputed", or a kernel object.
     solver : str or solver
         "auto", "dense", "lanczos", or a solver object (see :mod:`mercer.solvers`).
+    preimage : {"kwok-tsang", "mika", "ridge"}
+        How ``inverse_transform`` finds points (see :mod:`mercer.preimages`).
     random_state : int or None
         Seed of the iteration's random start; results do not depend on it beyond rounding.
     verbose : bool
@@ -85,12 +88,14 @@ class KernelECA(MonitoredTransformer):
         *,
         kernel: str | Kernel = "gaussian",
         solver: Any = "auto",
+        preimage: Preimage = "kwok-tsang",
         random_state: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.solver = solver
+        self.preimage = preimage
         self.random_state = random_state
         self.verbose = verbose
 
