@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,11 +17,18 @@ from mercer.errors import (
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
+from mercer.progress import Ticker
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
-__all__ = ["component_ranks", "decompose", "make_gram", "make_streaming_gram"]
+__all__ = [
+    "component_ranks",
+    "decompose",
+    "make_gram",
+    "make_streaming_gram",
+    "places_among_all",
+]
 
 _NEIGHBOUR = 0.01
 _ISOLATED_SHARE = 0.05
@@ -90,7 +95,7 @@ def decompose(
     if target == "entropy":
         _check_potential(potential, trace / gram.total**2, gram.precision)
     selection = Selection(target, n_components, trace, potential, sample.points.n)
-    progress = _Ticker() if verbose else None
+    progress = Ticker() if verbose else None
     pairs = as_solver(solver, n_components).solve(
         gram.problem(), selection, random_state=random_state, progress=progress
     )
@@ -105,13 +110,19 @@ def component_ranks(spectrum: Spectrum) -> Array | None:
     """1-based places of the kept eigenvalues among all; None where finding out costs too much."""
     if spectrum.known_ranks is not None:
         return spectrum.known_ranks
-    too_rough = spectrum.error_bound > 1e-3 * spectrum.eigenvalues.min()
-    if spectrum.points.kind == "gram" or too_rough:  # a given matrix is not kept after the fit
-        return None
     sample = Sample(spectrum.kernel, spectrum.points, spectrum.weights)
+    return places_among_all(sample, spectrum.eigenvalues, spectrum.error_bound, spectrum.centered)
+
+
+def places_among_all(
+    sample: Sample, eigenvalues: Array, error: float, center: bool = False
+) -> Array | None:
+    """:func:`component_ranks` for eigenvalues known up to ``error``, of K made anew."""
+    if sample.points.kind == "gram" or error > 1e-3 * eigenvalues.min():
+        return None  # a given matrix is not kept after the fit; a rough value has no place
     gram = make_gram(sample, "auto")
-    gram = gram.centered() if spectrum.centered else gram
-    return count_above(gram.problem(), spectrum.eigenvalues, spectrum.error_bound)
+    gram = gram.centered() if center else gram
+    return count_above(gram.problem(), eigenvalues, error)
 
 
 def _spectrum(
@@ -243,17 +254,3 @@ def _warn_of_pairs(pairs: Eigenpairs, tell: Tell) -> None:
             "components are not identifiable; the one that carries the entropy comes first.",
             IdentifiabilityWarning,
         )
-
-
-class _Ticker:
-    """One line on standard error, rewritten as the work goes on."""
-
-    def __init__(self) -> None:
-        self._write: Callable[[str], Any] = sys.stderr.write
-
-    def __call__(self, line: str) -> None:
-        self._write(f"\r\033[K{line}")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        self._write("\n")

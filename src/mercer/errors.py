@@ -13,6 +13,7 @@ __all__ = [
     "IdentifiabilityWarning",
     "MemoryBudgetError",
     "MercerError",
+    "RankError",
     "Tell",
     "warn",
 ]
@@ -35,6 +36,14 @@ class ConvergenceError(MercerError, RuntimeError):
     def __init__(self, message: str, pairs: object = None) -> None:
         super().__init__(message)
         self.pairs = pairs
+
+
+class RankError(MercerError, ValueError):
+    """More components were asked for than K has positive eigenvalues; ``rank`` says how many."""
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message)
+        self.rank = rank
 
 
 class ConvergenceWarning(UserWarning):

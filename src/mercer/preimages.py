@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from mercer.bandwidth import median_distance
+from mercer.bandwidth import evenly_by_value, median_distance
 from mercer.kernels import Gaussian
 from mercer.maths.preimages import points_at_distances
 from mercer.maths.types import Array
@@ -70,17 +70,20 @@ def preimages(
 
 
 class _Nearness:
-    """Products of projections with the images of the training points."""
+    """Products of projections with the images of the (distinct) training points."""
 
     def __init__(self, spectrum: Spectrum) -> None:
         expansion = spectrum.expansion
-        self.known = spectrum.projections
-        self.norms = spectrum.kernel.diagonal(spectrum.points.data).astype(np.float64)
+        rows = _distinct_rows(spectrum.points.data)
+        points = spectrum.points.take(rows)
+        self.data = points.data
+        self.known = spectrum.projections[rows]
+        self.norms = spectrum.kernel.diagonal(points.data).astype(np.float64)
         self.shift = expansion.mean_coordinates
         self.mean_norm = expansion.mean_squared_norm
-        self.mean = np.zeros(len(self.known))
+        self.mean = np.zeros(len(rows))
         if self.shift is not None:
-            self.mean = expansion.mean_products(spectrum.points)
+            self.mean = expansion.mean_products(points)
             self.known = self.known + self.shift
 
     def products(self, scores: Array) -> Array:
@@ -104,6 +107,11 @@ class _Nearness:
         return np.take_along_axis(few, order, axis=1)
 
 
+def _distinct_rows(data: Array) -> Array:
+    """First places of the distinct rows: a copy is not another neighbour, nor is a weight."""
+    return np.sort(np.unique(data, axis=0, return_index=True)[1])
+
+
 def _chunks(rows: int, width: int) -> list[slice]:
     size = max(1, _CHUNK // max(width, 1))
     return [slice(i, i + size) for i in range(0, rows, size)]
@@ -111,7 +119,7 @@ def _chunks(rows: int, width: int) -> list[slice]:
 
 def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     nearness = _Nearness(spectrum)
-    data, kernel = spectrum.points.data, spectrum.kernel
+    data, kernel = nearness.data, spectrum.kernel
     scales = kernel.length_scales(data.shape[1])
     count = min(n_neighbors, len(data))
     found = np.empty((len(scores), data.shape[1]))
@@ -145,7 +153,9 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         gamma = scores[rows] @ coefficients.T
         if nearness.shift is not None:  # eigenvectors sum to 0, so only the mean itself is missing
             gamma += weights / weights.sum()
-        x = data[nearness.nearest(nearness.products(scores[rows]), 1)[:, 0]]
+        x = nearness.data[nearness.nearest(nearness.products(scores[rows]), 1)[:, 0]].astype(
+            np.float64
+        )
         for _ in range(_MIKA_STEPS):
             pull = gamma * kernel(x, data)
             total = pull.sum(axis=1)
@@ -159,10 +169,12 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
 
 
 def _ridge(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    """Fitted on at most 2000 training points, evenly spaced by row number."""
-    data = spectrum.points.data.astype(np.float64, copy=False)
-    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), _RIDGE_ROWS)).astype(int))
-    known, targets = spectrum.projections[rows], data[rows]
+    """Fitted on the distinct training points, 2000 of them at most."""
+    rows = _distinct_rows(spectrum.points.data)
+    if len(rows) > _RIDGE_ROWS:
+        rows = rows[evenly_by_value(spectrum.points.data[rows], _RIDGE_ROWS)]
+    known = spectrum.projections[rows]
+    targets = spectrum.points.data[rows].astype(np.float64)
     if len(rows) == 1 or (known == known[0]).all():
         return np.tile(targets.mean(axis=0), (len(scores), 1))
     kernel = Gaussian(median_distance(known))

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import component_ranks, decompose
+from mercer.errors import Tell, warn
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.information import log_normalizer
 from mercer.kernels import Kernel
@@ -99,7 +100,9 @@ class KernelECA(MonitoredTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
+    def _learn(
+        self, sample: Sample, gram: GramOperator | None = None, *, tell: Tell = warn
+    ) -> Self:
         spectrum = decompose(
             sample,
             "entropy",
@@ -108,6 +111,7 @@ class KernelECA(MonitoredTransformer):
             random_state=self.random_state,
             verbose=self.verbose,
             gram=gram,
+            tell=tell,
         )
         self._keep(spectrum)
         self.entropy_terms_ = spectrum.entropy_terms

@@ -38,7 +38,6 @@ class _Dot(Kernel):
         X = self.prepare(self._as_points(X))
         return self.profile(np.einsum("ij,ij->i", X, X))
 
-
     def inverse_profile(self, values: Array) -> Array | None:
         """Inner products with these kernel values; None where they are not determined."""
         return None

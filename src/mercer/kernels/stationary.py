@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import lgamma, log, pi, sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import kve
@@ -56,6 +56,14 @@ class Stationary(Kernel):
 
     def __init__(self, bandwidth: float | Array | str = "auto") -> None:
         self.bandwidth = bandwidth
+
+    def has_rule(self, name: str) -> bool:
+        """Whether the bandwidth is the rule of this name."""
+        return isinstance(self.bandwidth, str) and self.bandwidth == name
+
+    def with_bandwidth(self, bandwidth: float | Array | str) -> Self:
+        """Return the same kernel with another bandwidth."""
+        return type(self)(**{**self.get_params(deep=False), "bandwidth": bandwidth})
 
     def bandwidth_vector(self, d: int) -> Array:
         """The bandwidth of each of d columns, checked."""

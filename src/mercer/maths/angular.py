@@ -20,10 +20,11 @@ __all__ = [
     "angular_kmeans",
     "assign_directions",
     "farthest_directions",
+    "shortest",
 ]
 
-# Rows shorter than this share of the longest point nowhere: rounding decides their direction.
-VANISHING = 1e-12
+# Rows shorter than this many roundings of the longest point nowhere: noise decides their direction.
+_VANISHING = 50
 # Rows at least this long may start a cluster; shorter ones point in noisy directions.
 _RELIABLE = 1e-6
 _SETTLED = 1e-12
@@ -75,22 +76,30 @@ def farthest_directions(Z: Array, n_clusters: int) -> Array:
     return np.array(chosen)
 
 
-def assign_directions(Z: Array, directions: Array, longest: float | None = None) -> Array:
+def shortest(Z: Array, eps: float) -> float:
+    """Length up to which a row vanishes beside the longest, in a precision of ``eps``."""
+    return _VANISHING * eps * float(_lengths(Z).max(initial=0.0))
+
+
+def assign_directions(Z: Array, directions: Array, vanishing: float = 0.0) -> Array:
     """Label of the direction that each row makes the smallest angle with; -1 if it vanishes.
 
-    ``longest`` is the length that rows are compared with, by default that of the longest row.
+    ``vanishing`` is the length up to which it does (see :func:`shortest`).
     """
-    lengths = _lengths(Z)
     labels = np.argmax(Z @ directions.T, axis=1)
-    limit = VANISHING * (lengths.max(initial=0.0) if longest is None else longest)
-    labels[lengths <= limit] = -1
+    labels[_lengths(Z) <= vanishing] = -1
     return labels
 
 
 def angular_kmeans(
-    Z: Array, n_clusters: int, *, weights: Array | None = None, max_iter: int = 100
+    Z: Array,
+    n_clusters: int,
+    *,
+    weights: Array | None = None,
+    max_iter: int = 100,
+    eps: float = float(np.finfo(np.float64).eps),
 ) -> AngularClusters:
-    """Angular k-means from :func:`farthest_directions`.
+    """Angular k-means from :func:`farthest_directions`; ``eps`` is the rows' precision.
 
     An empty cluster is given the row that fits its own cluster worst, which raises the objective
     too (triangle inequality).
@@ -99,9 +108,10 @@ def angular_kmeans(
     directions = farthest_directions(Z, n_clusters)
     objectives: list[float] = []
     labels = np.full(len(Z), -1)
+    vanishing = shortest(Z, eps)
     converged = False
     for _ in range(max_iter):
-        before, labels = labels, assign_directions(Z, directions)
+        before, labels = labels, assign_directions(Z, directions, vanishing)
         _fill_empty(labels, Z, directions)
         sums = _cluster_sums(weighted, labels, n_clusters)
         lengths = _lengths(sums)
@@ -137,9 +147,7 @@ def angular_cost(products: Array, totals: Array, counts: Array, potential: float
 
 def _cluster_sums(Z: Array, labels: Array, n_clusters: int) -> Array:
     inside = labels >= 0
-    sums = [
-        np.bincount(labels[inside], column, minlength=n_clusters) for column in Z[inside].T
-    ]
+    sums = [np.bincount(labels[inside], column, minlength=n_clusters) for column in Z[inside].T]
     return np.column_stack(sums)
 
 

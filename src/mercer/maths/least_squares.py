@@ -1,0 +1,61 @@
+"""Least squares on the first k columns, for every k at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from mercer.maths.types import Array
+
+__all__ = ["NestedLeastSquares"]
+
+_RANK = 1e-12  # a column whose new part is this small beside itself adds nothing
+
+
+@dataclass(frozen=True)
+class NestedLeastSquares:
+    """``y ≈ b_k + Z[:, :k] c_k``, solved for k = 0 … K by one orthogonal decomposition.
+
+    Attributes
+    ----------
+    triangle : array of shape (K + 1, K + 1)
+        R of ``[1, Z] = Q R``.
+    effects : array of shape (K + 1, m)
+        ``Q'y``: what each further column adds, for each of m targets.
+    """
+
+    triangle: Array
+    effects: Array
+
+    @classmethod
+    def fit(cls, Z: Array, y: Array, weights: Array | None = None) -> NestedLeastSquares:
+        """Decompose ``[1, Z]`` with rows weighted by the weights' roots."""
+        design = np.column_stack([np.ones(len(Z)), Z])
+        if weights is not None:
+            root = np.sqrt(weights)[:, None]
+            design, y = design * root, y * root
+        missing = design.shape[1] - len(design)
+        if missing > 0:  # more columns than rows: rows of zeros change nothing
+            design = np.pad(design, ((0, missing), (0, 0)))
+            y = np.pad(y, ((0, missing), (0, 0)))
+        lengths = np.sqrt(np.einsum("ij,ij->j", design, design))
+        Q, R = np.linalg.qr(design)
+        pivots = np.diagonal(R)
+        idle = np.abs(pivots) <= _RANK * lengths
+        effects = np.where(idle[:, None], 0.0, Q.T @ y)
+        # an idle column gets a harmless pivot: its effect is 0 whatever it is divided by
+        R[np.diag_indices_from(R)] = np.where(idle, 1.0, pivots)
+        return cls(R, effects)
+
+    def coefficients(self, k: int) -> Array:
+        """Intercept and k coefficients, of shape (k + 1, m)."""
+        return solve_triangular(self.triangle[: k + 1, : k + 1], self.effects[: k + 1])
+
+    def path(self, Z: Array) -> Array:
+        """Predictions at rows of Z for every k from 1 to K, of shape (K, n, m)."""
+        design = np.column_stack([np.ones(len(Z)), Z])
+        basis = solve_triangular(self.triangle, design.T, trans="T")
+        steps = basis[:, :, None] * self.effects[:, None, :]
+        return np.asarray(np.cumsum(steps, axis=0)[1:])
