@@ -87,9 +87,8 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     """
     spectrum = getattr(spectrum, "spectrum_", spectrum)
     if not isinstance(spectrum, Spectrum):
-        raise TypeError(
-            f"cluster_profile needs a Spectrum or a fitted estimator, not {type(spectrum).__name__}."
-        )
+        kind = type(spectrum).__name__
+        raise TypeError(f"cluster_profile needs a Spectrum or a fitted estimator, not {kind}.")
     labels = np.asarray(labels)
     vectors = spectrum.eigenvectors
     if labels.shape != (len(vectors),):
@@ -107,7 +106,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     voice = mass * constancy
     loudest = voice.argmax(axis=1)
     speaks_for = np.array(
-        [clusters[c] if voice[i, c] >= _LOUD else None for i, c in enumerate(loudest)],
+        [clusters[c].item() if voice[i, c] >= _LOUD else None for i, c in enumerate(loudest)],
         dtype=object,
     )
     return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, speaks_for)
