@@ -1,4 +1,6 @@
-"""Which eigenvector speaks for which cluster (Jenssen 2010, section 4.1).
+"""Clusters beside what is known: which eigenvector speaks for which, and how many are wrong.
+
+Section 4.1 of Jenssen 2010 explains angular structure by eigenvectors that speak for one cluster.
 
 An eigenvector that belongs to one cluster is nearly constant there and nearly 0 elsewhere; one that
 tells parts of a cluster apart oscillates around 0 within it, and then carries no entropy.
@@ -10,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
 
-__all__ = ["ClusterProfile", "cluster_profile"]
+__all__ = ["ClusterProfile", "cluster_profile", "clustering_error"]
 
 _LOUD = 0.5
 
@@ -110,3 +113,31 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
         dtype=object,
     )
     return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, speaks_for)
+
+
+def clustering_error(classes: Any, labels: Any) -> float:
+    """Share of points outside their class under the best matching of clusters to classes.
+
+    A point without a cluster (label -1) counts as wrong.
+
+    Parameters
+    ----------
+    classes, labels : array-like of shape (n,)
+
+    Examples
+    --------
+    >>> from mercer.diagnostics import clustering_error
+    >>> clustering_error(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.25
+    """
+    classes, labels = np.asarray(classes), np.asarray(labels)
+    if classes.shape != labels.shape or classes.ndim != 1 or not len(classes):
+        raise ValueError(
+            f"classes and labels must be two lists of the same length, at least 1; got shapes "
+            f"{classes.shape} and {labels.shape}."
+        )
+    codes, clusters = (np.unique(a, return_inverse=True)[1] for a in (classes, labels))
+    counts = np.zeros((codes.max() + 1, clusters.max() + 1))
+    np.add.at(counts, (codes, clusters), labels != -1)
+    rows, columns = linear_sum_assignment(-counts)
+    return float(1 - counts[rows, columns].sum() / len(classes))

@@ -30,24 +30,13 @@ _MOST = 100  # components that cross-validation looks at
 class _ComponentModel(KernelEstimator):
     """``f(x) = b + Σ_{i ≤ k} c_i z_i(x)`` with z the projections on components of K."""
 
+    n_components: int | Literal["cv"]
+    order: Target
+    solver: Any
+    fit_intercept: bool
+    cv: Any
+    random_state: int | None
     spectrum_: Spectrum
-
-    def __init__(
-        self,
-        n_components: int | Literal["cv"] = 10,
-        *,
-        kernel: str | Kernel = "gaussian",
-        order: Target = "entropy",
-        solver: Any = "auto",
-        cv: Any = 5,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.order = order
-        self.solver = solver
-        self.cv = cv
-        self.random_state = random_state
 
     def _admit_both(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """The sample, and the weights of all rows, also of those that it leaves out."""
@@ -67,10 +56,16 @@ class _ComponentModel(KernelEstimator):
         self.spectrum_ = self._leading(sample, wanted)
         self.kernel_ = self.spectrum_.kernel
         self.n_components_ = self.spectrum_.n_components
-        self._nested = NestedLeastSquares.fit(self.spectrum_.projections, targets, sample.weights)
-        whole = self._nested.coefficients(self.n_components_)
-        self.intercept_, self.coef_ = whole[0], whole[1:].T
+        self._nested = self._least_squares(self.spectrum_, targets, sample.weights)
+        self.intercept_, self.coef_ = self._nested.coefficients()
         return self
+
+    def _least_squares(
+        self, spectrum: Spectrum, targets: Array, weights: Array | None
+    ) -> NestedLeastSquares:
+        return NestedLeastSquares.fit(
+            spectrum.projections, targets, weights, intercept=self.fit_intercept
+        )
 
     def _checked_count(self, n: int) -> int:
         count = self.n_components
@@ -98,7 +93,7 @@ class _ComponentModel(KernelEstimator):
         for kept, left in splitter.split(rows, folds_by):
             part = _rows_of_sample(sample, kept)
             spectrum = self._leading(part, min(_MOST, len(kept)))
-            model = NestedLeastSquares.fit(spectrum.projections, targets[kept], part.weights)
+            model = self._least_squares(spectrum, targets[kept], part.weights)
             Z = spectrum.project(_new_points(sample, left, kept))
             weights = None if sample.weights is None else sample.weights[left]
             paths.append(self._errors(model.path(Z), targets[left], weights))
@@ -146,6 +141,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     order : {"entropy", "variance"}
         Which components come first (neither is centred).
     solver : str or solver
+    fit_intercept : bool
     cv : int, splitter or iterable
         Folds for ``n_components="cv"``.
     random_state : int or None
@@ -170,6 +166,25 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     >>> bool(model.score(X, np.sin(X[:, 0])) > 0.99)
     True
     """
+
+    def __init__(
+        self,
+        n_components: int | Literal["cv"] = 10,
+        *,
+        kernel: str | Kernel = "gaussian",
+        order: Target = "entropy",
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        cv: Any = 5,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.order = order
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the components to X and the coefficients to y.
@@ -223,6 +238,9 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     order : {"entropy", "variance"}
         Which components come first (neither is centred).
     solver : str or solver
+    fit_intercept : bool
+        False is the paper's way, and where its curves come from. An intercept changes them: on
+        ringnorm it makes one component enough, in either order.
     cv : int, splitter or iterable
         Folds for ``n_components="cv"``.
     random_state : int or None
@@ -244,11 +262,30 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     >>> from sklearn.datasets import load_iris
     >>> from mercer import ComponentClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> round(ComponentClassifier(n_components=10).fit(X, y).score(X, y), 2)
-    0.98
+    >>> bool(ComponentClassifier(n_components=10).fit(X, y).score(X, y) > 0.95)
+    True
     """
 
     classes_: Array
+
+    def __init__(
+        self,
+        n_components: int | Literal["cv"] = 10,
+        *,
+        kernel: str | Kernel = "gaussian",
+        order: Target = "entropy",
+        solver: Any = "auto",
+        fit_intercept: bool = False,
+        cv: Any = 5,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.order = order
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the components to X and the coefficients to the classes.

@@ -16,23 +16,27 @@ _RANK = 1e-12  # a column whose new part is this small beside itself adds nothin
 
 @dataclass(frozen=True)
 class NestedLeastSquares:
-    """``y ≈ b_k + Z[:, :k] c_k``, solved for k = 0 … K by one orthogonal decomposition.
+    """``y ≈ Z[:, :k] c_k`` (``+ b_k``), solved for every k by one orthogonal decomposition.
 
     Attributes
     ----------
-    triangle : array of shape (K + 1, K + 1)
-        R of ``[1, Z] = Q R``.
-    effects : array of shape (K + 1, m)
+    triangle : array of shape (p, p)
+        R of ``Z = Q R``, or of ``[1, Z] = Q R`` with an intercept.
+    effects : array of shape (p, m)
         ``Q'y``: what each further column adds, for each of m targets.
+    intercept : bool
     """
 
     triangle: Array
     effects: Array
+    intercept: bool
 
     @classmethod
-    def fit(cls, Z: Array, y: Array, weights: Array | None = None) -> NestedLeastSquares:
-        """Decompose ``[1, Z]`` with rows weighted by the weights' roots."""
-        design = np.column_stack([np.ones(len(Z)), Z])
+    def fit(
+        cls, Z: Array, y: Array, weights: Array | None = None, *, intercept: bool = True
+    ) -> NestedLeastSquares:
+        """Decompose the columns, with rows weighted by the weights' roots."""
+        design = np.column_stack([np.ones(len(Z)), Z]) if intercept else Z
         if weights is not None:
             root = np.sqrt(weights)[:, None]
             design, y = design * root, y * root
@@ -47,15 +51,18 @@ class NestedLeastSquares:
         effects = np.where(idle[:, None], 0.0, Q.T @ y)
         # an idle column gets a harmless pivot: its effect is 0 whatever it is divided by
         R[np.diag_indices_from(R)] = np.where(idle, 1.0, pivots)
-        return cls(R, effects)
+        return cls(R, effects, intercept)
 
-    def coefficients(self, k: int) -> Array:
-        """Intercept and k coefficients, of shape (k + 1, m)."""
-        return solve_triangular(self.triangle[: k + 1, : k + 1], self.effects[: k + 1])
+    def coefficients(self) -> tuple[Array, Array]:
+        """Intercepts of shape (m,) and coefficients of shape (m, K), for all columns."""
+        whole = solve_triangular(self.triangle, self.effects)
+        if self.intercept:
+            return whole[0], whole[1:].T
+        return np.zeros(whole.shape[1]), whole.T
 
     def path(self, Z: Array) -> Array:
         """Predictions at rows of Z for every k from 1 to K, of shape (K, n, m)."""
-        design = np.column_stack([np.ones(len(Z)), Z])
+        design = np.column_stack([np.ones(len(Z)), Z]) if self.intercept else Z
         basis = solve_triangular(self.triangle, design.T, trans="T")
-        steps = basis[:, :, None] * self.effects[:, None, :]
-        return np.asarray(np.cumsum(steps, axis=0)[1:])
+        steps = np.cumsum(basis[:, :, None] * self.effects[:, None, :], axis=0)
+        return np.asarray(steps[1:] if self.intercept else steps)
