@@ -32,7 +32,6 @@ from mercer.points import Points, admit, admit_weights
 
 __all__ = [
     "distance_fraction",
-    "evenly_by_value",
     "median_distance",
     "representatives",
     "resolve",
@@ -77,12 +76,13 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     ranges printed in the paper.
     """
     X, weights = _admitted(X, sample_weight)
-    X, weights = representatives(X, weights)
-    rows = [
+    rows, weights = representatives(X, weights)
+    X = X[rows]
+    medians = [
         weighted_median(euclidean_distances(X[i : i + _BLOCK], X), weights)
         for i in range(0, len(X), _BLOCK)
     ]
-    median = float(weighted_median(np.concatenate(rows), weights))
+    median = float(weighted_median(np.concatenate(medians), weights))
     if median == 0:
         # more than half of the rows coincide: fall back on the mean distance of those that do not
         median = _mean_distance(X, weights)
@@ -108,7 +108,8 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     within the radius that holds 95 % of the mass of a Gaussian window.
     """
     X, weights = _admitted(X, sample_weight)
-    X, weights = representatives(X, weights)
+    rows, weights = representatives(X, weights)
+    X = X[rows]
     near = [
         weighted_quantile(euclidean_distances(X[i : i + _BLOCK], X), weights, 0.05)
         for i in range(0, len(X), _BLOCK)
@@ -190,25 +191,20 @@ def _spread(X: Array, weights: Array) -> float:
 
 
 def representatives(X: Array, weights: Array) -> tuple[Array, Array]:
-    """At most 2000 rows: the distinct ones, or evenly spaced ones in lexicographic order by weight.
+    """Numbers and weights of at most 2000 rows that stand for all.
 
-    Equal rows are merged first, so that it does not matter whether they came as copies or weights.
+    The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
+    first, so that it does not matter whether they came as copies or weights.
     """
     order = np.lexsort(X.T[::-1])
-    X, weights = X[order], weights[order]
-    first = np.r_[True, (X[1:] != X[:-1]).any(axis=1)]
-    X, weights = X[first], np.add.reduceat(weights, np.flatnonzero(first))
-    if len(X) <= _SAMPLE:
-        return X, weights
+    sorted_rows = X[order]
+    first = np.r_[True, (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)]
+    rows, weights = order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
+    if len(rows) <= _SAMPLE:
+        return rows, weights
     share = np.cumsum(weights)
     at = np.searchsorted(share, (np.arange(_SAMPLE) + 0.5) / _SAMPLE * share[-1])
-    return X[np.minimum(at, len(X) - 1)], np.ones(_SAMPLE)
-
-
-def evenly_by_value(X: Array, count: int) -> Array:
-    """Numbers of ``count`` rows, evenly spaced in lexicographic order whatever their places."""
-    order = np.lexsort(X.T[::-1])
-    return np.sort(order[np.linspace(0, len(X) - 1, count).astype(int)])
+    return rows[np.minimum(at, len(rows) - 1)], np.ones(_SAMPLE)
 
 
 def _mean_distance(X: Array, weights: Array) -> float:

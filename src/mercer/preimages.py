@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from mercer.bandwidth import evenly_by_value, median_distance
+from mercer.bandwidth import median_distance, representatives
 from mercer.kernels import Gaussian
 from mercer.maths.preimages import points_at_distances
 from mercer.maths.types import Array
@@ -35,7 +35,6 @@ _CHUNK = 2**22  # numbers held at a time
 _MIKA_STEPS = 100
 _MIKA_SETTLED = 1e-8
 _RIDGE = 1e-3  # beside the 1 on the diagonal of K
-_RIDGE_ROWS = 2000
 
 
 def preimages(
@@ -170,9 +169,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
 
 def _ridge(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     """Fitted on the distinct training points, 2000 of them at most."""
-    rows = _distinct_rows(spectrum.points.data)
-    if len(rows) > _RIDGE_ROWS:
-        rows = rows[evenly_by_value(spectrum.points.data[rows], _RIDGE_ROWS)]
+    rows, _ = representatives(spectrum.points.data, np.ones(spectrum.points.n))
     known = spectrum.projections[rows]
     targets = spectrum.points.data[rows].astype(np.float64)
     if len(rows) == 1 or (known == known[0]).all():

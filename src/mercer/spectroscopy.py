@@ -99,6 +99,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     count = min(n, max(isqrt(n), _LEADING))
     # all, and the leading ones of these: fewer than `count` may be positive
     spectrum = decompose(sample, "variance", None, solver="dense", tell=lambda *_: None)
+    if spectrum.n_components == 0:
+        return Groups(1, np.array([1]), np.array([1.0]), sample.kernel, n)
     vectors = spectrum.eigenvectors[:, :count]
     if sample.weights is not None:
         vectors = vectors / np.sqrt(sample.weights)[:, None]
@@ -123,9 +125,9 @@ def _few_rows(points: Points, weights: Array | None) -> tuple[Points, Array | No
     if points.n <= _ROWS:
         return points, weights
     if points.kind == "vectors":
-        some, shares = representatives(
-            points.data.astype(np.float64), np.ones(points.n) if weights is None else weights
+        rows, shares = representatives(
+            points.data, np.ones(points.n) if weights is None else weights
         )
-        return Points(some, "vectors", points.feature_names), shares
+        return points.take(rows), shares
     rows = np.linspace(0, points.n - 1, _ROWS).astype(int)
     return points.take(rows), None if weights is None else weights[rows]

@@ -8,15 +8,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.bandwidth import evenly_by_value, median_distance, resolve
+from mercer.bandwidth import median_distance, representatives, resolve
 from mercer.decomposition import make_gram, places_among_all
 from mercer.errors import ApproximationWarning, ConvergenceWarning, Tell, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.eca import KernelECA
 from mercer.kernels import Kernel, Stationary, as_kernel
+from mercer.maths.agreement import adjusted_rand_index
 from mercer.maths.angular import (
     AngularClusters,
     angular_cost,
@@ -58,6 +58,8 @@ class BandwidthRecord:
     stability : float
         Mean adjusted Rand index with the labels at bandwidths at most a tenth away, and at least
         at the neighbouring ones; nan without any.
+    unassigned : float
+        Weight of the points with the label -1.
     entropy_ratio : float
         Share of the information potential in the kept components.
     coherence : float
@@ -73,6 +75,7 @@ class BandwidthRecord:
     eca_cost: float
     labels: Array = field(repr=False)
     stability: float
+    unassigned: float
     entropy_ratio: float
     coherence: float
     eigenvalues: Array = field(repr=False)
@@ -201,6 +204,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         n_clusters = self._count(kernel, points, weights)
         _check_clusters(n_clusters, points.n if weights is None else int((weights > 0).sum()))
         kernels = self._kernels(kernel, points, weights)
+        self.sweep_rows_: Array | None = None
         records = []
         if len(kernels) > 1:
             records = self._sweep(kernels, points, weights, n_clusters)
@@ -292,19 +296,21 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     def _sweep(
         self, kernels: list[Kernel], points: Points, weights: Array | None, n_clusters: int
     ) -> list[BandwidthRecord]:
-        self.sweep_rows_ = None
-        if self.bandwidths is None and points.n > max(_OWN_ROWS, n_clusters):
-            self.sweep_rows_ = evenly_by_value(points.data, max(_OWN_ROWS, n_clusters))
+        if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
+            counts = np.ones(points.n) if weights is None else weights
+            present = np.flatnonzero(counts > 0)
+            rows, weights = representatives(points.data[present], counts[present])
+            self.sweep_rows_ = present[rows]
             points = points.take(self.sweep_rows_)
-            weights = None if weights is None else weights[self.sweep_rows_]
+        sample = Sample.of(kernels[0], points, weights)
         bar = Bar(len(kernels), "bandwidths", always=self.verbose)
         records = []
         for done, kernel in enumerate(kernels, start=1):
-            sample = Sample.of(kernel, points, weights)
-            records.append(self._cluster(sample, n_clusters, _silence).record)
+            trial = self._cluster(replace(sample, kernel=kernel), n_clusters, _silence)
+            records.append(trial.record)
             bar.step(done)
         bar.close()
-        return _with_stability(records)
+        return _with_stability(records, sample.weights)
 
     def _kernels(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Kernel]:
         """Kernels to try, by rising bandwidth."""
@@ -316,13 +322,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"bandwidths={self.bandwidths!r} needs a kernel with a bandwidth (Gaussian, "
                 f"Laplacian, Matern, Epanechnikov), not {kernel!r}; pass bandwidths=None."
             )
-        resolve(kernel, points, weights)  # for its warnings and errors
+        if np.ndim(self.bandwidths) == 0:
+            resolve(kernel, points, weights)  # for its warnings and errors
         return [kernel.with_bandwidth(float(b)) for b in self._grid(points, weights)]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
             return median_distance(points.data, weights) * np.geomspace(*_OWN_RANGE, _OWN_COUNT)
-        if isinstance(self.bandwidths, int | np.integer) and self.bandwidths >= 1:
+        whole = isinstance(self.bandwidths, int | np.integer)
+        if whole and not isinstance(self.bandwidths, bool) and self.bandwidths >= 1:
             count = int(self.bandwidths)
             return median_distance(points.data, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)
@@ -352,14 +360,15 @@ class _Trial:
     record: BandwidthRecord
 
 
-def _with_stability(records: list[BandwidthRecord]) -> list[BandwidthRecord]:
+def _with_stability(records: list[BandwidthRecord], weights: Array | None) -> list[BandwidthRecord]:
     """Compare each with those at most a tenth away, and at least with its neighbours."""
     widths = np.log([float(record.bandwidth or np.nan) for record in records])
     agreement = np.full((len(records), len(records)), np.nan)
     for i, j in zip(*np.triu_indices(len(records), 1), strict=True):
         if j == i + 1 or widths[j] - widths[i] <= _NEAR:
-            labels = records[i].labels, records[j].labels
-            agreement[i, j] = agreement[j, i] = adjusted_rand_score(*labels)
+            agreement[i, j] = agreement[j, i] = adjusted_rand_index(
+                records[i].labels, records[j].labels, weights
+            )
     means = np.nanmean(agreement, axis=1)
     return [replace(r, stability=float(m)) for r, m in zip(records, means, strict=True)]
 
@@ -372,7 +381,7 @@ def choose_record(records: list[BandwidthRecord]) -> int:
     point without a cluster counts as much as one along the mean: it must not pay to lose points.
     """
     stability = np.array([record.stability for record in records])
-    cost = np.array([record.cost + (record.labels < 0).sum() for record in records])
+    cost = np.array([record.cost + record.unassigned for record in records])
     stable = stability >= min(_STABLE, stability.max())
     return int(np.argmin(np.where(stable, cost, np.inf)))
 
@@ -401,6 +410,7 @@ def _record(
         eca_cost=eca_cost,
         labels=found.labels,
         stability=np.nan,
+        unassigned=float(weights.sum() - counts.sum()),
         entropy_ratio=float(eca.entropy_ratio_.sum()),
         coherence=found.objectives[-1] / float(weights @ lengths),
         eigenvalues=spectrum.eigenvalues,

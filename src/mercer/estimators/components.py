@@ -42,7 +42,7 @@ class _ComponentModel(KernelEstimator):
         """The sample, and the weights of all rows, also of those that it leaves out."""
         check_order(self.order)
         sample = self._admit_training(X, sample_weight)
-        if sample_weight is None:
+        if np.ndim(sample_weight) == 0:  # none, or one for all
             return sample, np.ones(sample.points.n)
         return sample, np.asarray(sample_weight, dtype=np.float64)
 

@@ -123,6 +123,8 @@ def angular_kmeans(
         if np.array_equal(before, labels) or not gained:
             converged = True
             break
+    # by the directions as they are now, so that new points are treated as these were
+    labels = assign_directions(Z, directions, vanishing)
     return AngularClusters(labels, directions, objectives, converged)
 
 

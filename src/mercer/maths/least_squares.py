@@ -11,58 +11,80 @@ from mercer.maths.types import Array
 
 __all__ = ["NestedLeastSquares"]
 
-_RANK = 1e-12  # a column whose new part is this small beside itself adds nothing
+_RANK = 1e-10  # a column whose new part is this small beside itself adds nothing
 
 
 @dataclass(frozen=True)
 class NestedLeastSquares:
     """``y ≈ Z[:, :k] c_k`` (``+ b_k``), solved for every k by one orthogonal decomposition.
 
+    Columns that add nothing to those before them are passed over.
+
     Attributes
     ----------
+    kept : int array of shape (p,)
+        Numbers of the columns that add something; the intercept, if any, is column 0.
     triangle : array of shape (p, p)
-        R of ``Z = Q R``, or of ``[1, Z] = Q R`` with an intercept.
+        R of ``Z[:, kept] = Q R``.
     effects : array of shape (p, m)
         ``Q'y``: what each further column adds, for each of m targets.
+    n_columns : int
+        With the intercept.
     intercept : bool
     """
 
+    kept: Array
     triangle: Array
     effects: Array
+    n_columns: int
     intercept: bool
 
     @classmethod
     def fit(
         cls, Z: Array, y: Array, weights: Array | None = None, *, intercept: bool = True
     ) -> NestedLeastSquares:
-        """Decompose the columns, with rows weighted by the weights' roots."""
-        design = np.column_stack([np.ones(len(Z)), Z]) if intercept else Z
+        """Orthogonalise column after column, with rows weighted by the weights' roots."""
+        design = _design(Z, intercept)
         if weights is not None:
             root = np.sqrt(weights)[:, None]
             design, y = design * root, y * root
-        missing = design.shape[1] - len(design)
-        if missing > 0:  # more columns than rows: rows of zeros change nothing
-            design = np.pad(design, ((0, missing), (0, 0)))
-            y = np.pad(y, ((0, missing), (0, 0)))
-        lengths = np.sqrt(np.einsum("ij,ij->j", design, design))
-        Q, R = np.linalg.qr(design)
-        pivots = np.diagonal(R)
-        idle = np.abs(pivots) <= _RANK * lengths
-        effects = np.where(idle[:, None], 0.0, Q.T @ y)
-        # an idle column gets a harmless pivot: its effect is 0 whatever it is divided by
-        R[np.diag_indices_from(R)] = np.where(idle, 1.0, pivots)
-        return cls(R, effects, intercept)
+        most = min(design.shape)
+        Q, R = np.empty((len(design), most)), np.zeros((most, most))
+        kept: list[int] = []
+        for j, column in enumerate(design.T):
+            p = len(kept)
+            if p == most:
+                break
+            basis = Q[:, :p]
+            part = basis.T @ column
+            rest = column - basis @ part
+            again = basis.T @ rest  # once more: the first pass leaves rounding behind
+            rest -= basis @ again
+            length = float(np.linalg.norm(rest))
+            if length > _RANK * float(np.linalg.norm(column)):
+                R[:p, p], R[p, p] = part + again, length
+                Q[:, p] = rest / length
+                kept.append(j)
+        p = len(kept)
+        return cls(np.array(kept, int), R[:p, :p], Q[:, :p].T @ y, design.shape[1], intercept)
 
     def coefficients(self) -> tuple[Array, Array]:
         """Intercepts of shape (m,) and coefficients of shape (m, K), for all columns."""
-        whole = solve_triangular(self.triangle, self.effects)
+        whole = np.zeros((self.n_columns, self.effects.shape[1]))
+        whole[self.kept] = solve_triangular(self.triangle, self.effects)
         if self.intercept:
             return whole[0], whole[1:].T
         return np.zeros(whole.shape[1]), whole.T
 
     def path(self, Z: Array) -> Array:
         """Predictions at rows of Z for every k from 1 to K, of shape (K, n, m)."""
-        design = np.column_stack([np.ones(len(Z)), Z]) if self.intercept else Z
-        basis = solve_triangular(self.triangle, design.T, trans="T")
-        steps = np.cumsum(basis[:, :, None] * self.effects[:, None, :], axis=0)
-        return np.asarray(steps[1:] if self.intercept else steps)
+        columns = _design(Z, self.intercept)[:, self.kept]
+        basis = solve_triangular(self.triangle, columns.T, trans="T")
+        steps = np.zeros((self.n_columns, len(Z), self.effects.shape[1]))
+        steps[self.kept] = basis[:, :, None] * self.effects[:, None, :]
+        predictions = np.cumsum(steps, axis=0)
+        return np.asarray(predictions[1:] if self.intercept else predictions)
+
+
+def _design(Z: Array, intercept: bool) -> Array:
+    return np.column_stack([np.ones(len(Z)), Z]) if intercept else Z
