@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelECA, KernelPCA
+from mercer import KernelECA, KernelPCA, config_context
 from mercer.kernels import (
     Cosine,
     Epanechnikov,
@@ -40,6 +40,13 @@ every_transform = pytest.mark.parametrize(
 
 def refused(*parts, kind=ValueError):
     return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small transforms spend their time on waiting for each other."""
+    with config_context(threads=1):
+        yield
 
 
 @pytest.fixture
