@@ -105,7 +105,7 @@ def test_with_finite_features_any_point_comes_back(make, kernel, X, rng):
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_kwok_tsang_against_the_direct_formula(center, k, X, rng):
-    """Distances in feature space from K alone; -2σ² log of the corrected value; ½(ZZ')⁻¹Z(c²-d²)."""
+    """Distances in feature space from K alone, -2σ² log k of each, and ½(ZZ')⁻¹Z(c² - d²)."""
     sigma, q = 0.8, 6
     new = 0.7 * rng.normal(size=(5, 2))
     n = len(X)

@@ -154,7 +154,7 @@ def test_few_rows_and_bad_input():
         find_groups(mixture(0), sample_weight=[1.0])
     with refused("square"):
         find_groups(np.ones((3, 2)), kernel="precomputed")
-    with refused("0"):
+    with refused("K is 0"):
         find_groups(np.zeros((4, 4)), kernel="precomputed")
 
 

@@ -49,7 +49,7 @@ def test_it_is_transform_and_inverse_transform(order, way, circle, noisy):
 @both_orders
 @pytest.mark.parametrize("kernel", [Gaussian(0.4), Matern(0.8), Linear(), Polynomial(3)], ids=repr)
 def test_clean_points_stay_put_with_all_components(order, kernel, circle):
-    circle = circle + [2.0, 1.0]  # around 0 odd kernels carry no entropy
+    circle = circle + np.array([2.0, 1.0])  # around 0 odd kernels carry no entropy
     denoiser = KernelDenoiser(None, kernel=kernel, order=order).fit(circle)
     assert_allclose(denoiser.transform(circle), circle, atol=1e-6)
     assert_allclose(denoiser.fit_transform(circle), circle, atol=1e-6)
