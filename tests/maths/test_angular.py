@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -202,6 +202,7 @@ def test_the_limit_is_fifty_roundings_of_the_longest(eps):
 
 
 @settings(max_examples=80, deadline=None)
+@example(seed=3008, size=1e-7)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-7, 1e-9, 1e-13, 1e-17, 0.0]))
 def test_noise_in_tiny_rows_decides_nothing(seed, size):
     """Trap 5: adding tiny rows of any direction leaves start and labels of the others alone."""
@@ -219,6 +220,16 @@ def test_noise_in_tiny_rows_decides_nothing(seed, size):
         labels[where] = angular_kmeans(mixed, 3).labels
         assert_array_equal(labels[:30], angular_kmeans(Z, 3).labels)
         assert (labels[30:] == -1).all() == (size <= 50 * EPS)
+
+
+@settings(max_examples=100, deadline=None)
+@example(seed=3008, n_clusters=3)
+@given(seed=st.integers(0, 10**6), n_clusters=st.integers(2, 5))
+def test_no_direction_starts_twice(seed, n_clusters):
+    """A sum of cosines may be smallest at a row that was chosen before: it must not be taken."""
+    starts = farthest_directions(rows(seed, 30, 3), n_clusters)
+    cosines = starts @ starts.T
+    assert (cosines[np.triu_indices(n_clusters, 1)] < 1 - 1e-9).all()
 
 
 def test_starts_are_rows_as_unit_vectors_and_two_are_farthest_apart():
