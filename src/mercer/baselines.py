@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from mercer.bandwidth import resolve
+from mercer.config import memory_budget
+from mercer.errors import MemoryBudgetError
 from mercer.estimators import KernelPCA
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.angular import angular_kmeans
@@ -59,9 +61,12 @@ def kernel_pca_clustering(
     """
     if metric not in ("angular", "euclidean"):
         raise ValueError(f"metric={metric!r} must be 'angular' or 'euclidean'.")
+    kernel = as_kernel(kernel)
+    points = admit(X, kernel.compares)
+    _check_clusters(n_clusters, points.n)
     Z = KernelPCA(n_clusters, kernel=kernel, center=center).fit_transform(X)
     if metric == "angular":
-        return angular_kmeans(Z, n_clusters).labels
+        return angular_kmeans(Z, n_clusters, noise=float(np.finfo(points.dtype).eps)).labels
     return _euclidean(Z, n_clusters, n_init, random_state)
 
 
@@ -101,9 +106,12 @@ def njw_clustering(
     kernel = as_kernel(kernel)
     points = admit(X, kernel.compares)
     sample = Sample.of(resolve(kernel, points), points, None)
-    if not 1 <= n_clusters <= points.n:
-        raise ValueError(
-            f"n_clusters={n_clusters!r} must be between 1 and the number of rows, {points.n}."
+    _check_clusters(n_clusters, points.n)
+    if 3 * 8 * points.n**2 > memory_budget():
+        raise MemoryBudgetError(
+            f"The full decomposition for {points.n} points needs {24e-9 * points.n**2:.3g} GB; the "
+            f"memory budget is {memory_budget() / 1e9:.3g} GB. Raise it (mercer.set_config), or "
+            "use EntropyClustering."
         )
     return _euclidean(_njw_rows(sample, n_clusters), n_clusters, n_init, random_state)
 
@@ -113,6 +121,11 @@ def _njw_rows(sample: Sample, n_clusters: int) -> Array:
     A = np.array(K, dtype=np.float64)
     np.fill_diagonal(A, 0)
     degrees = A.sum(axis=1)
+    if degrees.min() < 0:
+        raise ValueError(
+            f"The degrees of some points are negative (down to {degrees.min():.3g}): normalised "
+            "spectral clustering needs similarities that are not. Use a Gaussian kernel."
+        )
     roots = np.sqrt(np.maximum(degrees, _DEGREE_FLOOR * max(degrees.max(), 1e-300)))
     A /= roots[:, None]
     A /= roots
@@ -120,6 +133,15 @@ def _njw_rows(sample: Sample, n_clusters: int) -> Array:
     rows = vectors[:, ::-1][:, :n_clusters]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def _check_clusters(n_clusters: Any, n: int) -> None:
+    whole = isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool)
+    if not whole or not 1 <= n_clusters <= n:
+        raise ValueError(
+            f"n_clusters={n_clusters!r} must be a whole number between 1 and the number of rows, "
+            f"{n}."
+        )
 
 
 def _euclidean(Z: Array, n_clusters: int, n_init: int, random_state: int | None) -> Array:

@@ -50,7 +50,7 @@ class ClusterProfile:
     speaks_for: Array
 
     def __str__(self) -> str:
-        width = max(12, *(len(str(c)) + 2 for c in self.clusters))
+        width = max([12, *(len(str(c)) + 2 for c in self.clusters)])
         head = "".join(f"{c!s:>{width}}" for c in self.clusters)
         lines = [
             f"{'':>4}{'entropy':>10}  speaks for  share (constancy) in cluster",
@@ -106,7 +106,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     sums = (np.sqrt(weights)[:, None] * vectors).T @ members
     sizes = weights @ members
     constancy = np.divide(sums**2, sizes * mass, out=np.zeros_like(mass), where=mass > 0)
-    voice = mass * constancy
+    voice = mass * constancy if len(clusters) else np.zeros((len(mass), 1))
     loudest = voice.argmax(axis=1)
     speaks_for = np.array(
         [clusters[c].item() if voice[i, c] >= _LOUD else None for i, c in enumerate(loudest)],

@@ -16,18 +16,18 @@ hardly ever is the image φ(x) of a point. A pre-image is a point whose image co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.bandwidth import median_distance, representatives
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Kernel
 from mercer.maths.preimages import points_at_distances
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
 
-__all__ = ["METHODS", "Preimage", "preimages"]
+__all__ = ["METHODS", "Preimage", "check_preimage", "preimages"]
 
 Preimage = Literal["kwok-tsang", "mika", "ridge"]
 
@@ -56,16 +56,30 @@ def preimages(
     -------
     array of shape (m, d)
     """
+    check_preimage(spectrum.kernel, method, n_neighbors)
+    return METHODS[method](spectrum, np.asarray(scores, dtype=np.float64), int(n_neighbors))
+
+
+def check_preimage(kernel: Kernel, method: str, n_neighbors: Any) -> None:
+    """Refuse what can be known to fail before any work is done."""
     if method not in METHODS:
         raise ValueError(f"preimage={method!r} must be one of {', '.join(map(repr, METHODS))}.")
-    if spectrum.points.kind != "vectors":
+    if kernel.compares != "vectors":
         raise ValueError(
-            f"Pre-images are points, and {spectrum.kernel!r} compares {spectrum.points.kind}: "
-            "there is no space to look for them in. Use a kernel on vectors."
+            f"Pre-images are points, and {kernel!r} compares {kernel.compares}: there is no space "
+            "to look for them in. Use a kernel on vectors."
         )
-    if not (isinstance(n_neighbors, int | np.integer) and n_neighbors >= 1):
+    whole = isinstance(n_neighbors, int | np.integer) and not isinstance(n_neighbors, bool)
+    if not whole or n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be a whole number of at least 1.")
-    return METHODS[method](spectrum, np.asarray(scores, dtype=np.float64), int(n_neighbors))
+    if method == "mika" and not isinstance(kernel, Gaussian):
+        raise ValueError(
+            f"The fixed point of preimage='mika' is that of the Gaussian kernel, not of {kernel!r}."
+            " Use preimage='kwok-tsang' or 'ridge'."
+        )
+    if method == "kwok-tsang":
+        one = np.ones((1, 1))
+        kernel.squared_distances(one, one, one)  # refuses where it cannot translate
 
 
 class _Nearness:
@@ -135,13 +149,8 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
 
 
 def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    """Rows whose iteration breaks down (a vanishing denominator) keep their last good value."""
+    """Each row keeps its best point: ``|f - φ(x)|²`` falls as ``Σ_j γ_j k(x, x_j)`` rises."""
     kernel = spectrum.kernel
-    if not isinstance(kernel, Gaussian):
-        raise ValueError(
-            f"The fixed point of preimage='mika' is that of the Gaussian kernel, not of {kernel!r}."
-            " Use preimage='kwok-tsang' or 'ridge'."
-        )
     nearness = _Nearness(spectrum)
     data = spectrum.points.data.astype(np.float64, copy=False)
     weights = np.ones(len(data)) if spectrum.weights is None else spectrum.weights
@@ -155,15 +164,18 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         x = nearness.data[nearness.nearest(nearness.products(scores[rows]), 1)[:, 0]].astype(
             np.float64
         )
+        best = np.full(len(x), -np.inf)
         for _ in range(_MIKA_STEPS):
             pull = gamma * kernel(x, data)
             total = pull.sum(axis=1)
-            usable = total > np.finfo(np.float64).tiny
+            better = total > best
+            best[better] = total[better]
+            found[rows][better] = x[better]
+            usable = better & (total > np.finfo(np.float64).tiny)
             step = (pull[usable] @ data) / total[usable, None] - x[usable]
             x[usable] += step
             if not np.abs(step / scales).max(initial=0) > _MIKA_SETTLED:
                 break
-        found[rows] = x
     return found
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from mercer.bandwidth import representatives, resolve
 from mercer.decomposition import decompose
 from mercer.kernels import Kernel, Stationary, as_kernel
-from mercer.maths.eigen import is_sign_free
+from mercer.maths.eigen import TIE, is_sign_free, separate_ties
 from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.points import Points, admit, admit_weights
@@ -93,26 +93,23 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     if points.kind != "gram":
         points, weights = _few_rows(points, weights)
     sample = Sample.of(resolve(kernel, points, weights), points, weights)
-    n = sample.points.n
-    if n == 1:
-        return Groups(1, np.array([1]), np.array([1.0]), sample.kernel, 1)
-    count = min(n, max(isqrt(n), _LEADING))
-    # all, and the leading ones of these: fewer than `count` may be positive
+    # all, and the leading ones of these: fewer may be positive than are looked at
     spectrum = decompose(sample, "variance", None, solver="dense", tell=lambda *_: None)
     if spectrum.n_components == 0:
-        return Groups(1, np.array([1]), np.array([1.0]), sample.kernel, n)
-    vectors = spectrum.eigenvectors[:, :count]
+        raise ValueError("K is 0 to rounding: there are no groups to count. Check the kernel.")
+    n = spectrum.total_weight
+    count = max(isqrt(int(n)), _LEADING)
+    values, vectors = spectrum.eigenvalues[:count], spectrum.eigenvectors[:, :count]
     if sample.weights is not None:
         vectors = vectors / np.sqrt(sample.weights)[:, None]
-    free = np.flatnonzero(is_sign_free(vectors))
+    vectors = separate_ties(values, vectors, TIE * values[0])
+    free = np.flatnonzero(is_sign_free(vectors, n))
+    if not len(free):
+        free = np.array([0])
     loudest = np.argmax(np.abs(vectors[:, free]), axis=1)
-    shares = np.bincount(loudest, sample.weights, minlength=len(free)) / spectrum.total_weight
+    shares = np.bincount(loudest, sample.weights, minlength=len(free)) / n
     large = np.flatnonzero(shares > _SMALLEST_SHARE)
-    if not len(large):
-        large = np.array([np.argmax(shares)]) if len(free) else large
-    if not len(large):
-        return Groups(1, np.array([1]), np.array([1.0]), sample.kernel, n)
-    return Groups(len(large), free[large] + 1, shares[large], sample.kernel, n)
+    return Groups(len(large), free[large] + 1, shares[large], sample.kernel, sample.points.n)
 
 
 def _spectroscopic(leaf: Kernel) -> Kernel:

@@ -99,14 +99,15 @@ def test_classification_path_equals_separate_fits(order, classes, X, labels, rng
     new = rng.normal(size=(30, 3)) + 1
     truth = classes[rng.integers(len(classes), size=30)]
     k, kernel = 7, Gaussian(1.2)
-    model = ComponentClassifier(k, kernel=kernel, order=order).fit(X, y)
+    settings = {"kernel": kernel, "order": order, "fit_intercept": True}
+    model = ComponentClassifier(k, **settings).fit(X, y)
     assert model.classes_.tolist() == classes.tolist()
     Z, at_new = scores(order, k, kernel, X, new)
     for m in range(1, k + 1):
         values = least_squares(Z[:, :m], coded(y, classes), at_new[:, :m])
         guessed = decided(values, classes)
         assert_allclose(model.path(new, truth)[m - 1], (guessed != truth).mean(), atol=1e-12)
-        alone = ComponentClassifier(m, kernel=kernel, order=order).fit(X, y)
+        alone = ComponentClassifier(m, **settings).fit(X, y)
         assert_array_equal(alone.predict(new), guessed)
         values = values[:, 0] if len(classes) == 2 else values
         assert_allclose(alone.decision_function(new), values, atol=1e-6)

@@ -196,7 +196,7 @@ def test_rows_of_zeros_belong_nowhere():
 def test_the_limit_is_fifty_roundings_of_the_longest(eps):
     Z = np.array([[7.0, 0.0], [0.0, 7.0], [0.0, 7.0 * 49 * eps], [0.0, 7.0 * 51 * eps]])
     assert_allclose(shortest(Z, eps), 7 * 50 * eps)
-    assert angular_kmeans(Z, 2, eps=float(eps)).labels.tolist()[2:] == [-1, 0]
+    assert angular_kmeans(Z, 2, noise=float(eps)).labels.tolist()[2:] == [-1, 0]
     assert assign_directions(Z, np.eye(2), shortest(Z, eps)).tolist() == [0, 1, -1, 1]
     assert assign_directions(np.zeros((1, 2)), np.eye(2)).tolist() == [-1]
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import median_distance, representatives, resolve
 from mercer.decomposition import make_gram, places_among_all
-from mercer.errors import ApproximationWarning, ConvergenceWarning, Tell, warn
+from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, Tell, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.eca import KernelECA
 from mercer.kernels import Kernel, Stationary, as_kernel
@@ -25,7 +25,7 @@ from mercer.maths.angular import (
     shortest,
 )
 from mercer.maths.types import Array
-from mercer.operators import GramOperator, Sample
+from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
 from mercer.progress import Bar
 from mercer.spectroscopy import groups_of
@@ -90,6 +90,11 @@ class BandwidthRecord:
         if self._ranks is not None:
             return self._ranks
         return places_among_all(self._sample, self.eigenvalues, self._error)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel with this bandwidth."""
+        return self._sample.kernel
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
@@ -204,14 +209,17 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         n_clusters = self._count(kernel, points, weights)
         _check_clusters(n_clusters, points.n if weights is None else int((weights > 0).sum()))
         kernels = self._kernels(kernel, points, weights)
-        self.sweep_rows_: Array | None = None
-        records = []
+        rows, records, best = None, None, kernels[0]
         if len(kernels) > 1:
-            records = self._sweep(kernels, points, weights, n_clusters)
-            kernels = [kernels[choose_record(records)]]
-        trial = self._cluster(Sample.of(kernels[0], points, weights), n_clusters, warn)
+            rows, records = self._sweep(kernels, points, weights, n_clusters)
+            best = records[choose_record(records)].kernel
+        try:
+            trial = self._cluster(Sample.of(best, points, weights), n_clusters, warn)
+        except RankError as few:
+            raise _too_few(n_clusters, few) from few
         self._keep(trial, points, weights)
         self.path_ = records or [trial.record]
+        self.sweep_rows_ = rows
         return self
 
     def predict(self, X: Any) -> Array:
@@ -248,15 +256,16 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             random_state=self.random_state,
         )
         eca._learn(sample, gram, tell=tell)
-        Z = eca.spectrum_.projections
+        Z = _projections(gram, eca.spectrum_)
         found = angular_kmeans(
             Z,
             n_clusters,
             weights=sample.weights,
             max_iter=self.max_iter,
-            eps=_eps(sample.points),
+            noise=eca.spectrum_.expansion.noise,
         )
-        return _Trial(eca, found, _record(sample, gram, eca, Z, found))
+        vanishing = shortest(Z, eca.spectrum_.expansion.noise)
+        return _Trial(eca, found, vanishing, _record(sample, gram, eca, Z, found))
 
     def _keep(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
@@ -269,7 +278,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.n_iter_ = len(found.objectives)
         self.cost_ = trial.record.cost
         self.labels_ = trial.record.labels
-        self._vanishing = shortest(self.spectrum_.projections, _eps(points))
+        self._vanishing = trial.vanishing
         if weights is not None and not (weights > 0).all():
             self.labels_ = self._labels(points)
             self.labels_[weights > 0] = trial.record.labels
@@ -295,22 +304,35 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _sweep(
         self, kernels: list[Kernel], points: Points, weights: Array | None, n_clusters: int
-    ) -> list[BandwidthRecord]:
+    ) -> tuple[Array | None, list[BandwidthRecord]]:
+        """The records, and the rows that they are about if not all."""
+        rows = None
         if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
             counts = np.ones(points.n) if weights is None else weights
             present = np.flatnonzero(counts > 0)
-            rows, weights = representatives(points.data[present], counts[present])
-            self.sweep_rows_ = present[rows]
-            points = points.take(self.sweep_rows_)
+            some, weights = representatives(points.data[present], counts[present])
+            rows = present[some]
+            points = points.take(rows)
         sample = Sample.of(kernels[0], points, weights)
         bar = Bar(len(kernels), "bandwidths", always=self.verbose)
-        records = []
+        records, failed = [], []
         for done, kernel in enumerate(kernels, start=1):
-            trial = self._cluster(replace(sample, kernel=kernel), n_clusters, _silence)
-            records.append(trial.record)
+            try:
+                trial = self._cluster(replace(sample, kernel=kernel), n_clusters, _silence)
+                records.append(trial.record)
+            except RankError as few:
+                failed.append(few)
             bar.step(done)
         bar.close()
-        return _with_stability(records, sample.weights)
+        if not records:
+            raise _too_few(n_clusters, failed[0]) from failed[0]
+        if failed:
+            warn(
+                f"{len(failed)} of {len(kernels)} bandwidths were left out: K has fewer than "
+                f"n_clusters={n_clusters} positive eigenvalues there.",
+                ApproximationWarning,
+            )
+        return rows, _with_stability(records, sample.weights)
 
     def _kernels(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Kernel]:
         """Kernels to try, by rising bandwidth."""
@@ -357,6 +379,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 class _Trial:
     eca: KernelECA
     clusters: AngularClusters
+    vanishing: float  # length up to which a projection is noise
     record: BandwidthRecord
 
 
@@ -384,6 +407,18 @@ def choose_record(records: list[BandwidthRecord]) -> int:
     cost = np.array([record.cost + record.unassigned for record in records])
     stable = stability >= min(_STABLE, stability.max())
     return int(np.argmin(np.where(stable, cost, np.inf)))
+
+
+def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
+    """Projections of the training points by the formula for new points.
+
+    An iteration leaves noise of 1e-13 in an eigenvector's zeros; one more product divides it by
+    the eigenvalue. Rows without company then vanish, as they do when predicted.
+    """
+    if isinstance(gram, FactoredGram):  # these know no difference
+        return spectrum.projections
+    product = gram.matmat(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues)
+    return np.asarray(product / gram.start[:, None])
 
 
 def _record(
@@ -421,8 +456,11 @@ def _record(
     )
 
 
-def _eps(points: Points) -> float:
-    return float(np.finfo(points.dtype).eps)
+def _too_few(n_clusters: int, few: RankError) -> ValueError:
+    return ValueError(
+        f"n_clusters={n_clusters} needs as many components, and K has {few.rank} positive "
+        f"eigenvalues; pass at most {few.rank}, or use a smaller bandwidth."
+    )
 
 
 def _silence(message: str, category: type[Warning]) -> None:

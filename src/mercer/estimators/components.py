@@ -46,18 +46,26 @@ class _ComponentModel(KernelEstimator):
             return sample, np.ones(sample.points.n)
         return sample, np.asarray(sample_weight, dtype=np.float64)
 
-    def _fit(self, sample: Sample, targets: Array, folds_by: Array) -> Self:
-        """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds."""
+    def _fit(self, sample: Sample, targets: Array, folds_by: Array, **facts: Any) -> Self:
+        """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds.
+
+        Nothing is set before everything is known: what ``facts`` a subclass adds is set last.
+        """
+        errors = None
         if isinstance(self.n_components, str) and self.n_components == "cv":
-            self.cv_errors_ = self._cross_validate(sample, targets, folds_by)
-            wanted = int(np.argmin(self.cv_errors_)) + 1
+            errors = self._cross_validate(sample, targets, folds_by)
+            wanted = int(np.argmin(errors)) + 1
         else:
             wanted = self._checked_count(sample.points.n)
-        self.spectrum_ = self._leading(sample, wanted)
-        self.kernel_ = self.spectrum_.kernel
-        self.n_components_ = self.spectrum_.n_components
-        self._nested = self._least_squares(self.spectrum_, targets, sample.weights)
+        spectrum = self._leading(sample, wanted)
+        self._nested = self._least_squares(spectrum, targets, sample.weights)
+        self.spectrum_, self.kernel_ = spectrum, spectrum.kernel
+        self.n_components_ = spectrum.n_components
         self.intercept_, self.coef_ = self._nested.coefficients()
+        if errors is not None:
+            self.cv_errors_ = errors
+        for name, fact in facts.items():
+            setattr(self, name, fact)
         return self
 
     def _least_squares(
@@ -197,9 +205,8 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         """
         sample, weights = self._admit_both(X, sample_weight)
         targets = _numeric_targets(y, len(weights))
-        self._is_vector = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)[weights > 0]
-        return self._fit(sample, columns, columns[:, 0])
+        return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
 
     def predict(self, X: Any) -> Array:
         """Values of the fitted function, of the shape of y."""
@@ -299,13 +306,13 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         """
         sample, weights = self._admit_both(X, sample_weight)
         labels = _class_labels(y, len(weights))[weights > 0]
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only (with a positive weight), {self.classes_[0]!r}; a "
-                "classifier needs at least two."
+                f"y holds one class only (with a positive weight), {classes[0]!r}; a classifier "
+                "needs at least two."
             )
-        return self._fit(sample, self._targets(codes), codes)
+        return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
     def decision_function(self, X: Any) -> Array:
         """Fitted targets: of shape (m,) for two classes, (m, n_classes) for more."""
@@ -323,19 +330,21 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         labels = _class_labels(y, points.n)
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)
-        targets = self._targets(codes)
+        targets = _coded(codes, len(self.classes_))
         targets[self.classes_[codes] != labels] = np.nan  # an unknown class is never right
         return self._path(points, targets)
-
-    def _targets(self, codes: Array) -> Array:
-        if len(self.classes_) == 2:
-            return 2.0 * codes[:, None] - 1
-        return 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
         known = ~np.isnan(targets[:, 0])
         wrong = (_winners(predictions) != _winners(targets)) | ~known
         return np.average(wrong, axis=1, weights=weights)
+
+
+def _coded(codes: Array, n_classes: int) -> Array:
+    """One column of -1 and 1 for two classes, one for each of several."""
+    if n_classes == 2:
+        return 2.0 * codes[:, None] - 1
+    return 2.0 * (codes[:, None] == np.arange(n_classes)) - 1
 
 
 def _winners(values: Array) -> Array:

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
-from mercer.preimages import Preimage, preimages
+from mercer.preimages import Preimage, check_preimage, preimages
 from mercer.solvers.base import Target, check_order
 from mercer.spectrum import Spectrum
 
@@ -94,6 +94,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         sample_weight : array-like of shape (n,) or None
         """
         check_order(self.order)
+        check_preimage(as_kernel(self.kernel), self.preimage, self.n_neighbors)
         sample = self._admit_training(X, sample_weight)
         self.spectrum_: Spectrum = decompose(
             sample,

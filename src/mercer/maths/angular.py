@@ -23,11 +23,12 @@ __all__ = [
     "shortest",
 ]
 
-# Rows shorter than this many roundings of the longest point nowhere: noise decides their direction.
+# Rows shorter than this many times the noise in the longest point nowhere: noise decides.
 _VANISHING = 50
 # Rows at least this long may start a cluster; shorter ones point in noisy directions.
 _RELIABLE = 1e-6
 _SETTLED = 1e-12
+_SAME = 1e-12  # two directions are one if their cosine is so near to 1
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,20 @@ def farthest_directions(Z: Array, n_clusters: int) -> Array:
         return longest[None]
     chosen = [unit[np.argmin(unit @ longest)]]
     similarity = unit @ chosen[0]
+    nearest = similarity.copy()  # largest cosine with any chosen one
     while len(chosen) < n_clusters:
-        chosen.append(unit[np.argmin(similarity)])
-        similarity += unit @ chosen[-1]
+        free = np.where(nearest < 1 - _SAME, similarity, np.inf)
+        best = np.argmin(free) if np.isfinite(free).any() else np.argmin(similarity)
+        chosen.append(unit[best])
+        cosines = unit @ chosen[-1]
+        similarity += cosines
+        np.maximum(nearest, cosines, out=nearest)
     return np.array(chosen)
 
 
-def shortest(Z: Array, eps: float) -> float:
-    """Length up to which a row vanishes beside the longest, in a precision of ``eps``."""
-    return _VANISHING * eps * float(_lengths(Z).max(initial=0.0))
+def shortest(Z: Array, noise: float) -> float:
+    """Length up to which a row vanishes beside the longest, whose relative error is ``noise``."""
+    return _VANISHING * noise * float(_lengths(Z).max(initial=0.0))
 
 
 def assign_directions(Z: Array, directions: Array, vanishing: float = 0.0) -> Array:
@@ -97,22 +103,22 @@ def angular_kmeans(
     *,
     weights: Array | None = None,
     max_iter: int = 100,
-    eps: float = float(np.finfo(np.float64).eps),
+    noise: float = float(np.finfo(np.float64).eps),
 ) -> AngularClusters:
-    """Angular k-means from :func:`farthest_directions`; ``eps`` is the rows' precision.
+    """Angular k-means from :func:`farthest_directions`; ``noise`` is the rows' relative error.
 
-    An empty cluster is given the row that fits its own cluster worst, which raises the objective
-    too (triangle inequality).
+    An empty cluster is given the direction of the row that fits its own cluster worst; as every row
+    may then choose anew, the objective still cannot fall.
     """
     weighted = Z if weights is None else Z * weights[:, None]
     directions = farthest_directions(Z, n_clusters)
     objectives: list[float] = []
     labels = np.full(len(Z), -1)
-    vanishing = shortest(Z, eps)
+    vanishing = shortest(Z, noise)
     converged = False
     for _ in range(max_iter):
         before, labels = labels, assign_directions(Z, directions, vanishing)
-        _fill_empty(labels, Z, directions)
+        labels, directions = _fill_empty(labels, Z, directions, vanishing)
         sums = _cluster_sums(weighted, labels, n_clusters)
         lengths = _lengths(sums)
         objectives.append(float(lengths.sum()))
@@ -153,22 +159,24 @@ def _cluster_sums(Z: Array, labels: Array, n_clusters: int) -> Array:
     return np.column_stack(sums)
 
 
-def _fill_empty(labels: Array, Z: Array, directions: Array) -> None:
-    """Hand each empty cluster the worst-fitting row of a cluster that can spare one."""
-    counts = np.bincount(labels[labels >= 0], minlength=len(directions))
-    if counts.all():
-        return
-    lengths = _lengths(Z)
-    for empty in np.flatnonzero(counts == 0):
-        free = np.flatnonzero((labels >= 0) & (lengths > _RELIABLE * lengths.max()))
-        free = free[counts[labels[free]] > 1]
-        if not len(free):
-            return
-        fit = np.einsum("ij,ij->i", Z[free], directions[labels[free]]) / lengths[free]
-        worst = free[np.argmin(fit)]
-        counts[labels[worst]] -= 1
-        counts[empty] += 1
-        labels[worst] = empty
+def _fill_empty(
+    labels: Array, Z: Array, directions: Array, vanishing: float
+) -> tuple[Array, Array]:
+    """Turn the direction of each empty cluster towards the row that fits worst where it is."""
+    for _ in range(len(directions)):
+        counts = np.bincount(labels[labels >= 0], minlength=len(directions))
+        if counts.all():
+            break
+        lengths = _lengths(Z)
+        reliable = np.flatnonzero((labels >= 0) & (lengths > _RELIABLE * lengths.max()))
+        fit = np.einsum("ij,ij->i", Z[reliable], directions[labels[reliable]]) / lengths[reliable]
+        worst = np.argmin(fit)
+        if fit[worst] >= 1 - _SAME:  # fewer directions than clusters
+            break
+        directions = directions.copy()
+        directions[np.argmin(counts)] = Z[reliable[worst]] / lengths[reliable[worst]]
+        labels = assign_directions(Z, directions, vanishing)
+    return labels, directions
 
 
 def _lengths(Z: Array) -> Array:

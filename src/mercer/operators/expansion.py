@@ -26,6 +26,11 @@ class Expansion(ABC):
     kernel: Kernel
     points: Points
 
+    @property
+    def noise(self) -> float:
+        """Size of an error in a value, beside the largest value."""
+        return float(np.finfo(self.points.dtype).eps)
+
     @abstractmethod
     def __call__(self, points: Points) -> Array:
         """Projections of points, of shape (len(points), k)."""

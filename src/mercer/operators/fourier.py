@@ -217,6 +217,11 @@ class FourierExpansion(Expansion):
     mean: Array | None
     potential: float
 
+    @property
+    def noise(self) -> float:
+        """Far from all points the waves add up to noise of the tolerance's size."""
+        return self.grid.tolerance
+
     def __call__(self, points: Points) -> Array:
         """One type-2 transform."""
         return self.grid.evaluate(self.coefficients, points) - self.shift
