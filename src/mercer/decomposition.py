@@ -18,11 +18,19 @@ from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, stream
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
-__all__ = ["component_ranks", "decompose", "make_gram", "make_streaming_gram"]
+__all__ = [
+    "ISOLATED_SHARE",
+    "component_ranks",
+    "decompose",
+    "isolated_share",
+    "make_gram",
+    "make_streaming_gram",
+]
 
 _NEIGHBOUR = 0.01
-_ISOLATED_SHARE = 0.05
+ISOLATED_SHARE = 0.05  # beyond which a fit warns
 _ISOLATION_ROWS = 200
+_ISOLATION_PAIRS = 10_000_000
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
@@ -51,6 +59,7 @@ def decompose(
     random_state: int | None = None,
     verbose: bool = False,
     gram: GramOperator | None = None,
+    at_most: bool = False,
 ) -> Spectrum:
     """Find the wanted eigenpairs of the (centred) Gram operator, with honest warnings.
 
@@ -68,6 +77,8 @@ def decompose(
         Tell the progress on standard error.
     gram : GramOperator or None
         The uncentred operator, where it exists already.
+    at_most : bool
+        Be content with fewer components than asked for where K has no more.
     """
     rows = sample.points.n if gram is None else int(gram.total)
     n_components = _checked_count(n_components, rows)
@@ -81,7 +92,7 @@ def decompose(
     trace = gram.trace
     if target == "entropy":
         _check_potential(potential, trace / gram.total**2, gram.precision)
-    selection = Selection(target, n_components, trace, potential, sample.points.n)
+    selection = Selection(target, n_components, trace, potential, sample.points.n, at_most)
     progress = _Ticker() if verbose else None
     pairs = as_solver(solver, n_components).solve(
         gram.problem(), selection, random_state=random_state, progress=progress
@@ -174,12 +185,13 @@ def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]
     )
 
 
-def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
-    """Say so when many points have no neighbour: K is then almost diagonal."""
+def isolated_share(sample: Sample) -> float:
+    """Share of the points that have no neighbour with k > 0.01, among at most 200 of them."""
     n = sample.points.n
-    if isinstance(gram, FactoredGram) or n < 3:
-        return
-    rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
+    if n < 3:
+        return 0.0
+    affordable = int(np.clip(_ISOLATION_PAIRS // n, 20, _ISOLATION_ROWS))
+    rows = np.unique(np.linspace(0, n - 1, min(n, affordable)).astype(int))
     if sample.matrix is not None:
         values, diagonal = sample.matrix[rows], sample.matrix.diagonal()
     else:
@@ -192,9 +204,17 @@ def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
     lonely = ~near.any(axis=1)
     if sample.weights is not None:
         lonely &= sample.weights[rows] < 2  # a weight of two is two copies: each has the other
-    if lonely.mean() > _ISOLATED_SHARE:
+    return float(lonely.mean())
+
+
+def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
+    """Say so when many points have no neighbour: K is then almost diagonal."""
+    if isinstance(gram, FactoredGram):
+        return
+    lonely = isolated_share(sample)
+    if lonely > ISOLATED_SHARE:
         warnings.warn(
-            f"{lonely.mean():.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
+            f"{lonely:.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
             "almost diagonal there, its eigenvalues cluster, and components may not be "
             "identifiable. Use a larger bandwidth (or standardise the columns).",
             IdentifiabilityWarning,

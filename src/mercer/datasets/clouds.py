@@ -216,9 +216,10 @@ def make_bits(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mercer.datasets import make_bits
     >>> X, y = make_bits(random_state=0)
-    >>> X.shape, sorted(set(X.ravel()))
+    >>> X.shape, np.unique(X).tolist()
     ((30, 7), [0.0, 1.0])
     """
     check_count("n_samples", n_samples)

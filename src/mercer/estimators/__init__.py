@@ -1,6 +1,8 @@
 """The scikit-learn layer: thin estimators over one Spectrum."""
 
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.parzen import ParzenDensity
 from mercer.estimators.pca import KernelPCA
+from mercer.estimators.series import SeriesDensity
 
-__all__ = ["KernelECA", "KernelPCA"]
+__all__ = ["KernelECA", "KernelPCA", "ParzenDensity", "SeriesDensity"]

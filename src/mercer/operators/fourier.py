@@ -17,7 +17,7 @@ whatever breaks the symmetry in it is ignored by the transforms, so it only adds
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -220,6 +220,18 @@ class FourierExpansion(Expansion):
     def __call__(self, points: Points) -> Array:
         """One type-2 transform."""
         return self.grid.evaluate(self.coefficients, points) - self.shift
+
+    def take(self, which: Array) -> FourierExpansion:
+        """Return some of the functions."""
+        return replace(self, coefficients=self.coefficients[which], shift=self.shift[which])
+
+    def combination(self, weights: Array) -> FourierExpansion:
+        """Return the one function ``Σ_i weights_i f_i``, evaluated for the price of one."""
+        return replace(
+            self,
+            coefficients=np.tensordot(weights, self.coefficients, axes=1)[None],
+            shift=np.array([weights @ self.shift]),
+        )
 
     def at_training(self, values: Array) -> Array:
         """The same formula: waves know nothing of training and new points."""

@@ -36,6 +36,8 @@ class Selection:
         The totals that a fraction refers to.
     n_samples : int
         For messages.
+    at_most : bool
+        Whether a count may be met with fewer where there are no more positive eigenvalues.
     """
 
     target: Target
@@ -43,6 +45,7 @@ class Selection:
     trace: float
     potential: float
     n_samples: int
+    at_most: bool = False
 
     @property
     def count(self) -> int | None:
@@ -60,7 +63,8 @@ class Selection:
         if self.n_components is None:
             return usable
         if isinstance(self.n_components, int):
-            return usable[: self.n_components] if len(usable) >= self.n_components else None
+            enough = self.at_most or len(usable) >= self.n_components
+            return usable[: self.n_components] if enough else None
         parts, total = (terms, self.potential) if self.target == "entropy" else (values, self.trace)
         needed = terms_for_fraction(parts[usable], total, self.n_components)
         return None if needed is None else usable[:needed]
