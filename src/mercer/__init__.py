@@ -14,6 +14,8 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "KernelPCA": "mercer.estimators",
     "KernelECA": "mercer.estimators",
+    "MaximumEntropyProjection": "mercer.estimators",
+    "OrthogonalSeries": "mercer.estimators",
     "ParzenDensity": "mercer.estimators",
     "SeriesDensity": "mercer.estimators",
     "Spectrum": "mercer.spectrum",

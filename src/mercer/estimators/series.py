@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +10,8 @@ from sklearn.utils import check_random_state
 from mercer.decomposition import decompose
 from mercer.estimators.density import KernelDensityEstimator
 from mercer.kernels import Kernel
-from mercer.maths.negative import negative_mass_by_draws, negative_mass_on_grid
-from mercer.maths.series import RULES, choose_terms
+from mercer.maths.negative import grid_points, negative_mass_by_draws, negative_mass_on_grid
+from mercer.maths.series import check_terms, choose_terms
 from mercer.maths.types import Array
 from mercer.operators import Sample, WindowSum
 from mercer.operators.fourier import FourierExpansion
@@ -22,7 +21,7 @@ from mercer.spectrum import Spectrum
 
 __all__ = ["SeriesDensity"]
 
-_GRID = {1: 4097, 2: 257}  # points per axis for the mass of the negative part
+_GRID = {1: 4095, 2: 255}  # cells per axis for the mass of the negative part
 _DRAWS = 2**14
 _ROUGH = 1e-3  # an error of the grid's mass above this: draws are better
 _PROPOSALS = 2**16
@@ -115,7 +114,9 @@ class SeriesDensity(KernelDensityEstimator):
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
         """
-        self._check_terms()
+        check_terms(self.terms)
+        if self.max_terms < 1:
+            raise ValueError(f"max_terms={self.max_terms} must be at least 1.")
         sample = self._admit_window(X, sample_weight)
         self.spectrum_ = self._decompose(sample)
         self._keep_terms(self.spectrum_)
@@ -124,18 +125,6 @@ class SeriesDensity(KernelDensityEstimator):
         self.mass_ = self._sum.mass
         self.clipped_mass_, self.clipped_mass_error_ = self._negative_mass()
         return self
-
-    def _check_terms(self) -> None:
-        for name, value in (("terms", self.terms), ("max_terms", self.max_terms)):
-            if isinstance(value, Integral) and not isinstance(value, bool) and value < 1:
-                raise ValueError(f"{name}={value} must be at least 1.")
-        is_count = isinstance(self.terms, Integral) and not isinstance(self.terms, bool)
-        is_rule = isinstance(self.terms, str) and self.terms in RULES
-        if not (is_count or is_rule or self.terms is None):
-            raise ValueError(
-                f"terms={self.terms!r} must be a number of terms, None for all, or one of "
-                f"{', '.join(map(repr, RULES))}."
-            )
 
     def _decompose(self, sample: Sample) -> Spectrum:
         if isinstance(self.terms, str):
@@ -149,7 +138,7 @@ class SeriesDensity(KernelDensityEstimator):
         self.entropy_terms_ = spectrum.entropy_terms
         with np.errstate(divide="ignore"):
             self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
-        second_moments = spectrum.eigenvalues / n**2 * n
+        second_moments = spectrum.eigenvalues / n
         rule = self.terms if isinstance(self.terms, str) else None
         self.selected_ = choose_terms(rule, self.entropy_terms_, second_moments, n)
         if len(self.selected_) == 0:  # a single point passes no criterion
@@ -183,7 +172,8 @@ class SeriesDensity(KernelDensityEstimator):
         if d in _GRID:
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
             box = points.min(axis=0) - reach, points.max(axis=0) + reach
-            found = negative_mass_on_grid(self._unclipped, *box, _GRID[d])
+            middles, cell = grid_points(*box, _GRID[d])
+            found = negative_mass_on_grid(self._unclipped(middles), d, cell)
             if found[1] <= _ROUGH:
                 return found
         drawn = Points(self._draw_parzen(_DRAWS, rng))

@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["RULES", "choose_terms"]
+__all__ = ["RULES", "check_terms", "choose_terms"]
 
 
 def _kronmal_tarter(squares: Array, second_moments: Array, n: float) -> Array:
@@ -47,13 +47,24 @@ RULES: dict[str, Callable[[Array, Array, float], Array]] = {
 }
 
 
+def check_terms(rule: Any) -> None:
+    """Refuse, in words, what is neither a rule's name nor a number of terms nor None."""
+    if isinstance(rule, int | np.integer) and rule < 1:
+        raise ValueError(f"terms={rule} must be at least 1, or None for all.")
+    if not (rule is None or isinstance(rule, int | np.integer) or rule in RULES):
+        raise ValueError(
+            f"terms={rule!r} must be a number of terms, None for all, or one of "
+            f"{', '.join(map(repr, RULES))}."
+        )
+
+
 def choose_terms(rule: Any, squares: Array, second_moments: Array, n: float) -> Array:
     """Numbers of the terms to keep, in their order.
 
     Parameters
     ----------
     rule : str, int or None
-        A rule's name, how many of the largest squares, or None for all.
+        A rule's name, how many of the leading terms, or None for all.
     squares, second_moments : arrays
         ĉ_k² and ŝ_k of the terms in their natural order.
     n : float
@@ -73,4 +84,4 @@ def choose_terms(rule: Any, squares: Array, second_moments: Array, n: float) -> 
         return np.arange(len(squares))
     if isinstance(rule, str):
         return RULES[rule](squares, second_moments, n)
-    return np.sort(np.argsort(-squares, kind="stable")[:rule])
+    return np.arange(min(rule, len(squares)))

@@ -38,13 +38,11 @@ class MixtureWeights:
         Theirs; they add up to 1.
     gap : float
         Bound on the mean log-likelihood still to be gained.
-    rounds : int
     """
 
     support: Array
     weights: Array
     gap: float
-    rounds: int
 
 
 def mixture_weights(
@@ -72,7 +70,7 @@ def mixture_weights(
     support = _cover(columns, len(shares))
     K = columns(support)
     weights = np.full(len(support), 1 / len(support))
-    for rounds in range(1, _ROUNDS + 1):
+    for _ in range(_ROUNDS):
         weights = _newton(K, shares, weights, 0.1 * tolerance)
         kept = weights > 0
         support, K, weights = support[kept], K[:, kept], weights[kept]
@@ -87,7 +85,7 @@ def mixture_weights(
         K = np.column_stack([K, columns(newcomers)])
         weights = np.r_[weights, np.zeros(len(newcomers))]
     order = np.argsort(support)
-    return MixtureWeights(support[order], weights[order], max(gap, 0.0), rounds)
+    return MixtureWeights(support[order], weights[order], max(gap, 0.0))
 
 
 def _cover(columns: Callable[[Array], Array], n: int) -> Array:

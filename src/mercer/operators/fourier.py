@@ -82,6 +82,17 @@ class FourierGram(FactoredGram):
         half = self.grid.half(self.grid.roots * _resize(self.sums, self.grid.shape))
         return self.grid.pack(half[None])[:, 0] / self.total
 
+    def mean_gradient(self, points: Points) -> Array:
+        """Gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n`` at points, (len, d)."""
+        waves = self._waves(self.mean_vector[:, None])[0]
+        steps = 2 * np.pi / (self.grid.period * self.grid.widths)
+        slopes = []
+        for axis, (step, n) in enumerate(zip(steps, self.grid.shape, strict=True)):
+            frequency = step * fft.fftfreq(n, 1 / n)
+            along = frequency.reshape([-1 if a == axis else 1 for a in range(len(steps))])
+            slopes.append(1j * along * waves)
+        return self.grid.evaluate(np.array(slopes), points)
+
     @cached_property
     def small_start(self) -> Array:
         """The mean feature, n times; 0 where it has been removed."""

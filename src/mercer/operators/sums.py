@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import log
 
 import numpy as np
@@ -140,5 +141,5 @@ def _groups(counts: Array, limit: int) -> Iterator[slice]:
     """Ranges of rows whose counts add up to about ``limit`` at most; single rows may exceed it."""
     group = np.cumsum(counts) // limit
     edges = np.r_[0, np.flatnonzero(np.diff(group)) + 1, len(counts)]
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         yield slice(int(first), int(last))
