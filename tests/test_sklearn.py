@@ -2,7 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import KernelECA, KernelPCA
+from mercer import (
+    KernelECA,
+    KernelPCA,
+    MaximumEntropyProjection,
+    ParzenDensity,
+    SeriesDensity,
+)
 
 
 @parametrize_with_checks(
@@ -13,6 +19,12 @@ from mercer import KernelECA, KernelPCA
         KernelECA(),
         KernelECA(solver="lanczos"),
         KernelECA(solver="dense", kernel="polynomial"),
+        ParzenDensity(),
+        ParzenDensity(weights="learned"),
+        SeriesDensity(),
+        SeriesDensity(terms=2),
+        SeriesDensity(terms=None),
+        MaximumEntropyProjection(max_iter=20),
     ]
 )
 def test_check_estimator(estimator, check):

@@ -22,6 +22,8 @@ __all__ = ["OrthogonalSeries"]
 
 _GRID = {1: 4095, 2: 255, 3: 63}  # cells per axis for the clipped mass and for draws
 
+_CHUNK = 8192
+
 
 class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
     r"""Density as a truncated series of classical orthonormal functions (Izenman 1991).
@@ -105,7 +107,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         n = float(weights.sum())
         self._offset, self._scale = self._scaling(data, weights / n)
         self.degrees_ = _degrees(data.shape[1], self.max_terms)
-        values = self._functions(data)
+        values = self._functions(data, np.arange(len(self.degrees_)))
         self.coefficients_ = weights @ values / n
         squares, moments = self.coefficients_**2, weights @ values**2 / n
         self.selected_ = choose_terms(self.terms, squares, moments, n)
@@ -149,15 +151,15 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             if (data < low).any() or (data > high).any():
                 raise ValueError(f"domain={self.domain!r} does not hold all rows of X; widen it.")
         scaling = BASES[self.basis].scaling
-        pairs = [scaling(x, shares, ends) for x, *ends in zip(data.T, low, high, strict=True)]
+        pairs = [scaling(x, shares, (a, b)) for x, a, b in zip(data.T, low, high, strict=True)]
         offset, scale = np.array(pairs).T
         return offset, scale
 
-    def _functions(self, X: Array) -> Array:
-        """All candidates at points, orthonormal in the coordinates of X."""
+    def _functions(self, X: Array, which: Array) -> Array:
+        """Some of the candidates at points, orthonormal in the coordinates of X."""
         z = (X - self._offset) / self._scale
         columns = [BASES[self.basis].functions(column, self.max_terms) for column in z.T]
-        parts = [one[:, k] for one, k in zip(columns, self.degrees_.T, strict=True)]
+        parts = [one[:, k] for one, k in zip(columns, self.degrees_[which].T, strict=True)]
         return reduce(np.multiply, parts) / np.sqrt(np.prod(self._scale))
 
     def _masses(self) -> Array:
@@ -166,8 +168,13 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         return np.prod(one[self.degrees_[self.selected_]], axis=1) * np.sqrt(np.prod(self._scale))
 
     def _unclipped(self, X: Array) -> Array:
-        kept = self.selected_
-        return self._functions(X)[:, kept] @ self.coefficients_[kept] / self.mass_
+        """The series with mass 1, negative values and all; in chunks, for there may be many."""
+        kept, values = self.selected_, np.empty(len(X))
+        coefficients = self.coefficients_[kept] / self.mass_
+        for first in range(0, len(X), _CHUNK):
+            rows = slice(first, first + _CHUNK)
+            values[rows] = self._functions(X[rows], kept) @ coefficients
+        return values
 
     def _grid(self) -> tuple[Array, float]:
         low, high = (np.full(len(self._scale), end) for end in self._extent())
