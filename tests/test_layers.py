@@ -21,7 +21,7 @@ FLOORS = [
     {"information"},
     {"estimators"},
     {"datasets", "plots", "tables"},
-    {"report"},
+    {"report", "reproduce"},
     {"cli"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -86,7 +86,7 @@ class SeriesDensity(KernelDensityEstimator):
     >>> density.selected_
     array([0, 1, 2])
     >>> round(density.mass_, 2)
-    0.98
+    0.99
     """
 
     def __init__(

@@ -62,9 +62,9 @@ def new_axes(rows: int, size: tuple[float, float]) -> Any:
     return axes[:, 0]
 
 
-def new_panels(count: int, side: float) -> Any:
-    """Return an array of at least ``count`` square axes, in rows of up to four."""
-    columns = min(count, 4 if count > 9 else 3)
+def new_panels(count: int, side: float, columns: int | None = None) -> Any:
+    """Return an array of at least ``count`` square axes, in rows of up to four unless told."""
+    columns = min(count, 4 if count > 9 else 3) if columns is None else columns
     rows = -(-count // columns)
     size = (side * columns, side * rows)
     _, axes = _pyplot().subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
