@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import machine
 
-MODULES = ["house", "scale"]
+MODULES = ["house", "scale", "density"]
 
 
 def main(names: list[str]) -> None:

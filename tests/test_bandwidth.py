@@ -17,20 +17,14 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelECA, KernelPCA
-from mercer.bandwidth import (
-    distance_fraction,
-    median_distance,
-    resolve,
-    scott,
-    silverman,
-)
+from mercer.bandwidth import distance_fraction, median_distance, resolve, scott, silverman
 from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 
 RULES = [silverman, scott, median_distance, distance_fraction]
 DISTANCE_RULES = [median_distance, distance_fraction]
-NAMES = ["auto", "silverman", "scott", "median-distance", "distance-fraction", "leave-one-out"]
+NAMES = ["auto", "silverman", "scott", "median-distance", "distance-fraction"]
 
 
 def array(n=60, d=3, seed=0):
