@@ -173,16 +173,16 @@ class SeriesDensity(KernelDensityEstimator):
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
             box = points.min(axis=0) - reach, points.max(axis=0) + reach
             middles, cell = grid_points(*box, _GRID[d])
-            found = negative_mass_on_grid(self._unclipped(middles), d, cell)
+            found = negative_mass_on_grid(self._unclipped(Points(middles)), d, cell)
             if found[1] <= _ROUGH:
                 return found
         drawn = Points(self._draw_parzen(_DRAWS, rng))
         return negative_mass_by_draws(self._ratio(drawn) / self.mass_)
 
-    def _unclipped(self, X: Array) -> Array:
+    def _unclipped(self, points: Points) -> Array:
         """The series with mass 1, negative values and all."""
-        sign, logs = self._sum.signed_log(Points(X))
-        return np.asarray(sign * np.exp(logs - self._log_normalizer) / self.mass_)
+        scale = np.exp(-self._log_normalizer) / self.mass_
+        return np.asarray(scale * self._sum.values(points))
 
     def _ratio(self, points: Points) -> Array:
         """The series, not renormalised, in units of Parzen's estimate."""
@@ -221,7 +221,7 @@ class SeriesDensity(KernelDensityEstimator):
         """
         if self.positive:
             return super().pdf(X)
-        return self._unclipped(self._admit_new(X).data)
+        return self._unclipped(self._admit_new(X))
 
     def eigenfunctions(self, X: Any) -> Array:
         """The kept eigenfunctions at every row of X, of unit L2 norm under the sample.

@@ -60,15 +60,19 @@ class WindowSum:
         """``Σ_j c_j``: the integral of f for a normalised kernel."""
         return float(self.coefficients.sum())
 
-    def signed_log(self, new: Points) -> tuple[Array, Array]:
-        """Sign and ``log |f|`` at every point; sign 0 and -inf where f is exactly 0."""
+    def values(self, new: Points) -> Array:
+        """The sum itself; 0 where it is below the tolerance of plane waves, or underflows."""
         if isinstance(self.waves, FourierExpansion):
             values = self.waves(new)[:, 0]
-            noise = self.waves.grid.tolerance * float(np.abs(self.coefficients).sum())
-            low = values < _ABOVE_NOISE * noise
+            return np.where(np.abs(values) < self._noise(self.waves), 0.0, values)
+        return cross_product(self.kernel, new, self.points, self.coefficients[:, None])[:, 0]
+
+    def signed_log(self, new: Points) -> tuple[Array, Array]:
+        """Sign and ``log |f|`` at every point; sign 0 and -inf where f is exactly 0."""
+        values = self.values(new)
+        if isinstance(self.waves, FourierExpansion):
+            low = values < _ABOVE_NOISE * self._noise(self.waves)
         else:
-            column = self.coefficients[:, None]
-            values = cross_product(self.kernel, new, self.points, column)[:, 0]
             precision = np.finfo(np.result_type(new.dtype, self.points.dtype))
             low = np.abs(values) < float(precision.tiny / precision.eps)
         with np.errstate(divide="ignore"):
@@ -76,6 +80,9 @@ class WindowSum:
         if low.any():
             sign[low], logs[low] = self._from_logarithms(new.take(np.flatnonzero(low)))
         return sign, logs
+
+    def _noise(self, waves: FourierExpansion) -> float:
+        return waves.grid.tolerance * float(np.abs(self.coefficients).sum())
 
     def _from_logarithms(self, new: Points) -> tuple[Array, Array]:
         if isinstance(self.waves, FourierExpansion):
