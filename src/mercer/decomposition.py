@@ -30,7 +30,7 @@ __all__ = [
 _NEIGHBOUR = 0.01
 ISOLATED_SHARE = 0.05  # beyond which a fit warns
 _ISOLATION_ROWS = 200
-_ISOLATION_PAIRS = 10_000_000
+_ISOLATION_FIRST = 10_000
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
@@ -190,21 +190,31 @@ def isolated_share(sample: Sample) -> float:
     n = sample.points.n
     if n < 3:
         return 0.0
-    affordable = int(np.clip(_ISOLATION_PAIRS // n, 20, _ISOLATION_ROWS))
-    rows = np.unique(np.linspace(0, n - 1, min(n, affordable)).astype(int))
+    rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
+    lonely = rows
+    # most points find a neighbour among a few; only those that do not are compared with all
+    for step in dict.fromkeys((max(1, n // _ISOLATION_FIRST), 1)):
+        lonely = lonely[~_have_neighbours(sample, lonely, np.arange(0, n, step))]
+        if len(lonely) == 0:
+            return 0.0
+    if sample.weights is not None:  # a weight of two is two copies: each has the other
+        lonely = lonely[sample.weights[lonely] < 2]
+    return len(lonely) / len(rows)
+
+
+def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
+    """Whether each of these rows has a neighbour among the others that is not itself."""
     if sample.matrix is not None:
-        values, diagonal = sample.matrix[rows], sample.matrix.diagonal()
+        values = sample.matrix[np.ix_(rows, others)]
+        diagonal = sample.matrix.diagonal()
+        own, theirs = diagonal[rows], diagonal[others]
     else:
-        some = sample.points.take(rows)
-        values = sample.kernel(some.data, sample.points.data)
-        diagonal = sample.kernel.diagonal(sample.points.data)
-    norms = np.sqrt(np.abs(diagonal))
-    near = np.abs(values) > _NEIGHBOUR * norms[rows, None] * norms
-    near[np.arange(len(rows)), rows] = False
-    lonely = ~near.any(axis=1)
-    if sample.weights is not None:
-        lonely &= sample.weights[rows] < 2  # a weight of two is two copies: each has the other
-    return float(lonely.mean())
+        some, rest = sample.points.take(rows).data, sample.points.take(others).data
+        values = sample.kernel(some, rest)
+        own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
+    near = np.abs(values) > _NEIGHBOUR * np.sqrt(np.abs(np.outer(own, theirs)))
+    near &= rows[:, None] != others
+    return np.asarray(near.any(axis=1))
 
 
 def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:

@@ -25,6 +25,8 @@ from mercer.kernels import (
     Matern,
     Polynomial,
 )
+from mercer.operators import WindowSum
+from mercer.points import Points
 
 WINDOWS = [
     Gaussian(0.4),
@@ -109,13 +111,26 @@ def test_learned_weights_do_not_care_for_copies():
     assert (w[weighted.support_] > 0).all()
 
 
-def test_log_densities_are_right_where_densities_underflow():
-    X = array(50, 3)
-    x = np.array([[300.0, -200.0, 100.0]])
-    found = ParzenDensity(kernel=Gaussian(0.5)).fit(X).score_samples(x)[0]
-    h = -2 * ((x - X) ** 2).sum(axis=1)
-    expected = np.logaddexp.reduce(h) - np.log(50) - Gaussian(0.5).log_normalizer(3)
-    assert_allclose(found, expected, rtol=1e-13)
+@pytest.mark.parametrize("x", [60.0, -60.0, 3.0])
+def test_log_densities_are_right_where_densities_underflow(x):
+    """Rows in order, in three tiles: from either side the nearest one comes last or first."""
+    X, w = np.linspace(-1, 1, 700)[:, None], np.random.default_rng(0).random(700)
+    found = ParzenDensity(kernel=Gaussian(1.0)).fit(X, sample_weight=w).score_samples([[x]])[0]
+    logs = np.log(w / w.sum()) - 0.5 * (x - X[:, 0]) ** 2
+    expected = np.logaddexp.reduce(logs) - Gaussian(1.0).log_normalizer(1)
+    assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_signs_survive_where_sums_underflow():
+    X, c = np.linspace(-1, 1, 700)[:, None], np.linspace(-1, 2, 700)
+    sign, logs = WindowSum(Gaussian(1.0), Points(X), c).signed_log(
+        Points(np.array([[60.0], [-60.0]]))
+    )
+    assert_array_equal(sign, [1, -1])
+    for x, log_value in zip((60.0, -60.0), logs, strict=True):
+        h = -0.5 * (x - X[:, 0]) ** 2
+        direct = h.max() + np.log(abs(c @ np.exp(h - h.max())))
+        assert_allclose(log_value, direct, rtol=1e-12)
 
 
 def test_many_columns_do_not_overflow():
@@ -284,16 +299,10 @@ def test_clipping_is_renormalised_as_well_as_it_says():
     assert_allclose(series.clipped_mass_, negative, atol=1e-6)
     assert_allclose(values, np.maximum(raw, 0) / (1 + negative), atol=1e-5)
     deep = SeriesDensity(kernel=Gaussian(0.2), terms=5).fit(array(150, 3))
-    again = deep._ratio(_points(deep._draw_parzen(100_000, np.random.default_rng(5)))) / deep.mass_
+    again = deep._ratio(Points(deep._draw_parzen(100_000, np.random.default_rng(5)))) / deep.mass_
     expected = np.maximum(-again, 0).mean()
     assert deep.clipped_mass_ > 1e-3
     assert_allclose(deep.clipped_mass_, expected, atol=5 * deep.clipped_mass_error_ + 1e-12)
-
-
-def _points(X):
-    from mercer.points import Points
-
-    return Points(X)
 
 
 @pytest.mark.parametrize("terms", ["kronmal-tarter", 50])
