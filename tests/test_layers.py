@@ -22,7 +22,7 @@ FLOORS = [
     {"estimators"},
     {"baselines"},
     {"datasets", "plots", "tables"},
-    {"report"},
+    {"report", "reproduce"},
     {"cli"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -9,6 +9,9 @@ from mercer import (
     KernelDenoiser,
     KernelECA,
     KernelPCA,
+    MaximumEntropyProjection,
+    ParzenDensity,
+    SeriesDensity,
 )
 
 
@@ -28,6 +31,12 @@ from mercer import (
         ComponentRegressor(n_components=3, order="variance"),
         ComponentClassifier(),
         ComponentClassifier(order="variance", solver="lanczos"),
+        ParzenDensity(),
+        ParzenDensity(weights="learned"),
+        SeriesDensity(),
+        SeriesDensity(terms=2),
+        SeriesDensity(terms=None),
+        MaximumEntropyProjection(max_iter=20),
     ]
 )
 def test_check_estimator(estimator, check):

@@ -4,7 +4,11 @@ from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
 from mercer.estimators.components import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.orthogonal import OrthogonalSeries
+from mercer.estimators.parzen import ParzenDensity
 from mercer.estimators.pca import KernelPCA
+from mercer.estimators.projection import MaximumEntropyProjection
+from mercer.estimators.series import SeriesDensity
 
 __all__ = [
     "BandwidthRecord",
@@ -14,4 +18,8 @@ __all__ = [
     "KernelDenoiser",
     "KernelECA",
     "KernelPCA",
+    "MaximumEntropyProjection",
+    "OrthogonalSeries",
+    "ParzenDensity",
+    "SeriesDensity",
 ]

@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.decomposition import decompose
-from mercer.errors import RankError
 from mercer.estimators.base import KernelEstimator
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
@@ -85,13 +84,14 @@ class _ComponentModel(KernelEstimator):
 
     def _leading(self, sample: Sample, count: int) -> Spectrum:
         """The first components, as many as there are up to ``count``."""
-        settings: dict[str, Any] = {"solver": self.solver, "random_state": self.random_state}
-        try:
-            return decompose(sample, self.order, count, **settings)
-        except RankError as few:
-            if few.rank == 0:
-                raise
-            return decompose(sample, self.order, few.rank, **settings)
+        return decompose(
+            sample,
+            self.order,
+            count,
+            solver=self.solver,
+            random_state=self.random_state,
+            at_most=True,
+        )
 
     def _cross_validate(self, sample: Sample, targets: Array, folds_by: Array) -> Array:
         """Mean error on left-out folds for every number of components."""

@@ -3,7 +3,8 @@
 matplotlib (``pip install mercer[plot]``) is imported when something is drawn, not before.
 """
 
+from mercer.plots.density import DensityDisplay, EigenfunctionDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
-__all__ = ["EmbeddingDisplay", "SpectrumDisplay"]
+__all__ = ["DensityDisplay", "EigenfunctionDisplay", "EmbeddingDisplay", "SpectrumDisplay"]
