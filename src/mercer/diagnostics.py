@@ -1,4 +1,4 @@
-"""Which eigenvector speaks for which cluster (Jenssen 2010, section 4.1).
+"""Which eigenvector speaks for which cluster (Jenssen 2010, section 4.1), and how clusters err.
 
 An eigenvector that belongs to one cluster is nearly constant there and nearly 0 elsewhere; one that
 tells parts of a cluster apart oscillates around 0 within it, and then carries no entropy.
@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
 
-__all__ = ["ClusterProfile", "cluster_profile"]
+__all__ = ["ClusterProfile", "cluster_profile", "clustering_error"]
 
 _LOUD = 0.5
 
@@ -110,3 +111,29 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
         dtype=object,
     )
     return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, speaks_for)
+
+
+def clustering_error(truth: Any, labels: Any) -> float:
+    """Share of points in a wrong cluster, under the most favourable naming of the clusters.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n,)
+        Classes.
+    labels : array-like of shape (n,)
+        Clusters; a point labelled -1 is in none, hence wrong.
+
+    Examples
+    --------
+    >>> from mercer.diagnostics import clustering_error
+    >>> clustering_error(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.25
+    """
+    classes, truth = np.unique(np.asarray(truth), return_inverse=True)
+    clusters, labels = np.unique(np.asarray(labels), return_inverse=True)
+    if len(truth) != len(labels):
+        raise ValueError(f"truth has {len(truth)} entries and labels has {len(labels)}.")
+    counts = np.zeros((len(classes), len(clusters)), dtype=int)
+    np.add.at(counts, (truth, labels), 1)
+    counts = counts[:, clusters != -1]
+    return 1 - float(counts[linear_sum_assignment(-counts)].sum()) / len(truth)
