@@ -1,0 +1,281 @@
+"""Clustering example 4, Table 1 and Fig. 14: Iris, Wine and Pen at 80 bandwidths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import scale
+
+from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer.datasets import load_pendigits
+from mercer.diagnostics import clustering_error
+from mercer.estimators import EntropyClustering, KernelECA
+from mercer.kernels import Gaussian
+from mercer.maths.types import Array
+from mercer.plots import BandwidthDisplay
+from mercer.reproduce.frame import AtMost, Fair, Picture, Row, Same, Table, Within
+from mercer.reproduce.jenssen_2010.drawing import new_figure, scatter_in_space
+from mercer.reproduce.jenssen_2010.sweeps import components_of, quietly
+
+__all__ = ["DATA", "figures", "tables"]
+
+_BANDWIDTHS = 80
+
+
+def _pen() -> tuple[Array, Array]:
+    """Digits 0, 1 and 2 of the test file: 1091 rows."""
+    X, y = load_pendigits(subset="test", return_X_y=True)
+    return X[y <= 2], y[y <= 2]
+
+
+_LOADERS: dict[str, Callable[[], tuple[Array, Array]]] = {
+    "Iris": lambda: load_iris(return_X_y=True),
+    "Wine": lambda: load_wine(return_X_y=True),
+    "Pen": _pen,
+}
+DATA = tuple(_LOADERS)
+
+
+@cache
+def load(name: str) -> tuple[Array, Array]:
+    """Rows of a set, standardised, and their classes."""
+    X, y = _LOADERS[name]()
+    return scale(X), y
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """A line of Table 1, and what may fairly be asked of it."""
+
+    error: str
+    sigma: float
+    components: frozenset[int]
+    lowest: Fair
+    label_free: Fair
+    njw: str
+    njw_range: Fair
+    njw_up_to: float
+    pca: str
+    pca_sigma: float
+
+
+_TABLE_1 = {
+    "Iris": _Printed(
+        "10.7", 0.36, frozenset({1, 3, 4}), AtMost(11.4), AtMost(20.0),
+        "31.3", Within(30.8, 31.8), np.inf, "38.7", 0.46,
+    ),
+    "Wine": _Printed(
+        "5.1", 0.91, frozenset({1, 3, 4}), Within(4.5, 5.7), AtMost(10.0),
+        "38.2", Within(37.7, 38.7), 0.83, "32.6", 0.99,
+    ),
+    "Pen": _Printed(
+        "16.2", 0.98, frozenset({1, 2, 6}), Within(15.9, 16.6), AtMost(20.0),
+        "27.4", Within(26.9, 27.9), np.inf, "27.2", 1.11,
+    ),
+}  # fmt: skip
+
+
+@cache
+def _fitted(name: str) -> EntropyClustering:
+    with quietly():
+        return EntropyClustering(3, bandwidths=_BANDWIDTHS).fit(load(name)[0])
+
+
+@cache
+def _errors(name: str) -> Array:
+    """Errors along the sweep, in per cent."""
+    y = load(name)[1]
+    return np.array([100 * clustering_error(y, r.labels) for r in _fitted(name).path_])
+
+
+def _at(name: str, sigma: Any, method: Any = "eca") -> float:
+    """Error of one method at one bandwidth, in per cent."""
+    X, y = load(name)
+    kernel = Gaussian(sigma)
+    with quietly():
+        if method == "eca":
+            labels = EntropyClustering(3, kernel=kernel).fit(X).labels_
+        elif method == "njw":
+            labels = njw_clustering(X, 3, kernel=kernel)
+        else:
+            labels = kernel_pca_clustering(X, 3, kernel=kernel, metric=method)
+    return 100 * clustering_error(y, labels)
+
+
+def _sigma(fitted: EntropyClustering) -> float:
+    kernel: Any = fitted.kernel_
+    return float(kernel.bandwidth)
+
+
+def tables(quick: bool) -> Iterator[Table]:
+    """Table 1, the rule without labels, and what larger bandwidths give."""
+    yield Table(
+        "Table 1: clustering of three UCI sets with three clusters",
+        tuple(row for name in DATA for row in _rows(name, every=16 if quick else 4)),
+        note="80 bandwidths from 10 to 20 % of the median distance, columns standardised. Every "
+        "kernel ECA row of the paper is the lowest error on the grid, so the labels chose it.",
+    )
+    yield _label_free()
+    yield _larger()
+
+
+def _rows(name: str, every: int) -> Iterator[Row]:
+    printed, path, errors = _TABLE_1[name], _fitted(name).path_, _errors(name)
+    best = int(errors.argmin())
+    yield Row(
+        f"{name}: lowest error on the grid",
+        printed.error,
+        float(errors[best]),
+        printed.lowest,
+        " %",
+        remark=f"At σ = {path[best].bandwidth:.3f}; the paper: {printed.sigma}.",
+    )
+    yield Row(
+        f"{name}: components there",
+        ", ".join(map(str, sorted(printed.components))),
+        components_of(path[best].components),
+        Same(printed.components),
+    )
+    if name != "Iris":  # 11.3 % at 0.36, 10.7 % at 0.365: the fair range is of the grid's lowest
+        yield Row(
+            f"{name}: error at σ = {printed.sigma}",
+            printed.error,
+            _at(name, printed.sigma),
+            printed.lowest,
+            " %",
+        )
+    yield Row(
+        f"{name}: error over the grid, mean",
+        "",
+        float(errors.mean()),
+        unit=" %",
+        spread=float(errors.std()),
+        remark=f"From {errors.min():.1f} to {errors.max():.1f} %.",
+    )
+    widths = [r.bandwidth for r in path[::every]]
+    njw = np.array([_at(name, b, "njw") for b in widths])
+    below = njw[np.array(widths) <= printed.njw_up_to]
+    beyond = (
+        ""
+        if len(below) == len(njw)
+        else (
+            f" Above σ = {printed.njw_up_to} it is {np.median(njw[len(below) :]):.1f} %: what the "
+            "paper prints was probably a poor start of k-means."
+        )
+    )
+    yield Row(
+        f"{name}: NJW, median over the grid"
+        + ("" if np.isinf(printed.njw_up_to) else f" up to {printed.njw_up_to}"),
+        printed.njw,
+        float(np.median(below)),
+        printed.njw_range,
+        " %",
+        remark=f"At every {every}th bandwidth.{beyond}",
+    )
+    yield Row(
+        f"{name}: kernel PCA with C-means at σ = {printed.pca_sigma}",
+        printed.pca,
+        _at(name, printed.pca_sigma, "euclidean"),
+        unit=" %",
+        remark="Depends on the starts of C-means; no fair range.",
+    )
+
+
+def _label_free() -> Table:
+    rows = []
+    for name in DATA:
+        fitted, errors = _fitted(name), _errors(name)
+        y, printed = load(name)[1], _TABLE_1[name]
+        rows.append(
+            Row(
+                f"{name}: EntropyClustering(bandwidths=80)",
+                printed.error,
+                100 * clustering_error(y, fitted.labels_),
+                printed.label_free,
+                " %",
+                remark=f"Chose σ = {_sigma(fitted):.3f}.",
+            )
+        )
+        for what, costs in (
+            ("full kernel space", [r.cost for r in fitted.path_]),
+            ("kernel ECA space", [r.eca_cost for r in fitted.path_]),
+        ):
+            rows.append(
+                Row(
+                    f"{name}: minimum of (28), means in {what}",
+                    printed.error,
+                    float(errors[int(np.argmin(costs))]),
+                    unit=" %",
+                )
+            )
+    return Table(
+        "Table 1 without labels: which bandwidth to trust",
+        tuple(rows),
+        note="Does not reproduce: the paper says that the minimum of the Cauchy-Schwarz cost (28) "
+        "selects its rows; no reading of that rule does.",
+    )
+
+
+def _larger() -> Table:
+    cases = (
+        ("Wine", 2.0, "eca", "kernel ECA", "2.8"),
+        ("Wine", 2.0, "njw", "NJW", "2.2"),
+        ("Iris", 1.0, "eca", "kernel ECA", "24.7"),
+        ("Iris", 1.0, "angular", "kernel PCA, angular", "15.3"),
+        ("Iris", 1.0, "njw", "NJW", "16.0"),
+        ("Pen", 0.98, "angular", "kernel PCA, angular", "16.5"),
+    )
+    rows = tuple(
+        Row(
+            f"{name}, σ = {sigma}: {what}",
+            f"(recomputed: {known})",
+            _at(name, sigma, method),
+            unit=" %",
+        )
+        for name, sigma, method, what, known in cases
+    )
+    return Table(
+        "Larger bandwidths, and kernel PCA with the same angles",
+        rows,
+        note="Kernel ECA's edge is confined to small bandwidths. On Pen at σ = 0.98 the gain comes "
+        "from clustering by angle, not from the choice of components. The paper says that the "
+        "other methods are much better at larger σ; numbers in brackets are an independent "
+        "recomputation.",
+    )
+
+
+def figures(quick: bool) -> Iterator[Picture]:
+    """Fig. 14, and the sweeps behind Table 1."""
+    figure = new_figure(13, 4.6)
+    for place, name in enumerate(DATA, start=1):
+        X, y = load(name)
+        best = _fitted(name).path_[int(_errors(name).argmin())]
+        with quietly():
+            eca = KernelECA(3, kernel=Gaussian(float(best["bandwidth"]))).fit(X)
+        ax = figure.add_subplot(1, 3, place, projection="3d")
+        scatter_in_space(ax, eca.transform(X), y)
+        ax.view_init(elev=22, azim=40)
+        ax.set_title(f"({'abc'[place - 1]}) {name}, σ = {best.bandwidth:.3f}")
+        ax.legend(title="class", frameon=False, loc="upper left", fontsize=8)
+    yield Picture(
+        "fig14",
+        "Fig. 14. Kernel ECA at the bandwidth with the lowest clustering error: Iris, Wine, Pen. "
+        "Symbols are the true classes.",
+        figure,
+    )
+    figure = new_figure(13, 7)
+    for part, name in zip(figure.subfigures(1, 3), DATA, strict=True):
+        axes = part.subplots(4, 1, sharex=True)
+        BandwidthDisplay.from_estimator(_fitted(name), y=load(name)[1], axes=axes)
+        part.suptitle(name, fontweight="bold")
+    yield Picture(
+        "table01-sweeps",
+        "Behind Table 1 (not in the paper): cost (28), stability, error and components over the 80 "
+        "bandwidths; dashed, the bandwidth chosen without labels.",
+        figure,
+    )
