@@ -14,6 +14,8 @@ from mercer.plots.style import KEPT, LEFT_OUT, PALETTE, new_axes
 
 __all__ = ["BandwidthDisplay"]
 
+_LINEAR_PLACES = 15  # a component that comes later would squeeze the others together
+
 
 class BandwidthDisplay:
     """What a sweep over bandwidths gave, one panel below the other.
@@ -169,7 +171,11 @@ class BandwidthDisplay:
                 places[i, : len(kept)] = np.sort(kept)
         for column in places.T:
             (line,) = ax.plot(
-                self.bandwidths, column, "s-", color=LEFT_OUT, markersize=3, drawstyle="steps-mid"
+                self.bandwidths, column, ".-", color=LEFT_OUT, markersize=4, drawstyle="steps-mid"
             )
             self.lines_.setdefault("components", line)
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        if np.nanmax(places, initial=1) > _LINEAR_PLACES:
+            ax.set_yscale("log")
+            ax.yaxis.set_major_formatter("{x:.0f}")
+        else:
+            ax.yaxis.get_major_locator().set_params(integer=True)

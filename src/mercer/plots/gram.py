@@ -116,7 +116,14 @@ class GramDisplay:
         chosen = None if labels is None else np.asarray(labels)[order]
         return cls(gram=gram, rows=order, labels=chosen, n_rows=n_rows)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, colorbar: bool = True) -> Self:
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        title: str | None = None,
+        colorbar: bool = True,
+        norm: Any = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -125,11 +132,13 @@ class GramDisplay:
             None for a new figure.
         title : str or None
         colorbar : bool
+        norm : matplotlib Normalize or None
+            From values to colours; None for linear.
         """
         if ax is None:
             (ax,) = new_axes(1, (4.8, 4.2))
         self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.imshow(self.gram, cmap="cividis", interpolation="nearest")
+        self.image_ = ax.imshow(self.gram, cmap="cividis", norm=norm, interpolation="nearest")
         self.borders_ = self._borders()
         for border in self.borders_:
             ax.axhline(border, color="white", linewidth=0.8)

@@ -140,7 +140,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     """Fig. 19."""
     per_class = 4
     noisy = _noisy(0.6, seed=0, per_class=per_class)
-    figure = new_figure(12.5, 5.4)
+    figure = new_figure(12.5, 3.1)
     for part, (order, method), letter in zip(
         figure.subfigures(1, 2), _ORDERS.items(), "ab", strict=True
     ):

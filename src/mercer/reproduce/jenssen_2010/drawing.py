@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from mercer.maths.types import Array
 from mercer.plots.style import LEFT_OUT, MARKERS, PALETTE
 
-__all__ = ["new_figure", "panels", "scatter", "scatter_in_space"]
+__all__ = ["name_axes", "new_figure", "panels", "scatter", "scatter_in_space"]
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -43,6 +44,15 @@ def scatter_in_space(ax: Any, Z: Array, y: Array, *, names: Any = None, size: fl
         ends[axis] = min(0, Z[:, axis].min()), Z[:, axis].max()
         ax.plot(*ends, color=LEFT_OUT, linewidth=0.8)
     ax.tick_params(labelsize=7, pad=-2)
+    ax.set_box_aspect(None, zoom=1.1)
+
+
+def name_axes(ax: Any, ranks: Iterable[int]) -> None:
+    """Name the axes of an embedding by the places of their eigenvectors."""
+    setters = (ax.set_xlabel, ax.set_ylabel, getattr(ax, "set_zlabel", None))
+    for setter, rank in zip(setters, ranks, strict=False):
+        if setter is not None:
+            setter(f"e$_{{{rank}}}$")
 
 
 def _scatter(ax: Any, Z: Array, y: Array, names: Any, look: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from mercer.estimators import EntropyClustering, KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
 from mercer.reproduce.frame import Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import new_figure, scatter_in_space
+from mercer.reproduce.jenssen_2010.drawing import name_axes, new_figure, scatter_in_space
 from mercer.reproduce.jenssen_2010.sweeps import quietly
 
 __all__ = ["figures", "tables"]
@@ -66,23 +66,31 @@ def tables(quick: bool) -> Iterator[Table]:
         )
         for cluster, printed in enumerate(_PRINTED)
     ]
-    yield Table("Clustering example 5: 1965 Frey faces, σ = 130 (Figs. 15 and 16)", tuple(rows))
+    lost = int((labels < 0).sum())
+    yield Table(
+        "Clustering example 5: 1965 Frey faces, σ = 130 (Figs. 15 and 16)",
+        tuple(rows),
+        note=f"{lost} faces have nothing in common with any cluster (their projections vanish) and "
+        "are in none.",
+    )
 
 
 def figures(quick: bool) -> Iterator[Picture]:
     """Figs. 15 and 16."""
     X, labels = load_frey_faces().data, _clusters()
     eca = _clustered().spectrum_.projections
+    known = labels >= 0  # a few faces have nothing in common with any cluster
     pca = KernelPCA(3, kernel=_KERNEL, center=False)
     with quietly():
         by_variance = pca.fit_transform(X)
     figure = new_figure(10, 4.8)
-    for place, (Z, title) in enumerate(
-        ((eca, "(a) kernel ECA"), (by_variance, "(b) kernel PCA")), start=1
+    for place, (Z, title, ranks) in enumerate(
+        ((eca, "(a) kernel ECA", (1, 10, 4)), (by_variance, "(b) kernel PCA", (1, 2, 3))), start=1
     ):
         ax = figure.add_subplot(1, 2, place, projection="3d")
         names = [f"cluster {c + 1}" for c in range(3)]
-        scatter_in_space(ax, Z, labels, names=names, size=8)
+        scatter_in_space(ax, Z[known], labels[known], names=names, size=8)
+        name_axes(ax, ranks)
         ax.view_init(elev=22, azim=40)
         ax.set_title(title)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)

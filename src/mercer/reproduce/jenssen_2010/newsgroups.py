@@ -16,7 +16,7 @@ from mercer.estimators import EntropyClustering
 from mercer.kernels import Polynomial
 from mercer.maths.types import Array
 from mercer.plots.style import LEFT_OUT, PALETTE
-from mercer.reproduce.frame import Picture, Row, Table, Within
+from mercer.reproduce.frame import Picture, Row, Table, Within, show
 from mercer.reproduce.jenssen_2010.drawing import panels
 from mercer.reproduce.jenssen_2010.sweeps import components_of, quietly
 
@@ -125,8 +125,8 @@ def tables(quick: bool) -> Iterator[Table]:
         (),
         layout=_matrix(nearest),
         note=f"Of {len(subsets)} random subsets the one whose error, {nearest.eca:.1f} %, is "
-        f"nearest to the paper's 19.4 %; components {sorted(nearest.components)}. Rows are true groups, "
-        "columns clusters.",
+        f"nearest to the paper's 19.4 %; components {show(nearest.components)}. Rows are true "
+        "groups, columns clusters.",
     )
 
 
@@ -136,7 +136,7 @@ def _nearest(subsets: tuple[_Subset, ...]) -> _Subset:
 
 def _matrix(subset: _Subset) -> str:
     y = _truth()
-    head = f"{'':12}{'paper':^16}    {'here':^16}"
+    head = f"{'':12}{'paper':^16}    {'here':>12}"
     names = f"{'':12}{'rec':>8}{'sci':>8}    {'rec':>8}{'sci':>8}"
     lines = [head, names]
     for group, name in enumerate(("rec", "sci")):

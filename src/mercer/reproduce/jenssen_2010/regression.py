@@ -1,4 +1,8 @@
-"""Section 4.1, Fig. 18: classification by least squares on components, six IDA sets."""
+"""Section 4.1, Fig. 18: classification by least squares on components, six IDA sets.
+
+Without an intercept: that is what gives the paper's numbers. (:class:`mercer.ComponentClassifier`
+has one, which makes the first, nearly constant component free for better use.)
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ import numpy as np
 
 from mercer.bandwidth import median_distance
 from mercer.datasets import load_ida
-from mercer.estimators import ComponentClassifier
+from mercer.estimators import ComponentClassifier, KernelPCA
 from mercer.kernels import Gaussian
+from mercer.maths.entropy import entropy_order
 from mercer.maths.types import Array
 from mercer.plots.style import PALETTE
 from mercer.reproduce.frame import AtLeast, AtMost, Picture, Row, Table, Within
@@ -24,8 +29,9 @@ from mercer.reproduce.jenssen_2010.thyroid import load_normal_or_not
 __all__ = ["figures", "tables"]
 
 _ORDERS = {"entropy": "kernel ECA", "variance": "kernel PCA"}
-_MOST = 100  # dimensions
 _EARLY = 30
+_SHOWN = 400
+_ROUNDING = 1e-9  # of the largest eigenvalue: below it test scores are rounding divided by little
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ _SETS = {
 def _splits(name: str, count: int) -> Iterator[tuple[Array, Array, Array, Array]]:
     """Training rows and classes, test rows and classes."""
     if name == "thyroid":  # the repository's splits are not at hand: 140 and 75 rows at random
-        X, y = load_normal_or_not()
+        X, normal = load_normal_or_not()
+        y = 2 * normal - 1
         rng = np.random.default_rng(0)
         orders = [rng.permutation(len(X)) for _ in range(count)]
         pairs = [(order[:140], order[140:]) for order in orders]
@@ -66,19 +73,41 @@ def _splits(name: str, count: int) -> Iterator[tuple[Array, Array, Array, Array]
 @cache
 def _paths(name: str, quick: bool) -> dict[str, Array]:
     """Mean error in per cent for 1, 2, … components, in either order."""
-    count = 2 if quick else _SETS[name].splits
     paths: dict[str, list[Array]] = {order: [] for order in _ORDERS}
-    for X, y, X_test, y_test in _splits(name, count):
-        # the paper's kernel here is exp(-d²/σ²) with σ the median distance
-        kernel = Gaussian(median_distance(X) / sqrt(2))
-        for order, found in paths.items():
-            model = ComponentClassifier(_MOST, kernel=kernel, order=order, solver="dense")  # type: ignore[arg-type]
-            with quietly():
-                found.append(100 * model.fit(X, y).path(X_test, y_test))
+    for split in _splits(name, _count(name, quick)):
+        for order, path in _errors(*split).items():
+            paths[order].append(path)
     # duplicates leave fewer components in some splits
     length = min(len(path) for found in paths.values() for path in found)
     return {
         order: np.mean([path[:length] for path in found], axis=0) for order, found in paths.items()
+    }
+
+
+def _count(name: str, quick: bool) -> int:
+    return 2 if quick else _SETS[name].splits
+
+
+def _kernel(X: Array) -> Gaussian:
+    """exp(-d²/σ²) with σ the median distance: the paper's kernel here differs from its others."""
+    return Gaussian(median_distance(X) / sqrt(2))
+
+
+def _errors(X: Array, y: Array, X_test: Array, y_test: Array) -> dict[str, Array]:
+    """Test error in per cent for 1, 2, … components, both orders from one decomposition."""
+    with quietly():
+        pca = KernelPCA(None, kernel=_kernel(X), center=False, solver="dense").fit(X)
+    spectrum = pca.spectrum_
+    reliable = spectrum.eigenvalues > _ROUNDING * spectrum.eigenvalues[0]
+    Z = spectrum.projections[:, reliable]
+    # columns of Z are orthogonal, so every coefficient is found alone
+    parts = spectrum.project(X_test)[:, reliable] * (Z.T @ y / (Z**2).sum(axis=0))
+    by_entropy = entropy_order(
+        spectrum.entropy_terms[reliable], spectrum.eigenvalues[reliable], spectrum.potential
+    )
+    return {
+        order: 100 * (np.sign(np.cumsum(parts[:, places], axis=1)) != y_test[:, None]).mean(axis=0)
+        for order, places in (("entropy", by_entropy), ("variance", np.arange(len(by_entropy))))
     }
 
 
@@ -124,6 +153,11 @@ def _early(quick: bool) -> Table:
             " %",
         ),
     ]
+    intercept = _with_intercept(_count("ringnorm", quick))
+    rows += [
+        Row(f"the same with an intercept: {_ORDERS[order]}", "", error, unit=" %")
+        for order, error in intercept.items()
+    ]
     for name in _SETS:
         paths = _paths(name, quick)
         gain = (paths["variance"] - paths["entropy"])[:_EARLY].mean()
@@ -131,8 +165,19 @@ def _early(quick: bool) -> Table:
     return Table(
         "Section 4.1: does the error drop more quickly in kernel ECA's order?",
         tuple(rows),
-        note='The paper: "in several cases". No claim is fair for image and heart.',
+        note='The paper: "in several cases". No claim is fair for image and heart. An intercept '
+        "takes the advantage away: the first component is nearly constant and stands in for it.",
     )
+
+
+def _with_intercept(count: int) -> dict[str, float]:
+    """Mean error on ringnorm of the library's classifier, with five components."""
+    errors: dict[Any, list[float]] = {order: [] for order in _ORDERS}
+    for X, y, X_test, y_test in _splits("ringnorm", count):
+        for order, found in errors.items():
+            model = ComponentClassifier(5, kernel=_kernel(X), order=order).fit(X, y)
+            found.append(100 * (1 - model.score(X_test, y_test)))
+    return {order: float(np.mean(found)) for order, found in errors.items()}
 
 
 def figures(quick: bool) -> Iterator[Picture]:
@@ -145,7 +190,8 @@ def figures(quick: bool) -> Iterator[Picture]:
         ax.set_title(name)
         ax.set_xlabel("dimension")
         ax.set_ylabel("error, %")
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 50)
+        ax.set_xlim(0, min(_SHOWN, len(path)))
     axes[0, 0].legend(frameon=False)
     yield Picture(
         "fig18",

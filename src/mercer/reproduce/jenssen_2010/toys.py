@@ -16,7 +16,13 @@ from mercer.maths.types import Array
 from mercer.plots import GramDisplay, SpectrumDisplay
 from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
 from mercer.reproduce.frame import Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import new_figure, panels, scatter, scatter_in_space
+from mercer.reproduce.jenssen_2010.drawing import (
+    name_axes,
+    new_figure,
+    panels,
+    scatter,
+    scatter_in_space,
+)
 from mercer.reproduce.jenssen_2010.sweeps import (
     Sweep,
     components_of,
@@ -145,10 +151,11 @@ def figures(quick: bool) -> Iterator[Picture]:
         _eigenvectors(X, y, _SIGMA_1, 6, (2, 3)),
     )
     figure, axes = panels(1, 2, (9, 4.2))
-    for ax, (title, Z) in zip(axes[0], _both(X, _SIGMA_1, 2).items(), strict=True):
+    for ax, (title, (Z, ranks)) in zip(axes[0], _both(X, _SIGMA_1, 2).items(), strict=True):
         scatter(ax, Z, y, names=_BLOB_NAMES)
+        name_axes(ax, ranks)
         ax.set_title(title)
-        ax.legend(frameon=False)
+    axes[0, 0].legend(frameon=False)
     yield Picture("fig04", "Fig. 4. Example 1: (a) kernel ECA and (b) kernel PCA.", figure)
     yield from _ring_figures()
 
@@ -160,7 +167,7 @@ def _ring_figures() -> Iterator[Picture]:
     left, right = figure.subfigures(1, 2)
     ax = left.subplots()
     _draw_data(ax, X, y, _RING_NAMES)
-    ax.set_title("(a)")
+    ax.set_title("(a)", loc="left")
     below = right.subplots(2, 1, sharex=True)
     SpectrumDisplay.from_estimator(eca, axes=below, n_pairs=15)
     below[0].set_title("(b)", loc="left")
@@ -171,9 +178,10 @@ def _ring_figures() -> Iterator[Picture]:
         figure,
     )
     figure = new_figure(10, 4.8)
-    for place, (title, Z) in enumerate(_both(X, _SIGMA_2, 3).items(), start=1):
+    for place, (title, (Z, ranks)) in enumerate(_both(X, _SIGMA_2, 3).items(), start=1):
         ax = figure.add_subplot(1, 2, place, projection="3d")
         scatter_in_space(ax, Z, y, names=_RING_NAMES)
+        name_axes(ax, ranks)
         ax.set_title(title)
         ax.view_init(elev=22, azim=35)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
@@ -189,21 +197,32 @@ def _ring_figures() -> Iterator[Picture]:
     figure, axes = panels(1, 1, (6.5, 4))
     long = _long_sweep()
     plot_errors(axes[0, 0], long.bandwidths, long.errors)
-    yield Picture("fig11", "Fig. 11. Clustering errors on the rings against σ.", figure)
+    yield Picture(
+        "fig11",
+        "Fig. 11. Clustering errors on the rings against σ; a point in no cluster is an error.",
+        figure,
+    )
 
 
 def _gram_figure(X: Array, y: Array, eca: KernelECA) -> Picture:
+    from matplotlib.colors import AsinhNorm
+
     pca = KernelPCA(3, kernel=Gaussian(_SIGMA_2), center=False, solver="dense").fit(X)
     figure, axes = panels(1, 3, (12, 3.9))
-    for ax, model, whole, title in zip(
-        axes[0],
-        (eca, eca, pca),
-        (True, False, False),
-        ("(a) K", "(b) K_eca", "(c) K_pca"),
-        strict=True,
-    ):
-        GramDisplay.from_estimator(model, labels=y, reconstruction=not whole, ax=ax, title=title)
-    return Picture("fig08", "Fig. 8. Kernel matrices: (a) K, (b) K_eca and (c) K_pca.", figure)
+    # one scale for all three, stretched about 0: the outer ring's block is of height 0.07
+    shared = {"labels": y, "colorbar": False, "norm": AsinhNorm(0.05, vmin=-0.2, vmax=1)}
+    drawn = GramDisplay.from_estimator(
+        eca, reconstruction=False, ax=axes[0, 0], title="(a) K", **shared
+    )
+    GramDisplay.from_estimator(eca, ax=axes[0, 1], title="(b) K_eca", **shared)
+    GramDisplay.from_estimator(pca, ax=axes[0, 2], title="(c) K_pca", **shared)
+    figure.colorbar(drawn.image_, ax=axes, ticks=[-0.2, -0.05, 0, 0.05, 0.2, 1], format="%g")
+    return Picture(
+        "fig08",
+        "Fig. 8. Kernel matrices: (a) original data, (b) K_eca and (c) K_pca. The colour scale is "
+        "stretched about 0.",
+        figure,
+    )
 
 
 def _component_figure() -> Picture:
@@ -211,16 +230,19 @@ def _component_figure() -> Picture:
     figure, axes = panels(1, 1, (7, 4))
     ax = axes[0, 0]
     places = np.array([sorted(kept) for kept in long.components])
-    for column, colour, marker in zip(places.T, PALETTE, "o^s", strict=False):
-        ax.plot(long.bandwidths, column, marker, color=colour, markersize=3.5)
+    for column, colour, marker, name in zip(
+        places.T, PALETTE, "o^s", ("first", "second", "third"), strict=False
+    ):
+        ax.plot(long.bandwidths, column, marker, color=colour, markersize=3.5, label=name)
     ax.set_xlabel("bandwidth σ")
     ax.set_ylabel("place of the eigenvalue")
-    ax.set_yticks(range(1, int(places.max()) + 1, 1 if places.max() <= 12 else 3))
+    ax.set_yticks([1, *range(5, int(places.max()) + 1, 5)])
+    ax.legend(title="by eigenvalue", frameon=False)
     ax.grid(axis="y", color=LEFT_OUT, alpha=0.25)
     return Picture(
         "fig09",
-        "Fig. 9. The three components with the largest entropy terms at each σ: first (circles), "
-        "second (triangles) and third (squares) by eigenvalue. They are never the top three.",
+        "Fig. 9. The three components with the largest entropy terms at each σ. They are never the "
+        "top three.",
         figure,
     )
 
@@ -230,14 +252,20 @@ def _draw_data(ax: Any, X: Array, y: Array, names: list[str]) -> None:
     ax.set_aspect("equal")
     ax.set_xlabel("x₁")
     ax.set_ylabel("x₂")
-    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, columnspacing=1)
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3)
 
 
-def _both(X: Array, sigma: float, count: int) -> dict[str, Array]:
+def _both(X: Array, sigma: float, count: int) -> dict[str, tuple[Array, Array]]:
+    """Embeddings, and the places of their eigenvectors."""
     with quietly():
-        eca = KernelECA(count, kernel=Gaussian(sigma), solver="dense").fit_transform(X)
-        pca = KernelPCA(count, kernel=Gaussian(sigma), center=False, solver="dense")
-        return {"(a) kernel ECA": eca, "(b) kernel PCA": pca.fit_transform(X)}
+        eca = KernelECA(count, kernel=Gaussian(sigma), solver="dense").fit(X)
+        pca = KernelPCA(count, kernel=Gaussian(sigma), center=False, solver="dense").fit(X)
+    top = np.arange(1, count + 1)
+    ranks = eca.component_ranks_
+    return {
+        "(a) kernel ECA": (eca.transform(X), top if ranks is None else ranks),
+        "(b) kernel PCA": (pca.transform(X), top),
+    }
 
 
 def _eigenvectors(X: Array, y: Array, sigma: float, count: int, shape: tuple[int, int]) -> Any:
