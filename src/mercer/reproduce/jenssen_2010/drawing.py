@@ -36,23 +36,28 @@ def scatter(
     _scatter(ax, Z[:, :2], y, names, {"s": size, "linewidths": 0, "alpha": 0.7})
 
 
-def scatter_in_space(ax: Any, Z: Array, y: Array, *, names: Any = None, size: float = 14) -> None:
-    """Points of space by class, with the three axes through the origin."""
+def scatter_in_space(
+    ax: Any, Z: Array, y: Array, ranks: Iterable[int], *, names: Any = None, size: float = 14
+) -> None:
+    """Points of space by class, with lines through the origin named by their eigenvectors."""
     _scatter(ax, Z[:, :3], y, names, {"s": size, "linewidths": 0, "alpha": 0.6})
-    for axis in range(3):
+    for axis, rank in enumerate(ranks):
         ends = np.zeros((3, 2))
         ends[axis] = min(0, Z[:, axis].min()), Z[:, axis].max()
         ax.plot(*ends, color=LEFT_OUT, linewidth=0.8)
+        ax.text(*(1.08 * ends[:, 1]), _vector_name(rank), ha="center", va="center")
     ax.tick_params(labelsize=7, pad=-2)
     ax.set_box_aspect(None, zoom=1.1)
 
 
 def name_axes(ax: Any, ranks: Iterable[int]) -> None:
-    """Name the axes of an embedding by the places of their eigenvectors."""
-    setters = (ax.set_xlabel, ax.set_ylabel, getattr(ax, "set_zlabel", None))
-    for setter, rank in zip(setters, ranks, strict=False):
-        if setter is not None:
-            setter(f"e$_{{{rank}}}$")
+    """Name the axes of a plane by the places of their eigenvectors."""
+    for setter, rank in zip((ax.set_xlabel, ax.set_ylabel), ranks, strict=True):
+        setter(_vector_name(rank))
+
+
+def _vector_name(rank: int) -> str:
+    return f"e$_{{{rank}}}$"
 
 
 def _scatter(ax: Any, Z: Array, y: Array, names: Any, look: dict[str, Any]) -> None:

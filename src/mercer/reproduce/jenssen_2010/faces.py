@@ -14,7 +14,7 @@ from mercer.estimators import EntropyClustering, KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
 from mercer.reproduce.frame import Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import name_axes, new_figure, scatter_in_space
+from mercer.reproduce.jenssen_2010.drawing import new_figure, scatter_in_space
 from mercer.reproduce.jenssen_2010.sweeps import quietly
 
 __all__ = ["figures", "tables"]
@@ -89,8 +89,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     ):
         ax = figure.add_subplot(1, 2, place, projection="3d")
         names = [f"cluster {c + 1}" for c in range(3)]
-        scatter_in_space(ax, Z[known], labels[known], names=names, size=8)
-        name_axes(ax, ranks)
+        scatter_in_space(ax, Z[known], labels[known], ranks, names=names, size=8)
         ax.view_init(elev=22, azim=40)
         ax.set_title(title)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -72,7 +72,7 @@ def tables(quick: bool) -> Iterator[Table]:
             f"{len(subsets)} subsets of 140: mean error at σ = 0.95",
             "< 10",
             float(at[0.95].mean()),
-            Within(7, 12),
+            None if quick else Within(7, 12),  # of a mean over many
             " %",
             spread=float(at[0.95].std()),
             remark="Random subsets of ours: the repository's realisations are not at hand.",

@@ -180,8 +180,7 @@ def _ring_figures() -> Iterator[Picture]:
     figure = new_figure(10, 4.8)
     for place, (title, (Z, ranks)) in enumerate(_both(X, _SIGMA_2, 3).items(), start=1):
         ax = figure.add_subplot(1, 2, place, projection="3d")
-        scatter_in_space(ax, Z, y, names=_RING_NAMES)
-        name_axes(ax, ranks)
+        scatter_in_space(ax, Z, y, ranks, names=_RING_NAMES)
         ax.set_title(title)
         ax.view_init(elev=22, azim=35)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
@@ -210,7 +209,11 @@ def _gram_figure(X: Array, y: Array, eca: KernelECA) -> Picture:
     pca = KernelPCA(3, kernel=Gaussian(_SIGMA_2), center=False, solver="dense").fit(X)
     figure, axes = panels(1, 3, (12, 3.9))
     # one scale for all three, stretched about 0: the outer ring's block is of height 0.07
-    shared = {"labels": y, "colorbar": False, "norm": AsinhNorm(0.05, vmin=-0.2, vmax=1)}
+    shared: dict[str, Any] = {
+        "labels": y,
+        "colorbar": False,
+        "norm": AsinhNorm(0.05, vmin=-0.2, vmax=1),
+    }
     drawn = GramDisplay.from_estimator(
         eca, reconstruction=False, ax=axes[0, 0], title="(a) K", **shared
     )
