@@ -170,13 +170,13 @@ def test_papers_can_be_loaded():
 
 
 def test_block_matrices_end_to_end():
-    """The closed forms of Jenssen's sections 3.7 and 3.8, through table and text."""
+    """The closed forms and identities of Jenssen's section 3, through table and text."""
     from mercer.reproduce.jenssen_2010 import blocks
 
-    (table,) = blocks.tables(quick=True)
-    assert [row.verdict for row in table.rows] == ["inside"] * 5
-    text = "\n".join(lines(table))
-    assert "{1, 3}" in text
+    closed, identities = blocks.tables(quick=True)
+    assert [row.verdict for row in closed.rows] == ["inside"] * 5
+    assert [row.verdict for row in identities.rows] == ["inside"] * 4
+    assert "{1, 3}" in "\n".join(lines(closed))
     (picture,) = blocks.figures(quick=True)
     left, right = picture.figure.axes
     assert left.get_title() == "(a) ideal case"

@@ -1,4 +1,4 @@
-"""Sections 3.7 and 3.8, Fig. 1: two clusters whose Gram matrix is known in closed form."""
+"""Sections 3.2 to 3.8, Fig. 1: identities, and clusters whose Gram matrix has a closed form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import block_diag
 
+from mercer.datasets import make_ring_and_blob
 from mercer.estimators import KernelECA, KernelPCA
+from mercer.kernels import Gaussian
 from mercer.maths.types import Array
 from mercer.reproduce.frame import AtMost, Picture, Row, Same, Table
 from mercer.reproduce.jenssen_2010.drawing import panels, scatter
@@ -55,6 +57,23 @@ def tables(quick: bool) -> Iterator[Table]:
         rows.append(Row(f"{case}: terms of eq. (25)", "equal", error, AtMost(1e-10)))
         rows.append(Row(f"{case}: components", paper, kept, Same(expected)))
     yield Table("Sections 3.7 and 3.8: block matrices", tuple(rows))
+    yield _identities()
+
+
+def _identities() -> Table:
+    """Sections 3.2 to 3.5, on the data of Example 1."""
+    X, _ = make_ring_and_blob(random_state=0)
+    eca = KernelECA(4, kernel=Gaussian(1.2), solver="dense").fit(X)
+    Z, kept = eca.spectrum_.projections, float(eca.entropy_terms_.sum())
+    rest = eca.spectrum_.known_entropy_terms.sum() - kept
+    gaps = {
+        "V_k against the squared length of the mean": (Z.mean(axis=0) ** 2).sum() - kept,
+        "V_k against 1'K_eca 1 / N²": eca.spectrum_.gram().mean() - kept,
+        "V - V_k against the sum of the other terms": eca.residual_potential_ - rest,
+        "out-of-sample projection of training points": np.abs(eca.transform(X) - Z).max(),
+    }
+    rows = (Row(what, "equal", abs(float(gap)), AtMost(1e-10)) for what, gap in gaps.items())
+    return Table("Sections 3.2 to 3.5: identities, four components of Example 1", tuple(rows))
 
 
 def figures(quick: bool) -> Iterator[Picture]:

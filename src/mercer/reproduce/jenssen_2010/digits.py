@@ -43,7 +43,7 @@ def tables(quick: bool) -> Iterator[Table]:
     others = [b for b in _RANGE if not np.isclose(b, 3.7)]
     below = found.between(2.5, 3.6, "pca")
     rows = (
-        Row("first σ with components {1, 2}", "3.7", _first_equal(found), Same(3.7)),
+        Row("first σ with components {1, 2}", "3.7", found.first_with({1, 2}), Same(3.7)),
         Row("component sets as recomputed, σ = 2.8 to 3.9", "", right, Same(12), " of 12"),
         Row("components at σ = 2.5", "", found.components_at(2.5), Same({1, 9})),
         Row(
@@ -67,14 +67,6 @@ def tables(quick: bool) -> Iterator[Table]:
         ),
     )
     yield Table("Example 3: USPS 6 and 9, 347 test digits (Fig. 10)", rows)
-
-
-def _first_equal(found: Sweep) -> float:
-    return float(
-        next(
-            b for b, kept in zip(found.bandwidths, found.components, strict=True) if kept == {1, 2}
-        )
-    )
 
 
 def figures(quick: bool) -> Iterator[Picture]:

@@ -54,6 +54,11 @@ class Sweep:
         """Components that kernel ECA used at one of the bandwidths."""
         return self.components[self._place(bandwidth)]
 
+    def first_with(self, components: set[int]) -> float:
+        """Smallest bandwidth at which kernel ECA used just these components; nan if none."""
+        hits = [kept == components for kept in self.components]
+        return float(self.bandwidths[hits.index(True)]) if any(hits) else np.nan
+
     def between(self, low: float, high: float, method: str = "eca") -> Array:
         """Errors of a method over a range, both ends included."""
         inside = (self.bandwidths >= low - 1e-9) & (self.bandwidths <= high + 1e-9)
