@@ -51,15 +51,14 @@ class BandwidthRecord:
     bandwidth : float or None
         None where the kernel has none.
     cost : float
-        J of Jenssen's eq. (28) with means in the full kernel space.
+        J of Jenssen's eq. (28) with means in the full kernel space. A point without a cluster
+        counts as much as one along the mean: it must not pay to lose points.
     eca_cost : float
         J with means in the space of the kept components.
     labels : int array of shape (n,)
     stability : float
         Mean adjusted Rand index with the labels at bandwidths at most a tenth away, and at least
         at the neighbouring ones; nan without any.
-    unassigned : float
-        Weight of the points with the label -1.
     entropy_ratio : float
         Share of the information potential in the kept components.
     coherence : float
@@ -75,7 +74,6 @@ class BandwidthRecord:
     eca_cost: float
     labels: Array = field(repr=False)
     stability: float
-    unassigned: float
     entropy_ratio: float
     coherence: float
     eigenvalues: Array = field(repr=False)
@@ -139,7 +137,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         Unit directions in component space.
     cost_ : float
         J of eq. (28), ``Σ_i n_i cos∠(m_i, m)``, with means in the full kernel space; small where
-        clusters point apart, n for one cluster.
+        clusters point apart, n for one cluster. Points labelled -1 add 1 each.
     n_clusters_ : int
     n_iter_ : int
     eca_ : KernelECA
@@ -310,7 +308,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
             counts = np.ones(points.n) if weights is None else weights
             present = np.flatnonzero(counts > 0)
-            some, weights = representatives(points.data[present], counts[present])
+            some, weights = representatives(points.data[present], counts[present], _OWN_ROWS)
             rows = present[some]
             points = points.take(rows)
         sample = Sample.of(kernels[0], points, weights)
@@ -400,11 +398,10 @@ def choose_record(records: list[BandwidthRecord]) -> int:
     """Number of the record to trust: the lowest cost among the stable ones.
 
     Stable are those with a stability of 0.95, or the most stable ones if none reaches that. The
-    cost alone prefers small bandwidths, at which everything is orthogonal to everything else. A
-    point without a cluster counts as much as one along the mean: it must not pay to lose points.
+    cost alone prefers small bandwidths, at which everything is orthogonal to everything else.
     """
     stability = np.array([record.stability for record in records])
-    cost = np.array([record.cost + record.unassigned for record in records])
+    cost = np.array([record.cost for record in records])
     stable = stability >= min(_STABLE, stability.max())
     return int(np.argmin(np.where(stable, cost, np.inf)))
 
@@ -427,6 +424,7 @@ def _record(
     members = found.labels[:, None] == np.arange(len(found.directions))
     weights = np.ones(len(Z)) if sample.weights is None else sample.weights
     counts = weights @ members
+    unassigned = float(weights.sum() - counts.sum())
     spectrum = eca.spectrum_
     # sums of images, seen by the operator W^½ K W^½
     columns = gram.start[:, None] * members
@@ -441,11 +439,10 @@ def _record(
     bandwidth = getattr(sample.kernel, "bandwidth", None)
     return BandwidthRecord(
         bandwidth=bandwidth if bandwidth is None or np.ndim(bandwidth) else float(bandwidth),
-        cost=cost,
-        eca_cost=eca_cost,
+        cost=cost + unassigned,
+        eca_cost=eca_cost + unassigned,
         labels=found.labels,
         stability=np.nan,
-        unassigned=float(weights.sum() - counts.sum()),
         entropy_ratio=float(eca.entropy_ratio_.sum()),
         coherence=found.objectives[-1] / float(weights @ lengths),
         eigenvalues=spectrum.eigenvalues,

@@ -242,8 +242,6 @@ def _label_free() -> Table:
                 remark=f"Chose σ = {_sigma(fitted):.3f}.",
             )
         )
-        # a point in no cluster counts as one along the mean: losing points must not pay
-        lost = [(record.labels < 0).sum() for record in fitted.path_]
         for what, costs in (
             ("full kernel space", [r.cost for r in fitted.path_]),
             ("kernel ECA space", [r.eca_cost for r in fitted.path_]),
@@ -252,7 +250,7 @@ def _label_free() -> Table:
                 Row(
                     f"{name}: minimum of (28), means in {what}",
                     printed.error,
-                    float(errors[int(np.argmin(np.add(costs, lost)))]),
+                    float(errors[int(np.argmin(costs))]),
                     unit=" %",
                 )
             )
