@@ -487,9 +487,9 @@ def test_rows_of_the_sweep():
     X = np.concatenate([rng.normal(at, 0.5, size=(1100, 2)) for at in (0, 5)])
     found = EntropyClustering(2).fit(X)
     assert found.labels_.shape == (2200,)
-    assert found.sweep_rows_.shape == (2000,)
-    assert len(np.unique(found.sweep_rows_)) == 2000
-    assert all(record.labels.shape == (2000,) for record in found.path_)
+    assert found.sweep_rows_.shape == (1000,)
+    assert len(np.unique(found.sweep_rows_)) == 1000
+    assert all(record.labels.shape == (1000,) for record in found.path_)
     same_partition(found.labels_, np.repeat([0, 1], 1100))
     again = clone(found).fit(X).set_params(kernel=Gaussian(1.0)).fit(X[:50])
     assert again.sweep_rows_ is None

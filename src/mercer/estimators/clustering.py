@@ -28,6 +28,7 @@ from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
 from mercer.progress import Bar
+from mercer.solvers import Auto
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
 
@@ -37,8 +38,9 @@ _PAPER_RANGE = (0.10, 0.20)  # of the median distance
 # The library's own sweep, chosen on twenty labelled sets: see benchmarks/bandwidth_rule.py.
 _OWN_RANGE = (0.10, 2.00)
 _OWN_COUNT = 33
-_OWN_ROWS = 2000  # a bandwidth can be chosen from so many
+_OWN_ROWS = 1000  # a bandwidth can be chosen from so many
 _STABLE = 0.95
+_LARGEST_GRAM = 5e8  # bytes: clustering should leave room for other work
 _NEAR = np.log(1.1)  # bandwidths so near, in logarithms, should give the same clusters
 
 
@@ -118,9 +120,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     bandwidths : int, array-like or None
         How many bandwidths to try, evenly spaced over 10 to 20 % of the median distance as in the
         paper, or which. None: 33 over 10 to 200 % where the kernel's bandwidth is "auto" (tried on
-        2000 of the rows if there are more), else the kernel's own alone.
+        1000 of the rows if there are more), else the kernel's own alone.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object.
+        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto" holds no Gram
+        matrix above 0.5 GB (about 8000 points): ``Lanczos(stored=True)`` is faster and takes the
+        memory.
     max_iter : int
         Steps of k-means; it settles within a few.
     random_state : int or None
@@ -246,12 +250,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- one bandwidth ------------------------------------------------------------------------
 
     def _cluster(self, sample: Sample, n_clusters: int, tell: Tell) -> _Trial:
-        gram = make_gram(sample, self.solver, n_clusters)
+        auto = isinstance(self.solver, str) and self.solver == "auto"
+        solver = Auto(n_clusters, _LARGEST_GRAM) if auto else self.solver
+        gram = make_gram(sample, solver, n_clusters)
         eca = KernelECA(
-            n_clusters,
-            kernel=sample.kernel,
-            solver=self.solver,
-            random_state=self.random_state,
+            n_clusters, kernel=sample.kernel, solver=solver, random_state=self.random_state
         )
         eca._learn(sample, gram, tell=tell)
         Z = _projections(gram, eca.spectrum_)
@@ -426,11 +429,12 @@ def _record(
     counts = weights @ members
     unassigned = float(weights.sum() - counts.sum())
     spectrum = eca.spectrum_
-    # sums of images, seen by the operator W^½ K W^½
-    columns = gram.start[:, None] * members
-    products = columns.T @ gram.matmat(np.column_stack([columns, gram.start]))
+    # sums of images, seen by the operator W^½ K W^½; the last one of what is in no cluster
+    groups = members if unassigned == 0 else np.column_stack([members, found.labels < 0])
+    products = gram.quadratic(gram.start[:, None] * groups)
+    own = slice(0, members.shape[1])
     cost = angular_cost(
-        np.diagonal(products), products[:, -1], counts, spectrum.potential * gram.total**2
+        np.diagonal(products)[own], products[own].sum(axis=1), counts, float(products.sum())
     )
     sums = (weights[:, None] * Z).T @ members
     whole = weights @ Z
