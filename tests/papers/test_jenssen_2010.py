@@ -336,6 +336,24 @@ def test_clustering_example_3_segmentation():
     assert clustering_error(y, kernel_pca_clustering(X, 3, kernel=Gaussian(24.0))) >= 0.2
 
 
+def test_small_bandwidths_have_one_answer():
+    """Trap 2: perturbations of 1e-14 move a plain decomposition's components, but not ours."""
+    data = load(load_segment, subset="train")
+    K = Gaussian(5.0)(data.data[np.isin(data.target, [4, 2, 7])])
+    rng = np.random.default_rng(0)
+    plain, ours = set(), set()
+    for _ in range(20):
+        noise = rng.normal(size=K.shape) * 1e-14
+        perturbed = K + (noise + noise.T) / 2
+        values, vectors = np.linalg.eigh(perturbed)
+        terms = values * vectors.sum(axis=0) ** 2
+        plain.add(frozenset((len(K) - np.argsort(-terms)[:3]).tolist()))
+        eca = KernelECA(3, kernel="precomputed", solver="dense").fit(perturbed)
+        ours.add(frozenset(eca.component_ranks_.tolist()))
+    assert len(plain) >= 10
+    assert len(ours) == 1
+
+
 def test_clustering_example_5_faces():
     sizes = np.bincount(clustered(load(load_frey_faces).data, 3, 130.0).labels_ + 1)
     assert_allclose(np.sort(sizes[1:]), [540, 618, 807], atol=5)

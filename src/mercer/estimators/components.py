@@ -41,9 +41,10 @@ class _ComponentModel(KernelEstimator):
         """The sample, and the weights of all rows, also of those that it leaves out."""
         check_order(self.order)
         sample = self._admit_training(X, sample_weight)
-        if np.ndim(sample_weight) == 0:  # none, or one for all
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights is None or weights.ndim == 0:  # none, or one for all
             return sample, np.ones(sample.points.n)
-        return sample, np.asarray(sample_weight, dtype=np.float64)
+        return sample, weights
 
     def _fit(self, sample: Sample, targets: Array, folds_by: Array, **facts: Any) -> Self:
         """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds.

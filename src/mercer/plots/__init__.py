@@ -3,8 +3,17 @@
 matplotlib (``pip install mercer[plot]``) is imported when something is drawn, not before.
 """
 
+from mercer.plots.bandwidth import BandwidthDisplay
 from mercer.plots.density import DensityDisplay, EigenfunctionDisplay
 from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.gram import GramDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
-__all__ = ["DensityDisplay", "EigenfunctionDisplay", "EmbeddingDisplay", "SpectrumDisplay"]
+__all__ = [
+    "BandwidthDisplay",
+    "DensityDisplay",
+    "EigenfunctionDisplay",
+    "EmbeddingDisplay",
+    "GramDisplay",
+    "SpectrumDisplay",
+]
