@@ -1,4 +1,4 @@
-"""Held-out log-likelihood of densities on real data, and what learned weights cost and give.
+"""Densities: held-out likelihood on real data, what learned weights cost and give, speed.
 
 Every contestant chooses its one parameter (a factor on Silverman's bandwidth, or the number of
 mixture components) by the same 5-fold cross-validation on the training part of each split, on
@@ -7,11 +7,14 @@ standardised columns. All sets that are read are reported.
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
+from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.mixture import GaussianMixture
@@ -20,6 +23,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.harness import race, table
+from benchmarks.scale import clouds
 from mercer import ParzenDensity, SeriesDensity
 from mercer.bandwidth import silverman
 from mercer.datasets import load_ida, load_thyroid, make_clusters
@@ -60,8 +64,6 @@ class SciPyKDE(BaseEstimator):
         self.bandwidth = bandwidth
 
     def fit(self, X: np.ndarray, y: object = None) -> SciPyKDE:
-        from scipy.stats import gaussian_kde
-
         self.kde_ = gaussian_kde(X.T, bw_method=self.bandwidth)
         return self
 
@@ -165,6 +167,84 @@ def learned_weights() -> str:
     )
 
 
-def tables() -> list[str]:
+PATIENCE = 60.0  # seconds that a peer is given
+MILLION = 10**6
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+def _million_by(run: Callable[[np.ndarray, np.ndarray], object]) -> tuple[float, int]:
+    """Seconds for a million points at a million others, from the largest size within patience.
+
+    Both peers take time in proportion to the number of pairs, or a little less (a tree).
+    """
+    n, spent, steps = 1000, 0.0, []
+    while True:
+        X, Y = clouds(n), clouds(n)[::-1].copy()
+        spent = _seconds(lambda X=X, Y=Y: run(X, Y))
+        steps.append((n, spent))
+        growth = 4.0 if len(steps) < 2 else max(steps[-1][1] / steps[-2][1], 1.0)
+        if spent * growth > PATIENCE or n >= MILLION:
+            break
+        n *= 2
+    (small, before), (large, after) = steps[-2:]
+    power = np.log(after / before) / np.log(large / small)
+    return after * (MILLION / large) ** power, large
+
+
+def speed() -> str:
+    X, Y = clouds(MILLION), clouds(MILLION)[::-1].copy() + 1e-3
+    width = silverman(X)
+
+    def ours(solver: object = "auto") -> np.ndarray:
+        return ParzenDensity(kernel=Gaussian(width), solver=solver).fit(X).score_samples(Y)
+
+    mine = min(_seconds(ours) for _ in range(3))
+    rows = [("ParzenDensity", f"{mine:.2f} s", "1", "measured")]
+    for name, run in {
+        "scikit-learn KernelDensity (rtol 1e-6)": lambda A, B: (
+            KernelDensity(bandwidth=silverman(A), rtol=1e-6).fit(A).score_samples(B)
+        ),
+        "scipy gaussian_kde": lambda A, B: gaussian_kde(A.T).logpdf(B.T),
+    }.items():
+        guess, largest = _million_by(run)
+        rows.append((name, f"{guess:.0f} s", f"{guess / mine:.0f}×", f"from n = {largest}"))
+    if find_spec("KDEpy"):
+        from KDEpy import FFTKDE
+
+        fft = min(_seconds(lambda: FFTKDE(bw=width).fit(X).evaluate((512, 512))) for _ in range(3))
+        rows.append(
+            ("KDEpy FFTKDE, grid 512 × 512", f"{fft:.2f} s", f"{fft / mine:.2f}×", "measured")
+        )
+    few = SeriesDensity(kernel=Gaussian(width), terms=50, positive=False)
+    series = _seconds(lambda: few.fit(X).pdf(Y))
+    rows.append(("SeriesDensity, 50 terms", f"{series:.1f} s", f"{series / mine:.1f}×", "measured"))
+    return table(
+        "A million points at a million others, two columns, fit and evaluation",
+        rows,
+        ("density", "time", "of ParzenDensity's", ""),
+    )
+
+
+def accuracy() -> str:
+    """Largest relative error of the fast sum at 200 points, against the sum over all pairs."""
+    X = clouds(MILLION)
+    Y = clouds(MILLION)[:: MILLION // 200]
+    kernel = Gaussian(silverman(X))
+    fast = ParzenDensity(kernel=kernel).fit(X).pdf(Y)
+    exact = np.array([kernel(Y[i : i + 1], X).mean() for i in range(len(Y))]) / kernel.normalizer(2)
+    worst = np.abs(fast / exact - 1).max()
+    rows = [("ParzenDensity, 10⁶ points", f"{worst:.1e}")]
+    return table("Accuracy of that sum", rows, ("density", "largest relative error"))
+
+
+def tables() -> Iterator[str]:
     """All tables of this module."""
-    return [held_out(), learned_weights()]
+    for make in (speed, accuracy, held_out, learned_weights):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield make()
