@@ -25,7 +25,7 @@ import numpy as np
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
-from mercer.maths.quantiles import weighted_median
+from mercer.maths.quantiles import representatives, weighted_median
 from mercer.maths.types import Array
 from mercer.points import Points, admit, admit_weights
 
@@ -72,8 +72,7 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     This is Jenssen's "median range": among the definitions tried it is the one that gives the
     ranges printed in the paper.
     """
-    X, weights = _admitted(X, sample_weight)
-    X, weights = _representatives(X, weights)
+    X, weights = representatives(*_admitted(X, sample_weight), _SAMPLE)
     rows = [
         weighted_median(euclidean_distances(X[i : i + _BLOCK], X), weights)
         for i in range(0, len(X), _BLOCK)
@@ -112,7 +111,10 @@ RULES: dict[str, Callable[..., float]] = {
 
 
 def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
-    """Return the kernel with every rule's name replaced by the number it gives on this sample.
+    """Return the kernel settled on this sample.
+
+    Every rule's name is replaced by the number it gives here, and kernels that see columns
+    (:class:`~mercer.kernels.On`) learn what stands in for a missing cell.
 
     Examples
     --------
@@ -124,7 +126,7 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     """
     points = X if isinstance(X, Points) else admit(X, kernel.compares)
 
-    def change(leaf: Kernel) -> Kernel:
+    def settle(leaf: Kernel, data: Any, weights: Array | None) -> Kernel:
         if not isinstance(leaf, Stationary) or not isinstance(leaf.bandwidth, str):
             return leaf
         rule = RULES.get(leaf.bandwidth)
@@ -133,11 +135,11 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
                 f"bandwidth={leaf.bandwidth!r} is no rule; use a positive number, one per column, "
                 f"or one of {', '.join(map(repr, RULES))}."
             )
-        _warn_of_scales(points.data, sample_weight)
-        width = rule(points.data, sample_weight)
+        _warn_of_scales(data, weights)
+        width = rule(data, weights)
         return type(leaf)(**{**leaf.get_params(deep=False), "bandwidth": width})
 
-    return kernel.replace_parts(change)
+    return kernel.fitted(points.data, admit_weights(sample_weight, points.n), settle)
 
 
 def _admitted(X: Any, sample_weight: Any) -> tuple[Array, Array]:
@@ -163,22 +165,6 @@ def _spread(X: Array, weights: Array) -> float:
     centred = X - share @ X
     scale = np.abs(centred).max()
     return float(scale * np.sqrt((share @ (centred / scale) ** 2).mean()))
-
-
-def _representatives(X: Array, weights: Array) -> tuple[Array, Array]:
-    """At most 2000 rows: the distinct ones, or evenly spaced ones in lexicographic order by weight.
-
-    Equal rows are merged first, so that it does not matter whether they came as copies or weights.
-    """
-    order = np.lexsort(X.T[::-1])
-    X, weights = X[order], weights[order]
-    first = np.r_[True, (X[1:] != X[:-1]).any(axis=1)]
-    X, weights = X[first], np.add.reduceat(weights, np.flatnonzero(first))
-    if len(X) <= _SAMPLE:
-        return X, weights
-    share = np.cumsum(weights)
-    at = np.searchsorted(share, (np.arange(_SAMPLE) + 0.5) / _SAMPLE * share[-1])
-    return X[np.minimum(at, len(X) - 1)], np.ones(_SAMPLE)
 
 
 def _mean_distance(X: Array, weights: Array) -> float:

@@ -1,4 +1,4 @@
-"""Weighted quantiles in which a weight of two is two copies."""
+"""Weighted quantiles and representative rows: a weight of two is two copies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["weighted_median", "weighted_quantile"]
+__all__ = [
+    "distinct_rows",
+    "evenly_spaced",
+    "representatives",
+    "weighted_median",
+    "weighted_quantile",
+]
 
 
 def weighted_median(values: Array, weights: Array) -> Array:
@@ -40,3 +46,26 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> float:
     share = np.cumsum(weights[order])
     first = int(np.searchsorted(share, level * share[-1] * (1 - 1e-12)))
     return float(values[order][min(first, len(values) - 1)])
+
+
+def representatives(X: Array, weights: Array, most: int) -> tuple[Array, Array]:
+    """At most so many rows: the distinct ones, or evenly spaced ones in lexicographic order."""
+    X, weights = distinct_rows(X, weights)
+    if len(X) <= most:
+        return X, weights
+    return X[evenly_spaced(weights, most)], np.ones(most)
+
+
+def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Distinct rows in lexicographic order, each with the weight of all its copies."""
+    order = np.lexsort(X.T[::-1])
+    X, weights = X[order], weights[order]
+    first = np.r_[True, (X[1:] != X[:-1]).any(axis=1)]
+    return X[first], np.add.reduceat(weights, np.flatnonzero(first))
+
+
+def evenly_spaced(weights: Array, count: int) -> Array:
+    """Places of ``count`` entries in the middle of equal shares of the weight."""
+    share = np.cumsum(weights)
+    at = np.searchsorted(share, (np.arange(count) + 0.5) / count * share[-1])
+    return np.minimum(at, len(weights) - 1)
