@@ -13,7 +13,7 @@ What is allowed depends on the kernel, which says what it compares (``kernel.com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -117,20 +117,59 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def _admit_objects(X: Any, estimator: Any, reset: bool) -> Points:
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
+    single = isinstance(X, str | bytes | Mapping)
+    if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(
             f"This kernel compares objects, so X must be a sequence of them (a list, an array, a "
             f"data frame), not a single {type(X).__name__}."
         )
     if len(X) == 0:
         raise ValueError("X holds 0 objects; at least 1 is needed.")
-    columns = getattr(X, "columns", None)
-    names = None if columns is None else tuple(str(name) for name in columns)
     if estimator is not None and reset:
-        estimator.n_features_in_ = 1 if names is None else len(names)
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-    return Points(X, "objects", names)
+        _remember_columns(X, estimator)
+    elif estimator is not None:
+        X = _in_training_order(X, estimator)
+    return Points(X, "objects", _column_names(X))
+
+
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else tuple(str(name) for name in columns)
+
+
+def _width(X: Any) -> int:
+    """Number of columns; 1 for a sequence of objects."""
+    shape: Any = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def _remember_columns(X: Any, estimator: Any) -> None:
+    names = _column_names(X)
+    estimator.n_features_in_ = _width(X)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _in_training_order(X: Any, estimator: Any) -> Any:
+    """Columns that have names are found by them; columns without names are counted."""
+    known, names = _names(estimator), _column_names(X)
+    if known is not None and names is not None:
+        missing = [name for name in known if name not in names]
+        if missing:
+            raise ValueError(
+                f"X has no column {', '.join(map(repr, missing))}, which {type(estimator).__name__} "
+                f"was fitted with; it has: {', '.join(map(repr, names))}. Columns may come in any "
+                "order, but none may be absent (missing cells may)."
+            )
+        return X if known == names else X.iloc[:, [names.index(name) for name in known]]
+    if _width(X) != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {_width(X)} columns, but {type(estimator).__name__} was fitted with "
+            f"{estimator.n_features_in_}."
+        )
+    return X
 
 
 def _check_gram(K: Array) -> None:
