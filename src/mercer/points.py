@@ -13,7 +13,7 @@ What is allowed depends on the kernel, which says what it compares (``kernel.com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["Points", "admit", "admit_weights", "rows_of"]
+__all__ = ["Points", "admit", "admit_weights", "concatenated", "rows_of"]
 
 Kind = Literal["vectors", "gram", "objects"]
 
@@ -68,6 +68,19 @@ class Points:
         for first in range(0, self.n, size):
             rows = slice(first, min(first + size, self.n))
             yield rows, rows_of(self.data, rows)
+
+
+def concatenated(parts: Sequence[Points]) -> Points:
+    """Several samples of one kind as one."""
+    first = parts[0]
+    if hasattr(first.data, "iloc"):
+        import pandas as pd
+
+        return Points(pd.concat([part.data for part in parts]), first.kind, first.feature_names)
+    if all(isinstance(part.data, np.ndarray) for part in parts):
+        joined = np.concatenate([part.data for part in parts])
+        return Points(joined, first.kind, first.feature_names)
+    return Points([item for part in parts for item in part.data], first.kind)
 
 
 def rows_of(data: Any, rows: Array | slice) -> Any:
@@ -154,20 +167,19 @@ def _remember_columns(X: Any, estimator: Any) -> None:
 
 def _in_training_order(X: Any, estimator: Any) -> Any:
     """Columns that have names are found by them; columns without names are counted."""
-    known, names = _names(estimator), _column_names(X)
+    known, names, fitted = _names(estimator), _column_names(X), type(estimator).__name__
     if known is not None and names is not None:
         missing = [name for name in known if name not in names]
         if missing:
             raise ValueError(
-                f"X has no column {', '.join(map(repr, missing))}, which {type(estimator).__name__} "
-                f"was fitted with; it has: {', '.join(map(repr, names))}. Columns may come in any "
-                "order, but none may be absent (missing cells may)."
+                f"X has no column {', '.join(map(repr, missing))}, which {fitted} was fitted with; "
+                f"it has: {', '.join(map(repr, names))}. Columns may come in any order and cells "
+                "may be missing, but not a whole column."
             )
         return X if known == names else X.iloc[:, [names.index(name) for name in known]]
     if _width(X) != estimator.n_features_in_:
         raise ValueError(
-            f"X has {_width(X)} columns, but {type(estimator).__name__} was fitted with "
-            f"{estimator.n_features_in_}."
+            f"X has {_width(X)} columns, but {fitted} was fitted with {estimator.n_features_in_}."
         )
     return X
 

@@ -26,8 +26,8 @@ from mercer.points import Kind
 __all__ = ["Observed", "On"]
 
 # Up to so many distinct cells the mean embedding of a missing cell is exact; beyond that it is the
-# mean over fewer ones in the middle of equal shares. (For a Gaussian of 0.3 to 3 standard deviations
-# on 20,000 normal, exponential or t₃ cells, 256 of them are off by 5e-4 at most.)
+# mean over fewer ones in the middle of equal shares. (For a Gaussian of 0.3 to 3 standard
+# deviations on 20,000 normal, exponential or t₃ cells, 256 of them are off by 5e-4 at most.)
 _DISTINCT = 2000
 _REPRESENTATIVES = 256
 _ROWS = 4096
