@@ -14,8 +14,7 @@ from mercer.maths.types import Array
 
 __all__ = ["as_cells", "as_table", "codes_of", "encode", "is_missing", "numbered"]
 
-#: kinds of numpy types that are compared and sorted without Python objects
-NATIVE = "biufmMUS"
+_NATIVE = "biufmMUS"  # kinds of numpy types that are compared and sorted without Python objects
 
 
 def as_table(X: Any) -> Array:
@@ -71,19 +70,19 @@ def numbered(cells: Iterable[Any], known: dict[Any, int]) -> list[int]:
 
 def codes_of(column: Array) -> tuple[Array, int]:
     """Integer codes of one column's cells, and how many there are; a missing cell is refused."""
-    if column.dtype.kind in NATIVE:
+    known: dict[Any, int] = {}
+    if column.dtype.kind in _NATIVE:
         values, codes = np.unique(column, return_inverse=True)
+        count, gaps = len(values), bool(is_missing(values).any())
     else:
-        known: dict[Any, int] = {}
         codes = np.array(numbered(column, known), dtype=np.intp)
-        values = np.empty(len(known), dtype=object)
-        values[:] = list(known)
-    if is_missing(values).any():
+        count, gaps = len(known), any(map(_is_gap, known))
+    if gaps:
         raise ValueError(
             "The data has missing cells; see each column through On(column, kernel), which knows "
             "how to compare them once it is fitted, or drop those rows."
         )
-    return codes, len(values)
+    return codes, count
 
 
 def encode(left: Array, right: Array | None) -> tuple[Array, Array, Array]:

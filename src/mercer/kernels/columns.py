@@ -188,7 +188,7 @@ class On(Kernel):
                     "training sample: fit an estimator, or use mercer.bandwidth.resolve(kernel, X)."
                 )
             cells = cells.astype(np.result_type(cells, self.observed.cells))  # a copy
-            cells[missing] = self.observed.cells[0]
+            cells[missing] = self.observed.cells[np.zeros(missing.sum(), dtype=int)]
         return cells, missing
 
     def _cells(self, X: Any) -> tuple[Array, Array]:

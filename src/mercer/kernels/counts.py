@@ -55,7 +55,9 @@ class CountKernel(Kernel):
         return tile
 
     def diagonal(self, X: Any) -> Array:
-        """Squared lengths of the counts."""
+        """Squared lengths of the counts: 1 where they are normalised."""
+        if self.normalize:
+            return self._value(np.ones(len(X)))
         numbers: dict[Any, int] = {}
         parts = self._part_numbers(X, numbers)
         counts = self._counts(parts, len(numbers))
