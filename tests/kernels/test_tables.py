@@ -395,6 +395,8 @@ def test_what_is_no_table_is_refused():
         table_kernel(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
     with pytest.raises(TypeError, match=r"Column 'tags' holds set objects.*On\('tags', Jaccard"):
         table_kernel(FRAME.assign(tags=[{1}] * 9))
+    with pytest.raises(ValueError, match="Column 'age' holds an infinite value"):
+        table_kernel(FRAME.assign(age=[*range(8), np.inf]))
     with pytest.raises(ValueError, match="several columns called 'age'"):
         table_kernel(pd.concat([FRAME, FRAME[["age"]]], axis=1))
 

@@ -12,17 +12,24 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["as_cells", "as_table", "codes_of", "encode", "is_missing", "numbered"]
+__all__ = [
+    "as_array",
+    "as_cells",
+    "as_table",
+    "codes_of",
+    "column_of",
+    "encode",
+    "is_missing",
+    "numbered",
+    "numbers_of",
+]
 
 _NATIVE = "biufmMUS"  # kinds of numpy types that are compared and sorted without Python objects
 
 
 def as_table(X: Any) -> Array:
     """Cells as an array of shape (n, d); a sequence of single cells is one column."""
-    if hasattr(X, "to_numpy"):
-        X = X.to_numpy()
-    elif not isinstance(X, np.ndarray):
-        X = np.array(X, dtype=object)
+    X = X.to_numpy() if hasattr(X, "to_numpy") else as_array(X)
     if X.ndim not in (1, 2):
         raise ValueError(f"Expected rows of categories, an array of 1 or 2 axes, not of {X.ndim}.")
     return np.asarray(X.reshape(-1, 1) if X.ndim == 1 else X)
@@ -39,6 +46,50 @@ def as_cells(X: Any) -> Any:
         f"This kernel compares single cells, not rows of {shape[1]} columns; choose one column "
         "with On(column, kernel), and join columns by + or *."
     )
+
+
+def as_array(X: Any) -> Array:
+    """An array as it is; lists as an array of objects."""
+    return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def column_of(X: Any, name: Any) -> tuple[Array, Array]:
+    """One column as an array of numbers or of objects, and where it has gaps."""
+    if not hasattr(X, "columns"):
+        cells = as_array(X)[:, name]
+        return cells, is_missing(cells)
+    series = X[name]
+    native = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufmM"
+    cells = series.to_numpy() if native else series.to_numpy(dtype=object)
+    return cells, np.asarray(series.isna(), dtype=bool)
+
+
+def numbers_of(cells: Array, gaps: Array, name: Any) -> Array:
+    """Floats (days, where the cells are times); NaN in the gaps, and nothing infinite elsewhere."""
+    if cells.dtype.kind in "mM":
+        units = cells.astype(f"{cells.dtype.kind}8[us]").astype(np.int64)
+        numbers = units / (24 * 3600 * 1e6)
+    else:
+        try:
+            numbers = np.where(gaps, np.nan, cells).astype(np.float64)
+        except (TypeError, ValueError):
+            example = next(cell for cell in cells[~gaps] if not _is_number(cell))
+            raise ValueError(
+                f"Column {name!r} holds {example!r:.60}, but its kernel compares numbers; use "
+                "Categorical for labels and NGram for texts, or convert the column."
+            ) from None
+    numbers[gaps] = np.nan
+    if np.isinf(numbers).any():
+        raise ValueError(f"Column {name!r} holds an infinite value; every cell must be finite.")
+    return numbers
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_missing(cells: Array) -> Array:

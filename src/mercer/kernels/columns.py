@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.kernels.base import Kernel, Settle, Tiles
-from mercer.kernels.cells import is_missing, numbered
+from mercer.kernels.cells import as_array, column_of, numbered, numbers_of
 from mercer.maths.quantiles import distinct_rows, evenly_spaced
 from mercer.maths.types import Array
 from mercer.points import Kind
@@ -197,17 +197,18 @@ class On(Kernel):
             raise ValueError(f"{self!r}: a precomputed Gram matrix has no columns to choose.")
         names = _names(X, self.columns)
         several = isinstance(names, list)
-        columns = [_column(X, name) for name in (names if several else [names])]
+        columns = [column_of(X, name) for name in (names if several else [names])]
         missing = np.logical_or.reduce([gaps for _, gaps in columns])
         if self.kernel.compares == "vectors":
             listed = zip(names if several else [names], columns, strict=True)
-            numbers = [_numbers(cells, gaps, name) for name, (cells, gaps) in listed]
+            numbers = [numbers_of(cells, gaps, name) for name, (cells, gaps) in listed]
             return np.column_stack(numbers), missing
         if not several:
             return columns[0][0], missing
-        native = all(cells.dtype.kind in "biuf" for cells, _ in columns)
-        kind = None if native else object
-        return np.stack([cells.astype(kind) for cells, _ in columns], axis=1), missing
+        arrays = [cells for cells, _ in columns]
+        if not all(cells.dtype.kind in "biuf" for cells in arrays):
+            arrays = [cells.astype(object) for cells in arrays]
+        return np.stack(arrays, axis=1), missing
 
     def _parts(self) -> dict[str, Kernel]:
         return {"kernel": self.kernel}
@@ -250,56 +251,13 @@ def _found(name: Any, there: list[Any], named: bool) -> Any:
 
 
 def _width(X: Any, columns: Any) -> int:
-    shape = np.shape(X) if isinstance(X, np.ndarray) else np.shape(_as_array(X))
+    shape = np.shape(X) if isinstance(X, np.ndarray) else np.shape(as_array(X))
     if len(shape) != 2:
         raise ValueError(
             f"On({columns!r}, …) compares columns of a table: pass a data frame or a 2-D array, "
             f"not {type(X).__name__} of {len(shape)} axes."
         )
     return shape[1]
-
-
-def _as_array(X: Any) -> Array:
-    return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-
-
-def _column(X: Any, name: Any) -> tuple[Array, Array]:
-    """One column as an array of numbers or of objects, and where it has gaps."""
-    if not hasattr(X, "columns"):
-        cells = _as_array(X)[:, name]
-        return cells, is_missing(cells)
-    series = X[name]
-    native = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufmM"
-    cells = series.to_numpy() if native else series.to_numpy(dtype=object)
-    return cells, np.asarray(series.isna(), dtype=bool)
-
-
-def _numbers(cells: Array, gaps: Array, name: Any) -> Array:
-    """Floats (days, where the cells are times); NaN in the gaps, and nothing infinite elsewhere."""
-    if cells.dtype.kind in "mM":
-        units = cells.astype(f"{cells.dtype.kind}8[us]").astype(np.int64)
-        numbers = units / (24 * 3600 * 1e6)
-    else:
-        try:
-            numbers = np.where(gaps, np.nan, cells).astype(np.float64)
-        except (TypeError, ValueError):
-            example = next(cell for cell in cells[~gaps] if not _is_number(cell))
-            raise ValueError(
-                f"Column {name!r} holds {example!r:.60}, but its kernel compares numbers; use "
-                "Categorical for labels and NGram for texts, or convert the column."
-            ) from None
-    numbers[gaps] = np.nan
-    if np.isinf(numbers).any():
-        raise ValueError(f"Column {name!r} holds an infinite value; every cell must be finite.")
-    return numbers
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _observed(cells: Array, counts: Array) -> Observed:

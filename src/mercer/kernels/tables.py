@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Categorical
-from mercer.kernels.cells import codes_of
+from mercer.kernels.cells import codes_of, column_of, numbers_of
 from mercer.kernels.columns import On
 from mercer.kernels.ngram import NGram
 from mercer.kernels.stationary import Gaussian
@@ -92,7 +92,7 @@ def table_kernel(X: Any) -> Kernel:
             f"None of the {len(seen)} columns varies: there is nothing to compare in this table."
         )
     share = 1 / len(varying)
-    terms = [On(name, _column_kernel(X[name].dtype, seen[name], share)) for name in varying]
+    terms = [On(name, _column_kernel(X[name].dtype, seen[name], name, share)) for name in varying]
     fitted = [term.fitted(X, None, lambda leaf, data, weights: leaf) for term in terms]
     return reduce(mul, fitted)
 
@@ -100,11 +100,10 @@ def table_kernel(X: Any) -> Kernel:
 def _observed_cells(X: Any, name: Any) -> Array:
     if list(X.columns).count(name) > 1:
         raise ValueError(f"X has several columns called {name!r}; rename them.")
-    cells = X[name].dropna()
-    if len(cells) == 0:
+    cells, gaps = column_of(X, name)
+    if gaps.all():
         raise ValueError(f"Column {name!r} is missing in all {len(X)} rows; drop it.")
-    native = isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "biufmM"
-    return np.asarray(cells.to_numpy() if native else cells.to_numpy(dtype=object))
+    return cells[~gaps]
 
 
 def _varies(cells: Array, name: Any) -> bool:
@@ -118,7 +117,7 @@ def _varies(cells: Array, name: Any) -> bool:
         ) from None
 
 
-def _column_kernel(dtype: Any, cells: Array, share: float) -> Kernel:
+def _column_kernel(dtype: Any, cells: Array, name: Any, share: float) -> Kernel:
     """A kernel whose logarithm is about ``-share`` on average."""
     if getattr(dtype, "ordered", False):
         order = tuple(dtype.categories.tolist())
@@ -126,7 +125,8 @@ def _column_kernel(dtype: Any, cells: Array, share: float) -> Kernel:
         return Categorical(_rho(_mean_difference(steps), share), order)
     is_category = hasattr(dtype, "categories")
     if not is_category and _are_numbers(cells):
-        return Gaussian(_rounded(_spread(cells) / sqrt(share)))
+        numbers = numbers_of(cells, np.zeros(len(cells), dtype=bool), name)
+        return Gaussian(_rounded(_spread(numbers) / sqrt(share)))
     if not is_category and _are_texts(cells):
         return NGram(3, normalize=True, rho=_text_rho(cells, share))
     codes, _ = codes_of(cells)
@@ -152,11 +152,8 @@ def _are_texts(cells: Array) -> bool:
     return len(different) > len(cells) / 2 and float(np.median(lengths)) > _LONG_LABEL
 
 
-def _spread(cells: Array) -> float:
+def _spread(numbers: Array) -> float:
     """Standard deviation, or what the quartiles say where that is smaller and above 0."""
-    if cells.dtype.kind in "mM":
-        cells = cells.astype(f"{cells.dtype.kind}8[us]").astype(np.int64) / (24 * 3600 * 1e6)
-    numbers = cells.astype(np.float64)
     scale = float(np.abs(numbers).max())
     deviation = float((numbers / scale).std(ddof=1)) * scale  # squares must not overflow
     low, high = np.quantile(numbers, [0.25, 0.75])
