@@ -119,9 +119,17 @@ def _numeric(X: Any, estimator: Any, reset: bool) -> Array:
     from sklearn.utils.validation import check_array, validate_data
 
     types = [np.float64, np.float32]
-    if estimator is None:
-        return np.asarray(check_array(X, dtype=types))
-    return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
+    try:
+        if estimator is None:
+            return np.asarray(check_array(X, dtype=types))
+        return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
+    except ValueError as error:
+        if hasattr(X, "columns") and any(word in str(error) for word in ("convert", "NaN")):
+            error.add_note(
+                "This kernel compares complete rows of numbers. For tables with labels, texts or "
+                "missing cells use kernel=mercer.kernels.table_kernel(X)."
+            )
+        raise
 
 
 def _names(estimator: Any) -> tuple[str, ...] | None:
@@ -150,15 +158,15 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
     return None if columns is None else tuple(str(name) for name in columns)
 
 
-def _width(X: Any) -> int:
-    """Number of columns; 1 for a sequence of objects."""
+def _width(X: Any) -> int | None:
+    """Number of columns; None for a sequence of objects."""
     shape: Any = getattr(X, "shape", ())
-    return int(shape[1]) if len(shape) == 2 else 1
+    return int(shape[1]) if len(shape) == 2 else None
 
 
 def _remember_columns(X: Any, estimator: Any) -> None:
     names = _column_names(X)
-    estimator.n_features_in_ = _width(X)
+    estimator.n_features_in_ = _width(X) or 1
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
@@ -177,10 +185,9 @@ def _in_training_order(X: Any, estimator: Any) -> Any:
                 "may be missing, but not a whole column."
             )
         return X if known == names else X.iloc[:, [names.index(name) for name in known]]
-    if _width(X) != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {_width(X)} columns, but {fitted} was fitted with {estimator.n_features_in_}."
-        )
+    width, expected = _width(X), estimator.n_features_in_
+    if width is not None and expected not in (1, width):  # 1: it may have been a list of rows
+        raise ValueError(f"X has {width} columns, but {fitted} was fitted with {expected}.")
     return X
 
 

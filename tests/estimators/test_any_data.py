@@ -149,6 +149,7 @@ def test_columns_are_brought_into_order_for_kernels_that_see_all_of_them():
     model = KernelECA(2, kernel=Hamming(0.4)).fit(frame)
     assert_array_equal(model.transform(frame[["b", "a"]]), model.transform(frame))
     assert_allclose(model.transform(frame.to_numpy()), model.transform(frame), atol=1e-14)
+    assert_array_equal(model.transform(frame.to_numpy().tolist()), model.transform(frame))
     with pytest.raises(ValueError, match="X has 1 columns, but KernelECA was fitted with 2"):
         model.transform(frame.to_numpy()[:, :1])
 
@@ -269,6 +270,15 @@ def test_large_tables_take_landmarks():
     frame = pd.DataFrame({"x": np.zeros(40_000)})
     sample = Sample(On("x", Gaussian(1.0)), Points(frame, "objects"))
     assert isinstance(Auto(2).choose(sample), Nystrom)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_default_kernel_tells_where_tables_are_welcome(estimator):
+    frame, _ = table()
+    for part in (frame, frame[["age"]]):
+        with pytest.raises(ValueError, match=r"convert|NaN") as caught:
+            estimator().fit(part)
+        assert "table_kernel" in "".join(caught.value.__notes__)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -322,6 +322,9 @@ def test_what_has_no_overlap_is_refused():
         Jaccard()([[[1], [2]], [[3]]])
     with pytest.raises(TypeError, match="rows of numbers or sets"):
         MinMax()(["abc"])
+    for kernel in (Jaccard(), MinMax()):
+        with pytest.raises(ValueError, match="3 columns on one side and 2 on the other"):
+            kernel(np.ones((4, 3)), np.ones((4, 2)))
 
 
 # --- graphs ------------------------------------------------------------------------------------

@@ -148,6 +148,13 @@ def test_what_cannot_be_selected_is_refused_by_name(kernel, data, message):
         kernel(data)
 
 
+def test_errors_name_the_column():
+    with pytest.raises(ValueError, match="Column 'age': No bandwidth can be chosen"):
+        resolve(On("age", Gaussian("auto")), FRAME.assign(age=1.0))
+    with pytest.raises(TypeError, match=r"On\('age', kernel\) needs a kernel object.*'gaussian'"):
+        On("age", "gaussian")(FRAME)
+
+
 def test_dates_are_days():
     days = np.array([0, 1, 40, 365])
     when = pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D")

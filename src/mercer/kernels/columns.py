@@ -124,7 +124,10 @@ class On(Kernel):
                 "or leave it out of the kernel."
             )
         cells, counts = cells[seen], counts[seen]
-        inner = self.kernel.fitted(cells, None if weights is None else counts, settle)
+        try:
+            inner = self.kernel.fitted(cells, None if weights is None else counts, settle)
+        except ValueError as error:
+            raise ValueError(f"{_words(self.columns)}: {error}") from error
         observed = _observed(cells, counts) if self.observed is None else self.observed
         return On(_names(X, self.columns), inner, observed)
 
@@ -193,6 +196,11 @@ class On(Kernel):
 
     def _cells(self, X: Any) -> tuple[Array, Array]:
         """Selected cells in the inner kernel's form, and which rows have a gap."""
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(
+                f"On({self.columns!r}, kernel) needs a kernel object such as Gaussian() or "
+                f"Categorical(), not {self.kernel!r}."
+            )
         if self.kernel.compares == "gram":
             raise ValueError(f"{self!r}: a precomputed Gram matrix has no columns to choose.")
         names = _names(X, self.columns)

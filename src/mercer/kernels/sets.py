@@ -72,6 +72,7 @@ class Jaccard(_Overlap):
         if not _is_sequence(X):
             left = csr_array(_vectors(X, "Jaccard") != 0, dtype=np.float64)
             right = left if Y is None else csr_array(_vectors(Y, "Jaccard") != 0, dtype=np.float64)
+            _check_widths(left, right)
         else:
             left, right = _bags(X, Y, _members)
 
@@ -111,6 +112,7 @@ class MinMax(_Overlap):
             return of_bags, bags[0].sum(axis=1), bags[1].sum(axis=1)
         left = _vectors(X, "MinMax")
         right = left if Y is None else _vectors(Y, "MinMax")
+        _check_widths(left, right)
 
         def of_vectors(rows: slice, columns: slice) -> Array:
             x, y = left[rows], right[columns]
@@ -142,6 +144,14 @@ def _vectors(X: Any, name: str) -> Array:
             f"{numbers.max():.6g}. Shift the columns, or use Gaussian for signed ones."
         )
     return numbers
+
+
+def _check_widths(left: Any, right: Any) -> None:
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"The rows have {left.shape[1]} columns on one side and {right.shape[1]} on the "
+            "other; they must have the same."
+        )
 
 
 def _is_sequence(X: Any) -> bool:
