@@ -14,12 +14,27 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "KernelPCA": "mercer.estimators",
     "KernelECA": "mercer.estimators",
+    "EntropyClustering": "mercer.estimators",
+    "KernelDenoiser": "mercer.estimators",
+    "ComponentRegressor": "mercer.estimators",
+    "ComponentClassifier": "mercer.estimators",
     "Spectrum": "mercer.spectrum",
     "get_config": "mercer.config",
     "set_config": "mercer.config",
     "config_context": "mercer.config",
 }
-_MODULES = ("bandwidth", "datasets", "errors", "information", "kernels", "plots", "solvers")
+_MODULES = (
+    "bandwidth",
+    "baselines",
+    "datasets",
+    "diagnostics",
+    "errors",
+    "information",
+    "kernels",
+    "plots",
+    "solvers",
+    "spectroscopy",
+)
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

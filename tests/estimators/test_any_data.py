@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from mercer import KernelECA, KernelPCA
+from mercer import ComponentClassifier, EntropyClustering, KernelECA, KernelPCA
+from mercer.bandwidth import spectroscopy
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import (
     Categorical,
@@ -26,6 +27,7 @@ from mercer.kernels import (
 from mercer.operators import Sample
 from mercer.points import Points
 from mercer.solvers import Auto, Nystrom
+from mercer.spectroscopy import find_groups
 
 pd = pytest.importorskip("pandas")
 
@@ -231,6 +233,32 @@ def test_a_grid_search_reaches_a_columns_kernel():
 
 
 # --- the rest of the library -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_clusters_and_classes_of_all_data(name):
+    X, new, kernel = DATA[name]
+    clusters = EntropyClustering(2, kernel=kernel).fit(X)
+    assert_array_equal(clusters.predict(X), clusters.labels_)
+    assert set(clusters.predict(new)) <= {0, 1, -1}
+    classes = ComponentClassifier(3, kernel=kernel).fit(X, clusters.labels_)
+    assert classes.score(X, clusters.labels_) > 0.7
+    assert classes.predict(new).shape == (len(new),)
+
+
+def test_clusters_of_a_table_are_its_two_kinds_of_rows():
+    frame, kind = table(200)
+    found = EntropyClustering(2, kernel=table_kernel(frame)).fit(frame).labels_
+    assert max((found == kind).mean(), (found != kind).mean()) > 0.9
+
+
+def test_groups_are_counted_in_tables_too():
+    frame, _ = table(100)
+    kernel = On("age", Gaussian("auto")) * On("colour", Categorical(0.1))
+    groups = find_groups(frame, kernel=kernel)
+    assert groups.n_groups >= 1
+    width = groups.kernel.terms[0].kernel.bandwidth
+    assert width == pytest.approx(spectroscopy(frame[["age"]].dropna()), rel=1e-14)
 
 
 def test_batches_of_a_table_add_up():

@@ -18,7 +18,7 @@ __all__ = ["Categorical", "Hamming"]
 _Distances = Callable[[slice, slice], Array]
 
 # One product of 0/1 columns beats one comparison per place when there are several places with few
-# categories each (a tile of 256 places with 4 categories: 1.3 ms against 2.7 ms).
+# categories each (a tile of 256 places with 4 categories: 2.0 ms against 4.1 ms).
 _FEW_PLACES = 4
 _FEW_CATEGORIES = 8
 

@@ -11,6 +11,7 @@ come from features of x and of y alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -111,6 +112,10 @@ class On(Kernel):
         return self.kernel.is_psd
 
     # --- fitting --------------------------------------------------------------------------------
+
+    def replace_parts(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Apply ``change`` to the leaves of the inner kernel."""
+        return On(self.columns, self.kernel.replace_parts(change), self.observed)
 
     def fitted(self, X: Any, weights: Array | None, settle: Settle) -> Kernel:
         """Settle the inner kernel on the observed cells, and remember what a missing cell is."""

@@ -17,6 +17,7 @@ __all__ = [
     "TIE",
     "canonical",
     "has_no_overlap",
+    "is_sign_free",
     "largest_entry_signs",
     "rotate_ties",
     "tie_groups",
@@ -115,3 +116,13 @@ def has_no_overlap(overlaps: Array, n: float, precision: np.dtype[Any]) -> Array
     """Whether an overlap is too small beside ‖1‖ = √n to decide a sign."""
     smallest = max(_NO_OVERLAP, 1e3 * float(np.finfo(precision).eps))
     return np.asarray(np.abs(overlaps) <= smallest * np.sqrt(n))
+
+
+def is_sign_free(vectors: Array) -> Array:
+    """Whether each column keeps one sign, up to a share 1/n of its largest entry.
+
+    >>> is_sign_free(np.array([[1.0, 1.0], [0.5, -0.9]]))
+    array([ True, False])
+    """
+    slack = np.abs(vectors).max(axis=0) / len(vectors)
+    return np.asarray((vectors.min(axis=0) > -slack) | (vectors.max(axis=0) < slack))
