@@ -4,6 +4,7 @@ from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
 from mercer.estimators.components import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.mixture import MercerMixture
 from mercer.estimators.pca import KernelPCA
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "KernelDenoiser",
     "KernelECA",
     "KernelPCA",
+    "MercerMixture",
 ]
