@@ -6,10 +6,15 @@ from mercer import (
     ComponentClassifier,
     ComponentRegressor,
     EntropyClustering,
+    JointMixtureClassifier,
+    JointMixtureRegressor,
     KernelDenoiser,
     KernelECA,
     KernelPCA,
+    MercerMixture,
+    MercerNovelty,
 )
+from mercer.domains import GaussianBase
 
 
 @parametrize_with_checks(
@@ -28,6 +33,13 @@ from mercer import (
         ComponentRegressor(n_components=3, order="variance"),
         ComponentClassifier(),
         ComponentClassifier(order="variance", solver="lanczos"),
+        MercerMixture(),
+        MercerMixture(2, rank=3, n_init=3, random_state=0),
+        MercerMixture(kernel="linear", domain=GaussianBase(), alpha="leave-one-out"),
+        MercerNovelty(),
+        JointMixtureClassifier(),
+        JointMixtureClassifier(2, rank=5),
+        JointMixtureRegressor(),
     ]
 )
 def test_check_estimator(estimator, check):

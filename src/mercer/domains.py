@@ -47,6 +47,7 @@ _SCRAMBLES = 8
 _MOST_BITS = 20
 _MOST_NODES = 10**7
 _CANDIDATES = 20  # for each wanted draw; and never fewer than the nodes of an integral
+_RIDGE = 1e-3  # keeps a covariance definite where there are fewer rows than columns
 _FEW = 100  # fewer effective nodes than this do not make an integral
 
 
@@ -380,10 +381,11 @@ class GaussianBase(_Vectors):
                 f"n_nodes={self.n_nodes!r} must be a whole number from 2 to {_MOST_NODES}."
             )
         data = points.data.astype(np.float64)
-        d = data.shape[1]
+        n, d = data.shape
         mean = np.average(data, axis=0, weights=weights) if self.mean is None else self.mean
         if self.covariance is None:
-            covariance = np.atleast_2d(np.cov(data.T, aweights=weights, ddof=0)) * self.widen
+            covariance = self.widen * np.atleast_2d(np.cov(data.T, aweights=weights, ddof=0))
+            covariance[np.diag_indices(d)] *= 1 + _RIDGE
         else:
             covariance = self.covariance
         mean, covariance = np.asarray(mean, dtype=np.float64), np.asarray(covariance, np.float64)
@@ -393,7 +395,7 @@ class GaussianBase(_Vectors):
                 f"{covariance.shape}; the data have {d} columns, so ({d},) and ({d}, {d}) are "
                 "needed."
             )
-        _check_definite(covariance)
+        _check_definite(covariance, n)
         return type(self)(
             self.widen,
             mean=mean,
@@ -468,13 +470,13 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
     return np.concatenate(chosen)
 
 
-def _check_definite(covariance: Array) -> None:
+def _check_definite(covariance: Array, n: int) -> None:
     try:
         np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         raise ValueError(
-            "The covariance of GaussianBase is not positive definite: some columns are constant "
-            "or depend on each other. Drop them, or pass covariance=…."
+            f"The covariance of GaussianBase is not positive definite (n_samples={n}): some "
+            "columns are constant. Drop them, or pass covariance=…."
         ) from None
 
 

@@ -12,7 +12,7 @@ from mercer.decomposition import decompose
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, RankError, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.maths.components import effective_weights
-from mercer.maths.gaussian_mixture import MixtureFit, fit_mixture, log_joint
+from mercer.maths.gaussian_mixture import MixtureFit, expectation, fit_mixture, log_components
 from mercer.maths.partitions import farthest_rows, kmeans, scattered_rows
 from mercer.maths.types import Array
 from mercer.operators import Sample
@@ -50,14 +50,15 @@ class KernelMixture(KernelEstimator):
 
     def _coordinates(self, sample: Sample) -> Array:
         """Decompose K and return the coordinates of the training points."""
-        spectrum = self._decompose(sample, self._wanted(sample.points.n))
+        spectrum = self._decompose(sample, self._wanted(sample))
         self.spectrum_ = spectrum
         self.kernel_ = spectrum.kernel
         values = spectrum.eigenvalues
         self.rank_ = int((values > _ZERO * values[0]).sum())
         return spectrum.projections[:, : self.rank_].astype(np.float64)
 
-    def _wanted(self, n: int) -> int | float | None:
+    def _wanted(self, sample: Sample) -> int | float | None:
+        n = sample.points.n
         if self.rank is None:
             return None if n <= self._most else self._most
         return min(self.rank, n) if isinstance(self.rank, int | np.integer) else self.rank
@@ -121,6 +122,11 @@ class KernelMixture(KernelEstimator):
                 IdentifiabilityWarning,
             )
 
+    def _left_out(self, Z: Array) -> Array:
+        """Squared lengths of what the coordinates of the training points leave out."""
+        norms = self.spectrum_.expansion.training_squared_norms()
+        return np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
+
     # --- new points -----------------------------------------------------------------------------
 
     def _seen(self, points: Points) -> tuple[Array, Array]:
@@ -129,8 +135,16 @@ class KernelMixture(KernelEstimator):
         residuals = self.spectrum_.squared_norms(points) - np.einsum("ij,ij->i", Z, Z)
         return Z, np.maximum(residuals, 0)
 
+    def _log_components(self, points: Points) -> Array:
+        """Log-densities of the components, without their weights, of shape (m, M)."""
+        return log_components(self.mixture_, *self._seen(points))
+
     def _log_joint(self, points: Points) -> Array:
-        return log_joint(self.mixture_, *self._seen(points))
+        return self._log_components(points) + self.mixture_.log_weights
+
+    def _training_scores(self, Z: Array) -> Array:
+        """Log-densities of the training points in feature space, not normalised."""
+        return expectation(self.mixture_, Z, self._left_out(Z))[0]
 
     # --- parameters -----------------------------------------------------------------------------
 

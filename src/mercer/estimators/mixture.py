@@ -260,8 +260,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         """Mean log-density of left-out rows, as a function of α."""
         nodes = domain.nodes()
         at_nodes = self._seen(self._admit_nodes(nodes))
-        norms = self.spectrum_.expansion.training_squared_norms()
-        residuals = np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
+        residuals = self._left_out(Z)
         base = domain.log_base(sample.points)
 
         def likelihood(alpha: float) -> float:
@@ -361,11 +360,6 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     def _admit_nodes(self, nodes: Nodes) -> Points:
         return admit(nodes.points, self.kernel_.compares, estimator=self, reset=False)
-
-    def _log_components(self, points: Points) -> Array:
-        """Log-densities of the components, without their weights."""
-        weightless = np.where(np.isfinite(self.mixture_.log_weights), self.mixture_.log_weights, 0)
-        return self._log_joint(points) - weightless
 
     def _fitted_spectrum(self) -> Any:
         check_is_fitted(self)

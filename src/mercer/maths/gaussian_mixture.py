@@ -34,7 +34,7 @@ __all__ = [
     "MixtureFit",
     "expectation",
     "fit_mixture",
-    "log_joint",
+    "log_components",
     "maximization",
     "penalized_likelihood",
     "weighted_scatter",
@@ -98,8 +98,7 @@ class MixtureFit:
 def weighted_scatter(Z: Array, masses: Array, mean: Array) -> Array:
     """``Σ_i a_i (z_i - μ)(z_i - μ)'``, without a second copy of Z."""
     scatter = np.zeros((Z.shape[1], Z.shape[1]))
-    for first in range(0, len(Z), _ROWS):
-        rows = slice(first, first + _ROWS)
+    for rows in _blocks(len(Z)):
         part = (Z[rows] - mean) * np.sqrt(masses[rows])[:, None]
         scatter += part.T @ part
     return scatter
@@ -133,8 +132,8 @@ def maximization(
         return Mixture(np.log(totals / totals.sum()), means, factors, variances)
 
 
-def log_joint(mixture: Mixture, Z: Array, residuals: Array | None = None) -> Array:
-    """``log ρ_m + log N(z; μ_m, Σ_m) - residual / (2 ε_m)`` as an array of shape (n, M).
+def log_components(mixture: Mixture, Z: Array, residuals: Array | None = None) -> Array:
+    """``log N(z; μ_m, Σ_m) - residual / (2 ε_m)`` as an array of shape (n, M).
 
     Parameters
     ----------
@@ -145,22 +144,21 @@ def log_joint(mixture: Mixture, Z: Array, residuals: Array | None = None) -> Arr
     """
     r = Z.shape[1]
     logs = np.empty((len(Z), mixture.n_components))
-    for rows in _blocks(len(Z)):
-        for m, factor in enumerate(mixture.factors):
+    for m, factor in enumerate(mixture.factors):
+        for rows in _blocks(len(Z)):
             whitened = solve_triangular(
                 factor, (Z[rows] - mixture.means[m]).T, lower=True, check_finite=False
             )
             logs[rows, m] = -0.5 * np.einsum("ij,ij->j", whitened, whitened)
-    for m, factor in enumerate(mixture.factors):
         logs[:, m] -= 0.5 * r * log(2 * pi) + np.log(factor.diagonal()).sum()
     if residuals is not None:
         logs -= 0.5 * residuals[:, None] / mixture.residual_variances
-    return logs + mixture.log_weights
+    return logs
 
 
 def expectation(mixture: Mixture, Z: Array, residuals: Array | None = None) -> tuple[Array, Array]:
     """E step: log-likelihood of every row, and responsibilities of shape (n, M)."""
-    joint = log_joint(mixture, Z, residuals)
+    joint = log_components(mixture, Z, residuals) + mixture.log_weights
     total = logsumexp(joint, axis=1)
     return np.asarray(total), np.exp(joint - total[:, None])
 

@@ -97,7 +97,7 @@ class LeftOut:
 def leave_each_out(
     Z: Array, weights: Array, responsibilities: Array, alpha: float, beta: float
 ) -> Iterator[tuple[Array, LeftOut]]:
-    """For each component: log-weights without each row, of shape (n,), and the component itself.
+    """Log-weights without each row, of shape (n,), and the component, for all that are there.
 
     One unit of a row's weight is left out (all of it, where it weighs less).
     """
@@ -105,6 +105,8 @@ def leave_each_out(
     for column in responsibilities.T:
         masses, taken = weights * column, units * column
         total = float(masses.sum())
+        if total < np.finfo(float).tiny:
+            continue  # a component that died
         mean = masses @ Z / total
         A = weighted_scatter(Z, masses, mean)
         A[np.diag_indices(len(A))] += alpha

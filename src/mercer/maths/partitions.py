@@ -1,6 +1,7 @@
 """Where EM begins: responsibilities of 0 and 1 from k-means in kernel coordinates.
 
-Draws go through cumulated weights, so a row of weight two is drawn as two copies side by side are.
+Draws go through weights cumulated along the first coordinate, so that neither the order of rows nor
+copies in place of weights change them.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ def farthest_rows(Z: Array, weights: Array, count: int) -> Array:
 
 def scattered_rows(Z: Array, weights: Array, count: int, rng: np.random.Generator) -> Array:
     """Rows drawn by weight times squared distance to those drawn before (k-means++)."""
+    order = np.argsort(Z[:, 0])
     gaps = np.ones(len(Z))
     rows: list[int] = []
     for _ in range(count):
-        share = np.cumsum(weights * gaps)
+        share = np.cumsum((weights * gaps)[order])
         at = int(np.searchsorted(share, rng.random() * share[-1], side="right"))
-        rows.append(min(at, len(Z) - 1))
+        rows.append(int(order[min(at, len(Z) - 1)]))
         latest = _squared_distances(Z, Z[rows[-1:]])[:, 0]
         gaps = latest if len(rows) == 1 else np.minimum(gaps, latest)
         gaps = gaps if gaps.max() > 0 else np.ones(len(Z))  # fewer different rows than wanted
