@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import DensityMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.domains import Domain, Nodes, Normalization, integrate, resample
@@ -27,18 +27,6 @@ __all__ = ["MercerMixture"]
 
 _NODES = 2048  # nodes whose densities under all left-out fits are held at a time
 _LOWEST, _HIGHEST = 1e-3, 1.0  # of n: where the best α is sought
-
-
-def _is_normalized(estimator: MercerMixture) -> bool:
-    """Whether there is a domain; if not, say why that matters."""
-    if estimator.domain is None and not hasattr(estimator, "normalization_"):
-        raise AttributeError(
-            "score needs a domain: without one the induced density is not normalised, its size "
-            "depends on the parameters, and a search for the highest score would maximise nonsense."
-            " Pass MercerMixture(domain=…) or call normalize(…) with FiniteSpace(objects), "
-            "Box(low, high) or GaussianBase() of mercer.domains."
-        )
-    return True
 
 
 class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
@@ -256,7 +244,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         likelihood = self._held_out(Z, weights, sample, domain)
         return best_alpha(likelihood, _LOWEST * total, _HIGHEST * total)
 
-    def _held_out(self, Z: Array, weights: Array, sample: Sample, domain: Domain) -> Any:
+    def _held_out(
+        self, Z: Array, weights: Array, sample: Sample, domain: Domain
+    ) -> Callable[[float], float]:
         """Mean log-density of left-out rows, as a function of α."""
         nodes = domain.nodes()
         at_nodes = self._seen(self._admit_nodes(nodes))
@@ -304,16 +294,23 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         """Induced density: ``exp(score_samples(X))``."""
         return np.asarray(np.exp(self.score_samples(X)))
 
-    @available_if(_is_normalized)  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-density of the rows over the domain: what a grid search may maximise.
+    @property
+    def score(self) -> Callable[..., float]:
+        """``score(X, y=None, sample_weight=None)``: mean log-density of the rows over the domain.
 
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or what the kernel compares
-        y : ignored
-        sample_weight : array-like of shape (m,) or None
+        It is what a grid search may maximise. Without a domain there is no such method: the size of
+        a density that is not normalised depends on the parameters.
         """
+        if self.domain is None and not hasattr(self, "normalization_"):
+            raise AttributeError(
+                "score needs a domain: without one the induced density is not normalised, its size "
+                "depends on the parameters, and a search for the highest score would maximise "
+                "nonsense. Pass MercerMixture(domain=…) or call normalize(…) with "
+                "FiniteSpace(objects), Box(low, high) or GaussianBase() of mercer.domains."
+            )
+        return self._mean_log_density
+
+    def _mean_log_density(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         logs = self.score_samples(X)
         weights = admit_weights(sample_weight, len(logs))
         if weights is not None:
