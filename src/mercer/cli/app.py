@@ -140,7 +140,7 @@ def reproduce(
     Parameters
     ----------
     paper
-        Which: jenssen-2010.
+        Which: jenssen-2010 or macready-2003.
     out
         Folder for the files; left out, *mercer-reproduce* and in it the paper's name.
     quick

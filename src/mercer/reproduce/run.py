@@ -19,7 +19,10 @@ from mercer.writing import write_together
 __all__ = ["PAPERS", "Paper", "Reproduction", "load_paper", "reproduce", "write_picture"]
 
 #: Name of a paper -> the module that holds it.
-PAPERS = {"jenssen-2010": "mercer.reproduce.jenssen_2010"}
+PAPERS = {
+    "jenssen-2010": "mercer.reproduce.jenssen_2010",
+    "macready-2003": "mercer.reproduce.macready_2003",
+}
 
 _DPI = 150
 
