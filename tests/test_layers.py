@@ -18,7 +18,7 @@ FLOORS = [
     {"solvers"},
     {"spectrum"},
     {"decomposition"},
-    {"diagnostics", "information", "preimages", "spectroscopy"},
+    {"diagnostics", "domains", "information", "preimages", "spectroscopy"},
     {"estimators"},
     {"baselines"},
     {"datasets", "plots", "tables"},

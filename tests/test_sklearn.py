@@ -6,13 +6,18 @@ from mercer import (
     ComponentClassifier,
     ComponentRegressor,
     EntropyClustering,
+    JointMixtureClassifier,
+    JointMixtureRegressor,
     KernelDenoiser,
     KernelECA,
     KernelPCA,
     MaximumEntropyProjection,
+    MercerMixture,
+    MercerNovelty,
     ParzenDensity,
     SeriesDensity,
 )
+from mercer.domains import GaussianBase
 
 
 @parametrize_with_checks(
@@ -37,6 +42,13 @@ from mercer import (
         SeriesDensity(terms=2),
         SeriesDensity(terms=None),
         MaximumEntropyProjection(max_iter=20),
+        MercerMixture(),
+        MercerMixture(2, rank=3, n_init=3, random_state=0),
+        MercerMixture(kernel="linear", domain=GaussianBase(), alpha="leave-one-out"),
+        MercerNovelty(),
+        JointMixtureClassifier(),
+        JointMixtureClassifier(2, rank=5),
+        JointMixtureRegressor(),
     ]
 )
 def test_check_estimator(estimator, check):

@@ -28,7 +28,12 @@ from scipy.stats import chi2
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
-from mercer.maths.quantiles import weighted_median, weighted_quantile
+from mercer.maths.quantiles import (
+    distinct_rows,
+    evenly_spaced,
+    weighted_median,
+    weighted_quantile,
+)
 from mercer.maths.types import Array
 from mercer.points import Points, admit, admit_weights
 
@@ -223,7 +228,10 @@ _OF_THE_WINDOW = (leave_one_out,)
 
 
 def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
-    """Return the kernel with every rule's name replaced by the number it gives on this sample.
+    """Return the kernel settled on this sample.
+
+    Every rule's name is replaced by the number it gives here, and kernels that see columns
+    (:class:`~mercer.kernels.On`) learn what stands in for a missing cell.
 
     Examples
     --------
@@ -235,7 +243,7 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     """
     points = X if isinstance(X, Points) else admit(X, kernel.compares)
 
-    def change(leaf: Kernel) -> Kernel:
+    def settle(leaf: Kernel, data: Any, weights: Array | None) -> Kernel:
         if not isinstance(leaf, Stationary) or not isinstance(leaf.bandwidth, str):
             return leaf
         rule = RULES.get(leaf.bandwidth)
@@ -244,11 +252,11 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
                 f"bandwidth={leaf.bandwidth!r} is no rule; use a positive number, one per column, "
                 f"or one of {', '.join(map(repr, RULES))}."
             )
-        _warn_of_scales(points.data, sample_weight)
+        _warn_of_scales(data, weights)
         shape = {"kernel": leaf} if rule in _OF_THE_WINDOW else {}
-        return leaf.with_bandwidth(rule(points.data, sample_weight, **shape))
+        return leaf.with_bandwidth(rule(data, weights, **shape))
 
-    return kernel.replace_parts(change)
+    return kernel.fitted(points.data, admit_weights(sample_weight, points.n), settle)
 
 
 def _admitted(X: Any, sample_weight: Any) -> tuple[Array, Array]:
@@ -282,15 +290,10 @@ def representatives(X: Array, weights: Array, most: int = _SAMPLE) -> tuple[Arra
     The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
     first, so that it does not matter whether they came as copies or weights.
     """
-    order = np.lexsort(X.T[::-1])
-    sorted_rows = X[order]
-    first = np.r_[True, (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)]
-    rows, weights = order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
+    rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:
         return rows, weights
-    share = np.cumsum(weights)
-    at = np.searchsorted(share, (np.arange(most) + 0.5) / most * share[-1])
-    return rows[np.minimum(at, len(rows) - 1)], np.ones(most)
+    return rows[evenly_spaced(weights, most)], np.ones(most)
 
 
 def _mean_distance(X: Array, weights: Array) -> float:

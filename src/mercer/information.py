@@ -21,7 +21,7 @@ from mercer.maths.potential import gaussian_potential
 from mercer.maths.types import Array
 from mercer.operators import FourierGram, GramOperator, Sample
 from mercer.operators.tiled import cross_product
-from mercer.points import Points, admit, admit_weights
+from mercer.points import Points, admit, admit_weights, concatenated
 from mercer.solvers import as_solver, summing_gram
 
 __all__ = [
@@ -453,9 +453,7 @@ def _shares(sample: Sample) -> Array:
 
 
 def _resolved_on_both(kernel: Kernel, both: list[Points], weights: list[Array | None]) -> Kernel:
-    if kernel.compares != "vectors":
-        return kernel
-    union = np.concatenate([points.data for points in both])
+    union = concatenated(both)
     if all(w is None for w in weights):
         return resolve(kernel, union)
     filled = [np.ones(p.n) if w is None else w for p, w in zip(both, weights, strict=True)]

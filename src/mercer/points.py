@@ -13,7 +13,7 @@ What is allowed depends on the kernel, which says what it compares (``kernel.com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["Points", "admit", "admit_weights", "rows_of"]
+__all__ = ["Points", "admit", "admit_weights", "concatenated", "rows_of"]
 
 Kind = Literal["vectors", "gram", "objects"]
 
@@ -70,6 +70,19 @@ class Points:
             yield rows, rows_of(self.data, rows)
 
 
+def concatenated(parts: Sequence[Points]) -> Points:
+    """Several samples of one kind as one."""
+    first = parts[0]
+    if hasattr(first.data, "iloc"):
+        import pandas as pd
+
+        return Points(pd.concat([part.data for part in parts]), first.kind, first.feature_names)
+    if all(isinstance(part.data, np.ndarray) for part in parts):
+        joined = np.concatenate([part.data for part in parts])
+        return Points(joined, first.kind, first.feature_names)
+    return Points([item for part in parts for item in part.data], first.kind)
+
+
 def rows_of(data: Any, rows: Array | slice) -> Any:
     """Select rows of an array, a data frame or a list."""
     if hasattr(data, "iloc"):
@@ -106,9 +119,17 @@ def _numeric(X: Any, estimator: Any, reset: bool) -> Array:
     from sklearn.utils.validation import check_array, validate_data
 
     types = [np.float64, np.float32]
-    if estimator is None:
-        return np.asarray(check_array(X, dtype=types))
-    return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
+    try:
+        if estimator is None:
+            return np.asarray(check_array(X, dtype=types))
+        return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
+    except ValueError as error:
+        if hasattr(X, "columns") and any(word in str(error) for word in ("convert", "NaN")):
+            error.add_note(
+                "This kernel compares complete rows of numbers. For tables with labels, texts or "
+                "missing cells use kernel=mercer.kernels.table_kernel(X)."
+            )
+        raise
 
 
 def _names(estimator: Any) -> tuple[str, ...] | None:
@@ -117,20 +138,57 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def _admit_objects(X: Any, estimator: Any, reset: bool) -> Points:
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
+    single = isinstance(X, str | bytes | Mapping)
+    if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(
             f"This kernel compares objects, so X must be a sequence of them (a list, an array, a "
             f"data frame), not a single {type(X).__name__}."
         )
     if len(X) == 0:
         raise ValueError("X holds 0 objects; at least 1 is needed.")
-    columns = getattr(X, "columns", None)
-    names = None if columns is None else tuple(str(name) for name in columns)
     if estimator is not None and reset:
-        estimator.n_features_in_ = 1 if names is None else len(names)
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-    return Points(X, "objects", names)
+        _remember_columns(X, estimator)
+    elif estimator is not None:
+        X = _in_training_order(X, estimator)
+    return Points(X, "objects", _column_names(X))
+
+
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else tuple(str(name) for name in columns)
+
+
+def _width(X: Any) -> int | None:
+    """Number of columns; None for a sequence of objects."""
+    shape: Any = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def _remember_columns(X: Any, estimator: Any) -> None:
+    names = _column_names(X)
+    estimator.n_features_in_ = _width(X) or 1
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _in_training_order(X: Any, estimator: Any) -> Any:
+    """Columns that have names are found by them; columns without names are counted."""
+    known, names, fitted = _names(estimator), _column_names(X), type(estimator).__name__
+    if known is not None and names is not None:
+        missing = [name for name in known if name not in names]
+        if missing:
+            raise ValueError(
+                f"X has no column {', '.join(map(repr, missing))}, which {fitted} was fitted with; "
+                f"it has: {', '.join(map(repr, names))}. Columns may come in any order and cells "
+                "may be missing, but not a whole column."
+            )
+        return X if known == names else X.iloc[:, [names.index(name) for name in known]]
+    width, expected = _width(X), estimator.n_features_in_
+    if width is not None and expected not in (1, width):  # 1: it may have been a list of rows
+        raise ValueError(f"X has {width} columns, but {fitted} was fitted with {expected}.")
+    return X
 
 
 def _check_gram(K: Array) -> None:

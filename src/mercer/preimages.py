@@ -24,6 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 from mercer.bandwidth import median_distance, representatives
 from mercer.kernels import Gaussian, Kernel
 from mercer.maths.preimages import points_at_distances
+from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
 
@@ -122,7 +123,7 @@ class _Nearness:
 
 def _distinct_rows(data: Array) -> Array:
     """First places of the distinct rows: a copy is not another neighbour, nor is a weight."""
-    return np.sort(np.unique(data, axis=0, return_index=True)[1])
+    return np.sort(distinct_rows(data, np.ones(len(data)))[0])
 
 
 def _chunks(rows: int, width: int) -> list[slice]:

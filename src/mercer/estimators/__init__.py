@@ -4,6 +4,9 @@ from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
 from mercer.estimators.components import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.joint import JointMixtureClassifier, JointMixtureRegressor
+from mercer.estimators.mixture import MercerMixture
+from mercer.estimators.novelty import MercerNovelty
 from mercer.estimators.orthogonal import OrthogonalSeries
 from mercer.estimators.parzen import ParzenDensity
 from mercer.estimators.pca import KernelPCA
@@ -15,10 +18,14 @@ __all__ = [
     "ComponentClassifier",
     "ComponentRegressor",
     "EntropyClustering",
+    "JointMixtureClassifier",
+    "JointMixtureRegressor",
     "KernelDenoiser",
     "KernelECA",
     "KernelPCA",
     "MaximumEntropyProjection",
+    "MercerMixture",
+    "MercerNovelty",
     "OrthogonalSeries",
     "ParzenDensity",
     "SeriesDensity",

@@ -7,12 +7,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.targets import class_labels, numeric_targets, several_classes
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
 from mercer.maths.types import Array
@@ -205,7 +204,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         sample_weight : array-like of shape (n,) or None
         """
         sample, weights = self._admit_both(X, sample_weight)
-        targets = _numeric_targets(y, len(weights))
+        targets = numeric_targets(y, len(weights))
         columns = targets.reshape(len(targets), -1)[weights > 0]
         return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
 
@@ -217,7 +216,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     def path(self, X: Any, y: Any) -> Array:
         """Mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._admit_new(X)
-        targets = _numeric_targets(y, points.n)
+        targets = numeric_targets(y, points.n)
         return self._path(points, targets.reshape(len(targets), -1))
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
@@ -306,13 +305,8 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         sample_weight : array-like of shape (n,) or None
         """
         sample, weights = self._admit_both(X, sample_weight)
-        labels = _class_labels(y, len(weights))[weights > 0]
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only (with a positive weight), {classes[0]!r}; a classifier "
-                "needs at least two."
-            )
+        labels = class_labels(y, len(weights))[weights > 0]
+        classes, codes = several_classes(labels)
         return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
     def decision_function(self, X: Any) -> Array:
@@ -328,7 +322,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     def path(self, X: Any, y: Any) -> Array:
         """Error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._admit_new(X)
-        labels = _class_labels(y, points.n)
+        labels = class_labels(y, points.n)
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)
         targets = _coded(codes, len(self.classes_))
@@ -353,29 +347,3 @@ def _winners(values: Array) -> Array:
     if values.shape[-1] == 1:
         return (values[..., 0] > 0).astype(int)
     return np.argmax(values, axis=-1)
-
-
-def _numeric_targets(y: Any, n: int) -> Array:
-    _check_given(y)
-    targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    _check_length(targets, n)
-    return column_or_1d(targets) if targets.ndim == 1 else targets
-
-
-def _class_labels(y: Any, n: int) -> Array:
-    _check_given(y)
-    labels = column_or_1d(y, warn=True)
-    _check_length(labels, n)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return labels
-
-
-def _check_given(y: Any) -> None:
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None.")
-
-
-def _check_length(y: Array, n: int) -> None:
-    if len(y) != n:
-        raise ValueError(f"X has {n} rows and y has {len(y)}: inconsistent numbers of samples.")

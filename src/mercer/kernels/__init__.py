@@ -5,19 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.kernels.base import Kernel, Product, Scaled, Sum
+from mercer.kernels.categories import Categorical, Hamming
 from mercer.kernels.checks import check_kernel
+from mercer.kernels.columns import On
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.graph import Graph
+from mercer.kernels.ngram import NGram
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.sets import Jaccard, MinMax
 from mercer.kernels.stationary import Epanechnikov, Gaussian, Laplacian, Matern, Stationary
+from mercer.kernels.tables import table_kernel
 
 __all__ = [
+    "Categorical",
     "Cosine",
     "Epanechnikov",
     "Gaussian",
+    "Graph",
+    "Hamming",
+    "Jaccard",
     "Kernel",
     "Laplacian",
     "Linear",
     "Matern",
+    "MinMax",
+    "NGram",
+    "On",
     "Polynomial",
     "Precomputed",
     "Product",
@@ -27,6 +40,7 @@ __all__ = [
     "Sum",
     "as_kernel",
     "check_kernel",
+    "table_kernel",
 ]
 
 _NAMES: dict[str, type[Kernel]] = {

@@ -11,10 +11,13 @@ import numpy as np
 from mercer.maths.types import Array
 from mercer.points import Kind, rows_of
 
-__all__ = ["Kernel", "Product", "Scaled", "Sum", "Tiles"]
+__all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles"]
 
 #: Any rectangle of a Gram matrix: ``tiles(rows, columns, out)`` fills and returns ``out``.
 Tiles = Callable[[slice, slice, Array | None], Array]
+
+#: What :meth:`Kernel.fitted` does to a leaf: ``settle(leaf, X, weights)``.
+Settle = Callable[["Kernel", Any, Array | None], "Kernel"]
 
 _ALL = slice(None)
 
@@ -185,6 +188,19 @@ class Kernel:
         """Return this kernel with ``change`` applied to its leaves."""
         return change(self)
 
+    def fitted(self, X: Any, weights: Array | None, settle: Settle) -> Kernel:
+        """Return this kernel with all that depends on a training sample settled.
+
+        Parameters
+        ----------
+        X : points that the kernel compares
+        weights : array of shape (n,) or None
+        settle : callable
+            ``settle(leaf, X, weights)`` returns the leaf's settled version. It is called with the
+            data that the leaf will see: below :class:`~mercer.kernels.On`, some columns.
+        """
+        return settle(self, X, weights)
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
         return f"{type(self).__name__}({inside})"
@@ -285,6 +301,10 @@ class _Combination(Kernel):
     def replace_parts(self, change: Callable[[Kernel], Kernel]) -> Kernel:
         """Apply ``change`` to the leaves of every term."""
         return type(self)(tuple(term.replace_parts(change) for term in self.terms))
+
+    def fitted(self, X: Any, weights: Array | None, settle: Settle) -> Kernel:
+        """Settle every term."""
+        return type(self)(tuple(term.fitted(X, weights, settle) for term in self.terms))
 
     def __repr__(self) -> str:
         inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]
@@ -422,6 +442,10 @@ class Scaled(Kernel):
     def replace_parts(self, change: Callable[[Kernel], Kernel]) -> Kernel:
         """Apply ``change`` to the leaves of the scaled kernel."""
         return Scaled(self.factor, self.kernel.replace_parts(change))
+
+    def fitted(self, X: Any, weights: Array | None, settle: Settle) -> Kernel:
+        """Settle the scaled kernel."""
+        return Scaled(self.factor, self.kernel.fitted(X, weights, settle))
 
     def __repr__(self) -> str:
         inner = (

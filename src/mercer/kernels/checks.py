@@ -47,7 +47,7 @@ def check_kernel(kernel: Kernel, X: Any = None, Y: Any = None) -> None:
     if kernel.is_psd:
         _check_psd(kernel, X)
     _check_features(kernel, X, Y)
-    if isinstance(X, np.ndarray) and X.dtype == np.float64:
+    if kernel.compares == "vectors" and isinstance(X, np.ndarray) and X.dtype == np.float64:
         _check_single_precision(kernel, X)
     _check_parameters(kernel, X, Y)
 

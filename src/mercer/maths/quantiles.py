@@ -1,4 +1,4 @@
-"""Weighted quantiles in which a weight of two is two copies."""
+"""Weighted quantiles and representative rows: a weight of two is two copies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["weighted_median", "weighted_quantile"]
+__all__ = ["distinct_rows", "evenly_spaced", "weighted_median", "weighted_quantile"]
 
 
 def weighted_median(values: Array, weights: Array) -> Array:
@@ -50,3 +50,22 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
     high = np.where(share[..., -1:] > np.floor(place + slack) + 1 + slack, high, low)
     below, above = (np.take_along_axis(ordered, at, -1)[..., 0] for at in (low, high))
     return np.asarray(below + (place - np.floor(place))[..., 0] * (above - below))
+
+
+def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Numbers of the distinct rows in lexicographic order, each with the weight of all its copies.
+
+    >>> distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
+    (array([1, 0]), array([1., 2.]))
+    """
+    order = np.lexsort(X.T[::-1])
+    rows = X[order]
+    first = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
+    return order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
+
+
+def evenly_spaced(weights: Array, count: int) -> Array:
+    """Places of ``count`` entries in the middle of equal shares of the weight."""
+    share = np.cumsum(weights)
+    at = np.searchsorted(share, (np.arange(count) + 0.5) / count * share[-1])
+    return np.minimum(at, len(weights) - 1)

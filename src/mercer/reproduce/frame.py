@@ -114,10 +114,10 @@ class Row:
         Follows numbers, with its space if there is to be one.
     spread : float or None
         Standard deviation of `ours` over repetitions.
-    digits : int or None
-        Significant digits of `ours`; None for a few.
     remark : str
         What a reader has to know to understand the numbers.
+    digits : int or None
+        Significant digits of `ours`; None for a few.
     """
 
     item: str
@@ -126,8 +126,8 @@ class Row:
     fair: Fair | None = None
     unit: str = ""
     spread: float | None = None
-    digits: int | None = None
     remark: str = ""
+    digits: int | None = None
 
     @property
     def verdict(self) -> Verdict:

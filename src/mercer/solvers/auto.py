@@ -8,7 +8,7 @@ n ≤ 600, all components, or more than n/8 of them             ``Dense``, where
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid     ``Fourier`` (1e-10)
 that costs less than a product with K (see below)
 n² numbers fit half of the memory budget                      ``Lanczos``, K held in memory
-n ≤ 30,000, or an indefinite kernel, or objects               ``Lanczos``, matrix-free products
+n ≤ 30,000, or an indefinite kernel                           ``Lanczos``, matrix-free products
 otherwise                                                     ``Nystrom`` with 1000 landmarks
 ============================================================  =====================================
 
@@ -114,7 +114,7 @@ class Auto:
         if n > _FOURIER_FROM and _serving_grid(kernel, points, n * n / _FOURIER_SHARE) is not None:
             return Fourier()
         stored = self._may_hold(n, itemsize) and 2 * n * n * itemsize <= memory_budget()
-        if stored or n <= _EXACT_UP_TO or not kernel.is_psd or points.kind != "vectors":
+        if stored or n <= _EXACT_UP_TO or not kernel.is_psd:
             return Lanczos(stored=stored)
         return Nystrom(_LANDMARKS)
 

@@ -1,0 +1,450 @@
+"""Mixtures in feature space: densities, domains, draws, conditional use, novelty, bad input."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from mercer import (
+    JointMixtureClassifier,
+    JointMixtureRegressor,
+    MercerMixture,
+    MercerNovelty,
+)
+from mercer.datasets import make_bits, make_halo
+from mercer.domains import Box, FiniteSpace, GaussianBase, bit_strings
+from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
+from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
+from mercer.points import Points
+from mercer.solvers import Nystrom
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+def points(n=60, d=2, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+@pytest.fixture(scope="module")
+def halo():
+    return make_halo(random_state=0)
+
+
+# --- the fit -----------------------------------------------------------------------------------
+
+
+def test_attributes(halo):
+    X, _ = halo
+    mixture = MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0, n_init=5, random_state=0)
+    mixture.fit(X)
+    assert_allclose(mixture.weights_.sum(), 1)
+    assert mixture.responsibilities_.shape == (100, 2)
+    assert (np.diff(mixture.lower_bounds_) >= -1e-9).all()
+    assert mixture.converged_
+    assert mixture.n_iter_ == len(mixture.lower_bounds_)
+    assert mixture.alpha_ == 1.0
+    assert mixture.spectrum_.kernel == mixture.kernel_
+
+
+def test_responsibilities_are_predicted_at_full_rank(halo):
+    X, _ = halo
+    mixture = MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0).fit(X)
+    assert_allclose(mixture.predict_proba(X), mixture.responsibilities_, atol=1e-7)
+    assert_array_equal(mixture.fit_predict(X), mixture.responsibilities_.argmax(axis=1))
+
+
+def test_a_rank_cut_leaves_the_residual_to_predict_proba(halo):
+    X, _ = halo
+    mixture = MercerMixture(2, kernel=Gaussian(1.0), alpha=1.0, rank=3).fit(X)
+    assert mixture.rank_ == 3
+    assert np.abs(mixture.predict_proba(X) - mixture.responsibilities_).max() > 1e-6
+
+
+def test_auto_alpha_grows_with_the_sample():
+    assert_allclose(MercerMixture().fit(points(40)).alpha_, 3.0)
+    weighted = MercerMixture().fit(points(40), sample_weight=np.full(40, 2.0))
+    assert_allclose(weighted.alpha_, 6.0)
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_components": 2, "n_init": 3, "rank": 4}])
+def test_weights_are_copies(settings):
+    rng = np.random.default_rng(1)
+    X, w = points(30), rng.integers(0, 4, size=30)
+    common = {"kernel": Gaussian(1.0), "domain": Box(-5, 5), "random_state": 0} | settings
+    weighted = MercerMixture(**common).fit(X, sample_weight=w)
+    copied = MercerMixture(**common).fit(np.repeat(X, w, axis=0))
+    assert_allclose(weighted.score_samples(X), copied.score_samples(X), rtol=1e-6)
+    assert_allclose(weighted.lower_bounds_, copied.lower_bounds_, rtol=1e-8)
+    assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-6)
+
+
+def test_leave_one_out_takes_weights_as_copies():
+    X, w = points(20), np.r_[np.ones(15), np.full(5, 3)].astype(int)
+    common = {"kernel": Gaussian(1.0), "domain": Box(-5, 5, n_nodes=400), "alpha": "leave-one-out"}
+    weighted = MercerMixture(**common).fit(X, sample_weight=w)
+    copied = MercerMixture(**common).fit(np.repeat(X, w, axis=0))
+    assert_allclose(weighted.alpha_, copied.alpha_, rtol=1e-6)
+
+
+def test_collapse_is_reported_with_the_remedy():
+    with pytest.warns(IdentifiabilityWarning, match=r"(?s)collapsed to 1.*rank cut"):
+        mixture = MercerMixture(2, kernel=Gaussian(0.5), alpha=15.0).fit(points(100))
+    assert len(mixture.effective_weights_) == 1
+
+
+def test_stopping_early_is_reported(halo):
+    X, _ = halo
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0, max_iter=1, tol=0).fit(X)
+
+
+def test_more_starts_are_never_worse(halo):
+    X, _ = halo
+    fits = [
+        MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0, n_init=k, random_state=0).fit(X)
+        for k in (1, 4, 8)
+    ]
+    bounds = [fit.lower_bounds_[-1] for fit in fits]
+    assert bounds == sorted(bounds)
+
+
+def test_landmarks_agree_where_they_are_all_points():
+    X = points(80)
+    kernel = Gaussian(2.0)
+    exact = MercerMixture(kernel=kernel, rank=10).fit(X)
+    near = MercerMixture(kernel=kernel, rank=10, solver=Nystrom(80)).fit(X)
+    assert_allclose(exact.score_samples(X), near.score_samples(X), rtol=1e-4)
+
+
+def test_clone_and_pickle():
+    mixture = MercerMixture(domain=GaussianBase(), kernel=Gaussian(1.0)).fit(points())
+    again = clone(mixture).fit(points())
+    assert_allclose(again.score_samples(points()), mixture.score_samples(points()))
+    thawed = pickle.loads(pickle.dumps(mixture))
+    assert_allclose(thawed.score_samples(points()), mixture.score_samples(points()))
+
+
+# --- data of any kind ----------------------------------------------------------------------------
+
+
+def frame(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue"], size=n, p=[0.6, 0.3, 0.1])
+    size = rng.normal(size=n) + 2 * (colour == "blue")
+    size[rng.random(n) < 0.2] = np.nan
+    return pd.DataFrame({"size": size, "colour": colour, "flag": rng.random(n) < 0.3})
+
+
+def test_a_table_with_gaps():
+    table = frame()
+    mixture = MercerMixture(kernel=table_kernel(table)).fit(table)
+    shuffled = table[["flag", "colour", "size"]]
+    assert_allclose(mixture.score_samples(shuffled), mixture.score_samples(table))
+    strange = pd.DataFrame({"size": [9.0], "colour": ["violet"], "flag": [True]})
+    assert mixture.score_samples(strange)[0] < np.quantile(mixture.score_samples(table), 0.05)
+
+
+def test_strings_as_a_finite_space():
+    words = ["00", "00", "01", "00", "11", "01"]
+    mixture = MercerMixture(kernel=Hamming(0.5), alpha=1.0, domain=bit_strings(2, text=True))
+    p = mixture.fit(words).pdf(["00", "01", "10", "11"])
+    assert_allclose(p.sum(), 1)
+    assert p[0] == p.max()
+    drawn, _ = mixture.sample(5, random_state=0)
+    assert set(drawn) <= {"00", "01", "10", "11"}
+
+
+def test_outside_of_the_space_is_impossible():
+    mixture = MercerMixture(kernel=Categorical(0.5), domain=FiniteSpace(["a", "b"]))
+    mixture.fit(["a", "b", "a"])
+    assert mixture.score_samples(["c"])[0] == -np.inf
+
+
+# --- domains -------------------------------------------------------------------------------------
+
+
+def test_grid_sobol_and_base_measure_agree():
+    """The same integral in three ways: 3-D by scrambled points and by importance sampling."""
+    X = points(100, 3)
+    mixture = MercerMixture(kernel=Gaussian(1.5), domain=Box(-6, 6)).fit(X)
+    found = mixture.normalization_
+    assert 0 < found.standard_errors[0] < 0.05
+    grid = Box(-6, 6, n_nodes=2**17, random_state=1)
+    finer = MercerMixture(kernel=Gaussian(1.5), domain=grid).fit(X).normalization_
+    gap = abs(found.log_constants - finer.log_constants)
+    assert gap < 5 * np.hypot(found.standard_errors, finer.standard_errors)
+
+
+def test_importance_sampling_matches_a_grid():
+    X = points(150)
+    base = GaussianBase(n_nodes=20_000)
+    mixture = MercerMixture(kernel=Gaussian(1.0), domain=base).fit(X)
+    found = mixture.normalization_
+    fitted = found.domain
+    grid = Box(-14, 14, n_nodes=40_000).fitted_to(2).nodes()
+    logs = mixture._log_components(grid.points)[:, 0] + fitted.log_base(grid.points)
+    exact = np.logaddexp.reduce(logs + grid.log_weights)
+    assert abs(found.log_constants[0] - exact) < 4 * found.standard_errors[0]
+    assert_allclose(
+        np.exp(mixture.score_samples(grid.points.data) + grid.log_weights).sum(), 1, 0.05
+    )
+    assert found.effective_sizes[0] > 1000
+
+
+def test_a_local_kernel_has_no_normaliser_over_the_plane():
+    """The constant grows with the box: which is why a domain has to be named."""
+    X = points(50)
+    mixture = MercerMixture(kernel=Gaussian(1.0)).fit(X)
+    constants = [mixture.normalize(Box(-s, s)).normalization_.log_constants[0] for s in (10, 50)]
+    background = mixture._log_components(Points(np.array([[1e3, 1e3]])))[0, 0]
+    assert constants[1] > constants[0] + 0.5
+    far = np.log(100.0**2) + background
+    assert 0 < constants[1] - far < 3
+
+
+def test_normalize_after_fit():
+    X = points()
+    fitted = MercerMixture(kernel=Gaussian(1.0)).fit(X)
+    given = MercerMixture(kernel=Gaussian(1.0), domain=Box(-5, 5)).fit(X)
+    assert_allclose(fitted.normalize(Box(-5, 5)).score(X), given.score(X))
+    assert not hasattr(fitted.fit(X), "score")
+
+
+def test_more_nodes_are_asked_for():
+    with pytest.warns(ApproximationWarning, match="effective nodes"):
+        MercerMixture(kernel=Gaussian(1.0), domain=GaussianBase(n_nodes=50)).fit(points())
+
+
+# --- draws ---------------------------------------------------------------------------------------
+
+
+def test_draws_from_a_finite_space_follow_its_probabilities():
+    X, _ = make_bits(40, n_bits=4, random_state=0)
+    space = bit_strings(4)
+    mixture = MercerMixture(kernel=Hamming(0.6), domain=space).fit(X)
+    drawn, labels = mixture.sample(20_000, random_state=0)
+    places = (drawn @ [8, 4, 2, 1]).astype(int)
+    shares = np.bincount(places, minlength=16) / 20_000
+    assert_allclose(shares, mixture.pdf(space.objects), atol=0.015)
+    assert_array_equal(labels, 0)
+
+
+@pytest.mark.parametrize("domain", [Box(-6, 6), GaussianBase()])
+def test_draws_have_the_moments_of_the_density(domain):
+    X = points(100)
+    mixture = MercerMixture(kernel=Gaussian(1.0), domain=domain).fit(X)
+    drawn, _ = mixture.sample(4000, random_state=0)
+    grid = Box(-12, 12, n_nodes=40_000).fitted_to(2).nodes()
+    p = np.exp(mixture.score_samples(grid.points.data) + grid.log_weights)
+    mean = p @ grid.points.data
+    second = p @ grid.points.data**2
+    assert_allclose(drawn.mean(axis=0), mean, atol=0.2)
+    assert_allclose((drawn**2).mean(axis=0), second, rtol=0.15)
+
+
+def test_draws_are_labelled(halo):
+    X, _ = halo
+    mixture = MercerMixture(
+        2, kernel=Polynomial(degree=2), alpha=1.0, n_init=8, random_state=0, domain=Box(-4, 4)
+    ).fit(X)
+    drawn, labels = mixture.sample(400, random_state=0)
+    assert (mixture.predict(drawn) == labels).mean() > 0.9
+    again, _ = mixture.sample(400, random_state=0)
+    assert_array_equal(drawn, again)
+
+
+# --- choice of parameters ----------------------------------------------------------------------
+
+
+def test_a_grid_search_needs_a_domain():
+    grid = {"alpha": [1.0, 5.0], "kernel__bandwidth": [0.5, 1.0]}
+    with pytest.raises(TypeError, match="score"):
+        GridSearchCV(MercerMixture(), grid).fit(points())
+    search = GridSearchCV(MercerMixture(domain=Box(-6, 6, n_nodes=900)), grid, cv=3).fit(points())
+    assert np.isfinite(search.best_score_)
+
+
+def test_score_refuses_in_words():
+    with refused("domain", "maximise nonsense", "GaussianBase", kind=AttributeError):
+        MercerMixture().fit(points()).score(points())
+
+
+# --- conditional use ---------------------------------------------------------------------------
+
+
+def test_joint_regression_is_kernel_ridge():
+    """One Gaussian: the mean is centred kernel ridge regression with penalty α."""
+    X, rng = points(50, 3), np.random.default_rng(0)
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=50)
+    model = JointMixtureRegressor(kernel=Gaussian(2.0), alpha=0.5, center=True).fit(X, y)
+    K = Gaussian(2.0)(X)
+    H = np.eye(50) - 1 / 50
+    new = points(10, 3, seed=1)
+    crossed = (Gaussian(2.0)(new, X) - K.mean(axis=0)) @ H
+    ridge = KernelRidge(alpha=0.5, kernel="precomputed").fit(H @ K @ H, y - y.mean())
+    assert_allclose(model.predict(new), ridge.predict(crossed) + y.mean(), atol=1e-6)
+
+
+def test_joint_regression_is_a_density_of_y():
+    X = points(60, 1)
+    y = X[:, 0] ** 2
+    model = JointMixtureRegressor().fit(X, y)
+    grid = np.linspace(-30, 30, 6001)
+    p = np.exp(model.log_density(np.repeat(X[:1], len(grid), axis=0), grid))
+    assert_allclose(p.sum() * 0.01, 1, rtol=1e-6)
+    mean, std = model.predict(X[:1], return_std=True)
+    assert_allclose(mean, (p @ grid) * 0.01, rtol=1e-5)
+    assert_allclose(std**2, (p @ (grid - mean) ** 2) * 0.01, rtol=1e-4)
+
+
+def test_joint_regression_predicts_well():
+    X = np.random.default_rng(0).uniform(0, 6, size=(150, 1))
+    y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=150)
+    ours = cross_val_score(JointMixtureRegressor(), X, y).mean()
+    peer = cross_val_score(GaussianProcessRegressor(RBF(), alpha=0.01), X, y).mean()
+    assert ours > peer - 0.02
+    both = JointMixtureRegressor().fit(X, np.column_stack([y, -y])).predict(X)
+    assert both.shape == (150, 2)
+
+
+def test_joint_classification_on_iris():
+    X, y = load_iris(return_X_y=True)
+    assert cross_val_score(JointMixtureClassifier(), X, y).mean() > 0.94
+    loss = cross_val_score(JointMixtureClassifier(), X, y, scoring="neg_log_loss").mean()
+    assert loss > -0.2
+
+
+def test_joint_classification_of_a_table():
+    table = frame(150)
+    label = np.where(table["colour"] == "blue", "far", "near")
+    table = table.drop(columns="colour")
+    kernel = table_kernel(table)
+    model = JointMixtureClassifier(kernel=kernel).fit(table[:100], label[:100])
+    assert_allclose(model.predict_proba(table[100:]).sum(axis=1), 1)
+    assert model.score(table[100:], label[100:]) > 0.8
+
+
+# --- novelty -----------------------------------------------------------------------------------
+
+
+def test_novelty_finds_what_is_far():
+    X = points(300, 4)
+    detector = MercerNovelty(contamination=0.05).fit(X)
+    assert abs((detector.predict(X) == -1).mean() - 0.05) < 0.01
+    false_alarms = (detector.predict(points(2000, 4, seed=1)) == -1).mean()
+    assert false_alarms < 0.12
+    assert (detector.predict(points(200, 4, seed=2) + 4) == -1).mean() > 0.95
+
+
+def test_novelty_in_a_table():
+    table = frame(200)
+    detector = MercerNovelty(kernel=table_kernel(table), contamination=0.05).fit(table)
+    odd = pd.DataFrame({"size": [8.0, 0.0], "colour": ["violet", "red"], "flag": [True, False]})
+    assert detector.predict(odd).tolist() == [-1, 1]
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"alpha": -1.0}, ("alpha=-1.0", "above 0")),
+        ({"alpha": 0}, ("alpha=0", "above 0")),
+        ({"alpha": np.nan}, ("alpha=nan", "finite")),
+        ({"alpha": "best"}, ("alpha='best'", "leave-one-out")),
+        ({"beta": -0.5}, ("beta=-0.5", "at least 0")),
+        ({"tol": -1.0}, ("tol=-1.0",)),
+        ({"n_components": 0}, ("n_components=0", "at least 1")),
+        ({"n_components": 61}, ("n_components=61", "60", "at most")),
+        ({"n_components": 1.5}, ("n_components=1.5",)),
+        ({"n_init": 0}, ("n_init=0",)),
+        ({"max_iter": 0}, ("max_iter=0",)),
+        ({"alpha": "leave-one-out"}, ("leave-one-out", "domain")),
+        ({"domain": Box([0, 0, 0], [1, 1, 1])}, ("shape (3,)", "2 columns")),
+        ({"domain": Box(-1, 1)}, ("training points lie outside", "Widen")),
+        ({"domain": Box(-np.inf, np.inf)}, ("finite corners", "GaussianBase")),
+        ({"domain": Box(-9, 9, n_nodes=1)}, ("n_nodes=1",)),
+        ({"domain": GaussianBase(-1)}, ("widen=-1",)),
+        ({"domain": GaussianBase(mean=[0.0])}, ("mean of shape (1,)", "2 columns")),
+        ({"domain": bit_strings(3)}, ("3 features", "2 features")),
+    ],
+)
+def test_refusals(settings, words):
+    with refused(*words):
+        MercerMixture(**settings).fit(points())
+
+
+def test_a_box_is_no_place_for_strings():
+    with refused("space of numbers", "FiniteSpace"):
+        MercerMixture(kernel=Hamming(), domain=Box(0, 1)).fit(["01", "10"])
+
+
+def test_a_precomputed_kernel_knows_no_domain():
+    with refused("precomputed", "kernel object"):
+        MercerMixture(kernel="precomputed", domain=GaussianBase()).fit(np.eye(4))
+
+
+def test_a_domain_is_an_object():
+    with refused("domain='plane'", "GaussianBase", kind=TypeError):
+        MercerMixture(domain="plane").fit(points())
+
+
+def test_nothing_to_normalise_or_draw_from():
+    mixture = MercerMixture(kernel=Gaussian(1.0)).fit(points())
+    with refused("sample needs a domain", "normalize"):
+        mixture.sample(3)
+    with refused("normalize needs a domain", "no normaliser"):
+        mixture.normalize(None)
+    with refused("n_samples=0"):
+        mixture.normalize(Box(-5, 5)).sample(0)
+    with pytest.raises(NotFittedError):
+        MercerMixture().sample()
+    with pytest.raises(NotFittedError):
+        MercerMixture().normalize(Box(-5, 5))
+
+
+def test_spaces_are_checked():
+    with refused("3 objects", "2 are different"):
+        FiniteSpace(["a", "b", "a"])
+    with refused("no objects"):
+        FiniteSpace([])
+    with refused("length=40", "20"):
+        bit_strings(40)
+
+
+def test_a_constant_column_has_no_base_measure():
+    X = points()
+    X[:, 1] = 3.0
+    with refused("GaussianBase", "constant"):
+        MercerMixture(kernel=Gaussian(1.0), domain=GaussianBase()).fit(X)
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 0.6, "auto"])
+def test_contamination_is_checked(share):
+    with refused("contamination", "(0, 0.5]"):
+        MercerNovelty(contamination=share).fit(points())
+
+
+def test_novelty_and_joint_models_know_their_rules():
+    with refused("alpha='leave-one-out'", "auto"):
+        MercerNovelty(alpha="leave-one-out").fit(points())
+    with refused("alpha='best'", "auto"):
+        JointMixtureRegressor(alpha="best").fit(points(), np.arange(60.0))
+    with refused("one class"):
+        JointMixtureClassifier().fit(points(), np.zeros(60))
+    with refused("2 columns", "1"):
+        model = JointMixtureRegressor().fit(points(), np.arange(60.0))
+        model.log_density(points(), np.zeros((60, 2)))

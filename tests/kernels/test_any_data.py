@@ -1,0 +1,483 @@
+"""Kernels on categories, strings, sets and graphs, against double loops from the formulas."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from mercer.kernels import (
+    Categorical,
+    Gaussian,
+    Graph,
+    Hamming,
+    Jaccard,
+    MinMax,
+    NGram,
+    check_kernel,
+)
+
+WORDS = ["banana", "ananas", "kiwi", "", "ab", "abab", "an", "bananas and kiwis", "ab"]
+NEW = ["anna", "kiwi", "", "zz", "nab"]
+
+
+def naive(formula, X, Y):
+    return np.array([[float(formula(x, y)) for y in Y] for x in X])
+
+
+def smallest_eigenvalue(K):
+    assert_allclose(K, K.T, rtol=1e-12, atol=1e-14)
+    return np.linalg.eigvalsh(K)[0]
+
+
+# --- Hamming -----------------------------------------------------------------------------------
+
+
+def differing(x, y):
+    return sum(a != b for a, b in zip(x, y, strict=True))
+
+
+def bits(n, length, seed=0):
+    return np.random.default_rng(seed).integers(0, 2, size=(n, length))
+
+
+@pytest.mark.parametrize("places", [1, 3, 4, 5, 40])
+@pytest.mark.parametrize("rho", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("categories", [2, 3, 50])
+def test_hamming_counts_differing_places(places, rho, categories):
+    rng = np.random.default_rng(places)
+    X, Y = (rng.integers(0, categories, size=(n, places)) for n in (12, 7))
+    expected = naive(lambda x, y: rho ** differing(x, y), X, Y)
+    # a power of at most 40 factors rounds 40 times at most
+    assert_allclose(Hamming(rho)(X, Y), expected, rtol=1e-13)
+    assert_allclose(Hamming(rho)(X), naive(lambda x, y: rho ** differing(x, y), X, X), rtol=1e-13)
+
+
+def test_hamming_reads_every_form_of_the_same_rows():
+    X = bits(9, 6)
+    expected = Hamming(0.3)(X)
+    forms = {
+        "booleans": X.astype(bool),
+        "floats": X.astype(float),
+        "lists": X.tolist(),
+        "objects": X.astype(object),
+        "strings": ["".join(map(str, row)) for row in X],
+        "array of strings": np.array(["".join(map(str, row)) for row in X]),
+        "labels": np.array(["no", "yes"], dtype=object)[X],
+    }
+    for name, form in forms.items():
+        assert_array_equal(Hamming(0.3)(form), expected, err_msg=name)
+        check_kernel(Hamming(0.3), form, form[:4])
+    assert_array_equal(Hamming(0.3)(X, X[:4].astype(object)), expected[:, :4])
+
+
+def test_hamming_on_all_bit_strings_has_the_spectrum_of_its_factors():
+    """On {0,1}^d K is a d-fold Kronecker product: eigenvalues (1+ρ)^(d-j) (1-ρ)^j."""
+    rho, d = 0.3, 5
+    K = Hamming(rho)(["".join(row) for row in product("01", repeat=d)])
+    expected = [
+        (1 + rho) ** (d - sum(signs)) * (1 - rho) ** sum(signs)
+        for signs in product((0, 1), repeat=d)
+    ]
+    assert_allclose(np.linalg.eigvalsh(K), sorted(expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.0, -0.5, 1.5, float("nan")])
+@pytest.mark.parametrize("kernel", [Hamming, Categorical])
+def test_rho_must_lie_between_0_and_1(kernel, rho):
+    with pytest.raises(ValueError, match=rf"{kernel.__name__}\(rho={rho}\) must lie in \(0, 1\]"):
+        kernel(rho)([[0, 1], [1, 1]])
+
+
+def test_strings_of_different_lengths_are_refused_with_the_kernels_that_take_them():
+    with pytest.raises(ValueError, match=r"lengths from 2 to 3.*Categorical.*NGram"):
+        Hamming()(["010", "01"])
+    with pytest.raises(ValueError, match="lengths from 0 to 0"):
+        Hamming()(["", ""])
+    with pytest.raises(ValueError, match="3 places on one side and 2 on the other"):
+        Hamming()(["010", "011"], ["01", "11"])
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+@pytest.mark.parametrize("kernel", [Hamming(), Categorical(), Categorical(order=("a", "b"))])
+def test_missing_categories_are_refused_with_the_remedy(kernel, gap):
+    with pytest.raises(ValueError, match=r"missing cells.*On\(column, kernel\)"):
+        kernel(np.array([["a"], [gap], ["b"]], dtype=object))
+
+
+@pytest.mark.parametrize("kernel", [Hamming(), Categorical(), Categorical(order=("a",))])
+def test_unhashable_categories_are_refused_in_words(kernel):
+    cells = np.empty(2, dtype=object)
+    cells[:] = [["a"], {"b": 1}]
+    with pytest.raises(TypeError, match="hashable"):
+        kernel(cells)
+
+
+# --- categories --------------------------------------------------------------------------------
+
+
+def test_unordered_categories():
+    X, Y = ["red", "blue", "red", "green"], ["blue", "violet"]
+    expected = naive(lambda x, y: 1 if x == y else 0.2, X, Y)
+    assert_array_equal(Categorical(0.2)(X, Y), expected)
+    check_kernel(Categorical(0.2), X, [*Y, "red"])
+    pairs = np.empty(3, dtype=object)  # a tuple can be a label too
+    pairs[:] = [(1, 2), (1, 3), (1, 2)]
+    assert_array_equal(Categorical(0.2)(pairs)[0], [1, 0.2, 1])
+
+
+def test_several_columns_multiply():
+    X = [("a", 1), ("a", 2), ("b", 2)]
+    assert_allclose(Categorical(0.2)(X), Hamming(0.2)(X), rtol=1e-15)
+    order = ("low", "middle", "high")
+    X = np.array(list(product(order, order)), dtype=object)
+    expected = Categorical(0.4, order)(X[:, 0]) * Categorical(0.4, order)(X[:, 1])
+    assert_allclose(Categorical(0.4, order)(X), expected, rtol=1e-13)
+
+
+def test_ordered_categories_are_a_laplacian_on_ranks():
+    order = ("low", "middle", "high", "top")
+    X, Y = ["high", "low", "top", "high"], ["middle", "low", "top"]
+    expected = naive(lambda x, y: 0.3 ** abs(order.index(x) - order.index(y)), X, Y)
+    assert_allclose(Categorical(0.3, order)(X, Y), expected, rtol=1e-14)
+    check_kernel(Categorical(0.3, order), X, Y)
+
+
+def test_unknown_categories_differ_from_all_others():
+    order = ("low", "middle", "high")
+    K = Categorical(0.3, order)(["low", "???", "high", "!!!", "???"], ["low", "???", "!!!"])
+    far = 0.3**2  # the length of the scale
+    expected = [[1, far, far], [far, 1, far], [far, far, far], [far, far, 1], [far, 1, far]]
+    assert_allclose(K, expected, rtol=1e-14)
+    assert_array_equal(Categorical(0.3)(["a"], ["b", "a"]), [[0.3, 1.0]])
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.sampled_from([*"abcdefg", "?", "!", "#"]), min_size=2, max_size=12),
+    st.floats(0.01, 1.0),
+    st.integers(1, 7),
+)
+def test_ordered_categories_with_strangers_are_positive_semidefinite(X, rho, known):
+    K = Categorical(rho, "abcdefg"[:known])(X)
+    assert smallest_eigenvalue(K) >= -1e-12 * len(X)
+
+
+def test_an_order_names_every_category_once():
+    for order in ((), ("a", "b", "a")):
+        with pytest.raises(ValueError, match="must name every category once"):
+            Categorical(0.5, order)(["a"])
+
+
+# --- n-grams -----------------------------------------------------------------------------------
+
+
+def grams(text, n):
+    """A naive count."""
+    found = Counter()
+    for length in n if isinstance(n, tuple) else (n,):
+        for start in range(len(text)):
+            gram = text[start : start + length]
+            if len(gram) == length:
+                found[gram] += 1
+    return found
+
+
+def common_grams(x, y, n):
+    a, b = grams(x, n), grams(y, n)
+    return sum(a[gram] * b[gram] for gram in a)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, (1, 2), (2, 3, 5)])
+def test_ngrams_equal_a_naive_count(n):
+    expected = naive(lambda x, y: common_grams(x, y, n), WORDS, NEW)
+    assert_array_equal(NGram(n)(WORDS, NEW), expected)
+    assert_array_equal(NGram(n)(WORDS).diagonal(), [common_grams(x, x, n) for x in WORDS])
+    check_kernel(NGram(n), WORDS, NEW)
+    check_kernel(NGram(n, normalize=True), WORDS, NEW)
+    check_kernel(NGram(n, normalize=True, rho=0.3), WORDS, NEW)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.text("ab \n", max_size=8), min_size=1, max_size=8), st.integers(1, 4))
+def test_ngrams_of_any_text_equal_a_naive_count(texts, n):
+    expected = naive(lambda x, y: common_grams(x, y, n), texts, texts)
+    assert_array_equal(NGram(n)(texts), expected)
+    assert smallest_eigenvalue(NGram(n, normalize=True)(texts)) >= -1e-12 * len(texts)
+
+
+def test_normalised_ngrams_are_cosines():
+    def cosine(x, y):
+        if not grams(x, 2) or not grams(y, 2):
+            return x == y
+        return common_grams(x, y, 2) / sqrt(common_grams(x, x, 2) * common_grams(y, y, 2))
+
+    expected = naive(cosine, WORDS, NEW)
+    assert_allclose(NGram(2, normalize=True)(WORDS, NEW), expected, rtol=1e-14)
+    mixed = NGram(2, normalize=True, rho=0.25)(WORDS, NEW)
+    assert_allclose(mixed, 0.25 + 0.75 * expected, rtol=1e-14)
+    assert_array_equal(NGram(2, normalize=True).diagonal(WORDS), np.ones(len(WORDS)))
+
+
+def test_strings_without_ngrams_are_defined():
+    K = NGram(3)(["", "ab", "abc"])
+    assert_array_equal(K, [[0, 0, 0], [0, 0, 0], [0, 0, 1]])
+    normalised = NGram(3, normalize=True)(["", "ab", "abc", "", "xy"], ["", "ab"])
+    assert_array_equal(normalised, [[1, 0], [0, 1], [0, 0], [1, 0], [0, 0]])
+    assert_array_equal(NGram(3)(["", ""]), np.zeros((2, 2)))
+
+
+def test_tokens_are_compared_like_characters():
+    texts = ["to be or not to be", "not to be", "or"]
+    split = [text.split() for text in texts]
+    expected = naive(lambda x, y: common_grams(tuple(x), tuple(y), 2), split, split)
+    assert_array_equal(NGram(2)(split), expected)
+    assert expected[0, 1] == 3  # "not to" once, "to be" twice
+
+
+@pytest.mark.parametrize("item", [None, 3, float("nan"), {"a"}])
+def test_what_is_no_string_is_refused(item):
+    with pytest.raises(TypeError, match=r"NGram compares strings.*not " + type(item).__name__):
+        NGram()(["abc", item])
+
+
+def test_parameters_of_ngrams_are_checked():
+    for n in (0, (), (2, 2), (1, 0)):
+        with pytest.raises(ValueError, match=re.escape(f"NGram(n={n!r}) must be a length")):
+            NGram(n)(["abc"])
+    with pytest.raises(ValueError, match=r"rho=1\.0\) must lie in \[0, 1\)"):
+        NGram(rho=1.0)(["abc"])
+    with pytest.raises(ValueError, match="single cells, not rows of 2 columns"):
+        NGram()(np.array([["a", "b"]]))
+
+
+# --- sets --------------------------------------------------------------------------------------
+
+SETS = [{1, 2, 3}, {2, 3}, set(), {7}, {1, 2, 3, 4, 7}, set(), {"a", 2}]
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b) if a | b else 1
+
+
+def minmax(x, y):
+    top = sum(max(a, b) for a, b in zip(x, y, strict=True))
+    return sum(min(a, b) for a, b in zip(x, y, strict=True)) / top if top else 1
+
+
+def test_jaccard_of_sets_and_of_indicators():
+    expected = naive(jaccard, SETS, SETS[:4])
+    assert_allclose(Jaccard()(SETS, SETS[:4]), expected, rtol=1e-15)
+    assert_allclose(Jaccard()([list(s) * 2 for s in SETS], SETS[:4]), expected, rtol=1e-15)
+    items = sorted(set().union(*SETS), key=str)
+    indicators = np.array([[item in s for item in items] for s in SETS])
+    for form in (indicators, indicators.astype(int), indicators * 2.5):
+        assert_allclose(Jaccard()(form, form[:4]), expected, rtol=1e-15)
+    check_kernel(Jaccard(), SETS, SETS[2:5])
+    check_kernel(Jaccard(), indicators)
+    assert_array_equal(MinMax()(SETS), Jaccard()(SETS))
+
+
+def test_minmax_of_vectors_and_of_bags():
+    rng = np.random.default_rng(0)
+    X = rng.exponential(size=(9, 5)) * (rng.random((9, 5)) < 0.6)
+    X[4] = X[6] = 0
+    expected = naive(minmax, X, X[:7])
+    assert_allclose(MinMax()(X, X[:7]), expected, rtol=1e-13)
+    assert_allclose(MinMax()(X.tolist(), X[:7]), expected, rtol=1e-13)
+    bags = [{str(j): v for j, v in enumerate(row) if v or j == 2} for row in X]
+    assert_allclose(MinMax()(bags, bags[:7]), expected, rtol=1e-13)
+    assert_array_equal(MinMax()([Counter("aab"), Counter("ab")]), [[1, 2 / 3], [2 / 3, 1]])
+    check_kernel(MinMax(), X)
+    check_kernel(MinMax(), bags, bags[:5])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=2, max_size=8))
+def test_overlaps_are_positive_semidefinite(rows):
+    X = np.array(rows)
+    assert_allclose(MinMax()(X), naive(minmax, X, X), rtol=1e-14)
+    assert smallest_eigenvalue(MinMax()(X)) >= -1e-12 * len(X)
+    assert smallest_eigenvalue(Jaccard()(X)) >= -1e-12 * len(X)
+
+
+def test_what_has_no_overlap_is_refused():
+    with pytest.raises(ValueError, match=r"at least 0; found -1 to 2"):
+        MinMax()([[1.0, -1.0], [2.0, 0.0]])
+    with pytest.raises(ValueError, match="finite amounts of at least 0"):
+        MinMax()([{"a": -1.0}])
+    with pytest.raises(ValueError, match=r"missing cells.*On"):
+        MinMax()([[1.0, np.nan]])
+    with pytest.raises(TypeError, match=r"not str.*set\(string\)"):
+        Jaccard()(["abc", "abd"])
+    with pytest.raises(TypeError, match="hashable"):
+        Jaccard()([[[1], [2]], [[3]]])
+    with pytest.raises(TypeError, match="rows of numbers or sets"):
+        MinMax()(["abc"])
+    for kernel in (Jaccard(), MinMax()):
+        with pytest.raises(ValueError, match="3 columns on one side and 2 on the other"):
+            kernel(np.ones((4, 3)), np.ones((4, 2)))
+
+
+# --- graphs ------------------------------------------------------------------------------------
+
+
+def naive_subtrees(edges, labels, iterations):
+    """Counts of nested labels, written out in full: no numbering, no sharing."""
+    neighbours = {v: set() for v in labels}
+    for a, b in edges:
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    found, current = Counter(), {v: repr(label) for v, label in labels.items()}
+    for turn in range(iterations + 1):
+        found.update((turn, text) for text in current.values())
+        current = {v: f"({current[v]}:{sorted(current[u] for u in neighbours[v])})" for v in labels}
+    return found
+
+
+def random_graph(rng, n):
+    adjacency = np.triu(rng.random((n, n)) < 0.4, 1)
+    labels = rng.choice(list("CNO"), n).tolist()
+    return adjacency | adjacency.T, labels
+
+
+GRAPHS = [random_graph(np.random.default_rng(i), n) for i, n in enumerate([5, 6, 1, 7, 5, 3, 8])]
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 3])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_graphs_equal_a_naive_count_of_subtrees(iterations, normalize):
+    counts = [
+        naive_subtrees(zip(*adjacency.nonzero(), strict=True), dict(enumerate(labels)), iterations)
+        for adjacency, labels in GRAPHS
+    ]
+    expected = naive(lambda a, b: sum(a[key] * b[key] for key in a), counts, counts)
+    if normalize:
+        lengths = np.sqrt(expected.diagonal())
+        expected = expected / np.outer(lengths, lengths)
+    kernel = Graph(iterations, normalize)
+    assert_allclose(kernel(GRAPHS), expected, rtol=1e-14)
+    assert_allclose(kernel(GRAPHS[:3], GRAPHS), expected[:3], rtol=1e-14)
+    check_kernel(kernel, GRAPHS, GRAPHS[:4])
+
+
+class NetworkX:
+    """As much of a networkx graph as is looked at."""
+
+    def __init__(self, edges, labels):
+        self._edges, self._labels = edges, labels
+
+    def nodes(self, data):
+        assert data == "element"
+        return self._labels.items()
+
+    def edges(self):
+        return self._edges
+
+
+def test_graphs_come_in_every_form():
+    kernel = Graph(2, label="element")
+    for adjacency, labels in GRAPHS:
+        pairs = [(int(i), int(j)) for i, j in zip(*adjacency.nonzero(), strict=True) if i < j]
+        named = {f"n{i}": label for i, label in enumerate(labels)}
+        edges = [(f"n{j}", f"n{i}") for i, j in pairs]
+        forms = [
+            (adjacency, labels),
+            (adjacency * 2.5, "".join(labels)),
+            (csr_array(adjacency), np.array(labels)),
+            (pairs, labels),
+            (pairs + pairs[:1], labels),
+            (edges, named),
+            (adjacency, named),
+            NetworkX(edges, named),
+        ]
+        if len(labels) > 2:
+            forms.append((adjacency.astype(int).tolist(), labels))
+        K = kernel(forms)
+        assert_array_equal(K, np.full_like(K, K[0, 0]))
+
+
+def test_graphs_without_labels():
+    triangle, path = [(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]
+    assert_array_equal(Graph(0)([triangle, path]), [[9, 9], [9, 9]])
+    # round 1 tells degrees: three of two, against one of two and two of one
+    assert_array_equal(Graph(1)([triangle, path]), [[18, 12], [12, 14]])
+    adjacency = 1 - np.eye(3)
+    assert_array_equal(Graph(3)([triangle], [adjacency]), Graph(3)([triangle]))
+
+
+def test_isomorphic_graphs_are_the_same():
+    adjacency, labels = GRAPHS[3]
+    order = np.random.default_rng(0).permutation(len(labels))
+    other = adjacency[np.ix_(order, order)], [labels[i] for i in order]
+    K = Graph(4)([GRAPHS[3], other])
+    assert_array_equal(K, np.full((2, 2), K[0, 0]))
+
+
+def test_a_graph_without_nodes_is_defined():
+    empty = [np.zeros((0, 0)), [], ([], []), ([], {})]
+    graphs = [*empty, GRAPHS[0]]
+    K = Graph(2)(graphs)
+    assert_array_equal(K[:4], np.zeros((4, 5)))
+    normalised = Graph(2, normalize=True)(graphs)
+    expected = np.zeros((5, 5))
+    expected[:4, :4] = expected[4, 4] = 1
+    assert_allclose(normalised, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("graph", "error", "message"),
+    [
+        ((np.eye(3), "ab"), ValueError, "3 nodes and 2 labels"),
+        (([(0, 5)], "ab"), ValueError, "edge (0, 5)"),
+        (([("a", "b")], {"a": 1}), ValueError, "edge ('a', 'b')"),
+        ("abc", TypeError, "Graph compares graphs"),
+        (7, TypeError, "Graph compares graphs"),
+        (([(0, 1)], [["unhashable"], "b"]), TypeError, "hashable"),
+    ],
+)
+def test_what_is_no_graph_is_refused(graph, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        Graph()([graph])
+
+
+def test_iterations_are_checked():
+    with pytest.raises(ValueError, match=r"Graph\(iterations=-1\)"):
+        Graph(-1)(GRAPHS)
+
+
+# --- all of them -------------------------------------------------------------------------------
+
+ALL = [
+    (Hamming(0.4), ["0110", "0101", "1111", "0000"]),
+    (Categorical(0.4), ["a", "b", "a", "c"]),
+    (Categorical(0.4, ("a", "b", "c")), ["a", "b", "a", "c"]),
+    (NGram(2), WORDS),
+    (NGram(2, True, 0.1), WORDS),
+    (Jaccard(), SETS),
+    (MinMax(), np.abs(np.random.default_rng(0).normal(size=(6, 3)))),
+    (Graph(2), GRAPHS),
+]
+
+
+@pytest.mark.parametrize(("kernel", "X"), ALL, ids=[repr(kernel) for kernel, _ in ALL])
+def test_algebra_parameters_and_windows(kernel, X):
+    K = kernel(X)
+    tree = 2.0 * kernel + kernel * kernel
+    assert_allclose(tree(X), 2 * K + K**2, rtol=1e-13)
+    check_kernel(tree, X)
+    assert not kernel.is_window
+    with pytest.raises(ValueError, match="not a density window"):
+        kernel.normalizer(3)
+    with pytest.raises(ValueError, match="objects and vectors"):
+        (kernel * Gaussian(1.0)).compares  # noqa: B018
+    names = set(kernel.get_params())
+    assert {f"0__kernel__{name}" for name in names} <= set(tree.get_params())

@@ -1,0 +1,449 @@
+"""Columns, missing cells, and kernels chosen for a table."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from mercer.bandwidth import resolve, silverman
+from mercer.kernels import (
+    Categorical,
+    Gaussian,
+    Graph,
+    Hamming,
+    Jaccard,
+    Laplacian,
+    Linear,
+    MinMax,
+    NGram,
+    On,
+    Precomputed,
+    check_kernel,
+    table_kernel,
+)
+
+pd = pytest.importorskip("pandas")
+
+NAMES = ["Ada", "Grace", "Emmy", "Sofia", "Maria", "Emilie", "Hypatia", "Mary", "Ada"]
+FRAME = pd.DataFrame(
+    {
+        "age": [36.0, 85.0, 53.0, 41.0, 80.0, 42.0, 60.0, 91.0, 36.0],
+        "height": [1.6, 1.7, 1.55, 1.62, 1.58, 1.71, 1.66, 1.6, 1.6],
+        "land": ["uk", "us", "de", "ru", "it", "fr", "eg", "uk", "uk"],
+        "size": pd.Categorical(list("smlsmlsml"), categories=list("sml"), ordered=True),
+        "name": NAMES,
+        "alive": [False, False, False, True, False, False, True, False, False],
+    }
+)
+
+
+def with_gaps(frame, share=0.3, seed=0):
+    """The frame with cells missing, at least two observed in every column."""
+    gone = np.random.default_rng(seed).random(frame.shape) < share
+    gone[:2] = False
+    return frame.astype({"alive": object}).mask(gone)
+
+
+def smallest_eigenvalue(K):
+    assert_allclose(K, K.T, rtol=1e-12, atol=1e-14)
+    return np.linalg.eigvalsh(K)[0]
+
+
+# --- columns -----------------------------------------------------------------------------------
+
+SELECTIONS = [
+    ("age", Gaussian(20.0), FRAME[["age"]].to_numpy()),
+    (["age", "height"], Gaussian(np.array([20.0, 0.1])), FRAME[["age", "height"]].to_numpy()),
+    (["height", "age"], Laplacian(np.array([0.1, 20.0])), FRAME[["height", "age"]].to_numpy()),
+    (slice(0, 2), Linear(), FRAME[["age", "height"]].to_numpy()),
+    (1, Gaussian(0.1), FRAME[["height"]].to_numpy()),
+    (-1, Gaussian(0.7), FRAME[["alive"]].to_numpy().astype(float)),
+    ("land", Categorical(0.3), FRAME["land"].tolist()),
+    ("size", Categorical(0.3, ("s", "m", "l")), list("smlsmlsml")),
+    (["land", "alive"], Hamming(0.3), FRAME[["land", "alive"]].to_numpy()),
+    (["land"], Hamming(0.3), FRAME[["land"]].to_numpy()),
+    ("land", Hamming(0.3), FRAME["land"].tolist()),
+    ("name", NGram(2, normalize=True), NAMES),
+    (["name"], NGram(2), NAMES),
+    (["age", "height"], MinMax(), FRAME[["age", "height"]].to_numpy()),
+]
+
+
+@pytest.mark.parametrize(("columns", "kernel", "cells"), SELECTIONS)
+def test_a_kernel_sees_its_columns_and_nothing_else(columns, kernel, cells):
+    expected = kernel(cells)
+    on = On(columns, kernel)
+    assert_array_equal(on(FRAME), expected)
+    assert_array_equal(on(FRAME, FRAME.iloc[2:5]), expected[:, 2:5])
+    check_kernel(on, FRAME, FRAME.iloc[3:8])
+    if not isinstance(columns, slice | int):
+        assert_array_equal(on(FRAME[FRAME.columns[::-1]]), expected)
+        assert_array_equal(on(FRAME, FRAME[FRAME.columns[::-1]].assign(more=1)), expected)
+    else:
+        assert_array_equal(on(FRAME.to_numpy(dtype=object)), expected)
+        assert_array_equal(on(FRAME.to_numpy(dtype=object).tolist()), expected)
+
+
+def test_sums_and_products_of_columns_are_those_of_matrices():
+    one, two = On("age", Gaussian(20.0)), On("land", Categorical(0.3))
+    assert_allclose((2.0 * one + two)(FRAME), 2 * one(FRAME) + two(FRAME), rtol=1e-14)
+    assert_allclose((one * two)(FRAME), one(FRAME) * two(FRAME), rtol=1e-14)
+    kernel = On(["age"], Gaussian(20.0) + Linear())
+    assert_allclose(kernel(FRAME), (Gaussian(20.0) + Linear())(FRAME[["age"]]), rtol=1e-14)
+    check_kernel(one * two + 0.5 * one, FRAME)
+
+
+def test_numbers_are_found_in_their_columns_only():
+    kernel = On("age", Gaussian("silverman")) * On("height", Gaussian("silverman"))
+    settled = resolve(kernel, FRAME)
+    for term, name in zip(settled.terms, ("age", "height"), strict=True):
+        assert term.kernel.bandwidth == silverman(FRAME[[name]])
+    assert isinstance(kernel.terms[0].kernel.bandwidth, str)
+    gaps = with_gaps(FRAME)
+    seen = gaps["age"].dropna().to_numpy()[:, None]
+    assert resolve(On("age", Gaussian("scott")), gaps).kernel.bandwidth == pytest.approx(
+        resolve(Gaussian("scott"), seen).bandwidth, rel=1e-14
+    )
+
+
+def test_numbers_of_columns_become_names_when_fitted_on_a_frame():
+    settled = resolve(On([1, 0], Gaussian(1.0)) + On(2, Categorical()), FRAME)
+    assert settled.terms[0].columns == ["height", "age"]
+    assert settled.terms[1].columns == "land"
+    assert resolve(On(1, Gaussian(1.0)), FRAME[["age", "height"]].to_numpy()).columns == 1
+    labelled = FRAME[["age", "height"]].set_axis([1, 0], axis=1)  # labels before places
+    assert_array_equal(On(1, Gaussian(9.0))(labelled), On("age", Gaussian(9.0))(FRAME))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "data", "message"),
+    [
+        (On("weight", Linear()), FRAME, r"no column 'weight'.*it has: 'age', 'height'"),
+        (On(["age", "weight"], Linear()), FRAME, r"no column 'weight'"),
+        (On("age", Linear()), FRAME.to_numpy(), r"6 columns and no names.*'age'.*data frame"),
+        (On(6, Linear()), np.zeros((3, 6)), r"6 columns.*column 6 is not there"),
+        (On(6, Linear()), FRAME, r"no column 6"),
+        (On([], Linear()), FRAME, "selects no column"),
+        (On(slice(9, 12), Linear()), FRAME, "selects no column of the 6"),
+        (On(0, Linear()), ["a", "b"], "data frame or a 2-D array"),
+        (On("land", Gaussian(1.0)), FRAME, r"Column 'land' holds 'uk'.*Categorical.*NGram"),
+        (On("age", Linear()), FRAME.assign(age=np.inf), "Column 'age' holds an infinite value"),
+        (On("age", Precomputed()), FRAME, "no columns to choose"),
+        (
+            On("age", Linear()),
+            pd.concat([FRAME, FRAME[["age"]]], axis=1),
+            "2 columns called 'age'",
+        ),
+    ],
+)
+def test_what_cannot_be_selected_is_refused_by_name(kernel, data, message):
+    with pytest.raises(ValueError, match=message):
+        kernel(data)
+
+
+def test_errors_name_the_column():
+    with pytest.raises(ValueError, match="Column 'age': No bandwidth can be chosen"):
+        resolve(On("age", Gaussian("auto")), FRAME.assign(age=1.0))
+    with pytest.raises(TypeError, match=r"On\('age', kernel\) needs a kernel object.*'gaussian'"):
+        On("age", "gaussian")(FRAME)
+
+
+def test_dates_are_days():
+    days = np.array([0, 1, 40, 365])
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D")
+    frame = pd.DataFrame({"when": when, "zoned": when.tz_localize("UTC"), "after": when - when[0]})
+    expected = Gaussian(30.0)(days[:, None].astype(float))
+    assert_allclose(On("when", Gaussian(30.0))(frame), expected, rtol=1e-9)
+    assert_allclose(On("after", Gaussian(30.0))(frame), expected, rtol=1e-9)
+    frame.loc[1, "when"] = pd.NaT
+    assert smallest_eigenvalue(resolve(On("when", Gaussian(30.0)), frame)(frame)) > -1e-14
+
+
+# --- missing cells -----------------------------------------------------------------------------
+
+
+def mean_embedding(kernel, cells, missing, weights=None):
+    """K = P K_seen P': the row of P of an observed cell picks it, of a missing one averages."""
+    weights = np.ones(len(cells)) if weights is None else weights
+    seen = [i for i, gone in enumerate(missing) if not gone and weights[i] > 0]
+    P = np.zeros((len(cells), len(cells)))
+    share = np.zeros(len(cells))
+    share[seen] = weights[seen] / weights[seen].sum()
+    for i, gone in enumerate(missing):
+        P[i] = share if gone else np.eye(len(cells))[i]
+    filled = [cells[seen[0]] if gone else cell for cell, gone in zip(cells, missing, strict=True)]
+    return P @ kernel(filled) @ P.T
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [
+        ("land", Categorical(0.3)),
+        ("size", Categorical(0.3, "sml")),
+        ("name", NGram(2)),
+        ("name", NGram(2, True, 0.2)),
+        ("alive", Categorical(0.6)),
+    ],
+)
+def test_a_missing_cell_is_the_mean_of_the_observed_ones(name, kernel):
+    frame = with_gaps(FRAME)
+    settled = resolve(On(name, kernel), frame)
+    missing = frame[name].isna().to_numpy()
+    assert 0 < missing.sum() < 8
+    expected = mean_embedding(kernel, frame[name].tolist(), missing)
+    assert_allclose(settled(frame), expected, rtol=1e-13)
+    assert_allclose(settled.diagonal(frame), expected.diagonal(), rtol=1e-13)
+    check_kernel(settled, frame, frame.iloc[2:8])
+
+
+def test_missing_numbers_in_frames_and_arrays():
+    frame = with_gaps(FRAME)
+    X = frame[["age", "height"]].to_numpy()
+    gone = np.isnan(X).any(axis=1)
+    expected = mean_embedding(Gaussian(15.0), X, gone)
+    for columns, data in [(["age", "height"], frame), ([0, 1], X), ([0, 1], X.astype(object))]:
+        settled = resolve(On(columns, Gaussian(15.0)), data)
+        assert_allclose(settled(data), expected, rtol=1e-13)
+        assert_allclose(settled(data[:4], data), expected[:4], rtol=1e-13)
+        assert_allclose(settled(data, data[2:]), expected[:, 2:], rtol=1e-13)
+        check_kernel(settled, data)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "float64", object])
+def test_every_kind_of_missing_number(dtype):
+    values = pd.Series([1, 5, None, 9], dtype=dtype)
+    frame = pd.DataFrame({"x": values})
+    expected = mean_embedding(Gaussian(3.0), [[1.0], [5.0], [0.0], [9.0]], [0, 0, 1, 0])
+    assert_allclose(resolve(On("x", Gaussian(3.0)), frame)(frame), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+def test_every_kind_of_missing_object(gap):
+    table = np.array([["a"], ["b"], [gap], ["a"]], dtype=object)
+    expected = mean_embedding(Categorical(0.5), ["a", "b", "", "a"], [0, 0, 1, 0])
+    assert_allclose(resolve(On(0, Categorical(0.5)), table)(table), expected, rtol=1e-14)
+
+
+def test_columns_of_sets_and_graphs_may_have_gaps():
+    triangle, path = [(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]
+    frame = pd.DataFrame({"tags": [{1, 2}, None, {2}], "molecule": [triangle, path, None]})
+    kernel = On("tags", Jaccard()) * On("molecule", Graph(2, normalize=True))
+    expected = mean_embedding(Jaccard(), [{1, 2}, None, {2}], [0, 1, 0]) * mean_embedding(
+        Graph(2, normalize=True), [triangle, path, None], [0, 0, 1]
+    )
+    settled = resolve(kernel, frame)
+    assert_allclose(settled(frame), expected, rtol=1e-13)
+    check_kernel(settled, frame)
+
+
+def test_weights_count_copies_and_zeros_are_absent():
+    frame = with_gaps(FRAME)
+    weights = np.array([2, 1, 0, 3, 1, 0, 1, 2, 1])
+    kernel = On("age", Gaussian("silverman")) * On("land", Categorical(0.3)) * On("name", NGram(2))
+    settled = resolve(kernel, frame, weights)
+    repeated = resolve(kernel, frame.iloc[np.repeat(np.arange(9), weights)])
+    assert_allclose(settled(frame), repeated(frame), rtol=1e-12)
+    land = On("land", Categorical(0.3))
+    expected = mean_embedding(
+        Categorical(0.3), frame["land"].tolist(), frame["land"].isna().to_numpy(), weights
+    )
+    present = weights > 0  # an absent cell may be a stranger
+    found = resolve(land, frame, weights)(frame)
+    assert_allclose(found[np.ix_(present, present)], expected[np.ix_(present, present)], rtol=1e-13)
+
+
+def test_leaving_a_missing_column_out_would_not_be_positive_semidefinite():
+    """Why missing cells have features: the usual shortcut fails on four rows."""
+    rows = [("a", "a"), ("a", None), (None, "b"), ("b", "b"), ("b", "a")]
+
+    def skipping(x, y):
+        factors = [1 if a == b else 0.0 for a, b in zip(x, y, strict=True) if a and b]
+        return float(np.prod(factors))
+
+    shortcut = np.array([[skipping(x, y) for y in rows] for x in rows])
+    assert np.linalg.eigvalsh(shortcut)[0] < -0.1
+    table = np.array(rows, dtype=object)
+    kernel = On(0, Categorical(1e-9)) * On(1, Categorical(1e-9))
+    assert smallest_eigenvalue(resolve(kernel, table)(table)) > -1e-14
+
+
+def test_many_cells_have_representatives():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=5000)
+    frame = pd.DataFrame({"x": x, "word": [f"{i:05d}" for i in rng.permutation(5000)]})
+    frame.loc[5000] = [np.nan, None]
+    settled = resolve(On("x", Gaussian(0.5)), frame)
+    assert len(settled.observed.cells) == 256
+    exact = Gaussian(0.5)(x[:200, None], x[:, None]).mean(axis=1)
+    # 256 points in the middle of equal shares: the distribution function is off by 1/512 at most,
+    # and the kernel's total variation is 2
+    assert_allclose(settled(frame)[5000, :200], exact, atol=2 / 512)
+    shuffled = frame.iloc[rng.permutation(5001)]
+    again = resolve(On("x", Gaussian(0.5)), shuffled)
+    assert again.observed == settled.observed
+    words = resolve(On("word", NGram(2)), frame)
+    assert len(words.observed.cells) == 256
+    assert words.observed == resolve(On("word", NGram(2)), shuffled).observed
+
+
+def test_an_unfitted_kernel_refuses_missing_cells_with_the_remedy():
+    with pytest.raises(ValueError, match=r"'age' has missing cells.*mercer\.bandwidth\.resolve"):
+        On("age", Gaussian(1.0))(with_gaps(FRAME))
+
+
+def test_a_column_that_is_never_observed_is_refused_by_name():
+    frame = FRAME.assign(age=np.nan)
+    with pytest.raises(ValueError, match=r"Column 'age' has no row that is observed.*9.*Drop it"):
+        resolve(On("age", Gaussian("auto")), frame)
+    weights = np.r_[np.zeros(5), np.ones(4)]
+    frame = FRAME.assign(age=[1.0, 2, 3, 4, 5, *[np.nan] * 4])
+    with pytest.raises(ValueError, match=r"'age' has no row .* 4 training rows"):
+        resolve(On("age", Gaussian("auto")), frame, weights)
+    with pytest.raises(ValueError, match=r"'age' is missing in all 9 rows; drop it"):
+        table_kernel(FRAME.assign(age=np.nan))
+
+
+def test_parameters_may_change_after_fitting():
+    frame = with_gaps(FRAME)
+    settled = resolve(On("land", Categorical(0.3)), frame)
+    settled(frame)
+    settled.set_params(kernel__rho=0.9)
+    missing = frame["land"].isna().to_numpy()
+    expected = mean_embedding(Categorical(0.9), frame["land"].tolist(), missing)
+    assert_allclose(settled(frame), expected, rtol=1e-13)
+
+
+def test_fitted_kernels_survive_cloning_pickling_and_comparison():
+    frame = with_gaps(FRAME)
+    kernel = table_kernel(frame)
+    K = kernel(frame)
+    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert copy == kernel
+        assert_array_equal(copy(frame), K)
+    assert table_kernel(FRAME) != kernel
+    assert table_kernel(frame) == kernel
+
+
+# --- kernels for tables ------------------------------------------------------------------------
+
+
+def test_kernels_follow_the_types_of_columns():
+    frame = FRAME.assign(
+        when=pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(9), unit="D"),
+        count=pd.array([1, 2, 3, None, 5, 6, 7, 8, 9], dtype="Int64"),
+        story=[f"{name} lived a long and interesting life" for name in NAMES],
+        kind=pd.Categorical(list("xyzxyzxyz")),
+        constant="same",
+    )
+    terms = {term.columns: term.kernel for term in table_kernel(frame).terms}
+    assert "constant" not in terms
+    for name in ("age", "height", "when", "count"):
+        assert isinstance(terms[name], Gaussian)
+        assert terms[name].bandwidth > 0
+    for name in ("land", "alive", "kind", "name"):
+        assert isinstance(terms[name], Categorical)
+        assert terms[name].order is None
+    assert terms["size"].order == ("s", "m", "l")
+    assert isinstance(terms["story"], NGram)
+    assert terms["story"].normalize
+    check_kernel(table_kernel(frame), frame)
+    many = pd.DataFrame({"code": [f"{i:04d}" for i in range(60)]})
+    assert isinstance(table_kernel(many).kernel, NGram)
+
+
+def test_a_table_kernel_is_printed_readably():
+    text = repr(table_kernel(FRAME[["age", "land", "size"]]))
+    assert re.fullmatch(
+        r"On\('age', Gaussian\(bandwidth=[\d.]+\)\) \* "
+        r"On\('land', Categorical\(rho=[\d.]+, order=None\)\) \* "
+        r"On\('size', Categorical\(rho=[\d.]+, order=\('s', 'm', 'l'\)\)\)",
+        text,
+    )
+
+
+@pytest.mark.parametrize("copies", [1, 2, 6])
+def test_a_typical_value_does_not_depend_on_the_number_of_columns(copies):
+    rng = np.random.default_rng(0)
+    n = 300
+    words = np.array(["kernel", "eigen", "value", "entropy", "matrix", "vector", "density", "gram"])
+    columns = {}
+    for i in range(copies):
+        columns |= {
+            f"x{i}": rng.normal(size=n),
+            f"y{i}": 100 + rng.uniform(size=n),
+            f"label{i}": rng.choice(list("abcde"), n),
+            f"rank{i}": pd.Categorical(rng.choice(list("sml"), n), list("sml"), ordered=True),
+            f"text{i}": [" ".join(rng.choice(words, 5)) for _ in range(n)],
+        }
+    frame = pd.DataFrame(columns)
+    off_diagonal = table_kernel(frame)(frame)[np.triu_indices(n, 1)]
+    # the mean of log k is -1 by construction, up to the rounding of parameters to four digits, the
+    # quartiles in place of standard deviations, and 200 of the texts
+    assert np.log(off_diagonal).mean() == pytest.approx(-1, abs=0.15)
+
+
+def test_a_rare_category_does_not_isolate_its_rows():
+    frame = pd.DataFrame({"x": np.arange(200.0), "rare": ["no"] * 199 + ["yes"]})
+    kernel = table_kernel(frame)
+    assert kernel.terms[1].kernel.rho == pytest.approx(np.exp(-2), rel=1e-3)
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(TypeError, match=r"data frame's columns; got ndarray.*pandas\.DataFrame"):
+        table_kernel(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="None of the 2 columns varies"):
+        table_kernel(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
+    with pytest.raises(TypeError, match=r"Column 'tags' holds set objects.*On\('tags', Jaccard"):
+        table_kernel(FRAME.assign(tags=[{1}] * 9))
+    with pytest.raises(ValueError, match="Column 'age' holds an infinite value"):
+        table_kernel(FRAME.assign(age=[*range(8), np.inf]))
+    with pytest.raises(ValueError, match="several columns called 'age'"):
+        table_kernel(pd.concat([FRAME, FRAME[["age"]]], axis=1))
+
+
+@st.composite
+def tables(draw):
+    """A random table of mixed columns, 30 % of its cells missing."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(4, 40))
+    makers = {
+        "normal": lambda: rng.normal(size=n),
+        "wild": lambda: rng.standard_cauchy(size=n) * 1e6,
+        "integer": lambda: rng.integers(-5, 5, n),
+        "flag": lambda: rng.random(n) < 0.3,
+        "label": lambda: rng.choice(["red", "green", "blue"], n),
+        "rank": lambda: pd.Categorical(rng.choice(list("sml"), n), list("sml"), ordered=True),
+        "text": lambda: ["".join(rng.choice(list("abc "), rng.integers(0, 30))) for _ in range(n)],
+        "date": lambda: np.datetime64("2020-01-01") + rng.integers(0, 999, n),
+    }
+    chosen = draw(st.lists(st.sampled_from(sorted(makers)), min_size=1, max_size=8))
+    frame = pd.DataFrame({f"{kind}{i}": makers[kind]() for i, kind in enumerate(chosen)})
+    frame = frame.astype({c: object for c in frame.columns if frame[c].dtype == bool})
+    gone = rng.random(frame.shape) < 0.3
+    gone[:2] = False
+    frame = frame.mask(gone)
+    return frame.loc[:, [frame[c].nunique() > 1 for c in frame.columns]]
+
+
+@settings(deadline=None, max_examples=150)
+@given(tables())
+def test_table_kernels_are_positive_semidefinite_with_missing_cells(frame):
+    if frame.shape[1] == 0:
+        return
+    kernel = table_kernel(frame)
+    assert kernel.is_psd
+    K = kernel(frame)
+    assert smallest_eigenvalue(K) >= -1e-10 * len(frame)
+    half = len(frame) // 2  # fitted on one half, compared on both
+    first = frame.iloc[:half]
+    other = resolve(On(list(frame.columns), Hamming(0.5)), frame)
+    assert smallest_eigenvalue(other(frame)) >= -1e-10 * len(frame)
+    if (first.nunique() > 1).any() and first.notna().any().all():
+        assert smallest_eigenvalue(table_kernel(first)(frame)) >= -1e-10 * len(frame)

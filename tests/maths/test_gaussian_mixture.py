@@ -1,0 +1,182 @@
+"""EM in kernel coordinates, leaving out, conditioning: each against its slow definition."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+from mercer.maths.components import effective_weights
+from mercer.maths.conditional import condition
+from mercer.maths.gaussian_mixture import (
+    expectation,
+    fit_mixture,
+    log_components,
+    maximization,
+)
+from mercer.maths.leaving_out import leave_each_out
+from mercer.maths.partitions import farthest_rows, kmeans, scattered_rows
+
+
+def covariances(mixture):
+    return mixture.factors @ mixture.factors.transpose(0, 2, 1)
+
+
+def soft(rng, n, M):
+    R = rng.random((n, M))
+    return R / R.sum(axis=1, keepdims=True)
+
+
+def test_maximization_is_its_formula(rng):
+    Z, R, w = rng.normal(size=(40, 3)), soft(rng, 40, 2), rng.random(40)
+    mixture = maximization(Z, w, R, alpha=0.7, beta=0.3)
+    for m in range(2):
+        a = w * R[:, m]
+        mean = a @ Z / a.sum()
+        S = sum(ai * np.outer(z - mean, z - mean) for ai, z in zip(a, Z, strict=True))
+        assert_allclose(mixture.means[m], mean)
+        assert_allclose(covariances(mixture)[m], (S + 0.7 * np.eye(3)) / (a.sum() + 0.3))
+        assert_allclose(mixture.residual_variances[m], 0.7 / (a.sum() + 0.3))
+    assert_allclose(np.exp(mixture.log_weights), w @ R / w.sum())
+
+
+def test_log_components_add_the_residual(rng):
+    Z, R = rng.normal(size=(30, 2)), soft(rng, 30, 3)
+    mixture = maximization(Z, np.ones(30), R, 1.0, 1.0)
+    residuals = rng.random(30)
+    logs = log_components(mixture, Z, residuals)
+    for m, covariance in enumerate(covariances(mixture)):
+        expected = multivariate_normal(mixture.means[m], covariance).logpdf(Z)
+        assert_allclose(logs[:, m], expected - residuals / (2 * mixture.residual_variances[m]))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_penalised_likelihood_never_falls(seed):
+    rng = np.random.default_rng(seed)
+    n, r, M = rng.integers(5, 40), rng.integers(1, 12), rng.integers(1, 5)
+    Z = rng.normal(size=(n, r)) * rng.random(r)
+    alpha, beta = np.exp(rng.uniform(-5, 3)), rng.choice([0.0, rng.uniform(0, 5)])
+    weights = rng.integers(1, 4, size=n) * 1.0
+    fit = fit_mixture(Z, weights, soft(rng, n, M), alpha, beta, max_iter=40, tol=0)
+    steps = np.diff(fit.lower_bounds)
+    assert (steps >= -1e-9 * np.abs(fit.lower_bounds[1:]).clip(1)).all()
+
+
+def test_weights_are_copies(rng):
+    Z, w = rng.normal(size=(20, 3)), rng.integers(1, 4, size=20)
+    copied = np.repeat(Z, w, axis=0)
+    for seed in range(3):
+        start, start_copied = (
+            kmeans(rows, mass, scattered_rows(rows, mass, 2, np.random.default_rng(seed)))
+            for rows, mass in ((Z, w * 1.0), (copied, np.ones(len(copied))))
+        )
+        assert_allclose(np.repeat(start, w, axis=0), start_copied)
+        one = fit_mixture(Z, w * 1.0, start, 0.5, 1.0)
+        other = fit_mixture(copied, np.ones(len(copied)), start_copied, 0.5, 1.0)
+        assert_allclose(one.lower_bounds, other.lower_bounds)
+        assert_allclose(np.repeat(one.responsibilities, w, axis=0), other.responsibilities)
+
+
+def test_one_component_needs_one_step(rng):
+    fit = fit_mixture(rng.normal(size=(20, 3)), np.ones(20), np.ones((20, 1)), 1.0, 1.0)
+    assert fit.converged
+    assert len(fit.lower_bounds) == 1
+
+
+def test_an_empty_component_keeps_its_parameters(rng):
+    Z = rng.normal(size=(10, 2))
+    before = maximization(Z, np.ones(10), soft(rng, 10, 2), 1.0, 0.0)
+    after = maximization(Z, np.ones(10), np.eye(2)[np.zeros(10, int)], 1.0, 0.0, before)
+    assert_allclose(after.means[1], before.means[1])
+    assert after.log_weights[1] == -np.inf
+    assert_allclose(expectation(after, Z)[1][:, 1], 0)
+
+
+def test_starts_do_not_depend_on_the_order_of_rows(rng):
+    Z, w = rng.normal(size=(50, 2)), rng.random(50)
+    order = rng.permutation(50)
+    assert set(order[farthest_rows(Z[order], w[order], 4)]) == set(farthest_rows(Z, w, 4))
+    drawn, again = (
+        scattered_rows(rows, mass, 4, np.random.default_rng(1))
+        for rows, mass in ((Z, w), (Z[order], w[order]))
+    )
+    assert drawn.tolist() == order[again].tolist()
+
+
+def test_starts_survive_equal_rows():
+    Z = np.ones((5, 2))
+    rows = scattered_rows(Z, np.ones(5), 3, np.random.default_rng(0))
+    assert kmeans(Z, np.ones(5), rows).shape == (5, 3)
+
+
+# --- leaving out -------------------------------------------------------------------------------
+
+
+def test_leaving_out_is_fitting_without_the_row(rng):
+    Z, alpha, beta = rng.normal(size=(15, 4)), 0.8, 0.5
+    nodes, residuals = rng.normal(size=(6, 4)), rng.random(6)
+    [(log_weight, part)] = leave_each_out(Z, np.ones(15), np.ones((15, 1)), alpha, beta)
+    assert_allclose(log_weight, 0, atol=1e-15)
+    everywhere, own = part.everywhere(nodes, residuals), part.at(Z)
+    for i in range(15):
+        rest = np.delete(Z, i, axis=0)
+        anew = maximization(rest, np.ones(14), np.ones((14, 1)), alpha, beta)
+        assert_allclose(everywhere[:, i], log_components(anew, nodes, residuals)[:, 0], rtol=1e-10)
+        assert_allclose(own[i], log_components(anew, Z[[i]])[0, 0], rtol=1e-10)
+
+
+def test_leaving_out_one_of_several_copies(rng):
+    Z, w = rng.normal(size=(8, 3)), np.array([3.0, 1, 1, 2, 1, 1, 1, 1])
+    copied = np.repeat(Z, w.astype(int), axis=0)
+    [(_, one)] = leave_each_out(Z, w, np.ones((8, 1)), 1.0, 1.0)
+    [(_, other)] = leave_each_out(copied, np.ones(11), np.ones((11, 1)), 1.0, 1.0)
+    assert_allclose(np.repeat(one.at(Z), w.astype(int)), other.at(copied))
+
+
+def test_leaving_out_with_responsibilities(rng):
+    """Masses add up: a component without row i is what maximization gives with R_i = 0."""
+    Z, R = rng.normal(size=(12, 2)), soft(rng, 12, 2)
+    parts = list(leave_each_out(Z, np.ones(12), R, 0.6, 1.0))
+    keep = np.arange(12) != 5
+    anew = maximization(Z[keep], np.ones(11), R[keep], 0.6, 1.0)
+    for m, (log_weight, part) in enumerate(parts):
+        assert_allclose(log_weight[5], anew.log_weights[m])
+        assert_allclose(part.at(Z)[5], log_components(anew, Z[[5]])[0, m])
+
+
+# --- conditioning ------------------------------------------------------------------------------
+
+
+def test_conditional_is_joint_over_marginal(rng):
+    Z, T = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
+    R = soft(rng, 30, 2)
+    joint = maximization(np.hstack([Z, T]), np.ones(30), R, 0.5, 1.0)
+    marginal = maximization(Z, np.ones(30), R, 0.5, 1.0)
+    residuals = rng.random(30)
+    both, _ = expectation(joint, np.hstack([Z, T]), residuals)
+    alone, shares = expectation(marginal, Z, residuals)
+    given = condition(joint, Z, residuals)
+    assert_allclose(np.exp(given.log_shares), shares)
+    assert_allclose(given.log_density(T), both - alone)
+    assert_allclose(np.exp(given.log_choice(np.eye(2))).sum(axis=1), 1)
+
+
+def test_conditional_moments_by_quadrature(rng):
+    Z, T = rng.normal(size=(20, 2)), rng.normal(size=(20, 1))
+    joint = maximization(np.hstack([Z, T]), np.ones(20), soft(rng, 20, 3), 0.5, 1.0)
+    given = condition(joint, Z[:1])
+    grid = np.linspace(-15, 15, 4001)
+    repeated = condition(joint, np.repeat(Z[:1], len(grid), axis=0))
+    p = np.exp(repeated.log_density(grid[:, None]))
+    p /= p.sum()
+    assert_allclose(given.mean()[0, 0], p @ grid, rtol=1e-6)
+    assert_allclose(given.variance()[0, 0], p @ (grid - p @ grid) ** 2, rtol=1e-6)
+
+
+# --- what is left of components ------------------------------------------------------------------
+
+
+def test_effective_weights():
+    R = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
+    assert_allclose(effective_weights(np.ones(5), R), [0.6, 0.4])
+    same = np.column_stack([np.full(5, 0.3), np.full(5, 0.7)])
+    assert_allclose(effective_weights(np.ones(5), same), [1.0])

@@ -1,0 +1,159 @@
+"""Macready, Density Estimation with Mercer Kernels, 2003: what can be checked quickly.
+
+``mercer reproduce macready-2003`` does the rest. Equations come from the paper as corrected by the
+project's list of errata: in (4) and (5) B stands for B-tilde, and (5) is taken with d_F = r.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import MercerMixture
+from mercer.datasets import make_halo
+from mercer.diagnostics import clustering_error
+from mercer.domains import Box
+from mercer.errors import IdentifiabilityWarning
+from mercer.kernels import Gaussian, Hamming, Polynomial
+from mercer.reproduce import macready_2003
+from mercer.reproduce.macready_2003 import bits, plane
+from mercer.reproduce.macready_2003.em import largest_difference
+
+# --- section 2: EM -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("singular", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_em_is_em_on_kernel_coordinates(singular, seed):
+    assert largest_difference(seed, singular) < 1e-8
+
+
+def test_moving_the_origin_changes_no_distance():
+    """Centring in feature space: the same Gaussian, up to one direction of variance ε."""
+    X, _ = make_halo(random_state=0)
+    plain, centred = (
+        MercerMixture(kernel=Gaussian(0.3), alpha=5.0, domain=Box(-4, 4), center=center).fit(X)
+        for center in (False, True)
+    )
+    # rounding of K, 1e-16 of its largest eigenvalue, is 1e-6 of the smallest that are kept
+    assert_allclose(plain.score_samples(X), centred.score_samples(X), atol=1e-5)
+
+
+# --- figure 1 ---------------------------------------------------------------------------------
+
+
+def two_gaussians(seed, **settings):
+    X, y = make_halo(random_state=seed)
+    kernel = Polynomial(degree=2)
+    settings = {"alpha": 1.0, "beta": 1.0, "n_init": 11, "random_state": 0} | settings
+    return X, y, MercerMixture(2, kernel=kernel, **settings).fit(X)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_figure_1_finds_core_and_halo(seed):
+    X, y, mixture = two_gaussians(seed)
+    assert clustering_error(y, mixture.predict(X)) <= 0.03
+    assert len(mixture.effective_weights_) == 2
+    assert mixture.rank_ == 3
+
+
+def test_figure_1_masses():
+    """Half of the mass belongs to the core; without component-wise normalisation it is 99 %."""
+    raw, right = [], []
+    for seed in range(4):
+        *_, mixture = two_gaussians(seed, domain=Box(-3.5, 3.5))
+        nodes = mixture.normalization_.domain.nodes()
+        core = np.hypot(*nodes.points.data.T) < 1
+        p = mixture.pdf(nodes.points.data) * np.exp(nodes.log_weights)
+        assert_allclose(p.sum(), 1, rtol=1e-10)
+        right.append(p[core].sum())
+        *_, bare = two_gaussians(seed)
+        q = bare.pdf(nodes.points.data)
+        raw.append(q[core].sum() / q.sum())
+    assert 0.45 <= np.mean(right) <= 0.55
+    assert np.mean(raw) >= 0.97
+
+
+# --- figure 2a --------------------------------------------------------------------------------
+
+
+def test_figure_2a():
+    """One Gaussian, α = 15, β = 1, exp(-|x - x'|²): peak and tails, not better than a KDE."""
+    found = []
+    for seed in range(3):
+        mixture = plane.fitted(seed)
+        grid = mixture.normalization_.domain.nodes().points.data
+        found.append(plane.agreement(plane.density(grid), mixture.pdf(grid)))
+    correlation, divergence = np.mean(found, axis=0)
+    assert correlation >= 0.85
+    assert 0.24 <= divergence <= 0.38
+
+
+# --- figure 2b --------------------------------------------------------------------------------
+
+SPACE, TRUTH = bits.SPACE, bits.truth()
+
+
+def test_figure_2b():
+    found = []
+    for seed in range(10):
+        p = bits.fitted(seed, 1).pdf(SPACE.objects)
+        assert_allclose(p.sum(), 1, rtol=1e-12)
+        found.append(plane.agreement(TRUTH, p))
+    correlation, divergence = np.mean(found, axis=0)
+    assert correlation >= 0.65
+    assert 0.15 <= divergence <= 0.40
+
+
+def test_figure_2b_two_gaussians_are_one():
+    """The paper's two Gaussians collapse at its own α; the library says so."""
+    for seed in range(3):
+        settings = {"kernel": Hamming(0.6), "alpha": 2.6, "beta": 0.5, "domain": SPACE}
+        one = MercerMixture(**settings).fit(bits.draw(seed))
+        with pytest.warns(IdentifiabilityWarning, match="collapsed to 1"):
+            two = MercerMixture(2, **settings).fit(bits.draw(seed))
+        assert_allclose(two.effective_weights_, [1.0])
+        assert_allclose(two.pdf(SPACE.objects), one.pdf(SPACE.objects), rtol=1e-3)
+
+
+def test_figure_2b_without_the_residual_is_nonsense():
+    """Off the sample the residual term decides (trap 16)."""
+    X = bits.draw(0)
+    mixture = MercerMixture(kernel=Hamming(0.6), alpha=2.6, beta=0.5, domain=SPACE).fit(X)
+    Z = mixture.spectrum_.project(SPACE.objects)[:, : mixture.rank_]
+    fitted = mixture.mixture_
+    gaps = np.linalg.solve(fitted.factors[0], (Z - fitted.means[0]).T)
+    bare = np.exp(-0.5 * (gaps**2).sum(axis=0))
+    assert np.corrcoef(TRUTH, bare)[0, 1] < 0.3
+    assert np.corrcoef(TRUTH, mixture.pdf(SPACE.objects))[0, 1] > 0.6
+
+
+def test_alpha_by_leave_one_out():
+    """The paper says 2.6; over seeds 2.0 to 3.4."""
+    settings = {"kernel": Hamming(0.6), "beta": 0.5, "domain": SPACE}
+    chosen = [
+        MercerMixture(alpha="leave-one-out", **settings).fit(bits.draw(seed)).alpha_
+        for seed in range(8)
+    ]
+    assert 2.0 <= np.mean(chosen) <= 3.4
+
+
+def test_leave_one_out_is_leaving_one_out():
+    """The chosen α has the highest likelihood among refits without each row."""
+    X = bits.draw(1)
+
+    def held_out(alpha):
+        total = 0.0
+        for i in range(len(X)):
+            fit = MercerMixture(kernel=Hamming(0.6), alpha=alpha, beta=0.5, domain=SPACE)
+            total += fit.fit(np.delete(X, i, axis=0)).score(X[[i]])
+        return total
+
+    best = MercerMixture(kernel=Hamming(0.6), alpha="leave-one-out", beta=0.5, domain=SPACE)
+    alpha = best.fit(X).alpha_
+    assert held_out(alpha) >= max(held_out(alpha * 1.2), held_out(alpha / 1.2))
+
+
+def test_every_quick_row_is_inside():
+    for table in macready_2003.tables(quick=True):
+        for row in table.rows:
+            assert row.verdict != "outside", (table.title, row.item, row.shown)
