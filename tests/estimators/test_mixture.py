@@ -104,6 +104,17 @@ def test_collapse_is_reported_with_the_remedy():
     assert len(mixture.effective_weights_) == 1
 
 
+def test_scaled_alpha_follows_the_scale_of_the_kernel():
+    """The remedy works, and multiplying the kernel by a number changes no label."""
+    X = np.vstack([points(60), points(60, seed=1) + 6])
+    settings = {"rank": 5, "alpha": "scaled"}
+    plain = MercerMixture(2, kernel=Gaussian(2.0), **settings).fit(X)
+    scaled = MercerMixture(2, kernel=100.0 * Gaussian(2.0), **settings).fit(X)
+    assert_allclose(scaled.alpha_, 100 * plain.alpha_)
+    assert_allclose(plain.effective_weights_, [0.5, 0.5], atol=0.01)
+    assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+
+
 def test_stopping_early_is_reported(halo):
     X, _ = halo
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):

@@ -116,9 +116,10 @@ class KernelMixture(KernelEstimator):
         if found < self.n_components:
             warn(
                 f"n_components={self.n_components} collapsed to {found}: the others are empty or "
-                f"the same. In the {self.rank_} dimensions of this kernel the larger component "
-                "gains from every direction that it does not need. Use a rank cut (rank=10, say), "
-                "a kernel of low rank, a smaller alpha, more starts (n_init), or fewer components.",
+                f"the same. In each of {self.rank_} dimensions the larger component gains where it "
+                f"has no use for it, and alpha={alpha:.3g} hides what is smaller. Use a rank cut "
+                "with an alpha in the scale of the coordinates (rank=10, alpha='scaled'), a kernel "
+                "of low rank, more starts (n_init), or fewer components.",
                 IdentifiabilityWarning,
             )
 
@@ -169,7 +170,7 @@ class KernelMixture(KernelEstimator):
                 f"singular), {self._alpha_rules}."
             )
 
-    _alpha_rules: ClassVar[str] = "'auto' (0.075 n) or 'leave-one-out'"
+    _alpha_rules: ClassVar[str] = "'auto' (0.075 n), 'scaled' or 'leave-one-out'"
 
     def _unknown_alpha(self) -> ValueError:
         return ValueError(f"alpha={self.alpha!r} must be a number, {self._alpha_rules}.")
@@ -193,9 +194,14 @@ def best_alpha(likelihood: Callable[[float], float], low: float, high: float) ->
     return float(np.exp(found.x if -found.fun >= values[at] else grid[at]))
 
 
-def auto_alpha(total: float) -> float:
-    """0.075 n."""
-    return _AUTO * total
+def ruled_alpha(rule: str, Z: Array, weights: Array) -> float | None:
+    """α by "auto" or "scaled"; None for other names."""
+    if rule == "auto":
+        return _AUTO * float(weights.sum())
+    if rule == "scaled":
+        squares = ((Z - weights @ Z / weights.sum()) ** 2).mean(axis=1)
+        return _AUTO * max(float(weights @ squares), np.finfo(float).tiny)
+    return None
 
 
 def weights_of(sample: Sample) -> Array:

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.domains import Domain, Nodes, Normalization, integrate, resample
 from mercer.estimators.kernel_mixture import (
     KernelMixture,
-    auto_alpha,
     best_alpha,
+    ruled_alpha,
     weights_of,
 )
 from mercer.kernels import Kernel
@@ -49,10 +49,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         larger component swallows the others, which is reported.
     kernel : str or Kernel
         Any: on vectors, tables, strings, graphs, ….
-    alpha : float, "auto" or "leave-one-out"
+    alpha : float, "auto", "scaled" or "leave-one-out"
         α: large values make covariances spherical and densities smooth. It grows with n. "auto" is
-        0.075 n, "leave-one-out" maximises the likelihood of left-out rows over the domain (for
-        M > 1 with the responsibilities of all rows).
+        0.075 n, for one component and k(x, x) near 1. "scaled" is 0.075 n times the mean variance
+        of the kept coordinates: for several components, with a rank cut. "leave-one-out" maximises
+        the likelihood of left-out rows over the domain (for M > 1 with the responsibilities of all
+        rows).
     beta : float
         β. For M = 1 it only raises the density to a power.
     domain : Domain or None
@@ -226,8 +228,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         if not isinstance(self.alpha, str):
             return float(self.alpha)
         total = float(weights.sum())
-        if self.alpha == "auto":
-            return auto_alpha(total)
+        ruled = ruled_alpha(self.alpha, Z, weights)
+        if ruled is not None:
+            return ruled
         if self.alpha != "leave-one-out":
             raise self._unknown_alpha()
         if domain is None:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import OutlierMixin
 
-from mercer.estimators.kernel_mixture import KernelMixture, auto_alpha, weights_of
+from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha, weights_of
 from mercer.kernels import Kernel
 from mercer.maths.quantiles import weighted_quantile
 from mercer.maths.types import Array
@@ -31,8 +31,8 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     ----------
     n_components : int
     kernel : str or Kernel
-    alpha : float or "auto"
-        "auto": 0.075 n.
+    alpha : float, "auto" or "scaled"
+        0.075 n, or that times the mean variance of the kept coordinates.
     beta : float
     contamination : float in (0, 0.5]
         Share of the training rows that the threshold calls outliers.
@@ -61,7 +61,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     array([ 1, -1])
     """
 
-    _alpha_rules: ClassVar[str] = "or 'auto' (0.075 n)"
+    _alpha_rules: ClassVar[str] = "'auto' (0.075 n) or 'scaled'"
 
     def __init__(
         self,
@@ -109,10 +109,13 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
             )
         sample = self._admit_training(X, sample_weight)
         self._check_parameters(sample.points.n)
-        if isinstance(self.alpha, str) and self.alpha != "auto":
-            raise self._unknown_alpha()
         Z, weights = self._coordinates(sample), weights_of(sample)
-        alpha = auto_alpha(weights.sum()) if isinstance(self.alpha, str) else float(self.alpha)
+        if not isinstance(self.alpha, str):
+            alpha: float | None = float(self.alpha)
+        else:
+            alpha = ruled_alpha(self.alpha, Z, weights)
+        if alpha is None:
+            raise self._unknown_alpha()
         self._keep(self._run(Z, weights, alpha), weights, alpha)
         scores = self._training_scores(Z)
         quantile = float(weighted_quantile(scores, weights, float(share)))
