@@ -18,7 +18,7 @@ FLOORS = [
     {"solvers"},
     {"spectrum"},
     {"decomposition"},
-    {"information"},
+    {"information", "population"},
     {"estimators"},
     {"datasets", "plots", "tables"},
     {"report"},

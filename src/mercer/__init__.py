@@ -19,7 +19,16 @@ _HOMES = {
     "set_config": "mercer.config",
     "config_context": "mercer.config",
 }
-_MODULES = ("bandwidth", "datasets", "errors", "information", "kernels", "plots", "solvers")
+_MODULES = (
+    "bandwidth",
+    "datasets",
+    "errors",
+    "information",
+    "kernels",
+    "plots",
+    "population",
+    "solvers",
+)
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

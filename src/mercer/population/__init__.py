@@ -1,0 +1,10 @@
+"""What kernel methods converge to: spectra of kernel operators under known laws (Liang 2014)."""
+
+from __future__ import annotations
+
+from mercer.population.composite import Mixture, Product
+from mercer.population.measure import Measure
+from mercer.population.measures import Empirical, Normal, Uniform
+from mercer.population.quadrature import Quadrature
+
+__all__ = ["Empirical", "Measure", "Mixture", "Normal", "Product", "Quadrature", "Uniform"]
