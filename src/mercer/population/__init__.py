@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from mercer.population.composite import Mixture, Product
+from mercer.population.discriminant import PolynomialDiscriminant
 from mercer.population.measure import Measure
 from mercer.population.measures import Empirical, Normal, Uniform
+from mercer.population.polynomial import PolynomialOperator
 from mercer.population.quadrature import Quadrature
 
-__all__ = ["Empirical", "Measure", "Mixture", "Normal", "Product", "Quadrature", "Uniform"]
+__all__ = [
+    "Empirical",
+    "Measure",
+    "Mixture",
+    "Normal",
+    "PolynomialDiscriminant",
+    "PolynomialOperator",
+    "Product",
+    "Quadrature",
+    "Uniform",
+]
