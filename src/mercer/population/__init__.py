@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from mercer.population.comparison import Comparison, compare
 from mercer.population.composite import Mixture, Product
+from mercer.population.diagnostics import (
+    CenteringEffect,
+    DegreeEffect,
+    bounding_weights,
+    centering_effect,
+    degree_effect,
+)
 from mercer.population.discriminant import PolynomialDiscriminant
 from mercer.population.gaussian import GaussianOperator
 from mercer.population.kernel import KernelOperator
@@ -10,8 +18,12 @@ from mercer.population.measure import Measure
 from mercer.population.measures import Empirical, Normal, Uniform
 from mercer.population.polynomial import PolynomialOperator
 from mercer.population.quadrature import Quadrature
+from mercer.population.separated import SeparatedSpectrum, separated_spectrum
 
 __all__ = [
+    "CenteringEffect",
+    "Comparison",
+    "DegreeEffect",
     "Empirical",
     "GaussianOperator",
     "KernelOperator",
@@ -22,5 +34,11 @@ __all__ = [
     "PolynomialOperator",
     "Product",
     "Quadrature",
+    "SeparatedSpectrum",
     "Uniform",
+    "bounding_weights",
+    "centering_effect",
+    "compare",
+    "degree_effect",
+    "separated_spectrum",
 ]
