@@ -140,7 +140,7 @@ def compare(estimator: Any, measure: Any) -> Comparison:
     return Comparison(
         spectrum.operator_eigenvalues[rows],
         operator.eigenvalues[columns],
-        operator.standard_errors(n)[columns],
+        operator.standard_errors(n, columns),
         correlations[rows, columns],
         columns + 1,
         n,

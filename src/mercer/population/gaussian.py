@@ -6,6 +6,7 @@ Dictionary (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviatio
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mercer.population.hermite import damped_hermite
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure
 from mercer.population.measures import Normal, Uniform, as_measure
-from mercer.population.operator import PopulationOperator, checked_count, signs
+from mercer.population.operator import PopulationOperator, checked_count, orient
 from mercer.population.products import Factor, ProductPairs, largest_products
 
 __all__ = ["GaussianOperator", "normal_factor"]
@@ -104,9 +105,9 @@ class GaussianOperator(PopulationOperator):
     def _products(self, factors: tuple[Factor, ...], count: int) -> None:
         _, indices = largest_products([f.eigenvalues for f in factors], count)
         pairs = ProductPairs(factors, indices)
-        flips = signs(pairs.means, pairs.functions(self.measure.probes()))
+        self.means, flips = orient(pairs.means, pairs.functions(self.measure.probes()), exact=True)
         self.indices = indices
-        self.eigenvalues, self.means = pairs.eigenvalues, pairs.means * flips
+        self.eigenvalues = pairs.eigenvalues
         self.error_bound = _product_error(factors)
         self.method = _method(factors)
         self._evaluate = lambda X: pairs.functions(X) * flips
@@ -138,8 +139,7 @@ class GaussianOperator(PopulationOperator):
             result[:, ~mixed] = loose.functions(X)[:, order[~mixed] - n_mixed]
             return result
 
-        flips = signs(np.zeros(len(order)), evaluate(self.measure.probes()))
-        self.means = np.zeros(len(order))
+        self.means, flips = orient(np.zeros(len(order)), evaluate(self.measure.probes()))
         self.error_bound = left_out + _product_error(factors)
         self.method = f"{_method(factors)}, centred by {n_mixed} pairs"
         self._evaluate = lambda X: evaluate(X) * flips
@@ -183,7 +183,7 @@ def _method(factors: tuple[Factor, ...]) -> str:
     return "closed form"
 
 
-# --- factors --------------------------------------------------------------------------------------
+# --- factors -------------------------------------------------------------------------------------
 
 
 def _factors(measure: Measure, widths: Array, count: int) -> tuple[Factor, ...] | None:
@@ -212,8 +212,7 @@ def _part_factors(part: Measure, widths: Array, block: slice, count: int) -> tup
 
 
 def _on_columns(factor: Factor, block: slice) -> Factor:
-    means = np.where(np.abs(factor.means) > 1e-12, factor.means, 0.0)
-    return Factor(factor.eigenvalues, means, lambda X: factor.functions(X[:, block]), factor.error)
+    return replace(factor, functions=lambda X: factor.functions(X[:, block]))
 
 
 def _normal_factors(measure: Normal, widths: Array, count: int) -> tuple[Factor, ...]:

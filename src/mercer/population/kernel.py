@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dpstrf
 
 from mercer.errors import ApproximationWarning, MemoryBudgetError
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.centering import double_center
+from mercer.maths.centering import double_center, remove_direction
 from mercer.maths.eigen import TIE, canonical
 from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
-from mercer.population.operator import PopulationOperator, checked_count, signs
+from mercer.population.operator import PopulationOperator, checked_count, orient
 from mercer.population.quadrature import Quadrature, remaining_error
 
 __all__ = ["KernelOperator"]
@@ -120,8 +121,8 @@ class KernelOperator(PopulationOperator):
         # centred eigenvectors are orthogonal to √w, which leaves one number of the centring
         self._offsets = self.center * (pairs.mean_function @ self._coefficients)
         means = np.zeros(k) if self.center else np.sqrt(pairs.rule.weights) @ vectors
-        flips = signs(means, self._functions(self.measure.probes()))
-        self.means, self._offsets = means * flips, self._offsets * flips
+        self.means, flips = orient(means, self._functions(self.measure.probes()))
+        self._offsets = self._offsets * flips
         self._coefficients = self._coefficients * flips
 
     def _warn(self, tolerance: float) -> None:
@@ -168,20 +169,54 @@ class _Problem:
     def solve(self, rule: Quadrature) -> _Pairs:
         """Leading pairs of √w K √w; zeros where there are fewer than asked for."""
         roots = np.sqrt(rule.weights)
+        unit = roots / np.linalg.norm(roots)
         A = self.kernel(rule.points)
         mean_function = A @ rule.weights
         A *= roots[:, None]
         A *= roots
-        if self.center:
-            double_center(A, roots / np.linalg.norm(roots))
         n, k = rule.size, min(self.count, rule.size)
-        values, vectors = eigh(A, subset_by_index=(n - k, n - 1), overwrite_a=True)
+        values, vectors = self._leading(A, unit, k)
         top = max(float(values[-1]), 0.0)
         values, vectors, _ = canonical(values, vectors, roots, TIE * top)
         if k < self.count:
             values = np.r_[values, np.zeros(self.count - k)]
             vectors = np.hstack([vectors, np.zeros((n, self.count - k))])
         return _Pairs(rule, np.maximum(values, 0.0), vectors, mean_function)
+
+    def _leading(self, A: Array, unit: Array, k: int) -> tuple[Array, Array]:
+        """The k largest eigenpairs of A, or of A off the direction ``unit`` if centred.
+
+        A smooth kernel has few eigenvalues above rounding. Pivoted Cholesky then gives ``A = LL'``
+        with few columns, and ``L'L`` has the same eigenvalues.
+        """
+        L = _pivoted_factor(A) if self.kernel.is_psd else None
+        if L is None:
+            if self.center:
+                double_center(A, unit)
+            n = len(A)
+            found: tuple[Array, Array] = eigh(A, subset_by_index=(n - k, n - 1), overwrite_a=True)
+            return found
+        if self.center:
+            L = remove_direction(L, unit)
+        values, small = np.linalg.eigh(L.T @ L)
+        values, small = values[-k:], small[:, -k:]
+        positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
+        values = np.where(positive, values, 0.0)
+        lengths = np.where(positive, np.sqrt(values), 1.0)
+        vectors = np.where(positive, L @ small / lengths, 0.0)
+        padding = k - len(values)
+        return np.r_[np.zeros(padding), values], np.pad(vectors, ((0, 0), (padding, 0)))
+
+
+def _pivoted_factor(A: Array) -> Array | None:
+    """``L`` with ``A = LL'`` to rounding, if it has less than half as many columns as A."""
+    tolerance = _NEGLIGIBLE * float(np.trace(A))
+    lower, order, rank, _ = dpstrf(A, tol=tolerance, lower=1)
+    if 2 * rank > len(A):
+        return None
+    L = np.zeros((len(A), rank))
+    L[order - 1] = np.tril(lower)[:, :rank]
+    return L
 
 
 def _solve(

@@ -21,6 +21,7 @@ __all__ = ["Measure", "admit_vectors"]
 # Rules are built up to this many nodes; beyond, tensor products give way to scattered nodes.
 _MOST_NODES = 2**17
 _FIRST_NODES = 32
+_MOST_PER_AXIS = 2**13
 _FIRST_SCATTERED = 256
 _SHIFTS = 8
 _PROBES = 32
@@ -146,16 +147,19 @@ class Measure(ABC):
         return value
 
     def _refined(self, function: Callable[[Array], Array], tolerance: float) -> tuple[Array, Array]:
-        value, move = None, None
+        value: Array | None = None
+        move: Array | None = None
+        error: Array | None = None
         for rule in self.grids(_MOST_NODES):
             latest = rule(function)
             if value is not None:
                 before, move = move, np.abs(latest - value)
-                error = remaining_error(move, before)
-                if (error <= tolerance * np.maximum(1.0, np.abs(latest))).all():
-                    return latest, error
+                if before is not None:
+                    error = remaining_error(move, before)
             value = latest
-        if value is not None and move is not None:
+            if error is not None and (error <= tolerance * np.maximum(1.0, np.abs(value))).all():
+                return value, error
+        if value is not None and error is not None:
             return value, error
         nodes = _FIRST_SCATTERED
         while True:
@@ -172,10 +176,11 @@ class Measure(ABC):
     def grids(self, most: int) -> Iterator[Quadrature]:
         """Tensor rules, each of about twice the size of the one before, up to ``most`` nodes."""
         nodes = max(3, ceil(_FIRST_NODES ** (1 / self.dimension)))
-        while self.grid_size(nodes) <= most:
+        while self.grid_size(nodes) <= most and nodes <= _MOST_PER_AXIS:
             rule = self.grid(nodes)
             yield rule.without(rule.weights == 0)
-            nodes = max(nodes + 1, round(nodes * 2 ** (1 / self.dimension)))
+            # odd numbers: rules without a node in the middle would share what they overlook there
+            nodes = max(nodes + 1, round(nodes * 2 ** (1 / self.dimension))) | 1
 
     def quadrature(self, nodes: int = 32) -> Quadrature:
         """Nodes and weights of a tensor rule with this many nodes along each axis.

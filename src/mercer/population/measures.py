@@ -16,8 +16,8 @@ from mercer.population.measure import Measure, admit_vectors, sample_monomial_mo
 from mercer.population.monomials import monomial_values
 from mercer.population.quadrature import (
     Quadrature,
-    gauss_hermite,
     gauss_legendre,
+    normal_rule,
     quantile_rule,
     tensor,
 )
@@ -119,10 +119,10 @@ class Normal(Measure):
         return np.array([moment(tuple(row)) for row in indices.tolist()])
 
     def grid(self, nodes: int) -> Quadrature:
-        """Gauss-Hermite rules along the principal axes."""
+        """One-dimensional rules along the principal axes."""
         if self.freedom == 0:
             return Quadrature(self.mean[None, :].copy(), np.ones(1))
-        z, weights = gauss_hermite(nodes)
+        z, weights = normal_rule(nodes)
         rule = tensor([Quadrature(z[:, None], weights)] * self.freedom)
         return Quadrature(self.from_axes(rule.points), rule.weights)
 
@@ -370,10 +370,10 @@ def as_measure(law: Any) -> Measure:
     kind = getattr(getattr(law, "dist", None), "name", None)
     if kind == "norm":
         return Normal(float(law.mean()), float(law.var()))
-    if hasattr(law, "ppf") and hasattr(law, "pmf"):
+    if hasattr(law, "dist") and hasattr(law, "pmf"):
         support = np.arange(law.ppf(_COUNT_TAIL), law.isf(_COUNT_TAIL) + 1)
         return Empirical(support[:, None], law.pmf(support))
-    if hasattr(law, "ppf") and hasattr(law, "isf") and hasattr(law, "pdf"):
+    if hasattr(law, "dist") and hasattr(law, "pdf"):
         return Univariate(law)
     raise TypeError(
         f"{law!r} is no measure; pass Normal, Uniform, Mixture, Product, Empirical, or a frozen "

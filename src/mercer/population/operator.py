@@ -12,7 +12,7 @@ from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.population.measure import Measure, admit_vectors
 
-__all__ = ["PopulationOperator", "checked_count", "signs"]
+__all__ = ["PopulationOperator", "checked_count", "orient"]
 
 # A function of unit norm whose mean is smaller than this has none: rounding and quadrature could
 # have made it.
@@ -66,13 +66,23 @@ class PopulationOperator(ABC):
         """``λ_i (E φ_i)²``, which ``ψ_i`` of a sample converges to; they add up to E k(X, Y)."""
         return np.asarray(self.eigenvalues * self.means**2)
 
-    def standard_errors(self, n: float) -> Array:
+    def standard_errors(self, n: float, components: Any = slice(None)) -> Array:
         """Standard deviation of the sample's eigenvalues, ``λ_i √((E φ_i⁴ - 1) / n)``.
 
         The law for a simple eigenvalue and n independent points, to first order in 1/√n.
+
+        Parameters
+        ----------
+        n : float
+            Number of points.
+        components : slice or int array
+            Which eigenvalues. Fourth moments of functions far down the spectrum are large and hard
+            to integrate, so ask for what is needed.
         """
-        fourth = self.measure.expectation(lambda X: self._functions(X) ** 4, tolerance=1e-4)
-        return np.asarray(self.eigenvalues * np.sqrt(np.maximum(fourth - 1, 0) / n))
+        fourth = self.measure.expectation(
+            lambda X: self._functions(X)[:, components] ** 4, tolerance=1e-4
+        )
+        return np.asarray(self.eigenvalues[components] * np.sqrt(np.maximum(fourth - 1, 0) / n))
 
     def __repr__(self) -> str:
         centred = "centred, " if self.center else ""
@@ -82,11 +92,26 @@ class PopulationOperator(ABC):
         )
 
 
-def signs(means: Array, at_probes: Array) -> Array:
-    """±1 per function: the mean decides, and where it is 0 the largest value at the probes."""
+def orient(means: Array, at_probes: Array, *, exact: bool = False) -> tuple[Array, Array]:
+    """Choose a sign for each function: by its mean or, where that is 0, its largest probe.
+
+    Parameters
+    ----------
+    means : array of shape (k,)
+    at_probes : array of shape (m, k)
+        The functions' values at ``measure.probes()``.
+    exact : bool
+        Whether the means are known exactly, however small; otherwise tiny ones are taken as 0.
+
+    Returns
+    -------
+    means : array of shape (k,), none negative
+    flips : array of shape (k,), ±1
+    """
+    means = np.where(np.abs(means) > (0.0 if exact else _NO_MEAN), means, 0.0)
     largest = np.abs(at_probes).argmax(axis=0)
     values = at_probes[largest, np.arange(at_probes.shape[1])]
-    return np.where(np.where(np.abs(means) > _NO_MEAN, means, values) < 0, -1.0, 1.0)
+    return np.abs(means), np.where(np.where(means != 0, means, values) < 0, -1.0, 1.0)
 
 
 def checked_count(n_components: Any) -> int:

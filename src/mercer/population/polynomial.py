@@ -20,7 +20,7 @@ from mercer.population.monomials import (
     monomial_values,
     multinomials,
 )
-from mercer.population.operator import PopulationOperator, checked_count, signs
+from mercer.population.operator import PopulationOperator, checked_count, orient
 
 __all__ = ["MOST_MONOMIALS", "PolynomialFeatures", "PolynomialOperator"]
 
@@ -130,9 +130,10 @@ class PolynomialOperator(PopulationOperator):
         self.center = bool(center)
         self.exponents = self.features.exponents
         scale = np.sqrt(self.features.multiplicities)
-        mean, covariance = self.measure.monomial_moments(self.exponents)
-        mean, covariance = scale * mean, scale[:, None] * covariance * scale
-        self.moment_matrix = covariance if center else covariance + np.outer(mean, mean)
+        with np.errstate(over="ignore", invalid="ignore"):  # told below, in words
+            mean, covariance = self.measure.monomial_moments(self.exponents)
+            mean, covariance = scale * mean, scale[:, None] * covariance * scale
+            self.moment_matrix = covariance if center else covariance + np.outer(mean, mean)
         if not np.isfinite(self.moment_matrix).all():
             raise ValueError(
                 f"Moments of order {2 * degree} of {self.measure!r} overflow; rescale the "
@@ -140,9 +141,9 @@ class PolynomialOperator(PopulationOperator):
             )
         values, vectors, overlaps = self._pairs(mean, n_components)
         self.eigenvalues = values
-        self.means = np.zeros(len(values)) if center else overlaps / np.sqrt(values)
-        flips = signs(self.means, (self.features(self.measure.probes()) - center * mean) @ vectors)
-        self.means = self.means * flips
+        means = np.zeros(len(values)) if center else overlaps / np.sqrt(values)
+        at_probes = (self.features(self.measure.probes()) - center * mean) @ vectors
+        self.means, flips = orient(means, at_probes)
         self.coefficients = (scale[:, None] * vectors * flips / np.sqrt(values)).T
         self.offsets = center * (flips * overlaps / np.sqrt(values))
 
