@@ -123,6 +123,7 @@ def test_traces_and_mean_embedding(kernel, measure):
     slack = 1e-3 if isinstance(kernel, Matern) else 1e-7
     assert_allclose(plain.eigenvalues.sum(), trace, rtol=slack)
     assert_allclose(plain.entropy_terms.sum(), potential, rtol=slack)
+    assert_allclose([plain.trace, after.trace], [trace, trace - potential], rtol=slack)
     assert_allclose(after.eigenvalues.sum(), trace - potential, rtol=slack)
 
 
@@ -310,6 +311,15 @@ def test_signs_follow_the_mean_and_then_the_largest_probe():
     assert orient(np.array([0.0, -1e-14]), probes, exact=True)[1].tolist() == [-1, -1]
 
 
+@pytest.mark.parametrize("measure", [Normal(2, 1), Uniform(1, 4), stats.gamma(2.0)], ids=repr)
+def test_the_first_function_without_a_mean_rises(measure):
+    """Such functions are positive in the upper half; under asymmetric laws once centred."""
+    operator = GaussianOperator(1.5, measure, center=True)
+    low, high = operator.eigenfunctions([[1.0], [3.0]])[:, 0]
+    assert low < high
+    assert high > 0
+
+
 # --- quadrature ----------------------------------------------------------------------------------
 
 
@@ -417,3 +427,10 @@ def test_a_point_mass_has_one_eigenvalue():
     operator = GaussianOperator(1.0, Normal([1.0, 2.0], 0.0))
     assert_allclose(operator.eigenvalues, [1])
     assert_allclose(operator.eigenfunctions([[1.0, 2.0]]), [[1]])
+
+
+def test_a_kernel_may_have_a_whole_degree_of_any_type():
+    found = operator_of(Polynomial(2.0), CORRELATED, center=False, n_components=3)
+    assert_allclose(found.eigenvalues, PolynomialOperator(2, CORRELATED).eigenvalues)
+    with pytest.raises(ValueError, match=r"degree=1\.5"):
+        operator_of(Polynomial(1.5), CORRELATED, center=False, n_components=3)

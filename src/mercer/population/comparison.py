@@ -18,7 +18,7 @@ __all__ = ["Comparison", "compare"]
 
 # Components chosen by entropy may sit anywhere in the spectrum: this much of it is looked at.
 _SEARCHED = 50
-_TOLERANCE = 1e-4
+_TOLERANCE = 3e-3
 
 
 @dataclass(frozen=True)

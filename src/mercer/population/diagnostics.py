@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mercer.bandwidth import resolve
-from mercer.information import feature_variance, information_potential
+from mercer.information import information_potential
 from mercer.kernels import Kernel, Polynomial, as_kernel
 from mercer.maths.types import Array
 from mercer.points import admit
@@ -170,10 +170,9 @@ def _degree_row(
     n = len(X)
     extreme = int(np.ceil(_EXTREME * n))
     fourth = float((squares**2).mean())
-    trace = feature_variance(X, kernel) if center else float(kernel.diagonal(X).mean())
     return DegreeRow(
         int(degree),
-        float(operator.eigenvalues[:2].sum() / trace),
+        float(operator.eigenvalues[:2].sum() / operator.trace),
         float(squares[:extreme].sum() / squares.sum()),
         float(np.sqrt(max(fourth - 1, 0.0) / n)),
         None if classes is None else _separation(functions[:, :2], classes),

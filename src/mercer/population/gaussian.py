@@ -99,7 +99,7 @@ class GaussianOperator(PopulationOperator):
     def _by_quadrature(self, count: int) -> None:
         inner = KernelOperator(self.kernel, self.measure, center=self.center, n_components=count)
         self.eigenvalues, self.means = inner.eigenvalues, inner.means
-        self.error_bound, self.method = inner.error_bound, inner.method
+        self.error_bound, self.method, self.trace = inner.error_bound, inner.method, inner.trace
         self._evaluate = inner._functions
 
     def _products(self, factors: tuple[Factor, ...], count: int) -> None:
@@ -107,7 +107,7 @@ class GaussianOperator(PopulationOperator):
         pairs = ProductPairs(factors, indices)
         self.means, flips = orient(pairs.means, pairs.functions(self.measure.probes()), exact=True)
         self.indices = indices
-        self.eigenvalues = pairs.eigenvalues
+        self.eigenvalues, self.trace = pairs.eigenvalues, 1.0
         self.error_bound = _product_error(factors)
         self.method = _method(factors)
         self._evaluate = lambda X: pairs.functions(X) * flips
@@ -127,6 +127,8 @@ class GaussianOperator(PopulationOperator):
                 "kernel does not vary. Use a measure that is not a single point."
             )
         self.eigenvalues = everything[order]
+        potentials = [float(f.eigenvalues @ f.means**2) for f in factors]
+        self.trace = 1.0 - float(np.prod(potentials))
         scaled = np.sqrt(coupled.eigenvalues)[:, None] * vectors[:, ::-1]
         n_mixed = len(values)
         mixed = order < n_mixed
@@ -206,13 +208,19 @@ def _part_factors(part: Measure, widths: Array, block: slice, count: int) -> tup
     inner = _factors(part, widths, count)
     if inner is None:
         operator = KernelOperator(Gaussian(widths), part, n_components=count)
-        found = (operator.eigenvalues, operator.means, operator._functions, operator.error_bound)
-        inner = (Factor(*found),)
+        inner = (
+            Factor(
+                operator.eigenvalues,
+                operator.means,
+                lambda X, m: operator._functions(X)[:, :m],
+                operator.error_bound,
+            ),
+        )
     return tuple(_on_columns(factor, block) for factor in inner)
 
 
 def _on_columns(factor: Factor, block: slice) -> Factor:
-    return replace(factor, functions=lambda X: factor.functions(X[:, block]))
+    return replace(factor, functions=lambda X, m: factor.functions(X[:, block], m))
 
 
 def _normal_factors(measure: Normal, widths: Array, count: int) -> tuple[Factor, ...]:
@@ -247,7 +255,7 @@ def normal_factor(ratio: float, count: int, coordinate: Any) -> Factor:
         Takes points to their ``(x - μ) / w``.
     """
     if ratio == 0:
-        return Factor(np.ones(1), np.ones(1), lambda X: np.ones((len(X), 1)))
+        return Factor(np.ones(1), np.ones(1), lambda X, m: np.ones((len(X), m)))
     beta = 2 * ratio**2
     s = float(np.sqrt(1 + 2 * beta))
     orders = np.arange(count)
@@ -260,8 +268,8 @@ def normal_factor(ratio: float, count: int, coordinate: Any) -> Factor:
     means = np.zeros(count)
     means[::2] = s**0.25 * np.sqrt(2 / (s + 1)) * np.cumprod(np.r_[1.0, ratios])
 
-    def functions(X: Array) -> Array:
+    def functions(X: Array, m: int) -> Array:
         z = coordinate(X) / ratio
-        return s**0.25 * damped_hermite(np.sqrt(s / 2) * z, -(s - 1) * z**2 / 4, count)
+        return s**0.25 * damped_hermite(np.sqrt(s / 2) * z, -(s - 1) * z**2 / 4, m)
 
     return Factor(eigenvalues[:count], means, functions)

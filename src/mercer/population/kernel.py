@@ -26,6 +26,7 @@ __all__ = ["KernelOperator"]
 # A node whose share of the trace is below this changes no digit of any eigenvalue.
 _NEGLIGIBLE = 1e-19
 _GRID_NODES = 2**18
+_ROUGH = 1e-3
 _SHIFTS = 4
 _BLOCK = 2**22
 
@@ -114,6 +115,7 @@ class KernelOperator(PopulationOperator):
             )
         k = int(np.argmin(known)) if not known.all() else len(known)
         self.rule = pairs.rule
+        self.trace = pairs.trace
         self.eigenvalues, self.errors = pairs.values[:k], errors[:k]
         self.error_bound = float(self.errors.max())
         vectors = pairs.vectors[:, :k]
@@ -153,6 +155,7 @@ class _Pairs:
     values: Array
     vectors: Array
     mean_function: Array
+    trace: float
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,7 @@ class _Problem:
         unit = roots / np.linalg.norm(roots)
         A = self.kernel(rule.points)
         mean_function = A @ rule.weights
+        trace = float(rule.weights @ (np.diag(A) - self.center * mean_function))
         A *= roots[:, None]
         A *= roots
         n, k = rule.size, min(self.count, rule.size)
@@ -181,7 +185,7 @@ class _Problem:
         if k < self.count:
             values = np.r_[values, np.zeros(self.count - k)]
             vectors = np.hstack([vectors, np.zeros((n, self.count - k))])
-        return _Pairs(rule, np.maximum(values, 0.0), vectors, mean_function)
+        return _Pairs(rule, np.maximum(values, 0.0), vectors, mean_function, trace)
 
     def _leading(self, A: Array, unit: Array, k: int) -> tuple[Array, Array]:
         """The k largest eigenpairs of A, or of A off the direction ``unit`` if centred.
@@ -232,10 +236,13 @@ def _solve(
         pairs = problem.solve(measure.grid(1))
         return pairs, np.zeros(problem.count), f"the Gram matrix of {size} points"
     refined = _refine(problem, _small_grids(problem, measure, max_nodes), tolerance)
-    if refined is None:
-        return _scattered(problem, measure, max_nodes)
-    pairs, errors = refined
-    return pairs, errors, f"Gauss rules, {pairs.rule.size} nodes"
+    if refined is not None and refined[1].max() <= _ROUGH * refined[0].values[0]:
+        return *refined, f"Gauss rules, {refined[0].rule.size} nodes"
+    # coarse grids in several dimensions may be worse than scattered nodes: take the better
+    scattered = _scattered(problem, measure, max_nodes)
+    if refined is None or scattered[1].max() < refined[1].max():
+        return *scattered, f"quasi-random nodes, {max_nodes} of them"
+    return *refined, f"Gauss rules, {refined[0].rule.size} nodes"
 
 
 def _small_grids(problem: _Problem, measure: Measure, max_nodes: int) -> Iterator[Quadrature]:
@@ -265,9 +272,9 @@ def _refine(
     return None if pairs is None or errors is None else (pairs, errors)
 
 
-def _scattered(problem: _Problem, measure: Measure, max_nodes: int) -> tuple[_Pairs, Array, str]:
+def _scattered(problem: _Problem, measure: Measure, max_nodes: int) -> tuple[_Pairs, Array]:
     pairs = problem.solve(measure.scatter(max_nodes, 0))
     half = [problem.solve(measure.scatter(max_nodes // 2, s)).values for s in range(_SHIFTS)]
     move = np.abs(pairs.values - np.mean(half, axis=0))
     spread = 2 * np.std(half, axis=0, ddof=1)
-    return pairs, np.maximum(move, spread), f"quasi-random nodes, {max_nodes} of them"
+    return pairs, np.maximum(move, spread)

@@ -35,6 +35,8 @@ class PopulationOperator(ABC):
     means : array of shape (k,)
         ``E φ_i``, not negative; 0 for a centred operator. Where the mean is 0, the sign of φ is
         such that the largest of its values at ``measure.probes()`` (in size) is positive.
+    trace : float
+        Sum of all eigenvalues, kept or not: ``E k(X, X)``, less ``E k(X, Y)`` if centred.
     error_bound : float
         How far any of the eigenvalues may be off, beyond rounding.
     method : str
@@ -46,6 +48,7 @@ class PopulationOperator(ABC):
     center: bool
     eigenvalues: Array
     means: Array
+    trace: float
     error_bound: float = 0.0
     method: str
 
@@ -80,7 +83,7 @@ class PopulationOperator(ABC):
             to integrate, so ask for what is needed.
         """
         fourth = self.measure.expectation(
-            lambda X: self._functions(X)[:, components] ** 4, tolerance=1e-4
+            lambda X: self._functions(X)[:, components] ** 4, tolerance=1e-2
         )
         return np.asarray(self.eigenvalues[components] * np.sqrt(np.maximum(fourth - 1, 0) / n))
 

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from mercer.config import memory_budget
 from mercer.errors import MemoryBudgetError
@@ -139,6 +140,7 @@ class PolynomialOperator(PopulationOperator):
                 f"Moments of order {2 * degree} of {self.measure!r} overflow; rescale the "
                 "variables, for example to unit variance."
             )
+        self.trace = float(np.trace(self.moment_matrix))
         values, vectors, overlaps = self._pairs(mean, n_components)
         self.eigenvalues = values
         means = np.zeros(len(values)) if center else overlaps / np.sqrt(values)
@@ -148,12 +150,12 @@ class PolynomialOperator(PopulationOperator):
         self.offsets = center * (flips * overlaps / np.sqrt(values))
 
     def _pairs(self, mean: Array, n_components: int | None) -> tuple[Array, Array, Array]:
-        values, vectors = np.linalg.eigh(self.moment_matrix)
+        size = len(mean)
+        count = size if n_components is None else min(checked_count(n_components), size)
+        values, vectors = eigh(self.moment_matrix, subset_by_index=(size - count, size - 1))
         top = max(float(values[-1]), 0.0)
         values, vectors, overlaps = canonical(values, vectors, mean, TIE * top)
-        keep = values > len(values) * np.finfo(np.float64).eps * top
-        if n_components is not None:
-            keep[checked_count(n_components) :] = False
+        keep = values > size * np.finfo(np.float64).eps * top
         if not keep.any():
             raise ValueError(
                 f"Every eigenvalue is 0 under {self.measure!r}"

@@ -25,14 +25,15 @@ class Factor:
     ----------
     eigenvalues, means : arrays of shape (k,)
     functions : callable
-        Takes points of the whole space, returns this block's eigenfunctions, shape (n, k).
+        Takes points of the whole space and a number m, returns the first m eigenfunctions of this
+        block, shape (n, m).
     error : float
         Bound on the error of every eigenvalue.
     """
 
     eigenvalues: Array
     means: Array
-    functions: Callable[[Array], Array]
+    functions: Callable[[Array, int], Array]
     error: float = 0.0
 
 
@@ -102,5 +103,5 @@ class ProductPairs:
         """Products of eigenfunctions, shape (n, m)."""
         values = np.ones((len(X), len(self.indices)))
         for factor, column in zip(self.factors, self.indices.T, strict=True):
-            values *= factor.functions(X)[:, column]
+            values *= factor.functions(X, int(column.max(initial=0)) + 1)[:, column]
         return values

@@ -22,8 +22,8 @@ def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomi
     """
     if not isinstance(kernel, Linear | Polynomial) or kernel.scale != 1 or kernel.constant < 0:
         return False
-    degree = kernel.degree if isinstance(kernel, Polynomial) else 1
-    monomials = count_monomials(measure.dimension + (kernel.constant > 0), max(1, degree))
+    degree = _degree(kernel)
+    monomials = count_monomials(measure.dimension + (kernel.constant > 0), max(1, int(degree)))
     return not measure.is_discrete or monomials <= min(measure.grid_size(1), MOST_MONOMIALS)
 
 
@@ -34,8 +34,16 @@ def operator_of(
     if isinstance(kernel, Gaussian):
         return GaussianOperator(kernel.bandwidth, measure, center=center, n_components=n_components)
     if has_moments(kernel, measure):
-        degree, constant = kernel.degree if isinstance(kernel, Polynomial) else 1, kernel.constant
         return PolynomialOperator(
-            degree, measure, constant=constant, center=center, n_components=n_components
+            _degree(kernel),
+            measure,
+            constant=kernel.constant,
+            center=center,
+            n_components=n_components,
         )
     return KernelOperator(kernel, measure, center=center, n_components=n_components)
+
+
+def _degree(kernel: Linear | Polynomial) -> int:
+    degree = kernel.degree if isinstance(kernel, Polynomial) else 1
+    return int(degree) if degree == int(degree) else degree  # kernels take 2.0 for 2
