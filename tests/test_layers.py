@@ -9,7 +9,7 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config"},
+    {"errors", "config", "progress"},
     {"maths"},
     {"points"},
     {"kernels"},
@@ -18,8 +18,9 @@ FLOORS = [
     {"solvers"},
     {"spectrum"},
     {"decomposition"},
-    {"information", "population"},
+    {"diagnostics", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
+    {"baselines"},
     {"datasets", "plots", "tables"},
     {"report"},
     {"cli"},

@@ -2,7 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import KernelECA, KernelPCA
+from mercer import (
+    ComponentClassifier,
+    ComponentRegressor,
+    EntropyClustering,
+    KernelDenoiser,
+    KernelECA,
+    KernelPCA,
+)
 
 
 @parametrize_with_checks(
@@ -13,6 +20,14 @@ from mercer import KernelECA, KernelPCA
         KernelECA(),
         KernelECA(solver="lanczos"),
         KernelECA(solver="dense", kernel="polynomial"),
+        EntropyClustering(),
+        EntropyClustering(n_clusters="auto", bandwidths=5),
+        KernelDenoiser(n_components=3),
+        KernelDenoiser(n_components=2, order="variance", preimage="ridge"),
+        ComponentRegressor(),
+        ComponentRegressor(n_components=3, order="variance"),
+        ComponentClassifier(),
+        ComponentClassifier(order="variance", solver="lanczos"),
     ]
 )
 def test_check_estimator(estimator, check):

@@ -14,6 +14,10 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "KernelPCA": "mercer.estimators",
     "KernelECA": "mercer.estimators",
+    "EntropyClustering": "mercer.estimators",
+    "KernelDenoiser": "mercer.estimators",
+    "ComponentRegressor": "mercer.estimators",
+    "ComponentClassifier": "mercer.estimators",
     "Spectrum": "mercer.spectrum",
     "get_config": "mercer.config",
     "set_config": "mercer.config",
@@ -21,13 +25,16 @@ _HOMES = {
 }
 _MODULES = (
     "bandwidth",
+    "baselines",
     "datasets",
+    "diagnostics",
     "errors",
     "information",
     "kernels",
     "plots",
     "population",
     "solvers",
+    "spectroscopy",
 )
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]

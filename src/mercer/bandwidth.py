@@ -10,31 +10,34 @@ places, so a rule never costs O(n²) and does not depend on the order of rows.
 "scott"                   ``s n^(-1/(d+4))``
 "median-distance"         median over rows of the median distance to all rows, itself included
 "distance-fraction"       0.15 of the "median-distance" (Jenssen takes 0.10 to 0.20)
+"spectroscopy"            such that 95 % of the points have 5 % of all within the kernel's reach
 ========================= =================================================================
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2
 
-from mercer.errors import ApproximationWarning
+from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
-from mercer.maths.quantiles import weighted_median
+from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
 from mercer.points import Points, admit, admit_weights
 
 __all__ = [
     "distance_fraction",
     "median_distance",
+    "representatives",
     "resolve",
     "scott",
     "silverman",
+    "spectroscopy",
 ]
 
 _SAMPLE = 2000
@@ -73,12 +76,13 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     ranges printed in the paper.
     """
     X, weights = _admitted(X, sample_weight)
-    X, weights = _representatives(X, weights)
-    rows = [
+    rows, weights = representatives(X, weights)
+    X = X[rows]
+    medians = [
         weighted_median(euclidean_distances(X[i : i + _BLOCK], X), weights)
         for i in range(0, len(X), _BLOCK)
     ]
-    median = float(weighted_median(np.concatenate(rows), weights))
+    median = float(weighted_median(np.concatenate(medians), weights))
     if median == 0:
         # more than half of the rows coincide: fall back on the mean distance of those that do not
         median = _mean_distance(X, weights)
@@ -96,6 +100,27 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
     return fraction * median_distance(X, sample_weight)
 
 
+def spectroscopy(X: Any, sample_weight: Any = None) -> float:
+    r"""The bandwidth of data spectroscopy (Shi, Belkin and Yu 2009).
+
+    :math:`q / \sqrt{\chi^2_{0.95, d}}` with q the 95 % quantile, over rows, of the 5 % quantile of
+    a row's distances to all rows, itself included: 95 % of the points then have 5 % of all points
+    within the radius that holds 95 % of the mass of a Gaussian window.
+    """
+    X, weights = _admitted(X, sample_weight)
+    rows, weights = representatives(X, weights)
+    X = X[rows]
+    near = [
+        weighted_quantile(euclidean_distances(X[i : i + _BLOCK], X), weights, 0.05)
+        for i in range(0, len(X), _BLOCK)
+    ]
+    reach = float(weighted_quantile(np.concatenate(near), weights, 0.95))
+    if reach == 0:
+        # most rows have more than 5 % copies: the distances of those that have not
+        reach = _mean_distance(X, weights) * 0.05
+    return reach / sqrt(chi2.ppf(0.95, X.shape[1]))
+
+
 def _auto(X: Any, sample_weight: Any = None) -> float:
     if X.shape[1] <= 3:
         return silverman(X, sample_weight)
@@ -108,6 +133,7 @@ RULES: dict[str, Callable[..., float]] = {
     "scott": scott,
     "median-distance": median_distance,
     "distance-fraction": distance_fraction,
+    "spectroscopy": spectroscopy,
 }
 
 
@@ -134,8 +160,7 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
                 f"or one of {', '.join(map(repr, RULES))}."
             )
         _warn_of_scales(points.data, sample_weight)
-        width = rule(points.data, sample_weight)
-        return type(leaf)(**{**leaf.get_params(deep=False), "bandwidth": width})
+        return leaf.with_bandwidth(rule(points.data, sample_weight))
 
     return kernel.replace_parts(change)
 
@@ -165,20 +190,21 @@ def _spread(X: Array, weights: Array) -> float:
     return float(scale * np.sqrt((share @ (centred / scale) ** 2).mean()))
 
 
-def _representatives(X: Array, weights: Array) -> tuple[Array, Array]:
-    """At most 2000 rows: the distinct ones, or evenly spaced ones in lexicographic order by weight.
+def representatives(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Numbers and weights of at most 2000 rows that stand for all.
 
-    Equal rows are merged first, so that it does not matter whether they came as copies or weights.
+    The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
+    first, so that it does not matter whether they came as copies or weights.
     """
     order = np.lexsort(X.T[::-1])
-    X, weights = X[order], weights[order]
-    first = np.r_[True, (X[1:] != X[:-1]).any(axis=1)]
-    X, weights = X[first], np.add.reduceat(weights, np.flatnonzero(first))
-    if len(X) <= _SAMPLE:
-        return X, weights
+    sorted_rows = X[order]
+    first = np.r_[True, (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)]
+    rows, weights = order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
+    if len(rows) <= _SAMPLE:
+        return rows, weights
     share = np.cumsum(weights)
     at = np.searchsorted(share, (np.arange(_SAMPLE) + 0.5) / _SAMPLE * share[-1])
-    return X[np.minimum(at, len(X) - 1)], np.ones(_SAMPLE)
+    return rows[np.minimum(at, len(rows) - 1)], np.ones(_SAMPLE)
 
 
 def _mean_distance(X: Array, weights: Array) -> float:
@@ -199,10 +225,9 @@ def _warn_of_scales(X: Array, sample_weight: Any) -> None:
     varies = (extent > 0) & np.isfinite(extent)
     spread = (X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies]
     if len(spread) > 1 and spread.max() > _UNEQUAL_SCALES * spread.min():
-        warnings.warn(
+        warn(
             f"The columns' standard deviations differ {spread.max() / spread.min():.3g}-fold: one "
             "bandwidth for all of them sees only the widest. Standardise the columns (for example "
             "with sklearn.preprocessing.StandardScaler) or give one bandwidth per column.",
             ApproximationWarning,
-            stacklevel=7,  # the caller of fit
         )

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
+from mercer.errors import (
+    ApproximationWarning,
+    ConvergenceWarning,
+    IdentifiabilityWarning,
+    Tell,
+    warn,
+)
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
+from mercer.progress import Ticker
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
-__all__ = ["component_ranks", "decompose", "make_gram", "make_streaming_gram"]
+__all__ = [
+    "component_ranks",
+    "decompose",
+    "make_gram",
+    "make_streaming_gram",
+    "places_among_all",
+]
 
 _NEIGHBOUR = 0.01
 _ISOLATED_SHARE = 0.05
@@ -51,6 +61,7 @@ def decompose(
     random_state: int | None = None,
     verbose: bool = False,
     gram: GramOperator | None = None,
+    tell: Tell = warn,
 ) -> Spectrum:
     """Find the wanted eigenpairs of the (centred) Gram operator, with honest warnings.
 
@@ -68,11 +79,13 @@ def decompose(
         Tell the progress on standard error.
     gram : GramOperator or None
         The uncentred operator, where it exists already.
+    tell : callable
+        Receives each warning and its category; by default they are raised as warnings.
     """
     rows = sample.points.n if gram is None else int(gram.total)
     n_components = _checked_count(n_components, rows)
     gram = make_gram(sample, solver, n_components) if gram is None else gram
-    _warn_of_isolation(sample, gram)
+    _warn_of_isolation(sample, gram, tell)
     potential = 0.0
     if center:
         gram = gram.centered()
@@ -82,14 +95,14 @@ def decompose(
     if target == "entropy":
         _check_potential(potential, trace / gram.total**2, gram.precision)
     selection = Selection(target, n_components, trace, potential, sample.points.n)
-    progress = _Ticker() if verbose else None
+    progress = Ticker() if verbose else None
     pairs = as_solver(solver, n_components).solve(
         gram.problem(), selection, random_state=random_state, progress=progress
     )
     if progress is not None:
         progress.close()
-    _warn_of_pairs(pairs)
-    _warn_of_error(gram, pairs)
+    _warn_of_pairs(pairs, tell)
+    _warn_of_error(gram, pairs, tell)
     return _spectrum(sample, gram, pairs, selection, center)
 
 
@@ -97,13 +110,19 @@ def component_ranks(spectrum: Spectrum) -> Array | None:
     """1-based places of the kept eigenvalues among all; None where finding out costs too much."""
     if spectrum.known_ranks is not None:
         return spectrum.known_ranks
-    too_rough = spectrum.error_bound > 1e-3 * spectrum.eigenvalues.min()
-    if spectrum.points.kind == "gram" or too_rough:  # a given matrix is not kept after the fit
-        return None
     sample = Sample(spectrum.kernel, spectrum.points, spectrum.weights)
+    return places_among_all(sample, spectrum.eigenvalues, spectrum.error_bound, spectrum.centered)
+
+
+def places_among_all(
+    sample: Sample, eigenvalues: Array, error: float, center: bool = False
+) -> Array | None:
+    """:func:`component_ranks` for eigenvalues known up to ``error``, of K made anew."""
+    if sample.points.kind == "gram" or error > 1e-3 * eigenvalues.min():
+        return None  # a given matrix is not kept after the fit; a rough value has no place
     gram = make_gram(sample, "auto")
-    gram = gram.centered() if spectrum.centered else gram
-    return count_above(gram.problem(), spectrum.eigenvalues, spectrum.error_bound)
+    gram = gram.centered() if center else gram
+    return count_above(gram.problem(), eigenvalues, error)
 
 
 def _spectrum(
@@ -174,7 +193,7 @@ def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]
     )
 
 
-def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
+def _warn_of_isolation(sample: Sample, gram: GramOperator, tell: Tell) -> None:
     """Say so when many points have no neighbour: K is then almost diagonal."""
     n = sample.points.n
     if isinstance(gram, FactoredGram) or n < 3:
@@ -193,64 +212,45 @@ def _warn_of_isolation(sample: Sample, gram: GramOperator) -> None:
     if sample.weights is not None:
         lonely &= sample.weights[rows] < 2  # a weight of two is two copies: each has the other
     if lonely.mean() > _ISOLATED_SHARE:
-        warnings.warn(
+        tell(
             f"{lonely.mean():.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
             "almost diagonal there, its eigenvalues cluster, and components may not be "
             "identifiable. Use a larger bandwidth (or standardise the columns).",
             IdentifiabilityWarning,
-            stacklevel=5,  # the caller of fit
         )
 
 
-def _warn_of_error(gram: GramOperator, pairs: Eigenpairs) -> None:
+def _warn_of_error(gram: GramOperator, pairs: Eigenpairs, tell: Tell) -> None:
     """Say so when the approximation of K may matter for the kept eigenvalues."""
     smallest = float(pairs.values.min(initial=np.inf))
     if gram.error_bound > _NOTICEABLE * smallest:
-        warnings.warn(
+        tell(
             f"K is approximated ({gram.description}): {gram.missing_share:.2%} of its "
             f"trace is missing, so eigenvalues may be too small by up to {gram.error_bound:.3g}; "
             f"the smallest kept is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
             "solver='lanczos' where its time allows.",
             ApproximationWarning,
-            stacklevel=5,  # the caller of fit
         )
 
 
-def _warn_of_pairs(pairs: Eigenpairs) -> None:
+def _warn_of_pairs(pairs: Eigenpairs, tell: Tell) -> None:
     if pairs.lowest < 0:
-        warnings.warn(
+        tell(
             f"The kernel matrix is indefinite (eigenvalues down to {pairs.lowest:.3g}); entropy "
             "terms are signed and only positive eigenvalues are used.",
             ApproximationWarning,
-            stacklevel=5,  # the caller of fit
         )
     if not pairs.certified:
-        warnings.warn(
+        tell(
             f"The selection of components is not proven: {pairs.certificate}. Raise "
             "Lanczos(max_products=…) or use solver='dense'.",
             ConvergenceWarning,
-            stacklevel=5,  # the caller of fit
         )
     if pairs.multiplicities is not None and (pairs.multiplicities > 1).any():
         tied = [f"{v:.6g} (×{m})" for v, m in zip(pairs.values, pairs.multiplicities, strict=True)]
         tied = [text for text, m in zip(tied, pairs.multiplicities, strict=True) if m > 1]
-        warnings.warn(
+        tell(
             f"Kept eigenvalues are tied to rounding: {', '.join(tied[:5])}. Within a tie the "
             "components are not identifiable; the one that carries the entropy comes first.",
             IdentifiabilityWarning,
-            stacklevel=5,  # the caller of fit
         )
-
-
-class _Ticker:
-    """One line on standard error, rewritten as the work goes on."""
-
-    def __init__(self) -> None:
-        self._write: Callable[[str], Any] = sys.stderr.write
-
-    def __call__(self, line: str) -> None:
-        self._write(f"\r\033[K{line}")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        self._write("\n")

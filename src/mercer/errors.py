@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable
+
 __all__ = [
     "ApproximationWarning",
     "ConvergenceError",
@@ -9,7 +13,13 @@ __all__ = [
     "IdentifiabilityWarning",
     "MemoryBudgetError",
     "MercerError",
+    "RankError",
+    "Tell",
+    "warn",
 ]
+
+#: Receives a warning's text and its category.
+Tell = Callable[[str, type[Warning]], None]
 
 
 class MercerError(Exception):
@@ -28,6 +38,14 @@ class ConvergenceError(MercerError, RuntimeError):
         self.pairs = pairs
 
 
+class RankError(MercerError, ValueError):
+    """More components were asked for than K has positive eigenvalues; ``rank`` says how many."""
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
 class ConvergenceWarning(UserWarning):
     """An iteration stopped at its limit; the result is usable, and the text says how far it got."""
 
@@ -38,3 +56,15 @@ class ApproximationWarning(UserWarning):
 
 class IdentifiabilityWarning(UserWarning):
     """The data do not determine the components: tied eigenvalues, or points without neighbours."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the user's line: the nearest caller outside this library and scikit-learn."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("mercer", "sklearn")

@@ -8,14 +8,13 @@ itself: for a Gaussian of bandwidth h, one of bandwidth √2 h.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 from mercer.bandwidth import resolve
 from mercer.decomposition import decompose
-from mercer.errors import ApproximationWarning
+from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FourierGram, GramOperator, Sample
@@ -231,12 +230,11 @@ def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
         if between > _FAR_ABOVE_NOISE * noise:
             return between
         if samples[0].points.n * samples[1].points.n > _PAIRS_WORTH_SUMMING:
-            warnings.warn(
+            warn(
                 f"The samples hardly reach each other: the mean of the kernel between them is "
                 f"{between:.1e}, known to {noise:.0e} only, so the divergence is uncertain; it is "
                 "at least what is returned. Use a larger bandwidth.",
                 ApproximationWarning,
-                stacklevel=3,
             )
             return max(between, noise)
     shares = [_shares(sample) for sample in samples]

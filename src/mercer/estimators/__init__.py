@@ -1,6 +1,17 @@
 """The scikit-learn layer: thin estimators over one Spectrum."""
 
+from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
+from mercer.estimators.components import ComponentClassifier, ComponentRegressor
+from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.eca import KernelECA
 from mercer.estimators.pca import KernelPCA
 
-__all__ = ["KernelECA", "KernelPCA"]
+__all__ = [
+    "BandwidthRecord",
+    "ComponentClassifier",
+    "ComponentRegressor",
+    "EntropyClustering",
+    "KernelDenoiser",
+    "KernelECA",
+    "KernelPCA",
+]

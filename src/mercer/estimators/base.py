@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,7 @@ from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
+from mercer.preimages import Preimage, preimages
 from mercer.solvers import as_solver
 from mercer.spectrum import Spectrum
 
@@ -75,6 +77,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
 
     spectrum_: Spectrum
     solver: Any
+    preimage: Preimage
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of a sample.
@@ -155,6 +158,33 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         """
         points = self._admit_new(X)
         return self.spectrum_.project(points).astype(points.dtype, copy=False)
+
+    def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:
+        """Return points whose projections are close to the given ones (pre-images).
+
+        The way is the ``preimage`` parameter: "kwok-tsang" needs a kernel that translates distances
+        in feature space into input distances (Gaussian, Matérn, Epanechnikov, linear, polynomial
+        of odd degree), "mika" the Gaussian kernel, "ridge" any kernel on vectors (see
+        :mod:`mercer.preimages`). After ``partial_fit`` they lean on the points of the last batch.
+
+        Parameters
+        ----------
+        Z : array-like of shape (m, n_components_)
+        n_neighbors : int
+            Training points that "kwok-tsang" leans on.
+
+        Returns
+        -------
+        array of shape (m, d)
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
+        if Z.shape[1] != self.n_components_:
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, and {type(self).__name__} has {self.n_components_} "
+                "components: pass projections as transform gives them."
+            )
+        return preimages(self.spectrum_, Z, self.preimage, n_neighbors).astype(Z.dtype, copy=False)
 
     @property
     def _n_features_out(self) -> int:

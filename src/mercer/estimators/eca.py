@@ -8,11 +8,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import component_ranks, decompose
+from mercer.errors import Tell, warn
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators import GramOperator, Sample
+from mercer.preimages import Preimage
 
 __all__ = ["KernelECA"]
 
@@ -34,6 +36,8 @@ class KernelECA(MonitoredTransformer):
         "precomputed", or a kernel object.
     solver : str or solver
         "auto", "dense", "lanczos", or a solver object (see :mod:`mercer.solvers`).
+    preimage : {"kwok-tsang", "mika", "ridge"}
+        How ``inverse_transform`` finds points (see :mod:`mercer.preimages`).
     random_state : int or None
         Seed of the iteration's random start; results do not depend on it beyond rounding.
     verbose : bool
@@ -85,16 +89,20 @@ class KernelECA(MonitoredTransformer):
         *,
         kernel: str | Kernel = "gaussian",
         solver: Any = "auto",
+        preimage: Preimage = "kwok-tsang",
         random_state: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.solver = solver
+        self.preimage = preimage
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
+    def _learn(
+        self, sample: Sample, gram: GramOperator | None = None, *, tell: Tell = warn
+    ) -> Self:
         spectrum = decompose(
             sample,
             "entropy",
@@ -103,6 +111,7 @@ class KernelECA(MonitoredTransformer):
             random_state=self.random_state,
             verbose=self.verbose,
             gram=gram,
+            tell=tell,
         )
         self._keep(spectrum)
         self.entropy_terms_ = spectrum.entropy_terms

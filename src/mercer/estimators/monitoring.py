@@ -75,11 +75,11 @@ class MonitoredTransformer(SpectralTransformer):
         matched = variance > 0 and variance / (2 * mean) * chi2.ppf(level, 2 * mean**2 / variance)
         return {
             "hotelling": {
-                "quantile": weighted_quantile(hotelling, weights, level),
+                "quantile": float(weighted_quantile(hotelling, weights, level)),
                 "f": float(spread) if n > k else float("inf"),
             },
             "reconstruction_error": {
-                "quantile": weighted_quantile(error, weights, level),
+                "quantile": float(weighted_quantile(error, weights, level)),
                 "chi2": float(matched) if variance > 0 else mean,
             },
         }

@@ -8,6 +8,7 @@ from mercer.decomposition import decompose
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.kernels import Kernel
 from mercer.operators import GramOperator, Sample
+from mercer.preimages import Preimage
 
 __all__ = ["KernelPCA"]
 
@@ -30,6 +31,8 @@ class KernelPCA(MonitoredTransformer):
         Remove the mean in feature space.
     solver : str or solver
         "auto", "dense", "lanczos", or a solver object (see :mod:`mercer.solvers`).
+    preimage : {"kwok-tsang", "mika", "ridge"}
+        How ``inverse_transform`` finds points (see :mod:`mercer.preimages`).
     random_state : int or None
         Seed of the iteration's random start; results do not depend on it beyond rounding.
     verbose : bool
@@ -65,6 +68,7 @@ class KernelPCA(MonitoredTransformer):
         kernel: str | Kernel = "gaussian",
         center: bool = True,
         solver: Any = "auto",
+        preimage: Preimage = "kwok-tsang",
         random_state: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -72,6 +76,7 @@ class KernelPCA(MonitoredTransformer):
         self.kernel = kernel
         self.center = center
         self.solver = solver
+        self.preimage = preimage
         self.random_state = random_state
         self.verbose = verbose
 

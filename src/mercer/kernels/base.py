@@ -108,6 +108,31 @@ class Kernel:
             "estimator='mean', or a Gaussian kernel."
         )
 
+    # --- back to input space ------------------------------------------------------------------
+
+    def length_scales(self, d: int) -> Array:
+        """Units of the d columns in which :meth:`squared_distances` measures."""
+        return np.ones(d)
+
+    def squared_distances(self, products: Array, norms: Array, their_norms: Array) -> Array:
+        """Translate inner products in feature space into squared distances in input space.
+
+        Pre-images need this. The answer is the squared distance, in units of
+        :meth:`length_scales`, at which two points' features would have these products and norms.
+
+        Parameters
+        ----------
+        products : array
+            ``⟨f, φ(y)⟩`` for elements f of feature space, that need not be the image of any point.
+        norms, their_norms : arrays that broadcast against ``products``
+            ``|f|²`` and ``k(y, y)``.
+        """
+        raise ValueError(
+            f"{self!r} cannot translate a distance in feature space into one in input space, which "
+            "the Kwok-Tsang pre-image needs. Use preimage='ridge', or a Gaussian, Matern, "
+            "Epanechnikov, linear or odd polynomial kernel."
+        )
+
     # --- parameters ---------------------------------------------------------------------------
 
     @classmethod
@@ -320,6 +345,17 @@ class Scaled(Kernel):
     def is_window(self) -> bool:
         """As the scaled kernel, for a positive factor."""
         return self.factor > 0 and self.kernel.is_window
+
+    def length_scales(self, d: int) -> Array:
+        """As the scaled kernel."""
+        return self.kernel.length_scales(d)
+
+    def squared_distances(self, products: Array, norms: Array, their_norms: Array) -> Array:
+        """Undo the factor first."""
+        if self.factor <= 0:
+            return super().squared_distances(products, norms, their_norms)
+        parts = (part / self.factor for part in (products, norms, their_norms))
+        return self.kernel.squared_distances(*parts)
 
     def _parts(self) -> dict[str, Kernel]:
         return {"kernel": self.kernel}

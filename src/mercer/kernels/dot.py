@@ -38,6 +38,18 @@ class _Dot(Kernel):
         X = self.prepare(self._as_points(X))
         return self.profile(np.einsum("ij,ij->i", X, X))
 
+    def inverse_profile(self, values: Array) -> Array | None:
+        """Inner products with these kernel values; None where they are not determined."""
+        return None
+
+    def squared_distances(self, products: Array, norms: Array, their_norms: Array) -> Array:
+        """``|x|² + |y|² - 2 x'y``, each from its kernel value."""
+        inner = self.inverse_profile(products)
+        own, theirs = self.inverse_profile(norms), self.inverse_profile(their_norms)
+        if inner is None or own is None or theirs is None:
+            return super().squared_distances(products, norms, their_norms)
+        return np.maximum(own + theirs - 2 * inner, 0)
+
 
 class Linear(_Dot):
     """Linear kernel, ``k(x, y) = constant + scale · x'y``.
@@ -62,6 +74,10 @@ class Linear(_Dot):
         t *= self.scale
         t += self.constant
         return t
+
+    def inverse_profile(self, values: Array) -> Array | None:
+        """``(k - constant) / scale``."""
+        return None if self.scale == 0 else (values - self.constant) / self.scale
 
     def features(self, X: Any) -> Array | None:
         """``[√scale · x, √constant]``: the kernel has rank d (+ 1)."""
@@ -104,6 +120,13 @@ class Polynomial(_Dot):
         t *= self.scale
         t += self.constant
         return np.power(t, int(self.degree), out=t)
+
+    def inverse_profile(self, values: Array) -> Array | None:
+        """The root, for odd degrees: an even power does not know the sign of x'y."""
+        if self.degree % 2 == 0 or self.scale == 0:
+            return None
+        root = np.sign(values) * np.abs(values) ** (1 / self.degree)
+        return np.asarray((root - self.constant) / self.scale)
 
 
 class Sigmoid(_Dot):

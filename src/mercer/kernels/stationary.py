@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import lgamma, log, pi, sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import kve
@@ -25,6 +25,7 @@ __all__ = ["Epanechnikov", "Gaussian", "Laplacian", "Matern", "PlaneWaves", "Sta
 
 # Up to this many columns, differences cost no more than the matrix product and never cancel.
 _FEW_COLUMNS = 2
+_BISECTIONS = 60  # halve any distance down to rounding
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,14 @@ class Stationary(Kernel):
     def __init__(self, bandwidth: float | Array | str = "auto") -> None:
         self.bandwidth = bandwidth
 
+    def has_rule(self, name: str) -> bool:
+        """Whether the bandwidth is the rule of this name."""
+        return isinstance(self.bandwidth, str) and self.bandwidth == name
+
+    def with_bandwidth(self, bandwidth: float | Array | str) -> Self:
+        """Return the same kernel with another bandwidth."""
+        return type(self)(**{**self.get_params(deep=False), "bandwidth": bandwidth})
+
     def bandwidth_vector(self, d: int) -> Array:
         """The bandwidth of each of d columns, checked."""
         name = type(self).__name__
@@ -82,6 +91,10 @@ class Stationary(Kernel):
         X = self._as_points(X)
         return np.ones(len(X), X.dtype)
 
+    def length_scales(self, d: int) -> Array:
+        """Distances are measured in bandwidths."""
+        return self.bandwidth_vector(d)
+
     def _log_volume(self, d: int) -> float:
         """Logarithm of the product of the d bandwidths."""
         return float(np.log(self.bandwidth_vector(d)).sum())
@@ -97,6 +110,19 @@ class _Radial(Stationary):
     def profile(self, h: Array) -> Array:
         """Turn h into kernel values, overwriting it."""
         raise NotImplementedError
+
+    def inverse_profile(self, values: Array) -> Array:
+        """Squared distances, in bandwidths, at which the kernel has these values in (0, 1]."""
+        raise NotImplementedError
+
+    def squared_distances(self, products: Array, norms: Array, their_norms: Array) -> Array:
+        """The distance at which two images would be as far apart: ``k = 1 - |f - φ(y)|²/2``.
+
+        Values are clipped into (0, 1]: an f between the images of points may be nearer to one of
+        them than any image, or farther than all.
+        """
+        values = 1 - 0.5 * (norms + their_norms) + products
+        return self.inverse_profile(np.clip(values, np.finfo(np.float64).tiny, 1))
 
     def _from(self, origin: Array, X: Array) -> Array:
         """Coordinates from a common origin, in bandwidths."""
@@ -149,6 +175,10 @@ class Gaussian(_Radial):
         """``exp h``."""
         return np.exp(h, out=h)
 
+    def inverse_profile(self, values: Array) -> Array:
+        """``-2 log k``."""
+        return -2 * np.log(values)
+
     def log_normalizer(self, d: int) -> float:
         """``log (2π)^(d/2) Π σ_j``."""
         return 0.5 * d * log(2 * pi) + self._log_volume(d)
@@ -187,6 +217,10 @@ class Epanechnikov(_Radial):
         h *= 2
         h += 1
         return np.maximum(h, 0, out=h)
+
+    def inverse_profile(self, values: Array) -> Array:
+        """``1 - k``."""
+        return 1 - values
 
     def log_normalizer(self, d: int) -> float:
         """``log 2 b^d vol(unit ball) / (d + 2)``."""
@@ -231,6 +265,23 @@ class Matern(_Radial):
         h[...] = _matern(r.astype(np.float64), self.nu)
         return h
 
+    def inverse_profile(self, values: Array) -> Array:
+        """Bisection: the profile falls."""
+        near = np.zeros(np.shape(values))
+        far = np.full(np.shape(values), self._reach(np.finfo(np.float64).tiny))
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (near + far)
+            beyond = self.profile(-0.5 * middle**2) < values
+            near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
+        return np.asarray(near**2)
+
+    def _reach(self, tolerance: float) -> float:
+        """Distance beyond which the kernel is below the tolerance."""
+        far = 1.0
+        while self.profile(np.array([-0.5 * far**2]))[0] > tolerance:
+            far *= 1.1
+        return far
+
     def log_normalizer(self, d: int) -> float:
         """``log π^{d/2} (2/ν)^{d/2} Γ(ν + d/2) / Γ(ν) Π b_j``: the transform at frequency 0."""
         self._check_nu()
@@ -248,16 +299,10 @@ class Matern(_Radial):
         nu, half = self.nu, 0.5 * d
         log_constant = lgamma(nu + half) - lgamma(nu) - half * log(2 * nu * pi)
 
-        def reach(tolerance: float) -> float:
-            far = 1.0
-            while self.profile(np.array([-0.5 * far**2]))[0] > tolerance:
-                far *= 1.1
-            return far
-
         return PlaneWaves(
             density=lambda omega2: np.exp(log_constant - (nu + half) * np.log1p(omega2 / (2 * nu))),
             cutoff=lambda tolerance: sqrt(d * f.isf(tolerance, d, 2 * nu)),
-            reach=reach,
+            reach=self._reach,
         )
 
     def _check_nu(self) -> None:

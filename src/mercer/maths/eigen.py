@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
 from mercer.maths.types import Array
 
@@ -17,8 +18,10 @@ __all__ = [
     "TIE",
     "canonical",
     "has_no_overlap",
+    "is_sign_free",
     "largest_entry_signs",
     "rotate_ties",
+    "separate_ties",
     "tie_groups",
 ]
 
@@ -115,3 +118,33 @@ def has_no_overlap(overlaps: Array, n: float, precision: np.dtype[Any]) -> Array
     """Whether an overlap is too small beside ‖1‖ = √n to decide a sign."""
     smallest = max(_NO_OVERLAP, 1e3 * float(np.finfo(precision).eps))
     return np.asarray(np.abs(overlaps) <= smallest * np.sqrt(n))
+
+
+def is_sign_free(vectors: Array, n: float | None = None) -> Array:
+    """Whether each column keeps one sign, up to a share 1/n of its largest entry.
+
+    >>> is_sign_free(np.array([[1.0, 1.0], [0.5, -0.9]]))
+    array([ True, False])
+    """
+    slack = np.abs(vectors).max(axis=0) / (len(vectors) if n is None else n)
+    return np.asarray((vectors.min(axis=0) > -slack) | (vectors.max(axis=0) < slack))
+
+
+def separate_ties(values: Array, vectors: Array, tolerance: float) -> Array:
+    """Replace tied vectors by a basis of their space in which each has a row to itself.
+
+    Where the space is spanned by vectors that live on different rows, such as indicators of equal
+    groups, this finds them; columns keep their length but not their orthogonality.
+
+    >>> mixed = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
+    >>> np.abs(separate_ties(np.array([1.0, 1.0]), mixed, 1e-9)).round(12)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    vectors = vectors.copy()
+    for group in tie_groups(values, tolerance):
+        space = vectors[:, group]
+        pivots = qr(space.T, mode="r", pivoting=True)[1][: space.shape[1]]
+        basis = np.linalg.solve(space[pivots].T, space.T).T
+        vectors[:, group] = basis / np.linalg.norm(basis, axis=0)
+    return vectors

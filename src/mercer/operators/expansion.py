@@ -26,6 +26,11 @@ class Expansion(ABC):
     kernel: Kernel
     points: Points
 
+    @property
+    def noise(self) -> float:
+        """Size of an error in a value, beside the largest value."""
+        return float(np.finfo(self.points.dtype).eps)
+
     @abstractmethod
     def __call__(self, points: Points) -> Array:
         """Projections of points, of shape (len(points), k)."""
@@ -34,13 +39,30 @@ class Expansion(ABC):
     def at_training(self, values: Array) -> Array:
         """Projections of the training points; ``values`` are the eigenvalues."""
 
+    @property
     @abstractmethod
-    def squared_norms(self, points: Points) -> Array:
-        """``k(x, x)`` of the (centred) kernel."""
+    def mean_coordinates(self) -> Array | None:
+        """``⟨u_i, m⟩``, the mean of feature space on each component; None where not centred."""
+
+    @property
+    @abstractmethod
+    def mean_squared_norm(self) -> float:
+        """``|m|²``, the information potential; 0 where nothing is centred."""
 
     @abstractmethod
+    def mean_products(self, points: Points) -> Array:
+        """``⟨φ(x), m⟩``, the mean embedding at points; asked only where centred."""
+
+    def squared_norms(self, points: Points) -> Array:
+        """``k(x, x)``, or ``k(x, x) - 2 ⟨φ(x), m⟩ + |m|²`` where centred."""
+        norms = self.kernel.diagonal(points.data).astype(np.float64, copy=False)
+        if self.mean_coordinates is None:
+            return norms
+        return np.asarray(norms - 2 * self.mean_products(points) + self.mean_squared_norm)
+
     def training_squared_norms(self) -> Array:
-        """``k(x_j, x_j)`` of the (centred) kernel at the training points."""
+        """The same at the training points."""
+        return self.squared_norms(self.points)
 
 
 @dataclass(frozen=True)
@@ -83,15 +105,21 @@ class KernelExpansion(Expansion):
         scaled = self.coefficients * values
         return scaled if self.weights is None else scaled / self.weights[:, None]
 
-    def squared_norms(self, points: Points) -> Array:
-        """``k(x,x)``, or ``k(x,x) - 2 m(x) + V`` with m the mean embedding."""
-        norms = self.kernel.diagonal(points.data)
-        if self.offset is None:
-            return norms
+    @property
+    def mean_coordinates(self) -> Array | None:
+        """The offset."""
+        return self.offset
+
+    @property
+    def mean_squared_norm(self) -> float:
+        """The potential."""
+        return self.potential
+
+    def mean_products(self, points: Points) -> Array:
+        """Mean kernel value with the training points."""
         weights = np.ones(self.points.n) if self.weights is None else self.weights
         share = (weights / weights.sum())[:, None]
-        mean = cross_product(self.kernel, points, self.points, share)[:, 0]
-        return np.asarray(norms - 2 * mean + self.potential)
+        return cross_product(self.kernel, points, self.points, share)[:, 0]
 
     def training_squared_norms(self) -> Array:
         """The stored diagonal."""
@@ -126,20 +154,23 @@ class FeatureExpansion(Expansion):
     def __call__(self, points: Points) -> Array:
         """Evaluate features in chunks."""
         values = self.features.project(points, self.directions)
-        return values if self.mean is None else values - self.mean @ self.directions
+        return values if self.mean is None else values - self.mean_coordinates
 
     def at_training(self, values: Array) -> Array:
         """The same formula: features know nothing of training and new points."""
         return self(self.points)
 
-    def squared_norms(self, points: Points) -> Array:
-        """``k(x,x)``, or ``k(x,x) - 2 φ(x)'mean + |mean|²``."""
-        norms = self.kernel.diagonal(points.data).astype(np.float64)
-        if self.mean is None:
-            return norms
-        inner = self.features.project(points, self.mean[:, None])[:, 0]
-        return np.asarray(norms - 2 * inner + self.mean @ self.mean)
+    @property
+    def mean_coordinates(self) -> Array | None:
+        """The mean feature along the directions."""
+        return None if self.mean is None else self.mean @ self.directions
 
-    def training_squared_norms(self) -> Array:
-        """The same formula."""
-        return self.squared_norms(self.points)
+    @property
+    def mean_squared_norm(self) -> float:
+        """Of the mean feature."""
+        return 0.0 if self.mean is None else float(self.mean @ self.mean)
+
+    def mean_products(self, points: Points) -> Array:
+        """``φ(x)'mean``."""
+        assert self.mean is not None, "asked only where centred"
+        return self.features.project(points, self.mean[:, None])[:, 0]

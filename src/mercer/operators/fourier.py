@@ -217,6 +217,11 @@ class FourierExpansion(Expansion):
     mean: Array | None
     potential: float
 
+    @property
+    def noise(self) -> float:
+        """Far from all points the waves add up to noise of the tolerance's size."""
+        return self.grid.tolerance
+
     def __call__(self, points: Points) -> Array:
         """One type-2 transform."""
         return self.grid.evaluate(self.coefficients, points) - self.shift
@@ -225,17 +230,20 @@ class FourierExpansion(Expansion):
         """The same formula: waves know nothing of training and new points."""
         return self(self.points)
 
-    def squared_norms(self, points: Points) -> Array:
-        """1, or ``1 - 2 m(x) + V`` with m the mean embedding."""
-        norms = self.kernel.diagonal(points.data).astype(np.float64)
-        if self.mean is None:
-            return norms
-        mean = self.grid.evaluate(self.mean[None], points)[:, 0]
-        return np.asarray(norms - 2 * mean + self.potential)
+    @property
+    def mean_coordinates(self) -> Array | None:
+        """The shift."""
+        return None if self.mean is None else self.shift
 
-    def training_squared_norms(self) -> Array:
-        """The same formula."""
-        return self.squared_norms(self.points)
+    @property
+    def mean_squared_norm(self) -> float:
+        """The potential."""
+        return self.potential
+
+    def mean_products(self, points: Points) -> Array:
+        """One type-2 transform of the mean embedding."""
+        assert self.mean is not None, "asked only where centred"
+        return self.grid.evaluate(self.mean[None], points)[:, 0]
 
 
 def _blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:

@@ -8,11 +8,21 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
+from mercer.errors import RankError
 from mercer.maths.entropy import entropy_order, terms_for_fraction
 from mercer.maths.types import Array
 from mercer.operators import EigenProblem, GramOperator, Sample
 
-__all__ = ["CONVERGED", "Eigenpairs", "Progress", "Selection", "Solver", "Target", "terms_of"]
+__all__ = [
+    "CONVERGED",
+    "Eigenpairs",
+    "Progress",
+    "Selection",
+    "Solver",
+    "Target",
+    "check_order",
+    "terms_of",
+]
 
 # A Ritz pair has converged when its residual is this small beside the tie tolerance: 1e-13 of the
 # largest eigenvalue in double precision, a little above what rounding allows.
@@ -20,6 +30,12 @@ CONVERGED = 1e-2
 
 Target = Literal["variance", "entropy"]
 Progress = Callable[[str], None]
+
+
+def check_order(order: str) -> None:
+    """Refuse what is no order of components."""
+    if order not in ("entropy", "variance"):
+        raise ValueError(f"order={order!r} must be 'entropy' or 'variance'.")
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ class Selection:
         needed = terms_for_fraction(parts[usable], total, self.n_components)
         return None if needed is None else usable[:needed]
 
-    def refuse(self, rank: int, lowest: float) -> ValueError:
+    def refuse(self, rank: int, lowest: float) -> RankError:
         """Return the error for a request that the rank of K cannot meet."""
         indefinite = (
             f" K has negative eigenvalues down to {lowest:.3g}; components need positive ones."
@@ -74,19 +90,22 @@ class Selection:
         )
         asked = f"n_components={self.n_components!r}"
         if rank == 0:
-            return ValueError(
+            return RankError(
                 f"K is 0 to rounding (n_samples={self.n_samples}), so there is no component: one "
                 "sample, or equal ones, have no variance after centring. Add rows that differ, or "
-                f"do not centre.{indefinite}"
+                f"do not centre.{indefinite}",
+                rank,
             )
         if isinstance(self.n_components, float):
-            return ValueError(
+            return RankError(
                 f"{asked} of the total cannot be reached with the {rank} positive eigenvalues of "
-                f"K; pass a smaller fraction, or None to keep all.{indefinite}"
+                f"K; pass a smaller fraction, or None to keep all.{indefinite}",
+                rank,
             )
-        return ValueError(
+        return RankError(
             f"{asked} exceeds the number of positive eigenvalues of K, its rank: {rank}; pass at "
-            f"most {rank}, or None to keep all.{indefinite}"
+            f"most {rank}, or None to keep all.{indefinite}",
+            rank,
         )
 
 

@@ -1,0 +1,143 @@
+"""Clusters beside what is known: which eigenvector speaks for which, and how many are wrong.
+
+Section 4.1 of Jenssen 2010 explains angular structure by eigenvectors that speak for one cluster.
+
+An eigenvector that belongs to one cluster is nearly constant there and nearly 0 elsewhere; one that
+tells parts of a cluster apart oscillates around 0 within it, and then carries no entropy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from mercer.maths.types import Array
+from mercer.spectrum import Spectrum
+
+__all__ = ["ClusterProfile", "cluster_profile", "clustering_error"]
+
+_LOUD = 0.5
+
+
+@dataclass(frozen=True)
+class ClusterProfile:
+    """How k eigenvectors relate to C clusters.
+
+    Attributes
+    ----------
+    clusters : array of shape (C,)
+        The labels, in order.
+    mass : array of shape (k, C)
+        Share of each eigenvector's square that lies in each cluster; rows add up to 1 (less what
+        lies on unlabelled points).
+    constancy : array of shape (k, C)
+        ``(Σ_c e)² / (n_c Σ_c e²)``: 1 where the eigenvector is constant on the cluster, 0 where it
+        oscillates evenly around 0.
+    entropy_terms : array of shape (k,)
+        ψ of each.
+    speaks_for : array of shape (k,)
+        The cluster with the largest ``mass · constancy``, where that is at least one half; None
+        for an eigenvector that speaks for no cluster.
+    """
+
+    clusters: Array
+    mass: Array
+    constancy: Array
+    entropy_terms: Array
+    speaks_for: Array
+
+    def __str__(self) -> str:
+        width = max([12, *(len(str(c)) + 2 for c in self.clusters)])
+        head = "".join(f"{c!s:>{width}}" for c in self.clusters)
+        lines = [
+            f"{'':>4}{'entropy':>10}  speaks for  share (constancy) in cluster",
+            f"{'':28}{head}",
+        ]
+        for i, term in enumerate(self.entropy_terms):
+            voice = "-" if self.speaks_for[i] is None else str(self.speaks_for[i])
+            cells = [
+                f"{f'{m:.2f} ({c:.2f})':>{width}}"
+                for m, c in zip(self.mass[i], self.constancy[i], strict=True)
+            ]
+            lines.append(f"{i + 1:>4}{term:>10.2e}{voice:>12}  {''.join(cells)}")
+        return "\n".join(lines)
+
+
+def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
+    """Relate the components of a Spectrum (or a fitted estimator) to clusters of its points.
+
+    Parameters
+    ----------
+    spectrum : Spectrum or estimator with ``spectrum_``
+        For all leading eigenvectors, not only those that carry entropy, fit
+        ``KernelPCA(n_components=…, center=False)``.
+    labels : array-like of shape (n,)
+        Clusters or classes of the training points; a label of -1 is no cluster.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA
+    >>> from mercer.datasets import make_ring_and_blob
+    >>> from mercer.diagnostics import cluster_profile
+    >>> from mercer.kernels import Gaussian
+    >>> X, y = make_ring_and_blob(random_state=0)
+    >>> pca = KernelPCA(4, kernel=Gaussian(1.2), center=False).fit(X)
+    >>> cluster_profile(pca, y).speaks_for.tolist()
+    [1, None, None, 0]
+    """
+    spectrum = getattr(spectrum, "spectrum_", spectrum)
+    if not isinstance(spectrum, Spectrum):
+        kind = type(spectrum).__name__
+        raise TypeError(f"cluster_profile needs a Spectrum or a fitted estimator, not {kind}.")
+    labels = np.asarray(labels)
+    vectors = spectrum.eigenvectors
+    if labels.shape != (len(vectors),):
+        raise ValueError(
+            f"labels have shape {labels.shape}; there must be one for each of the {len(vectors)} "
+            "training points with a positive weight."
+        )
+    weights = np.ones(len(vectors)) if spectrum.weights is None else spectrum.weights
+    clusters = np.array([c for c in np.unique(labels) if c != -1])
+    members = (labels[:, None] == clusters).astype(np.float64)
+    mass = (vectors**2).T @ members
+    sums = (np.sqrt(weights)[:, None] * vectors).T @ members
+    sizes = weights @ members
+    constancy = np.divide(sums**2, sizes * mass, out=np.zeros_like(mass), where=mass > 0)
+    voice = mass * constancy if len(clusters) else np.zeros((len(mass), 1))
+    loudest = voice.argmax(axis=1)
+    speaks_for = np.array(
+        [clusters[c].item() if voice[i, c] >= _LOUD else None for i, c in enumerate(loudest)],
+        dtype=object,
+    )
+    return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, speaks_for)
+
+
+def clustering_error(classes: Any, labels: Any) -> float:
+    """Share of points outside their class under the best matching of clusters to classes.
+
+    A point without a cluster (label -1) counts as wrong.
+
+    Parameters
+    ----------
+    classes, labels : array-like of shape (n,)
+
+    Examples
+    --------
+    >>> from mercer.diagnostics import clustering_error
+    >>> clustering_error(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.25
+    """
+    classes, labels = np.asarray(classes), np.asarray(labels)
+    if classes.shape != labels.shape or classes.ndim != 1 or not len(classes):
+        raise ValueError(
+            f"classes and labels must be two lists of the same length, at least 1; got shapes "
+            f"{classes.shape} and {labels.shape}."
+        )
+    codes, clusters = (np.unique(a, return_inverse=True)[1] for a in (classes, labels))
+    counts = np.zeros((codes.max() + 1, clusters.max() + 1))
+    np.add.at(counts, (codes, clusters), labels != -1)
+    rows, columns = linear_sum_assignment(-counts)
+    return float(1 - counts[rows, columns].sum() / len(classes))

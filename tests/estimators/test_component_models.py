@@ -1,0 +1,449 @@
+"""ComponentRegressor and ComponentClassifier against plain least squares and plain loops."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, StratifiedKFold
+
+from mercer import ComponentClassifier, ComponentRegressor, KernelECA, KernelPCA
+from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
+both_models = pytest.mark.parametrize("model", [ComponentRegressor, ComponentClassifier])
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(50, 3)) + np.repeat([[0, 0, 0], [2, 1, 0]], 25, axis=0)
+
+
+@pytest.fixture
+def y(X, rng):
+    return np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=len(X))
+
+
+@pytest.fixture
+def labels(X):
+    return np.array(["ant", "bee", "cow"])[np.digitize(X[:, 0] + X[:, 1], [0.5, 2.5])]
+
+
+def scores(order, k, kernel, X, new):
+    """Projections of the k first components, from the transforms."""
+    transform = (
+        KernelECA(k, kernel=kernel)
+        if order == "entropy"
+        else KernelPCA(k, kernel=kernel, center=False)
+    )
+    return transform.set_params(solver="dense").fit(X).transform(X), transform.transform(new)
+
+
+def least_squares(Z, targets, new, weights=None):
+    root = np.ones((len(Z), 1)) if weights is None else np.sqrt(weights)[:, None]
+    design = np.column_stack([np.ones(len(Z)), Z])
+    solution = np.linalg.lstsq(design * root, targets * root, rcond=1e-10)[0]
+    return np.column_stack([np.ones(len(new)), new]) @ solution
+
+
+def coded(labels, classes):
+    if len(classes) == 2:
+        return 2.0 * (labels[:, None] == classes[1]) - 1
+    return 2.0 * (labels[:, None] == classes) - 1
+
+
+def decided(values, classes):
+    if len(classes) == 2:
+        return classes[(values[:, 0] > 0).astype(int)]
+    return classes[values.argmax(axis=1)]
+
+
+# --- every k, by hand ---------------------------------------------------------------------------
+
+
+@both_orders
+@pytest.mark.parametrize("kernel", [Gaussian(1.2), Polynomial(2, 1.0)], ids=repr)
+def test_regression_path_equals_separate_fits(order, kernel, X, y, rng):
+    new, truth = rng.normal(size=(20, 3)), rng.normal(size=20)
+    k = 8
+    model = ComponentRegressor(k, kernel=kernel, order=order).fit(X, y)
+    Z, at_new = scores(order, k, kernel, X, new)
+    expected = []
+    for m in range(1, k + 1):
+        values = least_squares(Z[:, :m], y[:, None], at_new[:, :m])[:, 0]
+        expected.append(((values - truth) ** 2).mean())
+        alone = ComponentRegressor(m, kernel=kernel, order=order).fit(X, y)
+        assert_allclose(alone.predict(new), values, atol=1e-6)
+    assert_allclose(model.path(new, truth), expected, rtol=1e-6)
+    residual = ((model.predict(new) - truth) ** 2).mean()
+    assert_allclose(model.path(new, truth)[-1], residual, rtol=1e-9)
+    assert_allclose(1 - model.score(new, truth), residual / truth.var(), rtol=1e-9)
+    on_training = model.path(X, y)
+    assert (np.diff(on_training) <= 1e-12).all()
+
+
+@both_orders
+@pytest.mark.parametrize("classes", [["no", "yes"], ["ant", "bee", "cow"]])
+def test_classification_path_equals_separate_fits(order, classes, X, labels, rng):
+    classes = np.array(classes)
+    y = labels if len(classes) == 3 else np.where(labels == "ant", "no", "yes")
+    new = rng.normal(size=(30, 3)) + 1
+    truth = classes[rng.integers(len(classes), size=30)]
+    k, kernel = 7, Gaussian(1.2)
+    settings = {"kernel": kernel, "order": order, "fit_intercept": True}
+    model = ComponentClassifier(k, **settings).fit(X, y)
+    assert model.classes_.tolist() == classes.tolist()
+    Z, at_new = scores(order, k, kernel, X, new)
+    for m in range(1, k + 1):
+        values = least_squares(Z[:, :m], coded(y, classes), at_new[:, :m])
+        guessed = decided(values, classes)
+        assert_allclose(model.path(new, truth)[m - 1], (guessed != truth).mean(), atol=1e-12)
+        alone = ComponentClassifier(m, **settings).fit(X, y)
+        assert_array_equal(alone.predict(new), guessed)
+        values = values[:, 0] if len(classes) == 2 else values
+        assert_allclose(alone.decision_function(new), values, atol=1e-6)
+    assert_allclose(model.path(new, truth)[-1], 1 - model.score(new, truth), atol=1e-12)
+
+
+def test_shapes_of_what_was_fitted(X, y, labels):
+    one = ComponentRegressor(4, kernel=Gaussian(1.0)).fit(X, y)
+    assert one.coef_.shape == (1, 4)
+    assert one.predict(X).shape == (50,)
+    two = ComponentRegressor(4, kernel=Gaussian(1.0)).fit(X, np.column_stack([y, -2 * y]))
+    assert two.coef_.shape == (2, 4)
+    assert two.intercept_.shape == (2,)
+    assert_allclose(two.predict(X), np.column_stack([one.predict(X), -2 * one.predict(X)]))
+    assert_allclose(two.path(X, np.column_stack([y, -2 * y])), 2.5 * one.path(X, y))
+    column = ComponentRegressor(4, kernel=Gaussian(1.0)).fit(X, y[:, None])
+    assert column.predict(X).shape == (50, 1)
+    several = ComponentClassifier(4, kernel=Gaussian(1.0)).fit(X, labels)
+    assert several.coef_.shape == (3, 4)
+    assert several.decision_function(X).shape == (50, 3)
+    pair = ComponentClassifier(4, kernel=Gaussian(1.0)).fit(X, labels == "bee")
+    assert pair.coef_.shape == (1, 4)
+    assert pair.predict(X).dtype == bool
+
+
+@both_orders
+def test_weights_are_copies(order, X, y, labels, rng):
+    weights = rng.integers(0, 4, size=len(X))
+    repeat = np.repeat(np.arange(len(X)), weights)
+    for model, target in ((ComponentRegressor, y), (ComponentClassifier, labels)):
+        make = model(6, kernel=Gaussian("median-distance"), order=order)
+        weighted = clone(make).fit(X, target, sample_weight=weights)
+        copies = clone(make).fit(X[repeat], target[repeat])
+        assert_allclose(weighted.coef_, copies.coef_, atol=1e-7)
+        assert_allclose(weighted.intercept_, copies.intercept_, atol=1e-7)
+        assert_array_equal(weighted.predict(X)[:5] == copies.predict(X)[:5], True) if (
+            model is ComponentClassifier
+        ) else assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-8)
+
+
+def test_fractional_weights_against_least_squares(X, y, rng):
+    weights = rng.uniform(0.2, 3, size=len(X))
+    model = ComponentRegressor(5, kernel=Gaussian(1.0)).fit(X, y, sample_weight=weights)
+    Z = KernelECA(5, kernel=Gaussian(1.0)).fit_transform(X, sample_weight=weights)
+    assert_allclose(model.predict(X), least_squares(Z, y[:, None], Z, weights)[:, 0], atol=1e-7)
+
+
+@both_models
+def test_one_weight_for_all_rows(model, X, y):
+    """A number stands for all, as in the transforms."""
+    target = y if model is ComponentRegressor else y > 1
+    plain = model(3, kernel=Gaussian(1.0)).fit(X, target)
+    assert_allclose(
+        model(3, kernel=Gaussian(1.0)).fit(X, target, sample_weight=2.0).predict(X),
+        plain.predict(X),
+        atol=1e-9,
+    )
+
+
+# --- few components -----------------------------------------------------------------------------
+
+
+@both_orders
+def test_a_linear_kernel_is_linear_regression(order, X, y):
+    model = ComponentRegressor(10, kernel=Linear(), order=order).fit(X, y)
+    assert model.n_components_ == 3
+    assert model.coef_.shape == (1, 3)
+    assert_allclose(model.predict(X), least_squares(X, y[:, None], X)[:, 0], atol=1e-9)
+    assert len(model.path(X, y)) == 3
+
+
+@both_orders
+def test_a_component_along_the_intercept_harms_no_other(order, X, y):
+    """Centred columns and a constant: the first component by entropy is the intercept again."""
+    X = X - X.mean(axis=0)
+    model = ComponentRegressor(4, kernel=Linear(1.0, 1.0), order=order).fit(X, y)
+    Z, _ = scores(order, 4, Linear(1.0, 1.0), X, X)
+    expected = [
+        ((least_squares(Z[:, :k], y[:, None], Z[:, :k])[:, 0] - y) ** 2).mean() for k in range(1, 5)
+    ]
+    assert_allclose(model.path(X, y), expected, rtol=1e-8)
+    for k in range(1, 5):
+        alone = ComponentRegressor(k, kernel=Linear(1.0, 1.0), order=order).fit(X, y)
+        fitted = least_squares(Z[:, :k], y[:, None], Z[:, :k])[:, 0]
+        assert_allclose(alone.predict(X), fitted, atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_equal_groups_are_told_apart(k):
+    """Three equal blocks: the first component carries all entropy and is the intercept again."""
+    y = np.repeat([0.0, 1.0, 5.0], 6)
+    K = (y[:, None] == y).astype(float)
+    model = ComponentRegressor(k, kernel="precomputed").fit(K, y)
+    Z = KernelECA(k, kernel="precomputed").fit_transform(K)
+    assert_allclose(model.predict(K), least_squares(Z, y[:, None], Z)[:, 0], atol=1e-8)
+    if k == 3:
+        assert_allclose(model.predict(K), y, atol=1e-8)
+
+
+@both_models
+@both_orders
+def test_more_components_than_rows(model, order, rng):
+    X = rng.normal(size=(6, 2))
+    y = np.array([0, 1, 0, 1, 1, 0])
+    fitted = model(50, kernel=Gaussian(0.5), order=order).fit(X, y)
+    assert fitted.n_components_ == 6
+    assert_allclose(fitted.predict(X), y, atol=1e-6)  # as many columns as rows: it interpolates
+    assert len(fitted.path(X, y)) == 6
+
+
+@both_models
+def test_one_component_and_two_rows(model):
+    fitted = model(1, kernel=Gaussian(1.0)).fit([[0.0], [1.0]], [0, 1])
+    assert fitted.predict([[0.0]]).shape == (1,)
+
+
+# --- cross-validation ---------------------------------------------------------------------------
+
+
+@both_orders
+def test_cv_of_regression_by_hand(order, X, y):
+    """The bandwidth is that of all rows; components and coefficients are those of each fold."""
+    folds = KFold(4, shuffle=True, random_state=0)
+    model = ComponentRegressor("cv", kernel=Gaussian(1.0), order=order, cv=folds).fit(X, y)
+    errors = []
+    for kept, left in folds.split(X):
+        path = []
+        for k in range(1, len(kept) + 1):
+            part = ComponentRegressor(k, kernel=Gaussian(1.0), order=order).fit(X[kept], y[kept])
+            if part.n_components_ < k or k > 12:
+                break
+            path.append(((part.predict(X[left]) - y[left]) ** 2).mean())
+        errors.append(path)
+    expected = np.mean([path[:12] for path in errors], axis=0)
+    assert_allclose(model.cv_errors_[:12], expected, rtol=1e-5)
+    assert model.n_components_ == np.argmin(model.cv_errors_) + 1
+    whole = ComponentRegressor(model.n_components_, kernel=Gaussian(1.0), order=order).fit(X, y)
+    assert_allclose(model.predict(X), whole.predict(X), atol=1e-8)
+
+
+def test_cv_of_classification_by_hand(X, labels):
+    model = ComponentClassifier("cv", kernel=Gaussian(1.0), cv=3).fit(X, labels)
+    errors = []
+    for kept, left in StratifiedKFold(3).split(X, labels):
+        part = ComponentClassifier(10, kernel=Gaussian(1.0)).fit(X[kept], labels[kept])
+        errors.append(part.path(X[left], labels[left]))
+    assert_allclose(model.cv_errors_[:10], np.mean(errors, axis=0), atol=1e-12)
+    assert model.n_components_ == np.argmin(model.cv_errors_) + 1
+
+
+@both_models
+def test_cv_with_a_precomputed_kernel(model, X, y):
+    target = y if model is ComponentRegressor else y > np.median(y)
+    K = Gaussian(1.0)(X)
+    direct = model("cv", kernel=Gaussian(1.0), solver="dense").fit(X, target)
+    given = model("cv", kernel="precomputed", solver="dense").fit(K, target)
+    m = min(len(direct.cv_errors_), len(given.cv_errors_), 15)
+    assert_allclose(given.cv_errors_[:m], direct.cv_errors_[:m], rtol=1e-6, atol=1e-9)
+    assert_allclose(given.predict(K), direct.predict(X), atol=1e-6)
+    weights = np.arange(len(X)) % 3.0
+    weighted = model("cv", kernel="precomputed").fit(K, target, sample_weight=weights)
+    absent = model("cv", kernel=Gaussian(1.0)).fit(
+        X[weights > 0], target[weights > 0], sample_weight=weights[weights > 0]
+    )
+    m = min(len(weighted.cv_errors_), len(absent.cv_errors_), 15)
+    assert_allclose(weighted.cv_errors_[:m], absent.cv_errors_[:m], rtol=1e-6, atol=1e-9)
+
+
+def test_cv_leaving_one_out_and_splits_by_hand(X, y):
+    X, y = X[:12], y[:12]
+    splits = list(LeaveOneOut().split(X))
+    one = ComponentRegressor("cv", kernel=Gaussian(1.0), cv=LeaveOneOut()).fit(X, y)
+    other = ComponentRegressor("cv", kernel=Gaussian(1.0), cv=splits).fit(X, y)
+    assert_allclose(one.cv_errors_, other.cv_errors_)
+
+
+def test_cv_of_a_low_rank_kernel(X, y):
+    model = ComponentRegressor("cv", kernel=Linear()).fit(X, y)
+    assert len(model.cv_errors_) == 3
+
+
+def test_cv_with_more_folds_than_rows():
+    with refused("n_splits=5"):
+        ComponentRegressor("cv", kernel=Gaussian(1.0)).fit(np.arange(3.0)[:, None], [0, 1, 2])
+
+
+# --- in scikit-learn's company ------------------------------------------------------------------
+
+
+@both_models
+def test_grid_search(model, X, y):
+    target = y if model is ComponentRegressor else np.where(y > 1, "big", "small")
+    search = GridSearchCV(model(), {"kernel__bandwidth": [0.5, 1.5], "n_components": [2, 6]}, cv=3)
+    search.fit(X, target)
+    assert search.best_params_["kernel__bandwidth"] in (0.5, 1.5)
+    assert search.best_estimator_.kernel_.bandwidth == search.best_params_["kernel__bandwidth"]
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+@both_models
+def test_grid_search_over_a_precomputed_kernel(model, X, y):
+    """Pairwise: folds cut rows and columns."""
+    target = y if model is ComponentRegressor else (y > 1).astype(int)
+    K = Gaussian(1.0)(X)
+    given = GridSearchCV(model(kernel="precomputed"), {"n_components": [2, 5]}, cv=3).fit(K, target)
+    plain = GridSearchCV(model(kernel=Gaussian(1.0)), {"n_components": [2, 5]}, cv=3).fit(X, target)
+    assert_allclose(
+        given.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=1e-6
+    )
+
+
+@both_models
+def test_precomputed_equals_the_kernel(model, X, y, rng):
+    target = y if model is ComponentRegressor else (y > 1).astype(int)
+    new = rng.normal(size=(6, 3))
+    direct = model(5, kernel=Gaussian(1.0)).fit(X, target)
+    given = model(5, kernel="precomputed").fit(Gaussian(1.0)(X), target)
+    cross = Gaussian(1.0)(new, X)
+    assert_allclose(given.predict(cross), direct.predict(new), atol=1e-8)
+    truth = np.zeros(6)
+    assert_allclose(given.path(cross, truth), direct.path(new, truth), atol=1e-8)
+
+
+@both_models
+def test_pickle_clone_frames_and_single_precision(model, X, y):
+    pandas = pytest.importorskip("pandas")
+    target = y if model is ComponentRegressor else (y > 1).astype(int)
+    fitted = model(4, kernel=Gaussian(1.0)).fit(X, target)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_array_equal(again.predict(X), fitted.predict(X))
+    assert clone(fitted).get_params()["n_components"] == 4
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    framed = model(4, kernel=Gaussian(1.0)).fit(frame, pandas.Series(target))
+    assert_allclose(framed.predict(frame), fitted.predict(X))
+    with refused("feature names"):
+        framed.predict(frame[list("cba")])
+    single = model(4, kernel=Gaussian(1.0)).fit(X.astype(np.float32), target)
+    same = np.isclose(single.predict(X.astype(np.float32)), fitted.predict(X), atol=1e-2)
+    assert same.mean() > 0.95
+
+
+def test_pandas_categories_as_labels(X, labels):
+    pandas = pytest.importorskip("pandas")
+    fitted = ComponentClassifier(5, kernel=Gaussian(1.0)).fit(X, labels)
+    series = pandas.Series(labels).astype("category")
+    assert_array_equal(
+        ComponentClassifier(5, kernel=Gaussian(1.0)).fit(X, series).predict(X), fitted.predict(X)
+    )
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+def test_an_unknown_class_is_never_right(X, labels):
+    model = ComponentClassifier(6, kernel=Gaussian(1.0)).fit(X, labels)
+    strange = labels.copy().astype("<U10")
+    strange[:10] = ["aardvark", "zebra"] * 5  # before and after all known ones
+    expected = model.path(X, labels) * 0
+    for k in range(6):
+        alone = ComponentClassifier(k + 1, kernel=Gaussian(1.0)).fit(X, labels)
+        expected[k] = (alone.predict(X) != strange).mean()
+    assert_allclose(model.path(X, strange), expected)
+    pair = ComponentClassifier(3, kernel=Gaussian(1.0)).fit(X, labels == "bee")
+    assert pair.path(X, np.full(50, 7)).tolist() == [1.0] * 3
+
+
+@both_models
+@pytest.mark.parametrize("count", [0, -2, 2.5, 0.5, "many", None, True])
+def test_counts_of_components_that_are_none(model, count, X, y):
+    with refused("n_components=", "at least 1", "'cv'"):
+        model(count).fit(X, y > 1)
+
+
+@both_models
+def test_bad_targets(model, X, y):
+    fitted = model(3, kernel=Gaussian(1.0)).fit(X, y > 1)
+    for wrong in (y[:-1], np.r_[y, 1.0]):
+        with refused("inconsistent numbers of samples"):
+            model().fit(X, wrong > 1)
+        with refused("inconsistent numbers of samples"):
+            fitted.path(X, wrong > 1)
+    with refused("y", "None"):
+        model().fit(X, None)
+    missing = y.copy()
+    missing[3] = np.nan
+    with refused("y", "NaN"):
+        model().fit(X, missing)
+
+
+def test_targets_of_the_other_kind(X, y, labels):
+    with refused("could not convert string"):
+        ComponentRegressor().fit(X, labels)
+    with refused("continuous"):
+        ComponentClassifier().fit(X, y)
+    with refused("one class only", "at least two"):
+        ComponentClassifier().fit(X, np.zeros(50))
+    weights = (labels == "bee").astype(float)
+    with refused("one class only", "positive weight", "bee"):
+        ComponentClassifier().fit(X, labels, sample_weight=weights)
+
+
+@both_models
+def test_before_fit(model, X):
+    for name in ("predict", "path"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(model(), name)(*(X, np.zeros(50))[: 1 + (name == "path")])
+
+
+@both_models
+def test_orders_that_do_not_exist(model, X, y):
+    with refused("order='size'", "'entropy' or 'variance'"):
+        model(order="size").fit(X, y > 1)
+
+
+class Interrupted(Kernel):
+    """A kernel whose user loses patience at once."""
+
+    def matrix(self, X, Y):
+        raise KeyboardInterrupt
+
+
+@both_models
+def test_an_interrupted_refit_keeps_the_earlier_one(model, X, labels, y):
+    target = y if model is ComponentRegressor else labels
+    fitted = model(3, kernel=Gaussian(1.0)).fit(X, target)
+    before = fitted.predict(X)
+    other = np.column_stack([y, y]) if model is ComponentRegressor else labels == "bee"
+    with pytest.raises(KeyboardInterrupt):
+        fitted.set_params(kernel=Interrupted()).fit(X, other)
+    assert_array_equal(fitted.predict(X), before)
+
+
+@both_models
+def test_an_interrupted_fit_leaves_nothing_half_done(model, X, y):
+    fresh = model(3, kernel=Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y > 1)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)

@@ -1,0 +1,167 @@
+"""KernelDenoiser: projection and pre-image in one, with the laws of both."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from mercer import KernelDenoiser, KernelECA, KernelPCA
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
+both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+@pytest.fixture
+def circle():
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+@pytest.fixture
+def noisy(circle, rng):
+    return circle[::4] + 0.15 * rng.normal(size=(15, 2))
+
+
+@both_orders
+@every_way
+def test_it_is_transform_and_inverse_transform(order, way, circle, noisy):
+    settings = {"kernel": Gaussian(0.4), "preimage": way}
+    denoiser = KernelDenoiser(5, order=order, **settings).fit(circle)
+    transform = (
+        KernelECA(5, **settings) if order == "entropy" else KernelPCA(5, center=False, **settings)
+    ).fit(circle)
+    expected = transform.inverse_transform(transform.transform(noisy))
+    assert_allclose(denoiser.transform(noisy), expected, atol=1e-8)
+    assert denoiser.transform(noisy).shape == noisy.shape
+
+
+@both_orders
+@pytest.mark.parametrize("kernel", [Gaussian(0.4), Matern(0.8), Linear(), Polynomial(3)], ids=repr)
+def test_clean_points_stay_put_with_all_components(order, kernel, circle):
+    circle = circle + np.array([2.0, 1.0])  # around 0 odd kernels carry no entropy
+    denoiser = KernelDenoiser(None, kernel=kernel, order=order).fit(circle)
+    assert_allclose(denoiser.transform(circle), circle, atol=1e-6)
+    assert_allclose(denoiser.fit_transform(circle), circle, atol=1e-6)
+
+
+def test_noise_around_a_circle_goes(circle, noisy):
+    """The distance to the circle falls, whatever the way."""
+    for way in ("kwok-tsang", "mika", "ridge"):
+        denoiser = KernelDenoiser(15, kernel=Gaussian(0.4), order="variance", preimage=way)
+        cleaned = denoiser.fit(circle).transform(noisy)
+        before = np.abs(np.linalg.norm(noisy, axis=1) - 1).mean()
+        assert np.abs(np.linalg.norm(cleaned, axis=1) - 1).mean() < 0.8 * before
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 59, 60, 1000])
+def test_neighbours(n_neighbors, circle, noisy):
+    denoiser = KernelDenoiser(5, kernel=Gaussian(0.4), n_neighbors=n_neighbors).fit(circle)
+    cleaned = denoiser.transform(noisy)
+    assert np.isfinite(cleaned).all()
+    if n_neighbors == 1:  # the point in the span of one point is that point
+        gaps = np.abs(cleaned[:, None] - circle).max(axis=2).min(axis=1)
+        assert_allclose(gaps, 0, atol=1e-12)
+
+
+@every_way
+def test_weights_are_copies(way, circle, noisy, rng):
+    weights = rng.integers(0, 3, size=len(circle))
+    make = KernelDenoiser(4, kernel=Gaussian(0.5), preimage=way)
+    weighted = clone(make).fit(circle, sample_weight=weights).transform(noisy)
+    copies = clone(make).fit(np.repeat(circle, weights, axis=0)).transform(noisy)
+    assert_allclose(weighted, copies, atol=1e-6)
+
+
+def test_fractions(circle):
+    denoiser = KernelDenoiser(0.9, kernel=Gaussian(0.4), order="variance").fit(circle)
+    terms = denoiser.spectrum_.eigenvalues
+    assert terms.sum() >= 0.9 * len(circle) > terms[:-1].sum()
+
+
+def test_names_precision_and_pickle(circle, noisy):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(circle, columns=["a", "b"])
+    denoiser = KernelDenoiser(5, kernel=Gaussian(0.4)).set_output(transform="pandas").fit(frame)
+    out = denoiser.transform(frame)
+    assert list(out.columns) == ["a", "b"]
+    assert denoiser.get_feature_names_out().tolist() == ["a", "b"]
+    with refused("feature names"):
+        denoiser.transform(frame[["b", "a"]])
+    plain = KernelDenoiser(5, kernel=Gaussian(0.4)).fit(circle)
+    again = pickle.loads(pickle.dumps(plain))
+    assert_allclose(again.transform(noisy), plain.transform(noisy), atol=0)
+    single = KernelDenoiser(5, kernel=Gaussian(0.4)).fit(circle.astype(np.float32))
+    cleaned = single.transform(noisy.astype(np.float32))
+    assert cleaned.dtype == np.float32
+    assert plain.kernel_ == Gaussian(0.4)
+
+
+def test_one_row():
+    denoiser = KernelDenoiser(1, kernel=Gaussian(1.0)).fit([[1.0, 2.0]])
+    assert_allclose(denoiser.transform([[1.5, 2.0]]), [[1.0, 2.0]])
+
+
+# --- bad input: refused where it enters, which is fit -------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["size", "", None, "Entropy"])
+def test_orders_that_do_not_exist(order, circle):
+    with refused(f"order={order!r}", "'entropy' or 'variance'"):
+        KernelDenoiser(3, order=order).fit(circle)
+
+
+@pytest.mark.parametrize("way", ["kwok", None, 1])
+def test_ways_that_do_not_exist(way, circle):
+    with refused(f"preimage={way!r}", "'kwok-tsang'"):
+        KernelDenoiser(3, preimage=way).fit(circle)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "ten"])
+def test_counts_of_neighbours_that_are_none(count, circle):
+    with refused(f"n_neighbors={count!r}", "at least 1"):
+        KernelDenoiser(3, n_neighbors=count).fit(circle)
+
+
+def test_precomputed_is_refused(circle):
+    """There is no space to look for points in, and fit knows that already."""
+    with refused("Pre-images are points", "Use a kernel on vectors"):
+        KernelDenoiser(3, kernel="precomputed").fit(Gaussian(1.0)(circle))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "way"),
+    [(Laplacian(1.0), "kwok-tsang"), (Polynomial(2), "kwok-tsang"), (Matern(1.0), "mika")],
+    ids=repr,
+)
+def test_kernels_without_a_way_back(kernel, way, circle):
+    with refused(repr(kernel), "'ridge'"):
+        KernelDenoiser(2, kernel=kernel, preimage=way).fit(circle).transform(circle)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, 61])
+def test_counts_of_components_that_are_none(count, circle):
+    with refused("n_components="):
+        KernelDenoiser(count, kernel=Gaussian(0.4)).fit(circle)
+
+
+def test_bad_arrays(circle):
+    denoiser = KernelDenoiser(3, kernel=Gaussian(0.4)).fit(circle)
+    with refused("NaN"):
+        denoiser.transform([[np.nan, 1.0]])
+    with refused("NaN"):
+        KernelDenoiser(3).fit([[np.nan, 1.0], [1.0, 2.0]])
+    with refused("expecting 2 features"):
+        denoiser.transform(np.ones((2, 3)))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        KernelDenoiser().transform(circle)

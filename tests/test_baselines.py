@@ -1,0 +1,168 @@
+"""The baselines against naive versions and scikit-learn."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.decomposition import KernelPCA as SklearnKernelPCA
+from sklearn.metrics import adjusted_rand_score
+
+from mercer import EntropyClustering, config_context
+from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer.errors import MemoryBudgetError
+from mercer.kernels import Gaussian, Linear, Sigmoid
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+@pytest.fixture
+def X(rng):
+    return np.concatenate([rng.normal(at, 1, size=(20 + 5 * i, 2)) for i, at in enumerate((0, 5))])
+
+
+@pytest.fixture
+def y():
+    return np.repeat([0, 1], [20, 25])
+
+
+def naive_njw(K, n_clusters):
+    """Ng, Jordan and Weiss 2002, step by step."""
+    A = np.array(K, dtype=float)
+    for i in range(len(A)):
+        A[i, i] = 0.0
+    D = np.diag(A.sum(axis=1) ** -0.5)
+    values, vectors = np.linalg.eigh(D @ A @ D)
+    rows = vectors[:, np.argsort(values)[::-1][:n_clusters]]
+    rows = rows / np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    return KMeans(n_clusters, n_init=10, random_state=0).fit(rows).labels_
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_njw_against_its_steps(seed, n_clusters):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in np.arange(n_clusters) * 5])
+    found = njw_clustering(X, n_clusters, kernel=Gaussian(1.0))
+    assert adjusted_rand_score(found, naive_njw(Gaussian(1.0)(X), n_clusters)) == 1
+    theirs = SpectralClustering(
+        n_clusters, affinity="precomputed", assign_labels="kmeans", random_state=0
+    ).fit_predict(Gaussian(1.0)(X))
+    assert adjusted_rand_score(found, theirs) > 0.9
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_kernel_pca_with_euclidean_k_means_is_scikit_learns(center, X):
+    found = kernel_pca_clustering(X, 2, kernel=Gaussian(1.5), metric="euclidean", center=center)
+    K = Gaussian(1.5)(X)
+    if center:
+        Z = SklearnKernelPCA(2, kernel="precomputed").fit_transform(K)
+    else:
+        values, vectors = np.linalg.eigh(K)
+        Z = vectors[:, -2:] * np.sqrt(values[-2:])
+    expected = KMeans(2, n_init=10, random_state=0).fit(Z).labels_
+    assert adjusted_rand_score(found, expected) == 1
+
+
+def test_angular_kernel_pca_equals_entropy_clustering_where_components_do(X, y):
+    """Two blobs of unequal size: the two leading components carry the entropy."""
+    ours = EntropyClustering(2, kernel=Gaussian(2.0)).fit(X)
+    assert sorted(ours.eca_.component_ranks_) == [1, 2]
+    found = kernel_pca_clustering(X, 2, kernel=Gaussian(2.0))
+    assert adjusted_rand_score(found, ours.labels_) == 1
+    assert adjusted_rand_score(found, y) > 0.8
+
+
+def test_angular_kernel_pca_in_single_precision(rng):
+    """As in EntropyClustering, what vanishes is a matter of the data's precision."""
+    X = np.concatenate([rng.normal(at, 0.3, size=(30, 2)) for at in (0, 4)])
+    X = np.vstack([X, [[2.0, 3.0]]]).astype(np.float32)
+    ours = EntropyClustering(2, kernel=Gaussian(0.25)).fit(X)
+    assert_array_equal(kernel_pca_clustering(X, 2, kernel=Gaussian(0.25)) == -1, ours.labels_ == -1)
+
+
+def test_isolated_points_do_no_harm(X, y):
+    """Trap 12: degrees underflow, and are floored."""
+    lonely = np.vstack([X, [[500.0, 0.0], [0.0, 900.0]]])
+    K = Gaussian(1.0)(lonely)
+    assert K[-1, :-1].max() == 0
+    for found in (
+        njw_clustering(lonely, 4, kernel=Gaussian(1.0)),
+        kernel_pca_clustering(lonely, 4, kernel=Gaussian(1.0)),
+        kernel_pca_clustering(lonely, 4, kernel=Gaussian(1.0), metric="euclidean"),
+    ):
+        assert found.shape == (47,)
+    far = njw_clustering(X * 1e6, 2, kernel=Gaussian(1.0))  # nobody has a neighbour
+    assert far.shape == (45,)
+
+
+def test_a_pair_far_from_all_is_a_group(X, y):
+    pair = np.vstack([X, [[300.0, 0.0], [300.1, 0.0]]])
+    found = njw_clustering(pair, 3, kernel=Gaussian(1.5))
+    assert found[-1] == found[-2]
+    assert (found[:-2] != found[-1]).all()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Sigmoid()], ids=repr)
+def test_njw_where_degrees_are_negative(kernel):
+    """Opposite points have negative similarities, of which no root can be taken: words, no nan."""
+    points = [[1.0], [1.1], [-1.0], [-1.1], [-0.9]]
+    with refused("negative"):
+        njw_clustering(points, 2, kernel=kernel)
+
+
+def test_precomputed(X):
+    K = Gaussian(1.0)(X)
+    assert_array_equal(
+        njw_clustering(K, 2, kernel="precomputed"), njw_clustering(X, 2, kernel=Gaussian(1.0))
+    )
+    assert_array_equal(
+        kernel_pca_clustering(K, 2, kernel="precomputed"),
+        kernel_pca_clustering(X, 2, kernel=Gaussian(1.0)),
+    )
+
+
+def test_the_given_matrix_is_not_changed(X):
+    K = Gaussian(1.0)(X)
+    before = K.copy()
+    njw_clustering(K, 2, kernel="precomputed")
+    kernel_pca_clustering(K, 2, kernel="precomputed", metric="euclidean", center=True)
+    assert_allclose(K, before, atol=0)
+
+
+@pytest.mark.parametrize("cluster", [njw_clustering, kernel_pca_clustering])
+def test_same_seed_same_labels_and_default_kernel(cluster, X, y):
+    assert_array_equal(cluster(X, 2), cluster(X, 2))
+    assert cluster(X, 2).shape == (45,)
+    assert (cluster(X, 1, kernel=Gaussian(3.0)) == 0).all()
+
+
+@pytest.mark.parametrize("cluster", [njw_clustering, kernel_pca_clustering])
+@pytest.mark.parametrize("count", [0, -1, 2.5, 0.5, "three", None, True, 1000])
+def test_counts_of_clusters_that_are_none(cluster, count, X):
+    with pytest.raises((ValueError, TypeError), match=f"n_clusters={re.escape(repr(count))}"):
+        cluster(X, count, kernel=Gaussian(1.0))
+
+
+def test_bad_input(X):
+    with refused("metric='cosine'", "'angular' or 'euclidean'"):
+        kernel_pca_clustering(X, 2, metric="cosine")
+    for cluster in (njw_clustering, kernel_pca_clustering):
+        with refused("NaN"):
+            cluster([[np.nan], [1.0]], 2)
+        with refused("square"):
+            cluster(np.ones((3, 2)), 2, kernel="precomputed")
+        with refused("nonsense"):
+            cluster(X, 2, kernel="nonsense")
+
+
+def test_njw_refuses_a_matrix_beyond_the_budget(rng):
+    """It needs all of K: better said before allocation."""
+    X = rng.normal(size=(600, 2))
+    with config_context(memory=500_000), pytest.raises(MemoryBudgetError):
+        njw_clustering(X, 2, kernel=Gaussian(1.0))

@@ -1,0 +1,145 @@
+"""Which eigenvector speaks for which cluster: closed forms on block matrices."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import EntropyClustering, KernelECA, KernelPCA
+from mercer.diagnostics import cluster_profile
+from mercer.kernels import Gaussian
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+def blocks(sizes):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    return (y[:, None] == y).astype(float), y
+
+
+def test_ideal_blocks():
+    """Each eigenvector is constant on its own block and 0 elsewhere."""
+    K, y = blocks((12, 7, 4))
+    pca = KernelPCA(3, kernel="precomputed", center=False).fit(K)
+    profile = cluster_profile(pca, y)
+    assert profile.clusters.tolist() == [0, 1, 2]
+    assert_allclose(profile.mass, np.eye(3), atol=1e-12)
+    assert_allclose(np.diagonal(profile.constancy), 1, rtol=1e-10)
+    assert profile.speaks_for.tolist() == [0, 1, 2]
+    assert_allclose(profile.entropy_terms, np.array([144, 49, 16]) / 23**2, rtol=1e-10)
+
+
+def test_suboptimal_blocks():
+    """Section 3.8: the eigenvector that splits the first block oscillates and speaks for none."""
+    n1, n2, gamma, beta = 40, 20, 0.3, 0.1
+    K = np.zeros((60, 60))
+    K[:n1, :n1] = 1.0
+    K[:20, 20:40] = K[20:40, :20] = 1 - gamma
+    K[n1:, n1:] = beta
+    y = np.repeat([0, 1], [n1, n2])
+    pca = KernelPCA(3, kernel="precomputed", center=False).fit(K)
+    profile = cluster_profile(pca, y)
+    assert_allclose(profile.mass, [[1, 0], [1, 0], [0, 1]], atol=1e-10)
+    assert_allclose(profile.constancy[[0, 1, 2], [0, 0, 1]], [1, 0, 1], atol=1e-10)
+    assert profile.speaks_for.tolist() == [0, None, 1]
+    assert_allclose(profile.entropy_terms[1], 0, atol=1e-12)
+    eca = KernelECA(2, kernel="precomputed").fit(K)
+    assert cluster_profile(eca, y).speaks_for.tolist() == [0, 1]
+
+
+def test_against_loops(rng):
+    X = rng.normal(size=(30, 2))
+    y = rng.integers(3, size=30)
+    eca = KernelECA(5, kernel=Gaussian(0.7)).fit(X)
+    profile = cluster_profile(eca, y)
+    for i, e in enumerate(eca.spectrum_.eigenvectors.T):
+        for c in range(3):
+            own = e[y == c]
+            assert_allclose(profile.mass[i, c], sum(own**2), atol=1e-12)
+            expected = sum(own) ** 2 / (len(own) * sum(own**2))
+            assert_allclose(profile.constancy[i, c], expected, rtol=1e-8, atol=1e-12)
+    assert_allclose(profile.mass.sum(axis=1), 1, rtol=1e-10)
+    assert (profile.constancy <= 1 + 1e-12).all()
+
+
+def test_weights_are_copies(rng):
+    X = rng.normal(size=(25, 2))
+    y = rng.integers(2, size=25)
+    weights = rng.integers(1, 4, size=25)
+    weighted = KernelECA(3, kernel=Gaussian(1.0)).fit(X, sample_weight=weights)
+    copies = KernelECA(3, kernel=Gaussian(1.0)).fit(np.repeat(X, weights, axis=0))
+    one, other = cluster_profile(weighted, y), cluster_profile(copies, np.repeat(y, weights))
+    assert_allclose(one.mass, other.mass, atol=1e-9)
+    assert_allclose(one.constancy, other.constancy, atol=1e-8)
+    assert one.speaks_for.tolist() == other.speaks_for.tolist()
+
+
+def test_unlabelled_points_are_no_cluster():
+    K, y = blocks((12, 7, 4))
+    pca = KernelPCA(3, kernel="precomputed", center=False).fit(K)
+    profile = cluster_profile(pca, np.where(y == 1, -1, y))
+    assert profile.clusters.tolist() == [0, 2]
+    assert_allclose(profile.mass.sum(axis=1), [1, 0, 1], atol=1e-12)
+    assert profile.speaks_for.tolist() == [0, None, 2]
+
+
+def test_nobody_is_labelled():
+    """No cluster to speak for: an empty table, not a failure of numpy."""
+    K, _ = blocks((5, 3))
+    pca = KernelPCA(2, kernel="precomputed", center=False).fit(K)
+    profile = cluster_profile(pca, np.full(8, -1))
+    assert profile.speaks_for.tolist() == [None, None]
+    assert profile.mass.shape == (2, 0)
+    assert len(str(profile).splitlines()) == 4
+
+
+@pytest.mark.parametrize("dtype", ["<U5", object])
+def test_labels_may_be_words(dtype):
+    K, y = blocks((6, 4))
+    words = np.array(["ring", "blob"], dtype=dtype)[y]
+    pca = KernelPCA(2, kernel="precomputed", center=False).fit(K)
+    profile = cluster_profile(pca, words)
+    assert profile.clusters.tolist() == ["blob", "ring"]
+    assert profile.speaks_for.tolist() == ["ring", "blob"]
+    pandas = pytest.importorskip("pandas")
+    assert cluster_profile(pca, pandas.Series(words)).speaks_for.tolist() == ["ring", "blob"]
+    assert cluster_profile(pca, words.tolist()).speaks_for.tolist() == ["ring", "blob"]
+
+
+def test_as_a_table():
+    K, y = blocks((12, 7))
+    text = str(cluster_profile(KernelPCA(2, kernel="precomputed", center=False).fit(K), y))
+    assert "1.00 (1.00)" in text
+    assert len(text.splitlines()) == 4
+
+
+def test_takes_estimators_and_spectra(rng):
+    X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8)])
+    found = EntropyClustering(2, kernel=Gaussian(1.5)).fit(X)
+    one = cluster_profile(found, found.labels_)
+    other = cluster_profile(found.spectrum_, found.labels_)
+    assert_allclose(one.mass, other.mass)
+    assert set(one.speaks_for) == {0, 1}
+
+
+def test_bad_input(rng):
+    X = rng.normal(size=(10, 2))
+    eca = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
+    with refused("labels have shape (9,)", "each of the 10"):
+        cluster_profile(eca, np.zeros(9))
+    with refused("labels have shape (10, 1)"):
+        cluster_profile(eca, np.zeros((10, 1)))
+    with refused("needs a Spectrum or a fitted estimator", kind=TypeError):
+        cluster_profile(X, np.zeros(10))
+    with pytest.raises((TypeError, ValueError), match="fitted"):
+        cluster_profile(EntropyClustering(), np.zeros(10))
+    weights = np.ones(10)
+    weights[0] = 0
+    eca.fit(X, sample_weight=weights)
+    with refused("9 training points with a positive weight"):
+        cluster_profile(eca, np.zeros(10))

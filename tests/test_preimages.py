@@ -1,0 +1,501 @@
+"""Pre-images: Kwok-Tsang, Mika's fixed point and ridge, for both transforms."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mercer import KernelECA, KernelPCA, config_context
+from mercer.kernels import (
+    Cosine,
+    Epanechnikov,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Sigmoid,
+)
+from mercer.preimages import preimages
+from mercer.solvers import Fourier, Nystrom
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+every_transform = pytest.mark.parametrize(
+    "make",
+    [
+        lambda k, **settings: KernelPCA(k, **settings),
+        lambda k, **settings: KernelPCA(k, center=False, **settings),
+        lambda k, **settings: KernelECA(k, **settings),
+    ],
+    ids=["centred PCA", "PCA", "ECA"],
+)
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small transforms spend their time on waiting for each other."""
+    with config_context(threads=1):
+        yield
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(30, 2))
+
+
+class Words(Kernel):
+    """Shared letters: a kernel on objects."""
+
+    compares = "objects"
+
+    def matrix(self, X, Y):
+        return np.array([[len(set(x) & set(y)) for y in Y] for x in X], dtype=float)
+
+
+# --- Kwok-Tsang ---------------------------------------------------------------------------------
+
+ROUND_TRIPS = [
+    Gaussian(1.0),
+    Gaussian(np.array([0.5, 2.0])),
+    3.0 * Gaussian(1.0),
+    Matern(1.0, nu=0.5),
+    Matern(1.0, nu=1.5),
+    Matern(1.0, nu=2.5),
+    Matern(1.0, nu=np.inf),
+    Matern(np.array([0.7, 1.6]), nu=0.8),
+    Linear(),
+    Linear(2.0, 0.5),
+    Polynomial(1),
+    Polynomial(3),
+    Polynomial(3, 1.0),
+    Polynomial(5, 0.5, 0.3),
+    0.2 * Polynomial(3, 1.0),
+]
+
+
+@every_transform
+@pytest.mark.parametrize("kernel", ROUND_TRIPS, ids=repr)
+def test_with_all_components_training_points_come_back(make, kernel, X):
+    model = make(None, kernel=kernel)
+    scores = model.fit_transform(X)
+    assert_allclose(model.inverse_transform(scores), X, atol=1e-7)
+    assert_allclose(model.inverse_transform(scores, n_neighbors=4), X, atol=1e-6)
+
+
+@every_transform
+@pytest.mark.parametrize("kernel", [Linear(1.5, 0.2), Polynomial(3, 1.0), Polynomial(3)], ids=repr)
+def test_with_finite_features_any_point_comes_back(make, kernel, X, rng):
+    """Where the components span feature space the projection of a new point is its image."""
+    new = rng.normal(size=(7, 2))
+    model = make(None, kernel=kernel).fit(X)
+    assert_allclose(model.inverse_transform(model.transform(new)), new, atol=1e-6)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_kwok_tsang_against_the_direct_formula(center, k, X, rng):
+    """Distances in feature space from K alone, -2σ² log k of each, and ½(ZZ')⁻¹Z(c² - d²)."""
+    sigma, q = 0.8, 6
+    new = 0.7 * rng.normal(size=(5, 2))
+    n = len(X)
+
+    def k_of(A, B):
+        return np.exp(-((A[:, None] - B) ** 2).sum(axis=2) / (2 * sigma**2))
+
+    K, cross = k_of(X, X), k_of(new, X)
+    H = np.eye(n) - 1 / n if center else np.eye(n)
+    values, vectors = np.linalg.eigh(H @ K @ H)
+    keep = np.argsort(-values)[:k]
+    model = KernelPCA(k, kernel=Gaussian(sigma), center=center).fit(X)
+    found = model.inverse_transform(model.transform(new), n_neighbors=q)
+    for i in range(len(new)):
+        # f = Σ_j γ_j φ(x_j): coefficients of the projection, the mean added where centred
+        row = (cross[i] - K.mean(axis=0)) @ H if center else cross[i]
+        gamma = H @ (vectors[:, keep] / values[keep]) @ vectors[:, keep].T @ row
+        gamma = gamma + 1 / n if center else gamma
+        products, norm = K @ gamma, gamma @ K @ gamma
+        distance = norm + 1 - 2 * products
+        near = np.argsort(distance)[:q]
+        d2 = -2 * sigma**2 * np.log((2 - distance[near]) / 2)
+        Z = (X[near] - X[near].mean(axis=0)).T
+        c2 = (Z**2).sum(axis=0)
+        expected = 0.5 * np.linalg.inv(Z @ Z.T) @ Z @ (c2 - d2) + X[near].mean(axis=0)
+        assert_allclose(found[i], expected, atol=1e-7)
+
+
+def test_columns_are_weighed_by_their_bandwidths(X, rng):
+    """Stretching a column and its bandwidth together stretches the pre-images."""
+    stretch = np.array([1.0, 1000.0])
+    new = rng.normal(size=(5, 2))
+    plain = KernelPCA(4, kernel=Gaussian(0.9)).fit(X)
+    wide = KernelPCA(4, kernel=Gaussian(0.9 * stretch)).fit(X * stretch)
+    expected = plain.inverse_transform(plain.transform(new)) * stretch
+    assert_allclose(wide.inverse_transform(wide.transform(new * stretch)), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), Matern(1.2)], ids=repr)
+@pytest.mark.parametrize("center", [False, True])
+def test_moving_and_turning_the_data_moves_and_turns_the_pre_images(kernel, center, X, rng):
+    rotation, _ = np.linalg.qr(rng.normal(size=(2, 2)))
+    new = rng.normal(size=(5, 2))
+    here = KernelPCA(5, kernel=kernel, center=center).fit(X)
+    there = KernelPCA(5, kernel=kernel, center=center).fit(X @ rotation + [3.0, -40.0])
+    expected = here.inverse_transform(here.transform(new)) @ rotation + [3.0, -40.0]
+    moved = new @ rotation + [3.0, -40.0]
+    assert_allclose(there.inverse_transform(there.transform(moved)), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("nu", [0.5, 0.8, 1.5, 2.5, 4.0, np.inf])
+def test_matern_profile_is_inverted(nu):
+    kernel = Matern(1.0, nu=nu)
+    r = np.array([0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
+    values = kernel.profile(-0.5 * r**2)
+    assert_allclose(np.sqrt(kernel.inverse_profile(values)), r, rtol=1e-8)
+    assert_allclose(kernel.inverse_profile(np.array([1.0])), 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 3.3, np.inf])
+def test_matern_inverse_of_hopeless_values_is_finite(nu):
+    kernel = Matern(1.0, nu=nu)
+    far = kernel.inverse_profile(np.array([np.finfo(float).tiny, 1e-200]))
+    assert np.isfinite(far).all()
+    assert far[0] >= far[1] > 100
+
+
+def test_neighbours_that_differ_by_a_billionth_are_told_apart():
+    """Trap 11: ⟨f, φ⟩ a little under 1 cancels in squared distances, and neighbours are lost."""
+    X = np.concatenate([[[0.0]], 10.0 ** -np.arange(1, 8)[:, None], [[1.0], [2.0]]])
+    kernel = Gaussian(20.0)  # all kernel values within 1e-2 of 1, most within 1e-9
+    model = KernelPCA(None, kernel=kernel, center=False).fit(X)
+    from mercer.preimages import _Nearness
+
+    nearness = _Nearness(model.spectrum_)
+    exact = kernel(X)
+    near = nearness.nearest(exact, 3)
+    assert near[0].tolist()[0] == 0
+    for i in range(len(X)):
+        order = np.argsort(np.abs(X[:, 0] - X[i, 0]), kind="stable")[:3]
+        told = exact[i, order]
+        if len(np.unique(told)) == 3:  # as far as double precision knows
+            assert near[i].tolist() == order.tolist()
+
+
+def test_kernel_values_near_one_still_give_the_point(rng):
+    X = rng.normal(size=(40, 2))
+    model = KernelECA(None, kernel=Gaussian(300.0)).fit(X)  # 1 - k about 1e-5
+    found = model.inverse_transform(model.transform(X))
+    assert_allclose(found, X, atol=1e-3)
+
+
+def test_kernel_values_of_nothing_still_give_a_point(X):
+    """A projection far from all training points (scores of 0) is clipped, not nan."""
+    model = KernelECA(2, kernel=Gaussian(0.5)).fit(X)
+    for scores in (np.zeros((1, 2)), np.array([[50.0, -50.0]]), np.array([[-1e8, 1e8]])):
+        assert np.isfinite(model.inverse_transform(scores)).all()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0), Epanechnikov(6.0)], ids=repr)
+def test_far_points_come_back_to_the_data(kernel, X):
+    model = KernelECA(2, kernel=kernel).fit(X)
+    found = model.inverse_transform(model.transform([[1e3, 1e3]]))
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Polynomial(2),
+        Polynomial(4, 1.0),
+        Laplacian(1.0),
+        Cosine(),
+        Sigmoid(0.1),
+        Gaussian(1.0) + Linear(),
+    ],
+    ids=repr,
+)
+@every_transform
+def test_kernels_that_cannot_translate_distances_say_so(make, kernel, X):
+    model = make(1, kernel=kernel).fit(X + 1)
+    with refused(repr(kernel), "cannot translate a distance", "preimage='ridge'"):
+        model.inverse_transform(np.ones((2, 1)))
+    ridge = make(1, kernel=kernel, preimage="ridge").fit(X + 1)
+    assert np.isfinite(ridge.inverse_transform(ridge.transform(X))).all()
+
+
+def test_linear_kernel_without_slope_is_refused(X):
+    model = KernelECA(1, kernel=Linear(0.0, 1.0)).fit(X)
+    with refused("cannot translate a distance"):
+        model.inverse_transform([[1.0]])
+
+
+def test_epanechnikov_in_a_definite_case():
+    """Only neighbours overlap: K is positive definite, and the round trip exact."""
+    X = np.array([[0.0], [0.8], [1.5], [2.4]])
+    kernel = Epanechnikov(1.0)
+    assert np.linalg.eigvalsh(kernel(X)).min() > 0
+    model = KernelPCA(None, kernel=kernel, center=False).fit(X)
+    assert_allclose(model.inverse_transform(model.transform(X), n_neighbors=2), X, atol=1e-10)
+
+
+# --- Mika ---------------------------------------------------------------------------------------
+
+
+def feature_distance(model, scores, x):
+    """``|f - φ(x)|²`` less |f|², from the definition."""
+    spectrum = model.spectrum_
+    data = spectrum.points.data
+    weights = np.ones(len(data)) if spectrum.weights is None else spectrum.weights
+    gamma = scores @ (weights[:, None] * spectrum.projections / spectrum.eigenvalues).T
+    if spectrum.centered:
+        gamma = gamma + weights / weights.sum()
+    return gamma, 1 - 2 * (gamma * spectrum.kernel(x, data)).sum(axis=1)
+
+
+@every_transform
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mika_finds_a_fixed_point_nearer_than_any_training_point(make, weighted, rng):
+    X = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [4, 4]], 30, axis=0)
+    weights = rng.integers(1, 4, size=60) if weighted else None
+    model = make(4, kernel=Gaussian(1.0), preimage="mika").fit(X, sample_weight=weights)
+    scores = model.transform(X + 0.3 * rng.normal(size=X.shape))
+    found = model.inverse_transform(scores)
+    gamma, distance = feature_distance(model, scores, found)
+    pull = gamma * Gaussian(1.0)(found, X)
+    again = pull @ X / pull.sum(axis=1, keepdims=True)
+    assert_allclose(again, found, atol=1e-5)
+    others = np.array([feature_distance(model, scores, np.tile(x, (60, 1)))[1] for x in X])
+    assert (distance <= others.min(axis=0) + 1e-9).all()
+
+
+@every_transform
+def test_mika_never_ends_farther_than_it_began(make, rng):
+    """Also for scores that no point has."""
+    X = rng.normal(size=(25, 2))
+    model = make(3, kernel=Gaussian(0.5), preimage="mika").fit(X)
+    scores = model.transform(X)[rng.permutation(25)] * rng.uniform(-2, 2, size=(25, 3))
+    with np.errstate(all="raise", under="ignore"):
+        found = model.inverse_transform(scores)
+    assert np.isfinite(found).all()
+    _, distance = feature_distance(model, scores, found)
+    others = np.array([feature_distance(model, scores, np.tile(x, (25, 1)))[1] for x in X])
+    assert (distance <= others.min(axis=0) + 1e-6).all()
+
+
+def test_mika_of_training_points_with_all_components(X):
+    model = KernelPCA(None, kernel=Gaussian(0.8), preimage="mika").fit(X)
+    assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [Matern(1.0), Linear(), 2.0 * Gaussian(1.0)], ids=repr)
+def test_mika_is_for_the_gaussian_kernel(kernel, X):
+    model = KernelECA(2, kernel=kernel, preimage="mika").fit(X)
+    with refused("Gaussian kernel", repr(kernel), "'kwok-tsang' or 'ridge'"):
+        model.inverse_transform(np.ones((1, 2)))
+
+
+def test_mika_where_nothing_pulls_stays_at_a_training_point(X):
+    model = KernelECA(2, kernel=Gaussian(0.5), preimage="mika").fit(X)
+    found = model.inverse_transform([[0.0, 0.0]])
+    assert (np.abs(X - found).max(axis=1) == 0).any()
+
+
+# --- ridge --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(1.5), Laplacian(2.0), Polynomial(2, 1.0), Cosine(), Sigmoid(0.1)], ids=repr
+)
+def test_ridge_takes_any_kernel_and_comes_close_at_training_points(kernel, rng):
+    X = rng.uniform(0.5, 2, size=(80, 2))
+    k = {"Cosine": 2, "Sigmoid": 3}.get(type(kernel).__name__, 5)
+    model = KernelECA(k, kernel=kernel, preimage="ridge").fit(X)
+    found = model.inverse_transform(model.transform(X))
+    if not isinstance(kernel, Cosine):  # the cosine does not know lengths
+        assert np.sqrt(((found - X) ** 2).mean()) < 0.2 * X.std()
+    mean = model.inverse_transform(1e6 * np.ones((1, model.n_components_)))
+    assert_allclose(mean[0], X.mean(axis=0), atol=1e-8)  # far from all scores: the mean
+
+
+def test_ridge_against_kernel_ridge_of_scikit_learn(X):
+    from sklearn.kernel_ridge import KernelRidge
+
+    from mercer.bandwidth import median_distance
+
+    model = KernelPCA(3, kernel=Gaussian(1.0), preimage="ridge").fit(X)
+    Z = model.transform(X)
+    gamma = 0.5 / median_distance(Z) ** 2
+    ridge = KernelRidge(alpha=1e-3, kernel="rbf", gamma=gamma).fit(Z, X - X.mean(axis=0))
+    new = 0.5 * Z[:5] + 0.1
+    assert_allclose(model.inverse_transform(new), ridge.predict(new) + X.mean(axis=0), atol=1e-6)
+
+
+# --- all ways -----------------------------------------------------------------------------------
+
+every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
+
+
+@every_way
+@every_transform
+def test_duplicates_are_weights_and_zero_weights_absent(make, way, X, rng):
+    weights = rng.integers(0, 4, size=len(X))
+    new = rng.normal(size=(5, 2))
+    settings = {"kernel": Gaussian(0.9), "preimage": way}
+    weighted = make(4, **settings).fit(X, sample_weight=weights)
+    copies = make(4, **settings).fit(np.repeat(X, weights, axis=0))
+    expected = copies.inverse_transform(copies.transform(new))
+    assert_allclose(weighted.inverse_transform(weighted.transform(new)), expected, atol=1e-6)
+
+
+@every_way
+@every_transform
+def test_order_of_rows_does_not_matter(make, way, X, rng):
+    order = rng.permutation(len(X))
+    new = rng.normal(size=(5, 2))
+    one = make(4, kernel=Gaussian(0.9), preimage=way).fit(X)
+    other = make(4, kernel=Gaussian(0.9), preimage=way).fit(X[order])
+    expected = one.inverse_transform(one.transform(new))
+    assert_allclose(other.inverse_transform(other.transform(new)), expected, atol=1e-6)
+
+
+@every_way
+def test_single_precision(way, X, rng):
+    new = rng.normal(size=(5, 2))
+    double = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X)
+    single = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X.astype(np.float32))
+    scores = single.transform(new.astype(np.float32))
+    assert scores.dtype == np.float32
+    found = single.inverse_transform(scores)
+    assert found.dtype == np.float32
+    assert_allclose(found, double.inverse_transform(double.transform(new)), atol=1e-2)
+
+
+@every_way
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_fewer_points_than_neighbours(way, n, rng):
+    X = rng.normal(size=(n, 2))
+    model = KernelECA(1, kernel=Gaussian(1.0), preimage=way).fit(X)
+    found = model.inverse_transform(model.transform(X))
+    assert found.shape == (n, 2)
+    assert np.isfinite(found).all()
+    if n == 1:
+        assert_allclose(found, X)
+
+
+@every_way
+def test_many_rows_are_done_in_pieces(way, X, monkeypatch, rng):
+    import mercer.preimages as module
+
+    model = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X)
+    scores = model.transform(rng.normal(size=(50, 2)))
+    whole = model.inverse_transform(scores)
+    monkeypatch.setattr(module, "_CHUNK", 100)
+    assert_allclose(model.inverse_transform(scores), whole, atol=1e-7)
+
+
+@every_way
+@pytest.mark.parametrize("solver", ["lanczos", Fourier(), Nystrom(30)], ids=repr)
+@pytest.mark.parametrize("center", [False, True])
+def test_solvers_agree(way, solver, center, X, rng):
+    new = 0.5 * rng.normal(size=(5, 2))
+    settings = {"kernel": Gaussian(0.9), "center": center, "preimage": way}
+    dense = KernelPCA(4, solver="dense", **settings).fit(X)
+    other = KernelPCA(4, solver=solver, **settings).fit(X)
+    expected = dense.inverse_transform(dense.transform(new))
+    assert_allclose(other.inverse_transform(other.transform(new)), expected, atol=1e-4)
+
+
+@every_way
+@pytest.mark.parametrize("solver", [Fourier(box=([-6, -6], [6, 6])), Nystrom(30), "auto"], ids=repr)
+def test_after_batches(way, solver, rng):
+    """The pre-images lean on the last batch: of the same law, they come near."""
+    X = rng.normal(size=(400, 2))
+    model = KernelPCA(6, kernel=Gaussian(1.0), solver=solver, preimage=way)
+    for part in np.array_split(X, 2):
+        model.partial_fit(part)
+    new = 0.5 * rng.normal(size=(20, 2))
+    found = model.inverse_transform(model.transform(new))
+    assert np.sqrt(((found - new) ** 2).mean()) < 0.25
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+@every_transform
+def test_scores_of_another_width_and_values_that_are_not_numbers(make, X):
+    model = make(2, kernel=Gaussian(1.0)).fit(X)
+    with refused("Z has 3 columns", "2 components", "transform"):
+        model.inverse_transform(np.ones((4, 3)))
+    for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
+        with refused("Z", name):
+            model.inverse_transform([[value, 1.0]])
+    with refused("Expected 2D array"):
+        model.inverse_transform([1.0, 2.0])
+    with refused("0 sample(s)"):
+        model.inverse_transform(np.empty((0, 2)))
+    with refused("could not convert string"):
+        model.inverse_transform([["a", "b"]])
+
+
+@every_transform
+def test_before_fit(make):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        make(2).inverse_transform(np.ones((1, 2)))
+
+
+@every_transform
+@pytest.mark.parametrize("way", ["kwok-tsang", "ridge"])
+def test_a_precomputed_kernel_has_no_points(make, way, X):
+    K = Gaussian(1.0)(X)
+    model = make(2, kernel="precomputed", preimage=way).fit(K)
+    with refused("Pre-images are points", "Use a kernel on vectors"):
+        model.inverse_transform(model.transform(K))
+
+
+def test_objects_have_no_space_to_look_in():
+    model = KernelECA(1, kernel=Words()).fit(["abc", "bcd", "cde"])
+    with refused("Pre-images are points", "objects"):
+        model.inverse_transform([[1.0]])
+
+
+@pytest.mark.parametrize("way", ["kwok", "", None, 3])
+def test_ways_that_do_not_exist(way, X):
+    model = KernelECA(2, kernel=Gaussian(1.0), preimage=way).fit(X)
+    with refused(f"preimage={way!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
+        model.inverse_transform(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("count", [0, -3, 2.5, "ten", None])
+def test_counts_of_neighbours_that_are_none(count, X):
+    model = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
+    with refused(f"n_neighbors={count!r}", "at least 1"):
+        model.inverse_transform(np.ones((1, 2)), n_neighbors=count)
+
+
+def test_the_function_says_what_the_method_says(X):
+    model = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
+    scores = model.transform(X[:4])
+    assert_allclose(preimages(model.spectrum_, scores), model.inverse_transform(scores))
+
+
+def test_in_a_pipeline(X):
+    pipeline = make_pipeline(StandardScaler(), KernelPCA(None, kernel=Gaussian(1.0)))
+    scores = pipeline.fit_transform(10 * X + 3)
+    assert_allclose(pipeline.inverse_transform(scores), 10 * X + 3, atol=1e-5)
+
+
+def test_no_warning_on_the_way(X):
+    model = KernelPCA(5, kernel=Gaussian(0.7)).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.inverse_transform(model.transform(X))
