@@ -11,6 +11,7 @@ from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     IdentifiabilityWarning,
+    RankError,
     Tell,
     warn,
 )
@@ -25,6 +26,7 @@ from mercer.spectrum import Spectrum
 __all__ = [
     "component_ranks",
     "decompose",
+    "decompose_up_to",
     "make_gram",
     "make_streaming_gram",
     "places_among_all",
@@ -104,6 +106,16 @@ def decompose(
     _warn_of_pairs(pairs, tell)
     _warn_of_error(gram, pairs, tell)
     return _spectrum(sample, gram, pairs, selection, center)
+
+
+def decompose_up_to(sample: Sample, target: Target, n_components: int, **settings: Any) -> Spectrum:
+    """:func:`decompose`, with fewer components where K has a smaller rank."""
+    try:
+        return decompose(sample, target, n_components, **settings)
+    except RankError as few:
+        if few.rank == 0:
+            raise
+        return decompose(sample, target, few.rank, **settings)
 
 
 def component_ranks(spectrum: Spectrum) -> Array | None:

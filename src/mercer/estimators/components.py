@@ -7,13 +7,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition import decompose
-from mercer.errors import RankError
+from mercer.decomposition import decompose_up_to
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.targets import class_labels, numeric_targets, several_classes
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
 from mercer.maths.types import Array
@@ -37,14 +35,6 @@ class _ComponentModel(KernelEstimator):
     cv: Any
     random_state: int | None
     spectrum_: Spectrum
-
-    def _admit_both(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
-        """The sample, and the weights of all rows, also of those that it leaves out."""
-        check_order(self.order)
-        sample = self._admit_training(X, sample_weight)
-        if np.ndim(sample_weight) == 0:  # none, or one for all
-            return sample, np.ones(sample.points.n)
-        return sample, np.asarray(sample_weight, dtype=np.float64)
 
     def _fit(self, sample: Sample, targets: Array, folds_by: Array, **facts: Any) -> Self:
         """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds.
@@ -84,14 +74,9 @@ class _ComponentModel(KernelEstimator):
         return min(int(count), n)
 
     def _leading(self, sample: Sample, count: int) -> Spectrum:
-        """The first components, as many as there are up to ``count``."""
-        settings: dict[str, Any] = {"solver": self.solver, "random_state": self.random_state}
-        try:
-            return decompose(sample, self.order, count, **settings)
-        except RankError as few:
-            if few.rank == 0:
-                raise
-            return decompose(sample, self.order, few.rank, **settings)
+        return decompose_up_to(
+            sample, self.order, count, solver=self.solver, random_state=self.random_state
+        )
 
     def _cross_validate(self, sample: Sample, targets: Array, folds_by: Array) -> Array:
         """Mean error on left-out folds for every number of components."""
@@ -203,9 +188,10 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         y : array-like of shape (n,) or (n, n_targets)
         sample_weight : array-like of shape (n,) or None
         """
-        sample, weights = self._admit_both(X, sample_weight)
-        targets = _numeric_targets(y, len(weights))
-        columns = targets.reshape(len(targets), -1)[weights > 0]
+        check_order(self.order)
+        sample, used = self._admit_with_rows(X, sample_weight)
+        targets = numeric_targets(y, len(used))
+        columns = targets.reshape(len(targets), -1)[used]
         return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
 
     def predict(self, X: Any) -> Array:
@@ -216,7 +202,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     def path(self, X: Any, y: Any) -> Array:
         """Mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._admit_new(X)
-        targets = _numeric_targets(y, points.n)
+        targets = numeric_targets(y, points.n)
         return self._path(points, targets.reshape(len(targets), -1))
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
@@ -304,14 +290,9 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
             Labels of any kind: numbers or strings.
         sample_weight : array-like of shape (n,) or None
         """
-        sample, weights = self._admit_both(X, sample_weight)
-        labels = _class_labels(y, len(weights))[weights > 0]
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only (with a positive weight), {classes[0]!r}; a classifier "
-                "needs at least two."
-            )
+        check_order(self.order)
+        sample, used = self._admit_with_rows(X, sample_weight)
+        classes, codes = several_classes(class_labels(y, len(used))[used])
         return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
     def decision_function(self, X: Any) -> Array:
@@ -327,7 +308,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     def path(self, X: Any, y: Any) -> Array:
         """Error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._admit_new(X)
-        labels = _class_labels(y, points.n)
+        labels = class_labels(y, points.n)
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)
         targets = _coded(codes, len(self.classes_))
@@ -352,29 +333,3 @@ def _winners(values: Array) -> Array:
     if values.shape[-1] == 1:
         return (values[..., 0] > 0).astype(int)
     return np.argmax(values, axis=-1)
-
-
-def _numeric_targets(y: Any, n: int) -> Array:
-    _check_given(y)
-    targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    _check_length(targets, n)
-    return column_or_1d(targets) if targets.ndim == 1 else targets
-
-
-def _class_labels(y: Any, n: int) -> Array:
-    _check_given(y)
-    labels = column_or_1d(y, warn=True)
-    _check_length(labels, n)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return labels
-
-
-def _check_given(y: Any) -> None:
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None.")
-
-
-def _check_length(y: Array, n: int) -> None:
-    if len(y) != n:
-        raise ValueError(f"X has {n} rows and y has {len(y)}: inconsistent numbers of samples.")
