@@ -8,29 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from mercer.maths.shares import checked_shares
 from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
 from mercer.population.quadrature import Quadrature, tensor, union
 
-__all__ = ["Mixture", "Product", "checked_shares"]
+__all__ = ["Mixture", "Product"]
 
 _MOST_PROBES = 256
-
-
-def checked_shares(shares: Any, count: int, name: str) -> Array:
-    """Check that there are ``count`` positive numbers that add up to 1."""
-    values = np.atleast_1d(np.asarray(shares, dtype=np.float64))
-    if values.shape != (count,):
-        raise ValueError(f"{name} has {values.size} entries for {count} laws; give one for each.")
-    if not np.isfinite(values).all() or values.min() <= 0:
-        raise ValueError(f"{name}={values.tolist()} must be positive; leave out laws of weight 0.")
-    if abs(values.sum() - 1) > 1e-8:
-        raise ValueError(
-            f"{name} adds up to {values.sum():.10g}, not to 1; divide by the sum if proportions "
-            "are meant."
-        )
-    return values / values.sum()
 
 
 def _checked_parts(parts: Sequence[Any], name: str) -> tuple[Measure, ...]:
