@@ -8,6 +8,7 @@ from mercer import (
     EntropyClustering,
     KernelDenoiser,
     KernelECA,
+    KernelLDA,
     KernelPCA,
 )
 
@@ -28,6 +29,9 @@ from mercer import (
         ComponentRegressor(n_components=3, order="variance"),
         ComponentClassifier(),
         ComponentClassifier(order="variance", solver="lanczos"),
+        KernelLDA(),
+        KernelLDA(regularization="cv", solver="lanczos"),
+        KernelLDA(kernel="linear"),
     ]
 )
 def test_check_estimator(estimator, check):

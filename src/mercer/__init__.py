@@ -18,6 +18,7 @@ _HOMES = {
     "KernelDenoiser": "mercer.estimators",
     "ComponentRegressor": "mercer.estimators",
     "ComponentClassifier": "mercer.estimators",
+    "KernelLDA": "mercer.estimators",
     "Spectrum": "mercer.spectrum",
     "get_config": "mercer.config",
     "set_config": "mercer.config",

@@ -3,6 +3,7 @@
 from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
 from mercer.estimators.components import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
+from mercer.estimators.discriminant import KernelLDA
 from mercer.estimators.eca import KernelECA
 from mercer.estimators.pca import KernelPCA
 
@@ -13,5 +14,6 @@ __all__ = [
     "EntropyClustering",
     "KernelDenoiser",
     "KernelECA",
+    "KernelLDA",
     "KernelPCA",
 ]
