@@ -9,9 +9,10 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.testing import assert_allclose
 
-from mercer import KernelPCA
+from mercer import KernelLDA, KernelPCA
 from mercer.kernels import Gaussian, Polynomial
 from mercer.population import (
+    Empirical,
     GaussianOperator,
     KernelOperator,
     Mixture,
@@ -674,3 +675,42 @@ def test_gram_eigenvalues_are_near_the_population_ones(operator, n, seed):
     # the sd is of first order; the second-order bias of small eigenvalues is λ1/n at most
     allowed = 5 * operator.standard_errors(n) + operator.eigenvalues[0] / n
     assert (gap < allowed).all()
+
+
+LIMITS = [(1, 400, 0.995), (2, 400, 0.90), (3, 400, 0.95)]  # below the 0.1 % quantiles
+LIMITS += [(1, 1500, 0.999), (2, 1500, 0.97), (3, 1500, 0.985)]
+
+
+@pytest.mark.parametrize(("degree", "n", "limit"), LIMITS)
+@pytest.mark.parametrize("regularization", [1e-6, 1e-3])
+def test_kernel_discriminants_are_near_the_population_ones(degree, n, limit, regularization):
+    law = Mixture([0.5, 0.5], CLASSES)
+    truth = PolynomialDiscriminant(degree, CLASSES, [0.5, 0.5])
+    nodes, weights = mixture_nodes(law, 8)
+    f = truth(nodes)
+    for seed in range(3 if n == 400 else 1):
+        rng = np.random.default_rng(1000 * degree + seed)
+        y = rng.integers(0, 2, n)
+        X = np.where(y[:, None] == 1, [-1.0, 2.0], [2.0, -2.0]) + rng.normal(size=(n, 2))
+        model = KernelLDA(kernel=Polynomial(degree), regularization=regularization).fit(X, y)
+        found = model.transform(nodes)[:, 0]
+        covariance = np.cov(found, f, aweights=weights, bias=True)
+        assert covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]) >= limit
+        # λ of the thesis is δ'W⁻¹δ, and its scale variance 1 within classes
+        ratio = model.eigenvalues_[0] / np.prod(model.priors_)
+        assert_allclose(ratio, truth.ratio, rtol=10 / np.sqrt(n))
+        assert_allclose(np.sqrt(covariance[0, 0] / covariance[1, 1]), 1, atol=6 / np.sqrt(n))
+
+
+def test_empirical_laws_give_the_function_of_the_sample():
+    # the population route with sample moments, as in Figure 5.5, is kernel LDA itself
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(60, 2)) + measure.mean for measure in CLASSES]
+    truth = PolynomialDiscriminant(3, [Empirical(part) for part in X], [0.5, 0.5])
+    model = KernelLDA(kernel=Polynomial(3), regularization=0).fit(
+        np.vstack(X), np.repeat([0, 1], 60)
+    )
+    points = rng.normal(size=(40, 2))
+    found, expected = model.transform(points)[:, 0], truth(points)
+    assert_allclose(found - found.mean(), expected - expected.mean(), rtol=1e-7, atol=1e-8)
+    assert_allclose(4 * model.eigenvalues_[0], truth.ratio, rtol=1e-8)
