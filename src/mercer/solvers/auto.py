@@ -76,9 +76,13 @@ class Auto:
     ----------
     n_components : int, float or None
         What will be asked for: it matters for the choice.
+    exact_up_to : int or None
+        Beyond so many points the last row applies even where an earlier one is affordable: for
+        uses that need the span of many components rather than each of them.
     """
 
     n_components: int | float | None = None
+    exact_up_to: int | None = None
 
     can_grow: ClassVar[bool] = False
 
@@ -101,7 +105,8 @@ class Auto:
         if n > _FOURIER_FROM and _serving_grid(kernel, points, n * n / _FOURIER_SHARE) is not None:
             return Fourier()
         stored = 2 * n * n * points.dtype.itemsize <= memory_budget()
-        if stored or n <= _EXACT_UP_TO or not kernel.is_psd or points.kind != "vectors":
+        affordable = (stored or n <= _EXACT_UP_TO) and n <= (self.exact_up_to or n)
+        if affordable or not kernel.is_psd or points.kind != "vectors":
             return Lanczos()
         return Nystrom(_LANDMARKS)
 
