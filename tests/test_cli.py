@@ -194,6 +194,68 @@ def test_bad_usage_through_the_process(tmp_path):
     assert "--nonsense" in done.stderr
 
 
+# --- reproduce -------------------------------------------------------------------------------
+
+
+class TinyPaper:
+    TITLE = "A tiny paper"
+
+    @staticmethod
+    def tables(quick):
+        from mercer.reproduce import Row, Same, Table
+
+        yield Table("Numbers", (Row("x", "1", 1, Same(1)), Row("y", "1", 2, Same(1))))
+
+    @staticmethod
+    def figures(quick):
+        import matplotlib.pyplot as plt
+
+        from mercer.reproduce import Picture
+
+        yield Picture("fig01", "Fig. 1.", plt.figure(figsize=(1, 1)))
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setattr("mercer.cli.reproducing.load_paper", lambda name: TinyPaper)
+
+
+def test_reproduce_prints_tables_and_writes_files(tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "jenssen-2010"]) == 0
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert lines[0] == "Numbers"
+    assert lines[-1] == "1 of 2 rows inside their fair range, 1 outside; 0 more without a range."
+    assert Path(lines[-2]) == Path("mercer-reproduce", "jenssen-2010")
+    folder = tmp_path / "mercer-reproduce" / "jenssen-2010"
+    assert {p.name for p in folder.iterdir()} == {"fig01.png", "tables.txt", "tables.json"}
+    assert "drew fig01.png" in told.err
+    assert "drew" not in told.out
+
+
+def test_reproduce_without_figures(tiny, tmp_path, capsys):
+    assert main(["reproduce", "jenssen-2010", "--no-figures", "--out", str(tmp_path)]) == 0
+    assert {p.name for p in tmp_path.iterdir()} == {"tables.txt", "tables.json"}
+
+
+def test_reproduce_an_unknown_paper(capsys):
+    assert main(["reproduce", "nobody-1900"]) == 2
+    told = capsys.readouterr()
+    assert "no paper 'nobody-1900'; choose from: jenssen-2010" in told.err
+    assert told.out == ""
+
+
+def test_reproduce_without_its_data(tiny, tmp_path, monkeypatch, capsys):
+    def absent(quick):
+        raise FileNotFoundError("usps.npz was not found. Set MERCER_DATA.")
+
+    monkeypatch.setattr(TinyPaper, "tables", absent)
+    assert main(["reproduce", "jenssen-2010", "--out", str(tmp_path / "x")]) == 1
+    assert "mercer: usps.npz was not found" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
 # --- help ------------------------------------------------------------------------------------
 
 
@@ -204,6 +266,15 @@ def test_help_explains_every_option(capsys):
         assert name in told
     assert "mercer report measurements.csv --label species" in told
     assert all(name in told for name in EMBEDDED)
+
+
+def test_help_lists_every_paper(capsys):
+    from mercer.reproduce import PAPERS
+
+    assert main(["reproduce", "--help"]) == 0
+    told = capsys.readouterr().out
+    for name in (*PAPERS, "--out", "--quick", "--no-figures", "MERCER_DATA"):
+        assert name in told
 
 
 def test_version(capsys):

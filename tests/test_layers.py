@@ -9,7 +9,7 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config", "progress"},
+    {"errors", "config", "progress", "writing"},
     {"maths"},
     {"points"},
     {"kernels"},
@@ -23,6 +23,7 @@ FLOORS = [
     {"baselines"},
     {"datasets", "plots", "tables"},
     {"report"},
+    {"reproduce"},
     {"cli"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

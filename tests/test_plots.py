@@ -6,10 +6,10 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import KernelECA, KernelPCA
+from mercer import EntropyClustering, KernelECA, KernelPCA
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
-from mercer.plots import EmbeddingDisplay, SpectrumDisplay
+from mercer.plots import BandwidthDisplay, EmbeddingDisplay, GramDisplay, SpectrumDisplay
 from mercer.plots.style import DARK_PALETTE, KEPT, LEFT_OUT, MARKERS, PALETTE
 
 mpl.use("Agg")
@@ -200,6 +200,127 @@ def test_embedding_refuses_what_it_cannot_draw(eca):
         EmbeddingDisplay.from_estimator(eca, components=(0, 3))
     with pytest.raises(ValueError, match="labels has 2 entries for 315 rows"):
         EmbeddingDisplay.from_estimator(eca, labels=[0, 1])
+
+
+# --- bandwidths ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    bandwidths = [1.0, 2.0, 3.0, 3.5, 3.7, 4.0]
+    return EntropyClustering(3, bandwidths=bandwidths, solver="dense").fit(X)
+
+
+def test_bandwidth_draws_the_sweep(sweep):
+    display = BandwidthDisplay.from_estimator(sweep, y=y)
+    path = sweep.path_
+    assert list(display.axes_) == ["cost", "stability", "error", "components"]
+    for name, values in {
+        "cost": [record.cost / len(X) for record in path],
+        "stability": [record.stability for record in path],
+    }.items():
+        assert_array_equal(display.lines_[name].get_xdata(), [1.0, 2.0, 3.0, 3.5, 3.7, 4.0])
+        assert_allclose(display.lines_[name].get_ydata(), values)
+    at = {record.bandwidth: i for i, record in enumerate(path)}
+    assert display.lines_["error"].get_ydata()[at[3.7]] == 0
+    assert [ax.get_ylabel() for ax in display.axes_.values()] == [
+        "cost J / n",
+        "stability",
+        "error, %",
+        "components",
+    ]
+    assert display.axes_["components"].get_xlabel() == "bandwidth σ"
+
+
+def test_bandwidth_shows_components_as_steps(sweep):
+    ax = BandwidthDisplay.from_estimator(sweep).axes_["components"]
+    steps = [line for line in ax.lines if line.get_drawstyle() == "steps-mid"]
+    assert len(steps) == 3
+    at = [record.bandwidth for record in sweep.path_].index(3.7)
+    assert [line.get_ydata()[at] for line in steps] == [1, 2, 9]
+
+
+def test_bandwidth_marks_the_chosen_one(sweep):
+    display = BandwidthDisplay.from_estimator(sweep, components=False)
+    assert list(display.axes_) == ["cost", "stability"]
+    chosen = sweep.kernel_.bandwidth
+    assert [line.get_xdata()[0] for line in display.chosen_] == [chosen] * 2
+    assert display.axes_["cost"].get_title() == f"chosen: σ = {chosen:.3g}"
+
+
+def test_bandwidth_of_a_late_component_is_logarithmic():
+    display = BandwidthDisplay(
+        bandwidths=np.array([1.0, 2.0]),
+        costs=np.ones(2),
+        stabilities=np.ones(2),
+        components=[np.array([1, 80]), None],
+    ).plot()
+    assert display.axes_["components"].get_yscale() == "log"
+    assert display.chosen_ == []
+
+
+def test_bandwidth_error_is_of_the_rows_that_were_swept(monkeypatch):
+    monkeypatch.setattr("mercer.estimators.clustering._OWN_ROWS", 60)
+    fitted = EntropyClustering(3).fit(X)
+    assert len(fitted.sweep_rows_) == 60
+    display = BandwidthDisplay.from_estimator(fitted, y=y, components=False)
+    assert len(display.errors) == len(fitted.path_)
+
+
+def test_bandwidth_refuses_what_it_cannot_draw(sweep):
+    with pytest.raises(ValueError, match="tried one bandwidth only"):
+        BandwidthDisplay.from_estimator(EntropyClustering(3, kernel=Gaussian(3.7)).fit(X))
+    with pytest.raises(ValueError, match="Got 1 axes; this sweep needs 2: cost, stability"):
+        BandwidthDisplay.from_estimator(sweep, components=False, axes=[None])
+
+
+# --- Gram matrices ---------------------------------------------------------------------------
+
+
+def test_gram_is_ordered_by_cluster(eca):
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    other = KernelECA(3, kernel=Gaussian(3.7), solver="dense").fit(X[shuffled])
+    display = GramDisplay.from_estimator(other, labels=y[shuffled])
+    assert_array_equal(display.labels, np.sort(y))
+    assert display.borders_ == [62.5, 188.5]
+    Z = other.transform(X[shuffled])[display.rows]
+    assert_allclose(display.image_.get_array(), Z @ Z.T, atol=1e-10)
+    assert display.ax_.get_xlabel() == "row, by cluster"
+    assert len(display.ax_.lines) == 4
+    assert len(display.figure_.axes) == 2  # the second one is the colour bar
+
+
+def test_gram_itself_or_its_reconstruction(eca):
+    itself = GramDisplay.from_estimator(eca, reconstruction=False, title="K")
+    assert_allclose(itself.image_.get_array(), Gaussian(3.7)(X))
+    assert itself.ax_.get_title() == "K"
+    assert itself.borders_ == []
+    given = GramDisplay.from_gram(Gaussian(3.7)(X), colorbar=False)
+    assert_allclose(given.image_.get_array(), itself.image_.get_array())
+    assert len(given.figure_.axes) == 1
+
+
+def test_gram_takes_the_labels_of_a_clustering():
+    fitted = EntropyClustering(3, kernel=Gaussian(3.7)).fit(X)
+    display = GramDisplay.from_estimator(fitted)
+    assert_array_equal(display.labels, np.sort(fitted.labels_))
+
+
+def test_a_large_gram_is_thinned_and_says_so(eca):
+    display = GramDisplay.from_estimator(eca, labels=y, max_rows=100, title="K_eca")
+    assert display.image_.get_array().shape == (100, 100)
+    assert display.ax_.get_title() == "K_eca\n100 of 315 rows drawn"
+    assert set(display.labels) == {0, 1, 2}
+
+
+def test_gram_refuses_what_it_cannot_draw(eca):
+    with pytest.raises(ValueError, match="labels has 2 entries for 315 rows"):
+        GramDisplay.from_estimator(eca, labels=[0, 1])
+    with pytest.raises(ValueError, match=r"gram has shape \(2, 3\); it must be square"):
+        GramDisplay.from_gram(np.ones((2, 3)))
+    precomputed = KernelECA(2, kernel="precomputed").fit(Gaussian(3.7)(X))
+    with pytest.raises(ValueError, match="pass it to GramDisplay"):
+        GramDisplay.from_estimator(precomputed, reconstruction=False)
 
 
 # --- colours ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from mercer import (
         KernelECA(solver="lanczos"),
         KernelECA(solver="dense", kernel="polynomial"),
         EntropyClustering(),
-        EntropyClustering(n_clusters="auto", bandwidths=5),
+        EntropyClustering(n_clusters=2, bandwidths=5),
         KernelDenoiser(n_components=3),
         KernelDenoiser(n_components=2, order="variance", preimage="ridge"),
         ComponentRegressor(),

@@ -190,8 +190,8 @@ def _spread(X: Array, weights: Array) -> float:
     return float(scale * np.sqrt((share @ (centred / scale) ** 2).mean()))
 
 
-def representatives(X: Array, weights: Array) -> tuple[Array, Array]:
-    """Numbers and weights of at most 2000 rows that stand for all.
+def representatives(X: Array, weights: Array, most: int = _SAMPLE) -> tuple[Array, Array]:
+    """Numbers and weights of at most ``most`` rows that stand for all.
 
     The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
     first, so that it does not matter whether they came as copies or weights.
@@ -200,11 +200,11 @@ def representatives(X: Array, weights: Array) -> tuple[Array, Array]:
     sorted_rows = X[order]
     first = np.r_[True, (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)]
     rows, weights = order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
-    if len(rows) <= _SAMPLE:
+    if len(rows) <= most:
         return rows, weights
     share = np.cumsum(weights)
-    at = np.searchsorted(share, (np.arange(_SAMPLE) + 0.5) / _SAMPLE * share[-1])
-    return rows[np.minimum(at, len(rows) - 1)], np.ones(_SAMPLE)
+    at = np.searchsorted(share, (np.arange(most) + 0.5) / most * share[-1])
+    return rows[np.minimum(at, len(rows) - 1)], np.ones(most)
 
 
 def _mean_distance(X: Array, weights: Array) -> float:

@@ -102,7 +102,7 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     values, vectors = spectrum.eigenvalues[:count], spectrum.eigenvectors[:, :count]
     if sample.weights is not None:
         vectors = vectors / np.sqrt(sample.weights)[:, None]
-    vectors = separate_ties(values, vectors, TIE * values[0])
+    vectors = separate_ties(values, vectors, TIE * values[0], sample.weights)
     free = np.flatnonzero(is_sign_free(vectors, n))
     if not len(free):
         free = np.array([0])

@@ -28,6 +28,7 @@ from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
 from mercer.progress import Bar
+from mercer.solvers import Auto
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
 
@@ -37,8 +38,9 @@ _PAPER_RANGE = (0.10, 0.20)  # of the median distance
 # The library's own sweep, chosen on twenty labelled sets: see benchmarks/bandwidth_rule.py.
 _OWN_RANGE = (0.10, 2.00)
 _OWN_COUNT = 33
-_OWN_ROWS = 2000  # a bandwidth can be chosen from so many
+_OWN_ROWS = 1000  # a bandwidth can be chosen from so many
 _STABLE = 0.95
+_LARGEST_GRAM = 5e8  # bytes: clustering should leave room for other work
 _NEAR = np.log(1.1)  # bandwidths so near, in logarithms, should give the same clusters
 
 
@@ -51,15 +53,14 @@ class BandwidthRecord:
     bandwidth : float or None
         None where the kernel has none.
     cost : float
-        J of Jenssen's eq. (28) with means in the full kernel space.
+        J of Jenssen's eq. (28) with means in the full kernel space. A point without a cluster
+        counts as much as one along the mean: it must not pay to lose points.
     eca_cost : float
         J with means in the space of the kept components.
     labels : int array of shape (n,)
     stability : float
         Mean adjusted Rand index with the labels at bandwidths at most a tenth away, and at least
         at the neighbouring ones; nan without any.
-    unassigned : float
-        Weight of the points with the label -1.
     entropy_ratio : float
         Share of the information potential in the kept components.
     coherence : float
@@ -75,7 +76,6 @@ class BandwidthRecord:
     eca_cost: float
     labels: Array = field(repr=False)
     stability: float
-    unassigned: float
     entropy_ratio: float
     coherence: float
     eigenvalues: Array = field(repr=False)
@@ -120,9 +120,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     bandwidths : int, array-like or None
         How many bandwidths to try, evenly spaced over 10 to 20 % of the median distance as in the
         paper, or which. None: 33 over 10 to 200 % where the kernel's bandwidth is "auto" (tried on
-        2000 of the rows if there are more), else the kernel's own alone.
+        1000 of the rows if there are more), else the kernel's own alone.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object.
+        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto" holds no Gram
+        matrix above 0.5 GB (about 8000 points): ``Lanczos(stored=True)`` is faster and takes the
+        memory.
     max_iter : int
         Steps of k-means; it settles within a few.
     random_state : int or None
@@ -139,7 +141,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         Unit directions in component space.
     cost_ : float
         J of eq. (28), ``Σ_i n_i cos∠(m_i, m)``, with means in the full kernel space; small where
-        clusters point apart, n for one cluster.
+        clusters point apart, n for one cluster. Points labelled -1 add 1 each.
     n_clusters_ : int
     n_iter_ : int
     eca_ : KernelECA
@@ -248,12 +250,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- one bandwidth ------------------------------------------------------------------------
 
     def _cluster(self, sample: Sample, n_clusters: int, tell: Tell) -> _Trial:
-        gram = make_gram(sample, self.solver, n_clusters)
+        auto = isinstance(self.solver, str) and self.solver == "auto"
+        solver = Auto(n_clusters, _LARGEST_GRAM) if auto else self.solver
+        gram = make_gram(sample, solver, n_clusters)
         eca = KernelECA(
-            n_clusters,
-            kernel=sample.kernel,
-            solver=self.solver,
-            random_state=self.random_state,
+            n_clusters, kernel=sample.kernel, solver=solver, random_state=self.random_state
         )
         eca._learn(sample, gram, tell=tell)
         Z = _projections(gram, eca.spectrum_)
@@ -310,7 +311,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
             counts = np.ones(points.n) if weights is None else weights
             present = np.flatnonzero(counts > 0)
-            some, weights = representatives(points.data[present], counts[present])
+            some, weights = representatives(points.data[present], counts[present], _OWN_ROWS)
             rows = present[some]
             points = points.take(rows)
         sample = Sample.of(kernels[0], points, weights)
@@ -400,11 +401,10 @@ def choose_record(records: list[BandwidthRecord]) -> int:
     """Number of the record to trust: the lowest cost among the stable ones.
 
     Stable are those with a stability of 0.95, or the most stable ones if none reaches that. The
-    cost alone prefers small bandwidths, at which everything is orthogonal to everything else. A
-    point without a cluster counts as much as one along the mean: it must not pay to lose points.
+    cost alone prefers small bandwidths, at which everything is orthogonal to everything else.
     """
     stability = np.array([record.stability for record in records])
-    cost = np.array([record.cost + record.unassigned for record in records])
+    cost = np.array([record.cost for record in records])
     stable = stability >= min(_STABLE, stability.max())
     return int(np.argmin(np.where(stable, cost, np.inf)))
 
@@ -427,12 +427,14 @@ def _record(
     members = found.labels[:, None] == np.arange(len(found.directions))
     weights = np.ones(len(Z)) if sample.weights is None else sample.weights
     counts = weights @ members
+    unassigned = float(weights.sum() - counts.sum())
     spectrum = eca.spectrum_
-    # sums of images, seen by the operator W^½ K W^½
-    columns = gram.start[:, None] * members
-    products = columns.T @ gram.matmat(np.column_stack([columns, gram.start]))
+    # sums of images, seen by the operator W^½ K W^½; the last one of what is in no cluster
+    groups = members if unassigned == 0 else np.column_stack([members, found.labels < 0])
+    products = gram.quadratic(gram.start[:, None] * groups)
+    own = slice(0, members.shape[1])
     cost = angular_cost(
-        np.diagonal(products), products[:, -1], counts, spectrum.potential * gram.total**2
+        np.diagonal(products)[own], products[own].sum(axis=1), counts, float(products.sum())
     )
     sums = (weights[:, None] * Z).T @ members
     whole = weights @ Z
@@ -441,11 +443,10 @@ def _record(
     bandwidth = getattr(sample.kernel, "bandwidth", None)
     return BandwidthRecord(
         bandwidth=bandwidth if bandwidth is None or np.ndim(bandwidth) else float(bandwidth),
-        cost=cost,
-        eca_cost=eca_cost,
+        cost=cost + unassigned,
+        eca_cost=eca_cost + unassigned,
         labels=found.labels,
         stability=np.nan,
-        unassigned=float(weights.sum() - counts.sum()),
         entropy_ratio=float(eca.entropy_ratio_.sum()),
         coherence=found.objectives[-1] / float(weights @ lengths),
         eigenvalues=spectrum.eigenvalues,

@@ -130,21 +130,24 @@ def is_sign_free(vectors: Array, n: float | None = None) -> Array:
     return np.asarray((vectors.min(axis=0) > -slack) | (vectors.max(axis=0) < slack))
 
 
-def separate_ties(values: Array, vectors: Array, tolerance: float) -> Array:
+def separate_ties(
+    values: Array, vectors: Array, tolerance: float, weights: Array | None = None
+) -> Array:
     """Replace tied vectors by a basis of their space in which each has a row to itself.
 
     Where the space is spanned by vectors that live on different rows, such as indicators of equal
-    groups, this finds them; columns keep their length but not their orthogonality.
+    groups, this finds them; columns keep their (weighted) length but not their orthogonality.
 
     >>> mixed = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
-    >>> np.abs(separate_ties(np.array([1.0, 1.0]), mixed, 1e-9)).round(12)
+    >>> np.sort(np.abs(separate_ties(np.array([1.0, 1.0]), mixed, 1e-9)).round(12), axis=1)
     array([[0., 1.],
-           [1., 0.]])
+           [0., 1.]])
     """
     vectors = vectors.copy()
     for group in tie_groups(values, tolerance):
         space = vectors[:, group]
         pivots = qr(space.T, mode="r", pivoting=True)[1][: space.shape[1]]
         basis = np.linalg.solve(space[pivots].T, space.T).T
-        vectors[:, group] = basis / np.linalg.norm(basis, axis=0)
+        squares = basis**2 if weights is None else weights[:, None] * basis**2
+        vectors[:, group] = basis / np.sqrt(squares.sum(axis=0))
     return vectors

@@ -90,6 +90,10 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         """Information potential ``V = 1'K1 / n²``."""
         return float(self.start @ self.matvec(self.start)) / self.total**2
 
+    def quadratic(self, V: Array) -> Array:
+        """``V'AV`` for a few columns."""
+        return np.asarray(V.T @ self.matmat(V))
+
     @property
     @abstractmethod
     def description(self) -> str:

@@ -81,8 +81,17 @@ class ExplicitGram(FactoredGram):
             part = part if self._mean is None else part - self._mean
             yield rows, part * self.start[rows, None]
 
+    def _adjoint(self, V: Array) -> Array:
+        """``Φ*V``."""
+        return np.asarray(sum(part.T @ V[rows] for rows, part in self._weighted_chunks()))
+
+    def quadratic(self, V: Array) -> Array:
+        """``|Φ*V|²``: one pass over the points."""
+        small = self._adjoint(V)
+        return np.asarray(small.T @ small)
+
     def _matmat(self, V: Array) -> Array:
-        small = sum(part.T @ V[rows] for rows, part in self._weighted_chunks())
+        small = self._adjoint(V)
         return np.concatenate([part @ small for _, part in self._weighted_chunks()])
 
     @cached_property

@@ -133,6 +133,18 @@ class FourierGram(FactoredGram):
         """``‖K - ΦΦ*‖ ≤ n ·`` error of one entry."""
         return self.total * self.grid.entry_error
 
+    def quadratic(self, V: Array) -> Array:
+        """``|Φ*V|²``: half the transforms of a product."""
+        if self.center:
+            return super().quadratic(V)
+        waves = np.array(
+            [
+                self.grid.roots * self.grid.sums(self.points, self.start * v, doubled=False)
+                for v in V.T
+            ]
+        ).reshape(V.shape[1], -1)
+        return np.asarray((waves.conj() @ waves.T).real)
+
     def _matmat(self, V: Array) -> Array:
         root = self.start
         columns = []

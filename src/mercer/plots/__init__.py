@@ -3,7 +3,9 @@
 matplotlib (``pip install mercer[plot]``) is imported when something is drawn, not before.
 """
 
+from mercer.plots.bandwidth import BandwidthDisplay
 from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.gram import GramDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
-__all__ = ["EmbeddingDisplay", "SpectrumDisplay"]
+__all__ = ["BandwidthDisplay", "EmbeddingDisplay", "GramDisplay", "SpectrumDisplay"]

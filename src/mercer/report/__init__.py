@@ -7,14 +7,13 @@ none of them computes anything of its own.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from mercer.report.analysis import Analysis, analyse, numbers
 from mercer.report.page import page
 from mercer.tables import Table
+from mercer.writing import write_together
 
 __all__ = ["Analysis", "Report", "analyse", "numbers", "write_report"]
 
@@ -78,30 +77,6 @@ def write_report(
     html = page(analysis)
     text = json.dumps(numbers(analysis), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     report = Report(folder / "report.html", folder / "report.json", analysis)
-    _write_together({report.html: html, report.json: text})
+    write_together({report.html: html, report.json: text})
     return report
-
-
-def _write_together(contents: dict[Path, str]) -> None:
-    """Write all texts to temporary files beside their places, and only then move them there."""
-    written: list[Path] = []
-    try:
-        for path, text in contents.items():
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-            written.append(Path(name))
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for their owner's eyes only
-        for temporary, path in zip(written, contents, strict=True):
-            os.replace(temporary, path)
-    finally:
-        for temporary in written:
-            temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -26,6 +26,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,12 +77,15 @@ class Auto:
     ----------
     n_components : int, float or None
         What will be asked for: it matters for the choice.
+    largest_gram : float
+        Bytes beyond which K is not held, even where the memory budget allows it.
     exact_up_to : int or None
         Beyond so many points the last row applies even where an earlier one is affordable: for
         uses that need the span of many components rather than each of them.
     """
 
     n_components: int | float | None = None
+    largest_gram: float = inf
     exact_up_to: int | None = None
 
     can_grow: ClassVar[bool] = False
@@ -98,17 +102,21 @@ class Auto:
         """Return the solver of the first row that applies (but the first)."""
         kernel, points = sample.kernel, sample.points
         n = points.n
-        if self._full(n) and _dense_fits(n, points.dtype.itemsize):
+        itemsize = points.dtype.itemsize
+        if self._full(n) and self._may_hold(n, itemsize) and _dense_fits(n, itemsize):
             return Dense()
         if sample.matrix is not None:
             return Lanczos()
         if n > _FOURIER_FROM and _serving_grid(kernel, points, n * n / _FOURIER_SHARE) is not None:
             return Fourier()
-        stored = 2 * n * n * points.dtype.itemsize <= memory_budget()
+        stored = self._may_hold(n, itemsize) and 2 * n * n * itemsize <= memory_budget()
         affordable = (stored or n <= _EXACT_UP_TO) and n <= (self.exact_up_to or n)
         if affordable or not kernel.is_psd or points.kind != "vectors":
-            return Lanczos()
+            return Lanczos(stored=stored)
         return Nystrom(_LANDMARKS)
+
+    def _may_hold(self, n: int, itemsize: int) -> bool:
+        return n * n * itemsize <= self.largest_gram
 
     def _full(self, n: int) -> bool:
         wanted = n if self.n_components is None else self.n_components
@@ -127,7 +135,7 @@ class Auto:
         if isinstance(problem, SmallSide):
             return SmallSideSolver().solve(problem, selection, **hints)
         n = problem.size
-        if not _dense_fits(n, 8):
+        if not (_dense_fits(n, 8) and self._may_hold(n, 8)):
             return Lanczos().solve(problem, selection, **hints)
         if self._full(n):
             return Dense().solve(problem, selection)

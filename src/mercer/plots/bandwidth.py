@@ -1,0 +1,181 @@
+"""How clusters change with the bandwidth: cost, stability, error, and the components they use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.diagnostics import clustering_error
+from mercer.maths.types import Array
+from mercer.plots.style import KEPT, LEFT_OUT, PALETTE, new_axes
+
+__all__ = ["BandwidthDisplay"]
+
+_LINEAR_PLACES = 15  # a component that comes later would squeeze the others together
+
+
+class BandwidthDisplay:
+    """What a sweep over bandwidths gave, one panel below the other.
+
+    Usually made by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    bandwidths : array of shape (m,)
+        Rising.
+    costs : array of shape (m,)
+        J of Jenssen's eq. (28) per point, means in the full kernel space.
+    stabilities : array of shape (m,)
+        Agreement with the labels at nearby bandwidths.
+    errors : array of shape (m,) or None
+        Share of points in the wrong cluster, where classes are known.
+    components : list of m int arrays (or None), or None
+        Places of the kept eigenvalues among all; None for no such panel, and within the list where
+        they are not known.
+    chosen : float or None
+        The bandwidth that was taken.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : dict of str to matplotlib Axes
+        Under "cost", "stability", "error" and "components", as far as they are drawn.
+    lines_ : dict of str to Line2D
+        The curves, under the same names.
+    chosen_ : list of Line2D
+        The mark of the chosen bandwidth in each panel.
+
+    Examples
+    --------
+    >>> from mercer import EntropyClustering
+    >>> from mercer.datasets import make_rings
+    >>> from mercer.plots import BandwidthDisplay
+    >>> X, y = make_rings(random_state=0)
+    >>> clustering = EntropyClustering(3, bandwidths=[2.0, 3.0, 3.7]).fit(X)
+    >>> list(BandwidthDisplay.from_estimator(clustering, y=y).axes_)
+    ['cost', 'stability', 'error', 'components']
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidths: Array,
+        costs: Array,
+        stabilities: Array,
+        errors: Array | None = None,
+        components: Sequence[Array | None] | None = None,
+        chosen: float | None = None,
+    ) -> None:
+        self.bandwidths = bandwidths
+        self.costs = costs
+        self.stabilities = stabilities
+        self.errors = errors
+        self.components = components
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, y: Any = None, components: bool = True, **options: Any
+    ) -> Self:
+        """Draw the sweep of a fitted EntropyClustering.
+
+        Parameters
+        ----------
+        estimator : EntropyClustering
+            Fitted with more than one bandwidth.
+        y : array-like of shape (n,) or None
+            Classes of the training rows, for the error.
+        components : bool
+            Show which components were kept. (Their places among all eigenvalues may have to be
+            counted first, which takes a while for thousands of rows.)
+        **options
+            For :meth:`plot`.
+        """
+        check_is_fitted(estimator, "path_")
+        records = estimator.path_
+        if len(records) < 2:
+            raise ValueError(
+                "There is nothing to compare: the estimator tried one bandwidth only. Fit it with "
+                "bandwidths=80, say."
+            )
+        errors = None
+        if y is not None:
+            rows = getattr(estimator, "sweep_rows_", None)
+            truth = np.asarray(y) if rows is None else np.asarray(y)[rows]
+            errors = np.array([clustering_error(truth, record.labels) for record in records])
+        display = cls(
+            bandwidths=np.array([record.bandwidth for record in records]),
+            costs=np.array([record.cost / len(record.labels) for record in records]),
+            stabilities=np.array([record.stability for record in records]),
+            errors=errors,
+            components=[record.components for record in records] if components else None,
+            chosen=float(estimator.kernel_.bandwidth),
+        )
+        return display.plot(**options)
+
+    def plot(self, axes: Sequence[Any] | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes or None
+            One per panel; None for a new figure.
+        """
+        panels = self._panels()
+        if axes is None:
+            axes = new_axes(len(panels), (6.0, 1.7 * len(panels)))
+        if len(axes) != len(panels):
+            raise ValueError(
+                f"Got {len(axes)} axes; this sweep needs {len(panels)}: {', '.join(panels)}."
+            )
+        self.axes_, self.figure_ = dict(zip(panels, axes, strict=True)), axes[0].figure
+        self.lines_ = {}
+        for (name, (values, label)), colour in zip(panels.items(), PALETTE, strict=False):
+            ax = self.axes_[name]
+            if values is not None:
+                (self.lines_[name],) = ax.plot(self.bandwidths, values, ".-", color=colour)
+            ax.set_ylabel(label)
+        if self.components is not None:
+            self._plot_components(self.axes_["components"], self.components)
+        if self.errors is not None:
+            self.axes_["error"].set_ylim(bottom=0)
+        self.chosen_ = []
+        if self.chosen is not None:
+            self.chosen_ = [
+                ax.axvline(self.chosen, color=KEPT, linestyle="--", linewidth=1.2) for ax in axes
+            ]
+            axes[0].set_title(f"chosen: σ = {self.chosen:.3g}", color=KEPT, fontsize="medium")
+        axes[-1].set_xlabel("bandwidth σ")
+        return self
+
+    def _panels(self) -> dict[str, tuple[Array | None, str]]:
+        panels: dict[str, tuple[Array | None, str]] = {
+            "cost": (self.costs, "cost J / n"),
+            "stability": (self.stabilities, "stability"),
+        }
+        if self.errors is not None:
+            panels["error"] = (100 * self.errors, "error, %")
+        if self.components is not None:
+            panels["components"] = (None, "components")
+        return panels
+
+    def _plot_components(self, ax: Any, components: Sequence[Array | None]) -> None:
+        """Steps: the i-th kept component, counted by eigenvalue, at every bandwidth."""
+        most = max((len(c) for c in components if c is not None), default=0)
+        places = np.full((len(components), most), np.nan)
+        for i, kept in enumerate(components):
+            if kept is not None:
+                places[i, : len(kept)] = np.sort(kept)
+        for column in places.T:
+            (line,) = ax.plot(
+                self.bandwidths, column, ".-", color=LEFT_OUT, markersize=4, drawstyle="steps-mid"
+            )
+            self.lines_.setdefault("components", line)
+        if np.nanmax(places, initial=1) > _LINEAR_PLACES:
+            ax.set_yscale("log")
+            ax.yaxis.set_major_formatter("{x:.0f}")
+        else:
+            ax.yaxis.get_major_locator().set_params(integer=True)
