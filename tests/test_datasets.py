@@ -10,6 +10,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import kstest
 
 from mercer.datasets import (
     files,
@@ -20,9 +21,26 @@ from mercer.datasets import (
     load_segment,
     load_thyroid,
     load_usps,
+    make_annulus,
+    make_bits,
+    make_clusters,
+    make_halo,
     make_ring_and_blob,
     make_rings,
+    make_two_gaussians,
+    make_wheel,
 )
+
+GENERATORS = [
+    make_annulus,
+    make_bits,
+    make_clusters,
+    make_halo,
+    make_ring_and_blob,
+    make_rings,
+    make_two_gaussians,
+    make_wheel,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -469,25 +487,65 @@ def test_ring_and_blob_spread():
         assert abs(np.corrcoef(residual.T)[0, 1]) < 4 / np.sqrt(n)
 
 
-@pytest.mark.parametrize("make", [make_rings, make_ring_and_blob])
-@pytest.mark.parametrize("even_angles", [True, False])
-def test_a_seed_is_a_sample(make, even_angles):
-    X, _ = make(even_angles=even_angles, random_state=7)
-    again, _ = make(even_angles=even_angles, random_state=7)
-    other, _ = make(even_angles=even_angles, random_state=8)
-    given, _ = make(even_angles=even_angles, random_state=np.random.default_rng(7))
-    assert_array_equal(X, again)
-    assert_array_equal(X, given)
-    assert np.all(other != X)
+@pytest.mark.parametrize("make", GENERATORS)
+def test_a_seed_is_a_sample(make):
+    X, y = make(random_state=7)
+    assert_array_equal(X, make(random_state=7)[0])
+    assert_array_equal(X, make(random_state=np.random.default_rng(7))[0])
+    assert np.any(make(random_state=8)[0] != X)
+    assert len(X) == len(y)
+    assert y.dtype == np.int64
 
 
 @pytest.mark.parametrize("make", [make_rings, make_ring_and_blob])
+def test_random_angles_follow_the_seed_too(make):
+    X, _ = make(even_angles=False, random_state=7)
+    assert_array_equal(X, make(even_angles=False, random_state=7)[0])
+    assert np.all(make(even_angles=False, random_state=8)[0] != X)
+
+
+def test_clusters_have_their_moments_and_noise_adds_up():
+    n = 4000
+    X, y = make_clusters((n, n, n), spread=0.3, noise=0.4, random_state=0)
+    assert counts(y) == [n, n, n]
+    for part, center in enumerate(((0.0, 0.7), (0.7, -0.7), (-0.7, -0.7))):
+        assert_allclose(X[y == part].mean(axis=0), center, atol=4 * 0.5 / np.sqrt(n))
+        assert_allclose(X[y == part].std(axis=0), 0.5, rtol=4 / np.sqrt(2 * n))
+    clean, _ = make_clusters(spread=0.1, random_state=3)
+    noisy, _ = make_clusters(spread=0.1, noise=1e-9, random_state=3)
+    assert_allclose(noisy, clean, atol=1e-8)
+
+
+def test_two_gaussians_stand_at_right_angles():
+    n = 8000
+    X, y = make_two_gaussians((n, n), random_state=0)
+    for part, mean, variances in ((0, -1, (1, 0.1)), (1, 1, (0.1, 1))):
+        assert_allclose(X[y == part].mean(axis=0), mean, atol=4 / np.sqrt(n))
+        assert_allclose(X[y == part].var(axis=0), variances, rtol=4 * np.sqrt(2 / n))
+
+
+def test_the_annulus_is_uniform_in_area_and_angle():
+    X, _ = make_annulus(4000, inner=1.0, outer=2.0, random_state=0)
+    area = (np.hypot(*X.T) ** 2 - 1) / 3
+    turn = np.arctan2(*X.T) / (2 * np.pi) + 0.5
+    for uniform in (area, turn):
+        assert kstest(uniform, "uniform").pvalue > 1e-3
+
+
+def test_bits_are_ones_with_the_probabilities_of_their_part():
+    laws = np.array([[0.1, 0.5, 0.9], [0.9, 0.5, 0.1]])
+    X, y = make_bits(8000, n_bits=3, probabilities=laws, random_state=0)
+    for part in (0, 1):
+        assert_allclose(X[y == part].mean(axis=0), laws[part], atol=4 * 0.5 / np.sqrt(3900))
+
+
+@pytest.mark.parametrize("make", GENERATORS)
 def test_a_generator_moves_on(make):
     rng = np.random.default_rng(0)
-    assert np.all(make(random_state=rng)[0] != make(random_state=rng)[0])
+    assert np.any(make(random_state=rng)[0] != make(random_state=rng)[0])
 
 
-@pytest.mark.parametrize("make", [make_rings, make_ring_and_blob])
+@pytest.mark.parametrize("make", GENERATORS)
 def test_global_random_state_is_neither_read_nor_moved(make):
     state = np.random.get_state()  # noqa: NPY002
     try:
@@ -520,6 +578,14 @@ def test_global_random_state_is_neither_read_nor_moved(make):
         (lambda: make_ring_and_blob(radius=0.0), "radius=0.0 .* above 0"),
         (lambda: make_ring_and_blob(ring_noise=-1), "ring_noise=-1 .* at least 0"),
         (lambda: make_ring_and_blob(blob_noise=-1), "blob_noise=-1 .* at least 0"),
+        (lambda: make_clusters((3, 4)), r"counts=\(3, 4\) .* one count and one row"),
+        (lambda: make_clusters(spread=-1), "spread=-1 .* at least 0"),
+        (lambda: make_two_gaussians((3,)), r"counts=\(3,\) must be two"),
+        (lambda: make_annulus(0), "n_samples=0 .* at least 1"),
+        (lambda: make_annulus(inner=5.0), "inner=5.0 must be less than outer=5.0"),
+        (lambda: make_halo(n_core=0), "n_core=0 .* at least 1"),
+        (lambda: make_wheel(n_rim=0), "n_rim=0 .* at least 1"),
+        (lambda: make_bits(probabilities=(0.5, 1.5)), r"probabilities=.* must lie in \[0, 1\]"),
     ],
 )
 def test_bad_arguments_are_named_with_their_limit(call, message):

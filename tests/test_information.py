@@ -15,7 +15,11 @@ from mercer.information import (
     entropy_terms,
     feature_variance,
     information_potential,
+    matrix_renyi_bounds,
+    matrix_renyi_entropy,
+    potential_gradient,
     renyi_entropy,
+    vendi_score,
 )
 from mercer.kernels import (
     Cosine,
@@ -349,3 +353,89 @@ def test_sums_need_no_matrix():
         found = [information_potential(X, kernel), feature_variance(X, kernel)]
     assert_allclose(found, expected, rtol=1e-13)
     assert_allclose(expected[0], kernel(X).mean(), rtol=1e-12)
+
+
+# --- entropies of the spectrum -------------------------------------------------------------------
+
+ORDERS = [0.5, 1.0, 2.0, 3.0, np.inf]
+
+
+def spectral(p, order):
+    p = p[p > 1e-14]
+    if order == 1:
+        return -(p * np.log(p)).sum()
+    return -np.log(p.max()) if order == np.inf else np.log((p**order).sum()) / (1 - order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplacian(0.5), Cosine()], ids=repr)
+def test_matrix_entropies_are_those_of_the_eigenvalues(kernel, order):
+    X = array()
+    expected = spectral(np.linalg.eigvalsh(kernel(X)) / len(X), order)
+    assert_allclose(matrix_renyi_entropy(X, kernel, order), expected, rtol=1e-6)
+    assert_allclose(vendi_score(X, kernel, order), np.exp(expected), rtol=1e-6)
+    given = matrix_renyi_entropy(kernel(X), Precomputed(), order)
+    assert_allclose(given, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_matrix_entropies_of_equal_and_of_strange_points(order):
+    equal, strange = np.zeros((7, 2)), 100 * np.arange(14.0).reshape(7, 2)
+    assert_allclose(matrix_renyi_entropy(equal, Gaussian(1.0), order), 0, atol=1e-12)
+    assert_allclose(vendi_score(strange, Gaussian(1.0), order), 7, rtol=1e-12)
+    groups = np.repeat(strange, [1, 1, 1, 2, 1, 3, 1], axis=0)
+    weights = [1, 1, 1, 2, 1, 3, 1]
+    assert_allclose(
+        vendi_score(groups, Gaussian(1.0), order),
+        vendi_score(strange, Gaussian(1.0), order, sample_weight=weights),
+        rtol=1e-10,
+    )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("count", [3, 15, 40])
+def test_leading_eigenvalues_bound_the_entropy(order, count):
+    X = array()
+    low, high = matrix_renyi_bounds(X, Gaussian(0.8), order, n_components=count)
+    exact = matrix_renyi_entropy(X, Gaussian(0.8), order)
+    assert low - 1e-9 <= exact <= high + 1e-9
+    if count == 40:
+        assert_allclose([low, high], exact, rtol=1e-6)
+
+
+def test_quadratic_entropy_of_many_points_needs_no_eigenvalues():
+    X = array(6000, 2)
+    with config_context(memory=20e6):  # a matrix would need 288 MB
+        found = matrix_renyi_entropy(X, Gaussian(1.0))
+    assert_allclose(np.exp(-found), information_potential(X, Gaussian(np.sqrt(0.5))), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), 2.0 * Gaussian(1.0)], ids=repr)
+def test_kernels_without_a_unit_diagonal_are_refused(kernel):
+    for measure in (matrix_renyi_entropy, vendi_score, matrix_renyi_bounds):
+        with pytest.raises(ValueError, match=r"k\(x, x\) must be 1 .* values from"):
+            measure(array(), kernel)
+
+
+def test_orders_below_zero_are_refused():
+    with pytest.raises(ValueError, match="alpha=-1 must be at least 0"):
+        matrix_renyi_entropy(array(), alpha=-1)
+    with pytest.raises(ValueError, match="q=-1 must be at least 0"):
+        vendi_score(array(), q=-1)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_gradients_by_plane_waves_and_by_pairs_agree(d):
+    from mercer.maths.potential import gaussian_potential
+
+    X, w = array(4500, d), np.random.default_rng(1).random(4500) + 0.5
+    kernel = Gaussian(np.linspace(1.0, 1.5, d))
+    potential, gradient = potential_gradient(X, kernel, sample_weight=w)
+    expected, slopes = gaussian_potential(X, kernel.bandwidth_vector(d), w / w.sum())
+    assert_allclose(potential, expected, rtol=1e-8)
+    assert_allclose(gradient, slopes, atol=1e-8 * np.abs(slopes).max())
+
+
+def test_gradients_of_other_kernels_are_refused():
+    with pytest.raises(ValueError, match="known for a Gaussian kernel, not for Laplacian"):
+        potential_gradient(array(), Laplacian(1.0))

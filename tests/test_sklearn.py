@@ -10,6 +10,9 @@ from mercer import (
     KernelECA,
     KernelLDA,
     KernelPCA,
+    MaximumEntropyProjection,
+    ParzenDensity,
+    SeriesDensity,
 )
 
 
@@ -32,6 +35,12 @@ from mercer import (
         KernelLDA(),
         KernelLDA(regularization="cv", solver="lanczos"),
         KernelLDA(kernel="linear"),
+        ParzenDensity(),
+        ParzenDensity(weights="learned"),
+        SeriesDensity(),
+        SeriesDensity(terms=2),
+        SeriesDensity(terms=None),
+        MaximumEntropyProjection(max_iter=20),
     ]
 )
 def test_check_estimator(estimator, check):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,17 +25,19 @@ from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
 __all__ = [
+    "ISOLATED_SHARE",
     "component_ranks",
     "decompose",
-    "decompose_up_to",
+    "isolated_share",
     "make_gram",
     "make_streaming_gram",
     "places_among_all",
 ]
 
 _NEIGHBOUR = 0.01
-_ISOLATED_SHARE = 0.05
+ISOLATED_SHARE = 0.05  # beyond which a fit warns
 _ISOLATION_ROWS = 200
+_ISOLATION_FIRST = 10_000
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
@@ -64,6 +67,7 @@ def decompose(
     verbose: bool = False,
     gram: GramOperator | None = None,
     tell: Tell = warn,
+    at_most: bool = False,
 ) -> Spectrum:
     """Find the wanted eigenpairs of the (centred) Gram operator, with honest warnings.
 
@@ -83,6 +87,8 @@ def decompose(
         The uncentred operator, where it exists already.
     tell : callable
         Receives each warning and its category; by default they are raised as warnings.
+    at_most : bool
+        Be content with fewer components than asked for where K has no more.
     """
     rows = sample.points.n if gram is None else int(gram.total)
     n_components = _checked_count(n_components, rows)
@@ -98,24 +104,20 @@ def decompose(
         _check_potential(potential, trace / gram.total**2, gram.precision)
     selection = Selection(target, n_components, trace, potential, sample.points.n)
     progress = Ticker() if verbose else None
-    pairs = as_solver(solver, n_components).solve(
-        gram.problem(), selection, random_state=random_state, progress=progress
-    )
+    chosen = as_solver(solver, n_components)
+    hints: dict[str, Any] = {"random_state": random_state, "progress": progress}
+    try:
+        pairs = chosen.solve(gram.problem(), selection, **hints)
+    except RankError as few:
+        if not at_most or few.rank == 0:
+            raise
+        selection = replace(selection, n_components=few.rank)
+        pairs = chosen.solve(gram.problem(), selection, **hints)
     if progress is not None:
         progress.close()
     _warn_of_pairs(pairs, tell)
     _warn_of_error(gram, pairs, tell)
     return _spectrum(sample, gram, pairs, selection, center)
-
-
-def decompose_up_to(sample: Sample, target: Target, n_components: int, **settings: Any) -> Spectrum:
-    """:func:`decompose`, with fewer components where K has a smaller rank."""
-    try:
-        return decompose(sample, target, n_components, **settings)
-    except RankError as few:
-        if few.rank == 0:
-            raise
-        return decompose(sample, target, few.rank, **settings)
 
 
 def component_ranks(spectrum: Spectrum) -> Array | None:
@@ -205,27 +207,46 @@ def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]
     )
 
 
+def isolated_share(sample: Sample) -> float:
+    """Share of the points that have no neighbour with k > 0.01, among at most 200 of them."""
+    n = sample.points.n
+    if n < 3:
+        return 0.0
+    rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
+    lonely = rows
+    # most points find a neighbour among a few; only those that do not are compared with all
+    for step in dict.fromkeys((max(1, n // _ISOLATION_FIRST), 1)):
+        lonely = lonely[~_have_neighbours(sample, lonely, np.arange(0, n, step))]
+        if len(lonely) == 0:
+            return 0.0
+    if sample.weights is not None:  # a weight of two is two copies: each has the other
+        lonely = lonely[sample.weights[lonely] < 2]
+    return len(lonely) / len(rows)
+
+
+def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
+    """Whether each of these rows has a neighbour among the others that is not itself."""
+    if sample.matrix is not None:
+        values = sample.matrix[np.ix_(rows, others)]
+        diagonal = sample.matrix.diagonal()
+        own, theirs = diagonal[rows], diagonal[others]
+    else:
+        some, rest = sample.points.take(rows).data, sample.points.take(others).data
+        values = sample.kernel(some, rest)
+        own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
+    near = np.abs(values) > _NEIGHBOUR * np.sqrt(np.abs(np.outer(own, theirs)))
+    near &= rows[:, None] != others
+    return np.asarray(near.any(axis=1))
+
+
 def _warn_of_isolation(sample: Sample, gram: GramOperator, tell: Tell) -> None:
     """Say so when many points have no neighbour: K is then almost diagonal."""
-    n = sample.points.n
-    if isinstance(gram, FactoredGram) or n < 3:
+    if isinstance(gram, FactoredGram):
         return
-    rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
-    if sample.matrix is not None:
-        values, diagonal = sample.matrix[rows], sample.matrix.diagonal()
-    else:
-        some = sample.points.take(rows)
-        values = sample.kernel(some.data, sample.points.data)
-        diagonal = sample.kernel.diagonal(sample.points.data)
-    norms = np.sqrt(np.abs(diagonal))
-    near = np.abs(values) > _NEIGHBOUR * norms[rows, None] * norms
-    near[np.arange(len(rows)), rows] = False
-    lonely = ~near.any(axis=1)
-    if sample.weights is not None:
-        lonely &= sample.weights[rows] < 2  # a weight of two is two copies: each has the other
-    if lonely.mean() > _ISOLATED_SHARE:
+    lonely = isolated_share(sample)
+    if lonely > ISOLATED_SHARE:
         tell(
-            f"{lonely.mean():.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
+            f"{lonely:.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
             "almost diagonal there, its eigenvalues cluster, and components may not be "
             "identifiable. Use a larger bandwidth (or standardise the columns).",
             IdentifiabilityWarning,

@@ -15,12 +15,14 @@ import numpy as np
 from mercer.bandwidth import resolve
 from mercer.decomposition import decompose
 from mercer.errors import ApproximationWarning, warn
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.maths.entropy import spectral_entropy, spectral_entropy_bounds
+from mercer.maths.potential import gaussian_potential
 from mercer.maths.types import Array
 from mercer.operators import FourierGram, GramOperator, Sample
 from mercer.operators.tiled import cross_product
 from mercer.points import Points, admit, admit_weights
-from mercer.solvers import summing_gram
+from mercer.solvers import as_solver, summing_gram
 
 __all__ = [
     "cauchy_schwarz_divergence",
@@ -28,8 +30,15 @@ __all__ = [
     "feature_variance",
     "information_potential",
     "log_normalizer",
+    "matrix_renyi_bounds",
+    "matrix_renyi_entropy",
+    "potential_gradient",
     "renyi_entropy",
+    "vendi_score",
 ]
+
+
+_UNIT = 1e-6  # how far k(x, x) may be from 1
 
 
 def information_potential(
@@ -187,11 +196,206 @@ def feature_variance(
     return gram.trace / gram.total - gram.potential
 
 
+def matrix_renyi_entropy(
+    X: Any, kernel: str | Kernel = "gaussian", alpha: float = 2.0, *, sample_weight: Any = None
+) -> float:
+    r"""Matrix-based Renyi entropy of order α, in nats, from all eigenvalues of K/n.
+
+    .. math:: S_\alpha = \frac{1}{1 - \alpha} \log \sum_i p_i^\alpha, \qquad
+        p_i = \lambda_i / n
+
+    with the limits :math:`-\sum p_i \log p_i` at α = 1, ``log rank`` at 0 and
+    :math:`-\log p_1` at infinity. As k(x, x) = 1 the p_i add up to 1. It lies between 0 (equal
+    points) and log n (points without neighbours).
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or what the kernel compares
+    kernel : str or Kernel
+        With k(x, x) = 1; others are refused.
+    alpha : float
+        α ≥ 0. α = 2 needs no eigenvalues: :math:`\sum p_i^2 = \|K\|_F^2/n^2`, which for a
+        Gaussian kernel in few dimensions costs O(n).
+    sample_weight : array-like of shape (n,) or None
+
+    References
+    ----------
+    .. [1] L. Sanchez Giraldo, M. Rao, J. Príncipe, "Measures of entropy from data using infinitely
+       divisible kernels", IEEE Transactions on Information Theory 61(1):535-548, 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.information import matrix_renyi_entropy
+    >>> from mercer.kernels import Gaussian
+    >>> far_apart = [[0.0], [100.0], [200.0]]
+    >>> round(np.exp(matrix_renyi_entropy(far_apart, Gaussian(1.0))), 6)
+    np.float64(3.0)
+    """
+    _check_order("alpha", alpha)
+    sample = _sample(X, kernel, sample_weight)
+    _require_unit_diagonal(sample)
+    if alpha == 2:
+        return -float(np.log(_mean_square(sample)))
+    problem = as_solver("dense", None).gram(sample).problem()
+    values = np.linalg.eigvalsh(problem.dense()).astype(np.float64)
+    shares = np.where(values > problem.zero(values[-1]), values, 0.0)
+    return spectral_entropy(shares / shares.sum(), alpha)
+
+
+def vendi_score(
+    X: Any, kernel: str | Kernel = "gaussian", q: float = 1.0, *, sample_weight: Any = None
+) -> float:
+    """Vendi score of order q: the effective number of different points, ``exp S_q``.
+
+    1 where all points are equal, n where none has anything in common with another; see
+    :func:`matrix_renyi_entropy`, of order q, for S_q and for the parameters.
+
+    References
+    ----------
+    .. [1] D. Friedman, A. Dieng, "The Vendi score: a diversity evaluation metric for machine
+       learning", TMLR 2023.
+
+    Examples
+    --------
+    >>> from mercer.information import vendi_score
+    >>> from mercer.kernels import Gaussian
+    >>> round(vendi_score([[0.0], [0.0], [100.0], [100.0]], Gaussian(1.0)), 6)
+    2.0
+    """
+    _check_order("q", q)
+    return float(np.exp(matrix_renyi_entropy(X, kernel, q, sample_weight=sample_weight)))
+
+
+def matrix_renyi_bounds(
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    alpha: float = 2.0,
+    *,
+    n_components: int = 50,
+    sample_weight: Any = None,
+    solver: Any = "auto",
+) -> tuple[float, float]:
+    """Bounds on the matrix-based Renyi entropy from the leading eigenvalues alone.
+
+    What the leading eigenvalues leave of the trace is shared out among the others in the two
+    extreme ways: as few as possible of them, or all alike. For samples too large for
+    :func:`matrix_renyi_entropy`.
+
+    Parameters
+    ----------
+    X, kernel, alpha, sample_weight
+        As in :func:`matrix_renyi_entropy`.
+    n_components : int
+        How many eigenvalues to compute.
+    solver : str or solver
+
+    Returns
+    -------
+    low, high : float
+    """
+    _check_order("alpha", alpha)
+    sample = _sample(X, kernel, sample_weight)
+    _require_unit_diagonal(sample)
+    spectrum = decompose(sample, "variance", n_components, solver=solver, at_most=True)
+    return spectral_entropy_bounds(
+        spectrum.operator_eigenvalues,
+        sample.points.n - spectrum.n_components,
+        alpha,
+        exact=spectrum.error_bound == 0,
+    )
+
+
+def potential_gradient(
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
+) -> tuple[float, Array]:
+    """Information potential and its gradient with respect to every point, Gaussian kernel.
+
+    ``∂V/∂x_i = -2 w_i/n² Σ_j w_j (x_i - x_j)/σ² k(x_i, x_j)``: by plane waves in O(n) for many
+    points in few dimensions, pair by pair otherwise.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    kernel : str or Gaussian
+    sample_weight : array-like of shape (n,) or None
+    normalize : bool
+        Of the normalised window.
+
+    Returns
+    -------
+    potential : float
+    gradient : array of shape (n, d)
+
+    Examples
+    --------
+    >>> from mercer.information import potential_gradient
+    >>> from mercer.kernels import Gaussian
+    >>> potential, gradient = potential_gradient([[0.0], [1.0]], Gaussian(1.0))
+    >>> gradient.round(4)  # points move apart to lower V
+    array([[ 0.3033],
+           [-0.3033]])
+    """
+    kernel = as_kernel(kernel)
+    if not isinstance(kernel, Gaussian):
+        raise ValueError(f"The gradient of V is known for a Gaussian kernel, not for {kernel!r}.")
+    points = admit(X, kernel.compares)
+    weights = admit_weights(sample_weight, points.n)
+    kernel = resolve(kernel, points, weights)
+    assert isinstance(kernel, Gaussian)
+    d = points.data.shape[1]
+    shares = np.full(points.n, 1 / points.n) if weights is None else weights / weights.sum()
+    gram = summing_gram(Sample(kernel, points, weights))
+    if isinstance(gram, FourierGram):
+        slope = gram.mean_gradient(points)
+        potential, gradient = gram.potential, 2 * shares[:, None] * slope
+    else:
+        potential, gradient = gaussian_potential(points.data, kernel.bandwidth_vector(d), shares)
+    scale = np.exp(-kernel.log_normalizer(d)) if normalize else 1.0
+    return float(scale * potential), np.asarray(scale * gradient)
+
+
 def log_normalizer(kernel: Kernel, points: Points) -> float:
     """Logarithm of the normaliser on these points' space; 0 where the kernel has none."""
     if points.dimension is None or not kernel.is_window:
         return 0.0
     return kernel.log_normalizer(points.dimension)
+
+
+def _check_order(name: str, value: float) -> None:
+    if not value >= 0:
+        raise ValueError(f"{name}={value!r} must be at least 0 (1 is Shannon's, inf the smallest).")
+
+
+def _require_unit_diagonal(sample: Sample) -> None:
+    if sample.matrix is None:
+        diagonal = sample.kernel.diagonal(sample.points.data)
+    else:
+        diagonal = sample.matrix.diagonal()
+    low, high = float(diagonal.min()), float(diagonal.max())
+    if max(abs(low - 1), abs(high - 1)) > _UNIT:
+        raise ValueError(
+            f"k(x, x) must be 1 for every point; {sample.kernel!r} gives values from {low:.6g} to "
+            f"{high:.6g}. Use a kernel such as Gaussian or Cosine, or pass the matrix "
+            "K / √(diag K diag K') with kernel='precomputed'."
+        )
+
+
+def _mean_square(sample: Sample) -> float:
+    """``‖K‖_F² / n²``: the potential of the squared kernel."""
+    kernel: Kernel = sample.kernel
+    if sample.matrix is not None:
+        shares = _shares(sample)
+        return float(shares @ (sample.matrix.astype(np.float64) ** 2 @ shares))
+    if isinstance(kernel, Gaussian):  # its square is a Gaussian, which plane waves can sum
+        squared: Kernel = Gaussian(np.asarray(kernel.bandwidth) / np.sqrt(2))
+    else:
+        squared = kernel * kernel
+    return _operator(Sample(squared, sample.points, sample.weights)).potential
 
 
 def _sample(X: Any, kernel: str | Kernel, sample_weight: Any, widen: bool = False) -> Sample:

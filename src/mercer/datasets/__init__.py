@@ -7,7 +7,8 @@ project, then on OpenML where the set is there. Generators (``make_*``) need not
 
 from __future__ import annotations
 
-from mercer.datasets.generators import make_ring_and_blob, make_rings
+from mercer.datasets.clouds import make_annulus, make_bits, make_clusters, make_two_gaussians
+from mercer.datasets.generators import make_halo, make_ring_and_blob, make_rings, make_wheel
 from mercer.datasets.loaders import (
     load_frey_faces,
     load_ida,
@@ -26,6 +27,12 @@ __all__ = [
     "load_segment",
     "load_thyroid",
     "load_usps",
+    "make_annulus",
+    "make_bits",
+    "make_clusters",
+    "make_halo",
     "make_ring_and_blob",
     "make_rings",
+    "make_two_gaussians",
+    "make_wheel",
 ]

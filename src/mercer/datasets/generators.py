@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["make_ring_and_blob", "make_rings"]
+__all__ = ["make_halo", "make_ring_and_blob", "make_rings", "make_wheel"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -84,15 +84,15 @@ def make_rings(
             "least 1; pass one entry of each per ring."
         )
     for i, (count, radius) in enumerate(zip(counts, radii, strict=True)):
-        _check_count(f"counts[{i}]", count)
-        _check_radius(f"radii[{i}]", radius)
-    _check_noise("noise", noise)
+        check_count(f"counts[{i}]", count)
+        check_radius(f"radii[{i}]", radius)
+    check_noise("noise", noise)
     rng = np.random.default_rng(random_state)
     rings = [
         _ring(count, radius, noise, even_angles, rng)
         for count, radius in zip(counts, radii, strict=True)
     ]
-    return np.vstack(rings), _part_numbers(counts)
+    return np.vstack(rings), part_numbers(counts)
 
 
 def make_ring_and_blob(
@@ -155,15 +155,125 @@ def make_ring_and_blob(
     >>> bool(np.hypot(*X[y == 0].T).min() > np.hypot(*X[y == 1].T).max())
     True
     """
-    _check_count("n_ring", n_ring)
-    _check_count("n_blob", n_blob)
-    _check_radius("radius", radius)
-    _check_noise("ring_noise", ring_noise)
-    _check_noise("blob_noise", blob_noise)
+    check_count("n_ring", n_ring)
+    check_count("n_blob", n_blob)
+    check_radius("radius", radius)
+    check_noise("ring_noise", ring_noise)
+    check_noise("blob_noise", blob_noise)
     rng = np.random.default_rng(random_state)
     ring = _ring(n_ring, radius, ring_noise, even_angles, rng)
     blob = blob_noise * rng.standard_normal((n_blob, 2))
-    return np.vstack([ring, blob]), _part_numbers((n_ring, n_blob))
+    return np.vstack([ring, blob]), part_numbers((n_ring, n_blob))
+
+
+def make_halo(
+    n_core: int = 50,
+    n_halo: int = 50,
+    *,
+    radius: float = 2.0,
+    core_noise: float = 0.3,
+    halo_noise: float = 0.2,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """A core at the origin and a halo around it, at random angles (Macready 2003, figure 1).
+
+    The paper gives the counts and the radius; the noise is ours.
+
+    Parameters
+    ----------
+    n_core, n_halo : int
+        Points of either part, at least 1.
+    radius : float
+        Of the halo, positive.
+    core_noise, halo_noise : float
+        Standard deviations of each coordinate.
+    random_state : int, Generator or None
+        What :func:`numpy.random.default_rng` takes.
+
+    Returns
+    -------
+    X : ndarray of shape (n_core + n_halo, 2)
+        Points, the core first.
+    y : ndarray of shape (n_core + n_halo,)
+        0 in the core, 1 in the halo.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.datasets import make_halo
+    >>> X, y = make_halo(random_state=0)
+    >>> np.hypot(*X.T)[y == 1].mean().round(1)
+    np.float64(2.0)
+    """
+    check_count("n_core", n_core)
+    check_count("n_halo", n_halo)
+    check_noise("core_noise", core_noise)
+    check_noise("halo_noise", halo_noise)
+    X, y = make_ring_and_blob(
+        n_halo,
+        n_core,
+        radius=radius,
+        ring_noise=halo_noise,
+        blob_noise=core_noise,
+        even_angles=False,
+        random_state=random_state,
+    )
+    order = np.argsort(1 - y, kind="stable")
+    return X[order], 1 - y[order]
+
+
+def make_wheel(
+    n_hub: int = 100,
+    n_rim: int = 200,
+    *,
+    radius: float = 5.0,
+    hub_noise: float = 1.0,
+    rim_noise: float = 0.3,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """A hub inside a rim at even angles: Liang's "wheel", symmetric about the origin.
+
+    Liang (2014) shows these data but gives no numbers; all of them are ours.
+
+    Parameters
+    ----------
+    n_hub, n_rim : int
+        Points of either part, at least 1.
+    radius : float
+        Of the rim, positive.
+    hub_noise, rim_noise : float
+        Standard deviations of each coordinate.
+    random_state : int, Generator or None
+        What :func:`numpy.random.default_rng` takes.
+
+    Returns
+    -------
+    X : ndarray of shape (n_hub + n_rim, 2)
+        Points, the hub first.
+    y : ndarray of shape (n_hub + n_rim,)
+        0 in the hub, 1 on the rim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.datasets import make_wheel
+    >>> np.bincount(make_wheel(random_state=0)[1]).tolist()
+    [100, 200]
+    """
+    check_count("n_hub", n_hub)
+    check_count("n_rim", n_rim)
+    check_noise("hub_noise", hub_noise)
+    check_noise("rim_noise", rim_noise)
+    X, y = make_ring_and_blob(
+        n_rim,
+        n_hub,
+        radius=radius,
+        ring_noise=rim_noise,
+        blob_noise=hub_noise,
+        random_state=random_state,
+    )
+    order = np.argsort(1 - y, kind="stable")
+    return X[order], 1 - y[order]
 
 
 def _ring(
@@ -175,16 +285,16 @@ def _ring(
     return circle + noise * rng.standard_normal((n, 2))
 
 
-def _part_numbers(counts: Sequence[int]) -> IntArray:
+def part_numbers(counts: Sequence[int]) -> IntArray:
     return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
-def _check_count(name: str, value: object) -> None:
+def check_count(name: str, value: object) -> None:
     if not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name}={value!r} must be a whole number of points, at least 1.")
 
 
-def _check_radius(name: str, value: object) -> None:
+def check_radius(name: str, value: object) -> None:
     if not (isinstance(value, _NUMBER) and math.isfinite(value) and value > 0):
         raise ValueError(
             f"{name}={value!r} must be a finite number above 0; "
@@ -192,7 +302,7 @@ def _check_radius(name: str, value: object) -> None:
         )
 
 
-def _check_noise(name: str, value: object) -> None:
+def check_noise(name: str, value: object) -> None:
     if not (isinstance(value, _NUMBER) and math.isfinite(value) and value >= 0):
         raise ValueError(
             f"{name}={value!r} is a standard deviation and must be finite and at least 0; "

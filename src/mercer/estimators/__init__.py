@@ -5,7 +5,11 @@ from mercer.estimators.components import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.discriminant import KernelLDA
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.orthogonal import OrthogonalSeries
+from mercer.estimators.parzen import ParzenDensity
 from mercer.estimators.pca import KernelPCA
+from mercer.estimators.projection import MaximumEntropyProjection
+from mercer.estimators.series import SeriesDensity
 
 __all__ = [
     "BandwidthRecord",
@@ -16,4 +20,8 @@ __all__ = [
     "KernelECA",
     "KernelLDA",
     "KernelPCA",
+    "MaximumEntropyProjection",
+    "OrthogonalSeries",
+    "ParzenDensity",
+    "SeriesDensity",
 ]

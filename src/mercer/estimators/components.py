@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition import decompose_up_to
+from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.targets import class_labels, numeric_targets, several_classes
 from mercer.kernels import Kernel
@@ -74,8 +74,14 @@ class _ComponentModel(KernelEstimator):
         return min(int(count), n)
 
     def _leading(self, sample: Sample, count: int) -> Spectrum:
-        return decompose_up_to(
-            sample, self.order, count, solver=self.solver, random_state=self.random_state
+        """The first components, as many as there are up to ``count``."""
+        return decompose(
+            sample,
+            self.order,
+            count,
+            solver=self.solver,
+            random_state=self.random_state,
+            at_most=True,
         )
 
     def _cross_validate(self, sample: Sample, targets: Array, folds_by: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from mercer.decomposition import decompose_up_to
+from mercer.decomposition import decompose
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.targets import class_labels, several_classes
@@ -169,7 +169,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         _warn_of_single_members(classes, codes)
         rank = self._wanted_rank(sample)
         solver = Auto(rank, exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
-        spectrum = decompose_up_to(sample, "variance", rank, solver=solver, center=True)
+        spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
         Z = spectrum.projections[:, : _usable(spectrum)]
         moments = ClassMoments.of(Z, codes, sample.weights, priors)
         _check_variation(moments, spectrum)

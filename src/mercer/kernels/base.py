@@ -58,6 +58,13 @@ class Kernel:
 
         return tile
 
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Prepare rectangles of ``log k(x_i, y_j)``, right where k itself would underflow.
+
+        This default takes the logarithm of k; kernels whose logarithm is simpler override it.
+        """
+        return _logarithms(self.tiles(X, Y))
+
     def diagonal(self, X: Any) -> Array:
         """``k(x_i, x_i)`` for every row."""
         X = self._as_points(X)
@@ -100,6 +107,13 @@ class Kernel:
     def is_window(self) -> bool:
         """Whether the kernel, divided by its normaliser, is a density."""
         return type(self).log_normalizer is not Kernel.log_normalizer
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Draw n points of d coordinates from the normalised window about 0."""
+        raise ValueError(
+            f"{self!r} gives no way to draw from its window. Use Gaussian, Laplacian, Matern, "
+            "Epanechnikov or a sum of them."
+        )
 
     def self_convolution(self) -> Kernel:
         """Return the kernel whose normalised window is this one's convolved with itself."""
@@ -212,6 +226,15 @@ def _copy_into(out: Array, block: Array) -> Array:
     return out
 
 
+def _logarithms(tiles: Tiles) -> Tiles:
+    def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+        block = tiles(rows, columns, out)
+        with np.errstate(divide="ignore"):  # where k is 0
+            return np.log(block, out=block)
+
+    return tile
+
+
 class _Combination(Kernel):
     """Several kernels on the same points, joined entry by entry."""
 
@@ -279,6 +302,25 @@ class Sum(_Combination):
     _join = np.add
     _symbol = " + "
 
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Add the terms on the logarithmic scale."""
+        first, *rest = [term.log_tiles(X, Y) for term in self.terms]
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = first(rows, columns, out)
+            for other in rest:
+                np.logaddexp(block, other(rows, columns, None), out=block)
+            return block
+
+        return tile
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Each point from one of the windows, in proportion to their integrals."""
+        logs = np.array([term.log_normalizer(d) for term in self.terms])
+        counts = rng.multinomial(n, np.exp(logs - np.logaddexp.reduce(logs)))
+        drawn = [term.draw(c, d, rng) for term, c in zip(self.terms, counts, strict=True)]
+        return rng.permutation(np.concatenate(drawn))
+
     def log_normalizer(self, d: int) -> float:
         """Integrals add up."""
         return float(np.logaddexp.reduce([term.log_normalizer(d) for term in self.terms]))
@@ -325,6 +367,23 @@ class Scaled(Kernel):
             return block
 
         return tile
+
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Add the logarithm of the factor."""
+        if self.factor <= 0:
+            return super().log_tiles(X, Y)
+        inner, shift = self.kernel.log_tiles(X, Y), np.log(self.factor)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = inner(rows, columns, out)
+            block += shift
+            return block
+
+        return tile
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """As the scaled kernel: a window does not depend on its scale."""
+        return self.kernel.draw(n, d, rng)
 
     def diagonal(self, X: Any) -> Array:
         """Scale the kernel's diagonal."""

@@ -124,6 +124,11 @@ class _Radial(Stationary):
         values = 1 - 0.5 * (norms + their_norms) + products
         return self.inverse_profile(np.clip(values, np.finfo(np.float64).tiny, 1))
 
+    def log_profile(self, h: Array) -> Array:
+        """Turn h into logarithms of kernel values, overwriting it."""
+        with np.errstate(divide="ignore"):  # beyond the reach of a compact window
+            return np.log(self.profile(h), out=h)
+
     def _from(self, origin: Array, X: Array) -> Array:
         """Coordinates from a common origin, in bandwidths."""
         with np.errstate(over="ignore"):
@@ -131,6 +136,14 @@ class _Radial(Stationary):
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """One matrix product per tile; differences where products would cancel."""
+        return self._exponents(X, Y, self.profile)
+
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """The same, without the exponential."""
+        return self._exponents(X, Y, self.log_profile)
+
+    def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
+        """Rectangles of h, given to ``profile``."""
         itself = Y is None or Y is X
         Y = X if itself else Y
         if X.dtype != Y.dtype:
@@ -150,7 +163,7 @@ class _Radial(Stationary):
                 h = half_squared_differences(left[rows], right[columns], widths, out)
             if itself and rows == columns:
                 np.fill_diagonal(h, 0)
-            return self.profile(h)
+            return profile(h)
 
         return tile
 
@@ -179,9 +192,17 @@ class Gaussian(_Radial):
         """``-2 log k``."""
         return -2 * np.log(values)
 
+    def log_profile(self, h: Array) -> Array:
+        """``h`` itself."""
+        return h
+
     def log_normalizer(self, d: int) -> float:
         """``log (2π)^(d/2) Π σ_j``."""
         return 0.5 * d * log(2 * pi) + self._log_volume(d)
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Normal coordinates."""
+        return rng.standard_normal((n, d)) * self.bandwidth_vector(d)
 
     def plane_waves(self, d: int) -> PlaneWaves | None:
         """Squared angular frequencies follow a χ² law with d degrees of freedom."""
@@ -226,6 +247,13 @@ class Epanechnikov(_Radial):
         """``log 2 b^d vol(unit ball) / (d + 2)``."""
         log_ball = 0.5 * d * log(pi) - lgamma(0.5 * d + 1)
         return log(2 / (d + 2)) + log_ball + self._log_volume(d)
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """A random direction, and a squared radius that follows the law Beta(d/2, 2)."""
+        direction = rng.standard_normal((n, d))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        radius = np.sqrt(rng.beta(0.5 * d, 2.0, n))
+        return radius[:, None] * direction * self.bandwidth_vector(d)
 
 
 class Matern(_Radial):
@@ -282,6 +310,29 @@ class Matern(_Radial):
             far *= 1.1
         return far
 
+    def log_profile(self, h: Array) -> Array:
+        """The logarithm of the Matérn function: about ``-√(2ν) r`` far away."""
+        self._check_nu()
+        if self.nu == np.inf:
+            return h
+        with np.errstate(over="ignore"):
+            h *= -4 * self.nu
+        r = np.sqrt(h.astype(np.float64))
+        h[...] = _log_matern(r, self.nu)
+        return h
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """A normal vector times the root of a gamma variable of shape ν + d/2 and scale 1/ν.
+
+        The window's characteristic function is ``(1 + |ω|²/2ν)^-(ν + d/2)``, that of the
+        variance-gamma law.
+        """
+        self._check_nu()
+        normal = Gaussian(self.bandwidth).draw(n, d, rng)
+        if self.nu == np.inf:
+            return normal
+        return np.asarray(normal * np.sqrt(rng.gamma(self.nu + 0.5 * d, 1 / self.nu, (n, 1))))
+
     def log_normalizer(self, d: int) -> float:
         """``log π^{d/2} (2/ν)^{d/2} Γ(ν + d/2) / Γ(ν) Π b_j``: the transform at frequency 0."""
         self._check_nu()
@@ -321,6 +372,20 @@ def _matern(t: Array, nu: float) -> Array:
     return np.where(t == 0, 1.0, np.minimum(value, 1))
 
 
+def _log_matern(t: Array, nu: float) -> Array:
+    """Logarithm of the Matérn function of ``t = √(2ν) r``; closed forms where there are any."""
+    if nu == 0.5:
+        return -t
+    if nu in (1.5, 2.5):
+        with np.errstate(invalid="ignore"):
+            value = np.log1p(t + (t * t / 3 if nu == 2.5 else 0)) - t
+        return np.where(np.isinf(t), -np.inf, value)
+    near = _matern(t, nu)
+    with np.errstate(all="ignore"):
+        far = (1 - nu) * log(2) - lgamma(nu) + nu * np.log(t) - t + np.log(kve(nu, t))
+        return np.where(near > 1e-100, np.log(near), np.where(np.isinf(t), -np.inf, far))
+
+
 class Laplacian(Stationary):
     r"""Laplacian kernel, :math:`k(x, y) = \exp(-\|x - y\|_1 / b)`.
 
@@ -332,6 +397,16 @@ class Laplacian(Stationary):
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """City-block distances per tile."""
+        exponents = self.log_tiles(X, Y)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            exponent = exponents(rows, columns, out)
+            return np.exp(exponent, out=exponent)
+
+        return tile
+
+    def log_tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """``-‖x - y‖₁ / b``."""
         left, right = X, X if Y is None else Y
         dtype = np.result_type(left, right)
         widths = self.bandwidth_vector(X.shape[1]).astype(dtype)
@@ -345,9 +420,13 @@ class Laplacian(Stationary):
                 np.subtract.outer(one, other, out=difference)
                 np.divide(difference, width, out=difference)
                 total -= np.abs(difference, out=difference)
-            return np.exp(total, out=total)
+            return total
 
         return tile
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Double exponential coordinates."""
+        return rng.laplace(size=(n, d)) * self.bandwidth_vector(d)
 
     def log_normalizer(self, d: int) -> float:
         """``log 2^d Π b_j``."""

@@ -11,7 +11,14 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["TERM_FLOOR", "entropy_order", "entropy_terms", "terms_for_fraction"]
+__all__ = [
+    "TERM_FLOOR",
+    "entropy_order",
+    "entropy_terms",
+    "spectral_entropy",
+    "spectral_entropy_bounds",
+    "terms_for_fraction",
+]
 
 # An eigenvector whose neighbour is a relative gap of 1e-9 away is known to about eps / 1e-9, so an
 # overlap that is truly 0 may come out as large as that: terms below the square of it, as a share of
@@ -50,3 +57,56 @@ def terms_for_fraction(ordered_terms: Array, potential: float, fraction: float) 
     """How many leading terms make up ``fraction`` of V; None if these do not reach it."""
     reached = np.cumsum(ordered_terms) >= fraction * potential
     return int(np.argmax(reached)) + 1 if reached.any() else None
+
+
+def spectral_entropy(shares: Array, order: float) -> float:
+    """Renyi entropy of shares that add up to 1, in nats; order 1 is Shannon's.
+
+    >>> spectral_entropy(np.full(4, 0.25), 1.0) == np.log(4)
+    np.True_
+    """
+    p = shares[shares > 0]
+    if order == np.inf:
+        return -float(np.log(p.max()))
+    if order == 1:
+        return -float(p @ np.log(p))
+    top = float(np.log(p.max()))  # taken out: p^order may underflow
+    return float(order * top + np.log(np.exp(order * (np.log(p) - top)).sum())) / (1 - order)
+
+
+def spectral_entropy_bounds(
+    leading: Array, others: int, order: float, exact: bool = True
+) -> tuple[float, float]:
+    """Bounds on the entropy of n shares of which only the leading ones are known.
+
+    The entropy is Schur-concave: it is least where what is missing sits on as few shares as
+    possible, and greatest where it is spread evenly.
+
+    Parameters
+    ----------
+    leading : array
+        The largest shares, largest first.
+    others : int
+        How many there are besides.
+    order : float
+    exact : bool
+        Whether the leading shares are right, so that no other exceeds the smallest of them. If
+        they may be too small, the first may have all that is missing.
+
+    Examples
+    --------
+    >>> low, high = spectral_entropy_bounds(np.array([0.5, 0.3]), 8, 2.0)
+    >>> bool(low <= spectral_entropy(np.array([0.5, 0.3, 0.1, 0.1]), 2.0) <= high)
+    True
+    """
+    missing = max(1.0 - float(leading.sum()), 0.0)
+    if missing == 0 or others == 0:
+        value = spectral_entropy(leading / leading.sum(), order)
+        return value, value
+    even = np.r_[leading, np.full(others, missing / others)]
+    if exact:
+        whole = int(missing / leading[-1])
+        lumped = np.r_[leading, np.full(whole, leading[-1]), missing - whole * leading[-1]]
+    else:
+        lumped = np.r_[leading[0] + missing, leading[1:]]
+    return spectral_entropy(lumped, order), spectral_entropy(even, order)

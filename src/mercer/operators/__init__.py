@@ -11,6 +11,7 @@ from mercer.operators.frequencies import FrequencyGrid, NoGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, DenseGram
 from mercer.operators.landmarks import choose_landmarks
 from mercer.operators.sample import Sample
+from mercer.operators.sums import WindowSum
 
 __all__ = [
     "BlockedGram",
@@ -32,6 +33,7 @@ __all__ = [
     "NystromGram",
     "Sample",
     "SmallSide",
+    "WindowSum",
     "choose_landmarks",
     "frequency_grid",
 ]

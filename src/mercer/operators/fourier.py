@@ -17,7 +17,7 @@ whatever breaks the symmetry in it is ignored by the transforms, so it only adds
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -81,6 +81,17 @@ class FourierGram(FactoredGram):
         """``Φ*√w / n``, the mean feature as a real vector."""
         half = self.grid.half(self.grid.roots * _resize(self.sums, self.grid.shape))
         return self.grid.pack(half[None])[:, 0] / self.total
+
+    def mean_gradient(self, points: Points) -> Array:
+        """Gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n`` at points, (len, d)."""
+        waves = self._waves(self.mean_vector[:, None])[0]
+        steps = 2 * np.pi / (self.grid.period * self.grid.widths)
+        slopes = []
+        for axis, (step, n) in enumerate(zip(steps, self.grid.shape, strict=True)):
+            frequency = step * fft.fftfreq(n, 1 / n)
+            along = frequency.reshape([-1 if a == axis else 1 for a in range(len(steps))])
+            slopes.append(1j * along * waves)
+        return self.grid.evaluate(np.array(slopes), points)
 
     @cached_property
     def small_start(self) -> Array:
@@ -237,6 +248,18 @@ class FourierExpansion(Expansion):
     def __call__(self, points: Points) -> Array:
         """One type-2 transform."""
         return self.grid.evaluate(self.coefficients, points) - self.shift
+
+    def take(self, which: Array) -> FourierExpansion:
+        """Return some of the functions."""
+        return replace(self, coefficients=self.coefficients[which], shift=self.shift[which])
+
+    def combination(self, weights: Array) -> FourierExpansion:
+        """Return the one function ``Σ_i weights_i f_i``, evaluated for the price of one."""
+        return replace(
+            self,
+            coefficients=np.tensordot(weights, self.coefficients, axes=1)[None],
+            shift=np.array([weights @ self.shift]),
+        )
 
     def at_training(self, values: Array) -> Array:
         """The same formula: waves know nothing of training and new points."""

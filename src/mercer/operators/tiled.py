@@ -12,7 +12,7 @@ from mercer.maths.types import Array
 from mercer.operators.threads import run_shares
 from mercer.points import Points
 
-__all__ = ["cross_gram", "cross_product", "fill_gram", "gram_product"]
+__all__ = ["cross_gram", "cross_product", "fill_gram", "gram_product", "log_cross_sums"]
 
 # A float64 tile of this side and its workspace fit a second-level cache: larger ones run slower.
 _TILE = 256
@@ -84,6 +84,31 @@ def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Arra
     rows = _ranges(new.n, min(_CROSS_ROWS, -(-new.n // 8)))
     _run(kernel, rows, work, new.n * points.n)
     return out
+
+
+def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tuple[Array, Array]:
+    """Sign and logarithm of ``|Σ_j c_j k(x, x_j)|`` for every new point, without underflow.
+
+    Each row's largest logarithm is taken out of its sum; it grows as the tiles go by.
+    """
+    tiles = kernel.log_tiles(new.data, points.data)
+    top, sums = np.full(new.n, -np.inf), np.zeros(new.n)
+    columns = _ranges(points.n, _TILE)
+
+    def work(share: Sequence[slice]) -> None:
+        for rows in share:
+            for part in columns:
+                logs = tiles(rows, part, None)
+                raised = np.maximum(top[rows], logs.max(axis=1))
+                base = np.where(np.isneginf(raised), 0.0, raised)  # nothing reached so far
+                logs -= base[:, None].astype(logs.dtype)
+                sums[rows] *= np.exp(top[rows] - base)
+                sums[rows] += np.exp(logs, out=logs) @ c[part]
+                top[rows] = raised
+
+    _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work, new.n * points.n)
+    with np.errstate(divide="ignore"):
+        return np.sign(sums), np.where(sums == 0, -np.inf, top + np.log(np.abs(sums)))
 
 
 def _run(kernel: Kernel, tasks: list[Any], work: Any, values: int) -> list[Any]:

@@ -4,8 +4,16 @@ matplotlib (``pip install mercer[plot]``) is imported when something is drawn, n
 """
 
 from mercer.plots.bandwidth import BandwidthDisplay
+from mercer.plots.density import DensityDisplay, EigenfunctionDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram import GramDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
-__all__ = ["BandwidthDisplay", "EmbeddingDisplay", "GramDisplay", "SpectrumDisplay"]
+__all__ = [
+    "BandwidthDisplay",
+    "DensityDisplay",
+    "EigenfunctionDisplay",
+    "EmbeddingDisplay",
+    "GramDisplay",
+    "SpectrumDisplay",
+]

@@ -74,14 +74,22 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> Self:
-        """Draw the spectrum of a fitted estimator; options go to :meth:`plot`."""
+        """Draw the spectrum of a fitted estimator; options go to :meth:`plot`.
+
+        Where the estimator chose among the pairs of its spectrum (``selected_``), its choice is
+        marked.
+        """
         check_is_fitted(estimator, "spectrum_")
-        return cls.from_spectrum(estimator.spectrum_, **options)
+        selected = getattr(estimator, "selected_", None)
+        return cls.from_spectrum(estimator.spectrum_, selected, **options)
 
     @classmethod
-    def from_spectrum(cls, spectrum: Spectrum, **options: Any) -> Self:
-        """Draw a spectrum; options go to :meth:`plot`."""
+    def from_spectrum(
+        cls, spectrum: Spectrum, selected: Array | None = None, **options: Any
+    ) -> Self:
+        """Draw a spectrum, marking all of its pairs or the selected ones; options as above."""
         values, terms, kept = _known_pairs(spectrum)
+        kept = kept if selected is None else kept[selected]
         ratio = terms / spectrum.potential if spectrum.potential > 0 else None
         display = cls(
             eigenvalues=values,

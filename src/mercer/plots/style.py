@@ -18,6 +18,7 @@ __all__ = [
     "ORDERED",
     "PALETTE",
     "new_axes",
+    "new_panels",
 ]
 
 PALETTE = (
@@ -55,6 +56,22 @@ ORDERED = (PALETTE[0], "#8a8f96", PALETTE[1])
 
 def new_axes(rows: int, size: tuple[float, float]) -> Any:
     """Return an array of ``rows`` axes, one above the other with a common x axis."""
+    _, axes = _pyplot().subplots(
+        rows, 1, sharex=True, squeeze=False, figsize=size, layout="constrained"
+    )
+    return axes[:, 0]
+
+
+def new_panels(count: int, side: float, columns: int | None = None) -> Any:
+    """Return an array of at least ``count`` square axes, in rows of up to four unless told."""
+    columns = min(count, 4 if count > 9 else 3) if columns is None else columns
+    rows = -(-count // columns)
+    size = (side * columns, side * rows)
+    _, axes = _pyplot().subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
+    return axes.ravel()
+
+
+def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
@@ -62,5 +79,4 @@ def new_axes(rows: int, size: tuple[float, float]) -> Any:
             "Drawing needs matplotlib, which is not installed: pip install mercer[plot]",
             name=error.name,
         ) from error
-    _, axes = plt.subplots(rows, 1, sharex=True, squeeze=False, figsize=size, layout="constrained")
-    return axes[:, 0]
+    return plt

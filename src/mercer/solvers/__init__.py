@@ -1,6 +1,13 @@
 """How eigenpairs are found; solvers see matrices and a start vector, never kernels."""
 
-from mercer.solvers.auto import Auto, as_solver, count_above, streaming_gram, summing_gram
+from mercer.solvers.auto import (
+    Auto,
+    as_solver,
+    count_above,
+    mean_window,
+    streaming_gram,
+    summing_gram,
+)
 from mercer.solvers.base import Eigenpairs, Selection, Solver
 from mercer.solvers.dense import Dense
 from mercer.solvers.fourier import Fourier
@@ -18,6 +25,7 @@ __all__ = [
     "Solver",
     "as_solver",
     "count_above",
+    "mean_window",
     "streaming_gram",
     "summing_gram",
 ]

@@ -46,6 +46,7 @@ from mercer.operators import (
     NoGrid,
     Sample,
     SmallSide,
+    WindowSum,
 )
 from mercer.points import Points
 from mercer.solvers.base import Eigenpairs, Progress, Selection, Solver
@@ -56,7 +57,14 @@ from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.nystrom import Nystrom
 from mercer.solvers.small import SMALL, SmallSideSolver
 
-__all__ = ["Auto", "as_solver", "count_above", "streaming_gram", "summing_gram"]
+__all__ = [
+    "Auto",
+    "as_solver",
+    "count_above",
+    "mean_window",
+    "streaming_gram",
+    "summing_gram",
+]
 
 log = logging.getLogger("mercer")
 
@@ -193,12 +201,46 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
     """
     if _has_few_features(sample):
         return _explicit(sample)
-    kernel, points = sample.kernel, sample.points
-    if points.kind == "vectors" and points.n > _FOURIER_FROM and points.data.shape[1] <= 3:
-        grid = Fourier(box=box).grid(kernel, points)
-        if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
-            return FourierGram(kernel, points, sample.weights, grid, only_mean=True)
+    grid = _summing_grid(sample, box)
+    if grid is not None:
+        return FourierGram(sample.kernel, sample.points, sample.weights, grid, only_mean=True)
     return Lanczos(stored=False).gram(sample)
+
+
+def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
+    """Return the weighted mean of the kernel about the points, for evaluation anywhere.
+
+    By plane waves with ``Fourier``, or where "auto" finds them cheaper; pair by pair otherwise.
+    """
+    chosen = None if solver == "auto" else as_solver(solver, 1)
+    if isinstance(chosen, Nystrom):
+        raise ValueError(
+            f"solver={solver!r} cannot evaluate a window sum: landmarks make it negative in "
+            "places. Use 'auto', 'fourier' (Gaussian, at most 3 columns) or 'lanczos' (exact)."
+        )
+    if isinstance(chosen, Fourier):
+        full = chosen.gram(sample)
+        assert isinstance(full, FourierGram)
+        grid: FrequencyGrid | None = full.grid
+    else:
+        grid = _summing_grid(sample, None) if chosen is None else None
+    kernel, points, weights = sample.kernel, sample.points, sample.weights
+    shares = np.full(points.n, 1 / points.n) if weights is None else weights / weights.sum()
+    if grid is None:
+        return WindowSum(kernel, points, shares)
+    gram = FourierGram(kernel, points, weights, grid, only_mean=True)
+    return WindowSum(kernel, points, shares, gram.expansion(np.ones(1), gram.mean_vector[:, None]))
+
+
+def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyGrid | None:
+    """Return the grid of frequencies if sums over it are cheaper than over pairs."""
+    points = sample.points
+    if points.kind != "vectors" or points.n <= _FOURIER_FROM or points.data.shape[1] > 3:
+        return None
+    grid = Fourier(box=box).grid(sample.kernel, points)
+    if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
+        return grid
+    return None
 
 
 _NAMES: dict[str, Callable[[], Solver]] = {

@@ -1,0 +1,95 @@
+"""What every density estimator with a kernel shares: a window, a score, a grid search."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import DensityMixin
+
+from mercer.decomposition import ISOLATED_SHARE, isolated_share
+from mercer.errors import ApproximationWarning, warn
+from mercer.estimators.base import KernelEstimator
+from mercer.kernels import as_kernel
+from mercer.maths.types import Array
+from mercer.operators import Sample
+from mercer.points import admit_weights
+
+__all__ = ["Density", "KernelDensityEstimator"]
+
+_MANY_COLUMNS = 50
+
+
+class Density(DensityMixin):  # type: ignore[misc]
+    """Log densities, and what follows from them."""
+
+    @abstractmethod
+    def score_samples(self, X: Any) -> Array:
+        """Logarithm of the density at every row of X."""
+
+    def pdf(self, X: Any) -> Array:
+        """Density at every row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        return np.asarray(np.exp(self.score_samples(X)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log density of the rows of X, so that a grid search maximises the likelihood.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        y : ignored
+        sample_weight : array-like of shape (m,) or None
+        """
+        logs = self.score_samples(X)
+        weights = admit_weights(sample_weight, len(logs))
+        if weights is not None:
+            logs, weights = logs[weights > 0], weights[weights > 0]
+        return float(np.average(logs, weights=weights))
+
+
+class KernelDensityEstimator(Density, KernelEstimator):
+    """A density made of windows ``k(x, x_j) / ∫k`` about training points."""
+
+    def _admit_window(self, X: Any, sample_weight: Any) -> Sample:
+        """Admit training data; refuse, in words, a kernel that is no density window."""
+        kernel = as_kernel(self.kernel)
+        if not kernel.is_window:
+            kernel.log_normalizer(1)  # raises
+        sample = self._admit_training(X, sample_weight)
+        self.kernel_ = sample.kernel
+        self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
+        _warn_of_sparseness(sample)
+        return sample
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_log_normalizer")
+
+
+def _warn_of_sparseness(sample: Sample) -> None:
+    """Say so where a window estimate cannot be much good."""
+    n, d = sample.points.data.shape
+    if d > _MANY_COLUMNS:
+        warn(
+            f"A window estimate in {d} dimensions (more than {_MANY_COLUMNS}) from {n} points is "
+            "far from the density in almost all of that space. Reduce the number of columns first, "
+            "for example with KernelPCA, or use its values only to compare points.",
+            ApproximationWarning,
+        )
+    lonely = isolated_share(sample)
+    if lonely > ISOLATED_SHARE:
+        warn(
+            f"{lonely:.0%} of the points have no neighbour with k > 0.01: the density is a spike "
+            "at each of them, and next to nothing between. Use a larger bandwidth, for example "
+            "the rule 'leave-one-out'.",
+            ApproximationWarning,
+        )

@@ -1,0 +1,310 @@
+"""Contours over the data: a density, or the leading eigenfunctions."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.maths.types import Array
+from mercer.plots.style import KEPT, LEFT_OUT, ORDERED, PALETTE, new_axes, new_panels
+
+__all__ = ["DensityDisplay", "EigenfunctionDisplay"]
+
+_MARGIN = 0.1  # of the data's range, around it
+_MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
+
+
+class DensityDisplay:
+    """A density over its sample: a curve for one column, contours for two.
+
+    Usually made by :meth:`from_estimator`. Contours enclose given shares of the mass, so that they
+    say the same of every density.
+
+    Parameters
+    ----------
+    axes_points : list of arrays
+        Coordinates of the grid along each column.
+    values : array of shape (m,) or (m, m)
+        The density on the grid; the first axis is the first column.
+    points : array of shape (n, d) or None
+        The sample.
+    labels : list of str
+        Names of the columns.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    curve_ : Line2D, for one column
+    contours_ : QuadContourSet, for two
+    levels_ : array
+        Densities at which the contours are drawn, for two columns.
+
+    Examples
+    --------
+    >>> from mercer import ParzenDensity
+    >>> from mercer.datasets import make_clusters
+    >>> from mercer.plots import DensityDisplay
+    >>> X, y = make_clusters(random_state=0)
+    >>> display = DensityDisplay.from_estimator(ParzenDensity().fit(X), X)
+    >>> len(display.levels_)
+    6
+    """
+
+    def __init__(
+        self,
+        *,
+        axes_points: list[Array],
+        values: Array,
+        points: Array | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        self.axes_points = axes_points
+        self.values = values
+        self.points = points
+        self.labels = labels
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, grid: int = 150, **options: Any) -> Self:
+        """Evaluate a fitted density around the rows of X and draw it.
+
+        Parameters
+        ----------
+        estimator : fitted density estimator
+        X : array-like of shape (n, 1) or (n, 2)
+        grid : int
+            Points of the grid along each column.
+        **options
+            For :meth:`plot`.
+        """
+        check_is_fitted(estimator)
+        points = _one_or_two_columns(X)
+        axes_points, nodes = _grid_around(points, grid)
+        values = estimator.pdf(nodes).reshape((grid,) * points.shape[1])
+        display = cls(
+            axes_points=axes_points, values=values, points=points, labels=_names(estimator, points)
+        )
+        return display.plot(**options)
+
+    def plot(self, ax: Any = None, *, title: str | None = None, show_points: bool = True) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        title : str or None
+        show_points : bool
+            Draw the sample too.
+        """
+        if ax is None:
+            (ax,) = new_axes(1, (5.0, 4.2))
+        self.ax_, self.figure_ = ax, ax.figure
+        if len(self.axes_points) == 1:
+            self._plot_curve(ax, show_points)
+        else:
+            self._plot_contours(ax, show_points)
+        if title:
+            ax.set_title(title)
+        return self
+
+    def _plot_curve(self, ax: Any, show_points: bool) -> None:
+        x = self.axes_points[0]
+        ax.fill_between(x, self.values, color=PALETTE[0], alpha=0.15, linewidth=0)
+        (self.curve_,) = ax.plot(x, self.values, color=PALETTE[0])
+        if self.points is not None and show_points:
+            ax.plot(
+                self.points[:, 0], np.zeros(len(self.points)), "|", color=LEFT_OUT, markersize=7
+            )
+        ax.set_ylim(min(0.0, 1.1 * float(self.values.min())), 1.1 * float(self.values.max()))
+        ax.set_xlabel(self.labels[0] if self.labels else "x")
+        ax.set_ylabel("density")
+
+    def _plot_contours(self, ax: Any, show_points: bool) -> None:
+        if self.points is not None and show_points:
+            ax.scatter(*self.points.T, s=8, color=LEFT_OUT, alpha=0.5, linewidths=0)
+        self.levels_ = _levels_of_mass(self.values, _MASSES)
+        self.contours_ = ax.contour(
+            *self.axes_points, self.values.T, levels=self.levels_, cmap=_blues()
+        )
+        _name_axes(ax, self.labels)
+
+
+class EigenfunctionDisplay:
+    """Contours of the leading eigenfunctions, one panel each.
+
+    Usually made by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    axes_points : list of two arrays
+        Coordinates of the grid along each column.
+    values : array of shape (k, m, m)
+        Eigenfunctions on the grid; axes as in :class:`DensityDisplay`.
+    titles : list of str
+        One per panel.
+    kept : array of bool
+        Whose titles are marked as kept.
+    points : array of shape (n, 2) or None
+    labels : list of str or None
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : array of matplotlib Axes
+    contours_ : list of QuadContourSet
+
+    Examples
+    --------
+    >>> from mercer import SeriesDensity
+    >>> from mercer.datasets import make_clusters
+    >>> from mercer.plots import EigenfunctionDisplay
+    >>> X, y = make_clusters(random_state=0)
+    >>> display = EigenfunctionDisplay.from_estimator(SeriesDensity().fit(X), X, n_functions=4)
+    >>> len(display.contours_)
+    4
+    """
+
+    def __init__(
+        self,
+        *,
+        axes_points: list[Array],
+        values: Array,
+        titles: list[str],
+        kept: Array,
+        points: Array | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        self.axes_points = axes_points
+        self.values = values
+        self.titles = titles
+        self.kept = kept
+        self.points = points
+        self.labels = labels
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, n_functions: int = 9, grid: int = 100, **options: Any
+    ) -> Self:
+        """Evaluate the first eigenfunctions of an estimator's spectrum and draw them.
+
+        Parameters
+        ----------
+        estimator : estimator with ``spectrum_``
+            The functions a SeriesDensity keeps are marked.
+        X : array-like of shape (n, 2)
+        n_functions : int
+            At most so many.
+        grid : int
+            Points of the grid along each column.
+        **options
+            For :meth:`plot`.
+        """
+        check_is_fitted(estimator, "spectrum_")
+        points = _one_or_two_columns(X)
+        if points.shape[1] != 2:
+            raise ValueError("Contours of eigenfunctions need two columns; X has one.")
+        spectrum = estimator.spectrum_
+        count = min(n_functions, spectrum.n_components)
+        axes_points, nodes = _grid_around(points, grid)
+        values = spectrum.eigenfunctions(nodes)[:, :count].T.reshape(count, grid, grid)
+        selected = getattr(estimator, "selected_", np.arange(spectrum.n_components))
+        display = cls(
+            axes_points=axes_points,
+            values=values,
+            titles=[
+                f"{i + 1}: λ/n = {value:.2g}"
+                for i, value in enumerate(spectrum.operator_eigenvalues[:count])
+            ],
+            kept=np.isin(np.arange(count), selected),
+            points=points,
+            labels=_names(estimator, points),
+        )
+        return display.plot(**options)
+
+    def plot(self, axes: Any = None, *, show_points: bool = True) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : array of matplotlib Axes or None
+            One per function; None for a new figure.
+        show_points : bool
+        """
+        count = len(self.values)
+        if axes is None:
+            axes = new_panels(count, 2.3)
+        if len(axes) < count:
+            raise ValueError(f"Got {len(axes)} axes; {count} eigenfunctions need as many.")
+        self.axes_, self.figure_ = axes, axes[0].figure
+        self.contours_ = []
+        some_left_out = not self.kept.all()
+        for i, ax in enumerate(axes[:count]):
+            if self.points is not None and show_points:
+                ax.scatter(*self.points.T, s=3, color=LEFT_OUT, alpha=0.4, linewidths=0)
+            top = float(np.abs(self.values[i]).max())
+            levels = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
+            self.contours_.append(
+                ax.contour(*self.axes_points, self.values[i].T, levels=levels, cmap=_ordered())
+            )
+            marked = some_left_out and self.kept[i]
+            title = ax.set_title(self.titles[i] + (", kept" if marked else ""), fontsize="small")
+            if marked:
+                title.set_color(KEPT)
+            ax.set_xticks([])
+            ax.set_yticks([])
+        for ax in axes[count:]:
+            ax.set_axis_off()
+        return self
+
+
+def _one_or_two_columns(X: Any) -> Array:
+    points = np.asarray(X, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] not in (1, 2):
+        raise ValueError(
+            f"X has shape {points.shape}; a density is drawn over one or two columns. Fit it on "
+            "two columns, or on two components of KernelPCA."
+        )
+    return points
+
+
+def _grid_around(points: Array, sides: int) -> tuple[list[Array], Array]:
+    low, high = points.min(axis=0), points.max(axis=0)
+    pad = _MARGIN * np.where(high > low, high - low, 1.0)
+    axes = [np.linspace(a, b, sides) for a, b in zip(low - pad, high + pad, strict=True)]
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    return axes, nodes
+
+
+def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:
+    """Densities above which these shares of the (visible) mass lie, lowest first."""
+    ordered = np.sort(np.maximum(values, 0).ravel())[::-1]
+    share = np.cumsum(ordered) / ordered.sum()
+    levels = np.unique([ordered[int(np.searchsorted(share, mass))] for mass in masses])
+    return levels[levels > 0]
+
+
+def _names(estimator: Any, points: Array) -> list[str]:
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{i + 1}" for i in range(points.shape[1])] if names is None else list(names)
+
+
+def _name_axes(ax: Any, labels: list[str] | None) -> None:
+    first, second = labels or ["x1", "x2"]
+    ax.set_xlabel(first)
+    ax.set_ylabel(second)
+
+
+def _blues() -> Any:
+    """From a middling grey to the first colour: legible on white paper at both ends."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("mercer_density", ["#9db4c8", PALETTE[0], "#00304d"])
+
+
+def _ordered() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("mercer", ORDERED)

@@ -1,0 +1,90 @@
+"""Kernels as density windows: logarithms that do not underflow, and draws."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.stats import kstest
+
+from mercer.kernels import Cosine, Epanechnikov, Gaussian, Laplacian, Linear, Matern
+
+ALL = slice(None)
+WINDOWS = [
+    Gaussian(0.7),
+    Laplacian(0.5),
+    Matern(0.6, 0.5),
+    Matern(0.6, 1.5),
+    Matern(0.6, 2.5),
+    Matern(0.6, 0.9),
+    Matern(0.6, 3.3),
+    Matern(0.6, np.inf),
+    Epanechnikov(2.0),
+    Gaussian(0.2) + 0.3 * Laplacian(1.0),
+    0.5 * Matern(1.0),
+]
+every_window = pytest.mark.parametrize("window", WINDOWS, ids=repr)
+
+
+@every_window
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_log_tiles_are_logarithms(window, d):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, d)), rng.normal(size=(15, d))
+    with np.errstate(divide="ignore"):
+        expected = np.log(window(X, Y))
+    # h is a squared distance, known to a few roundings, absolutely
+    assert_allclose(window.log_tiles(X, Y)(ALL, ALL, None), expected, rtol=1e-9, atol=1e-12)
+
+
+@every_window
+def test_logarithms_go_on_where_the_kernel_is_zero(window):
+    x = np.array([[0.0]])
+    far = window.log_tiles(x, np.array([[1e4], [2e4]]))(ALL, ALL, None)[0]
+    if isinstance(window, Epanechnikov):
+        assert np.isneginf(far).all()
+    else:
+        assert np.isfinite(far).all()
+        assert far[1] < 1.5 * far[0] < 0
+
+
+def test_the_logarithm_of_a_general_matern_joins_the_closed_forms():
+    t = np.array([[0.0], [0.1], [1.0], [30.0], [600.0], [5000.0]])
+    origin = np.zeros((1, 1))
+    for nu in (0.5, 1.5, 2.5):
+        closed = Matern(1.0, nu).log_tiles(origin, t)(ALL, ALL, None)
+        general = Matern(1.0, nu + 1e-9).log_tiles(origin, t)(ALL, ALL, None)
+        assert_allclose(general, closed, rtol=1e-6, atol=1e-7)
+
+
+@every_window
+def test_draws_follow_the_window_in_one_dimension(window):
+    drawn = window.draw(4000, 1, np.random.default_rng(0))[:, 0]
+
+    def density(x):
+        return window(np.array([[x]]), np.zeros((1, 1)))[0, 0] / window.normalizer(1)
+
+    grid = np.linspace(-25, 25, 20001)
+    values = window(grid[:, None], np.zeros((1, 1)))[:, 0] / window.normalizer(1)
+    cumulated = np.cumsum(values) * (grid[1] - grid[0])
+    assert_allclose(quad(density, -25, 25, points=[0], limit=200)[0], 1, atol=1e-4)
+    assert kstest(drawn, lambda x: np.interp(x, grid, cumulated)).pvalue > 1e-3
+
+
+@every_window
+def test_draws_in_three_dimensions_have_the_window_s_mean_value(window):
+    """E k(x, 0) under the window is ∫k²/∫k, here by importance sampling from a wide normal law."""
+    rng = np.random.default_rng(1)
+    drawn = window.draw(20_000, 3, rng)
+    values = window(drawn, np.zeros((1, 3)))[:, 0]
+    proposals = rng.standard_t(3, size=(200_000, 3))
+    log_q = np.sum(np.log(6 * np.sqrt(3) / (np.pi * (3 + proposals**2) ** 2)), axis=1)
+    k = window(proposals, np.zeros((1, 3)))[:, 0]
+    ratio = np.mean(k**2 / np.exp(log_q)) / window.normalizer(3)
+    error = values.std() / np.sqrt(20_000) + 0.02 * ratio
+    assert_allclose(values.mean(), ratio, atol=4 * error)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Cosine()])
+def test_what_is_no_window_cannot_be_drawn_from(kernel):
+    with pytest.raises(ValueError, match="no way to draw"):
+        kernel.draw(3, 2, np.random.default_rng(0))
