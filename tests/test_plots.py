@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, ParzenDensity, SeriesDensity
 from mercer.datasets import make_clusters, make_rings
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Polynomial
 from mercer.plots import (
     BandwidthDisplay,
     DensityDisplay,
@@ -18,6 +18,7 @@ from mercer.plots import (
     SpectrumDisplay,
 )
 from mercer.plots.style import DARK_PALETTE, KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.population import Mixture, Normal, PolynomialOperator
 
 mpl.use("Agg")
 
@@ -402,3 +403,22 @@ def contrast(one, other):
 def test_every_colour_stands_out_from_its_paper(palette, paper):
     assert min(contrast(colour, paper) for colour in palette) >= 3
     assert len(set(palette)) == len(PALETTE) == len(MARKERS) == len(set(MARKERS))
+
+
+def test_eigenfunctions_of_a_law_below_those_of_a_sample():
+    law = Mixture([0.5, 0.5], [Normal([-3, 1]), Normal([2, -1])])
+    operator = PolynomialOperator(3, law)
+    points = law.sample(400, random_state=0)
+    pca = KernelPCA(3, kernel=Polynomial(3), center=False, solver="dense").fit(points)
+    display = EigenfunctionDisplay.from_operator(operator, points, estimator=pca)
+    assert len(display.axes_) == len(display.contours_) == 6  # as many as the sample has
+    assert display.axes_[0].get_position().y0 > display.axes_[3].get_position().y0
+    assert [title.split(" ")[0] for title in display.titles] == ["sample"] * 3 + ["population"] * 3
+    above, below = display.values[:3].reshape(3, -1), display.values[3:].reshape(3, -1)
+    for one, other in zip(above, below, strict=True):
+        assert np.corrcoef(one, other)[0, 1] > 0.9  # the same sign too
+    alone = EigenfunctionDisplay.from_operator(operator, n_functions=2)
+    assert len(alone.contours_) == 2
+    assert alone.points is None
+    with pytest.raises(ValueError, match="two columns"):
+        EigenfunctionDisplay.from_operator(PolynomialOperator(2, Normal(0, 1)))
