@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import machine
 
-MODULES = ["house", "scale", "clustering", "bandwidth_rule", "density"]
+MODULES = ["house", "scale", "clustering", "bandwidth_rule", "discriminant", "density"]
 
 
 def main(names: list[str]) -> None:
