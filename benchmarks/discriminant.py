@@ -61,8 +61,8 @@ def contestants(d: int) -> dict[str, GridSearchCV]:
             {"lda__kernel__bandwidth": widths},
         ),
         "QDA": _search(
-            [("qda", QuadraticDiscriminantAnalysis())],
-            {"qda__reg_param": [1e-3, 0.01, 0.1, 0.5]},
+            [("qda", QuadraticDiscriminantAnalysis(solver="eigen"))],
+            {"qda__shrinkage": [1e-3, 0.01, 0.1, 0.5]},
         ),
         "SVC(rbf)": _search([("svc", SVC())], {"svc__gamma": gammas, "svc__C": [1.0, 10.0, 100.0]}),
         "Nystroem + LDA": _search(

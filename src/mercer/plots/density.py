@@ -13,6 +13,7 @@ from mercer.plots.style import KEPT, LEFT_OUT, ORDERED, PALETTE, new_axes, new_p
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
 _MARGIN = 0.1  # of the data's range, around it
+_EVEN_LEVELS = 14
 _MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -152,6 +153,9 @@ class EigenfunctionDisplay:
     labels : list of str or None
     columns : int or None
         Panels in a row of a new figure.
+    levels : int or None
+        How many contours, at even steps; None for steps of a fifth of the largest value, which
+        suits functions that vanish far from the data.
 
     Attributes
     ----------
@@ -180,6 +184,7 @@ class EigenfunctionDisplay:
         points: Array | None = None,
         labels: list[str] | None = None,
         columns: int | None = None,
+        levels: int | None = None,
     ) -> None:
         self.axes_points = axes_points
         self.values = values
@@ -188,6 +193,7 @@ class EigenfunctionDisplay:
         self.points = points
         self.labels = labels
         self.columns = columns
+        self.levels = levels
 
     @classmethod
     def from_estimator(
@@ -298,6 +304,7 @@ class EigenfunctionDisplay:
             kept=np.ones(len(titles), dtype=bool),
             points=None if X is None else points,
             columns=count,
+            levels=_EVEN_LEVELS,
         )
         return display.plot(**options)
 
@@ -322,7 +329,8 @@ class EigenfunctionDisplay:
             if self.points is not None and show_points:
                 ax.scatter(*self.points.T, s=3, color=LEFT_OUT, alpha=0.4, linewidths=0)
             top = float(np.abs(self.values[i]).max())
-            levels = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
+            fifths = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
+            levels = fifths if self.levels is None else self.levels
             self.contours_.append(
                 ax.contour(*self.axes_points, self.values[i].T, levels=levels, cmap=_ordered())
             )

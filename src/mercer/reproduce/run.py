@@ -19,7 +19,10 @@ from mercer.writing import write_together
 __all__ = ["PAPERS", "Paper", "Reproduction", "load_paper", "reproduce", "write_picture"]
 
 #: Name of a paper -> the module that holds it.
-PAPERS = {"jenssen-2010": "mercer.reproduce.jenssen_2010"}
+PAPERS = {
+    "jenssen-2010": "mercer.reproduce.jenssen_2010",
+    "liang-2014": "mercer.reproduce.liang_2014",
+}
 
 _DPI = 150
 
