@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import machine
 
-MODULES = ["house", "scale", "clustering", "bandwidth_rule", "discriminant", "density"]
+MODULES = ["house", "scale", "clustering", "bandwidth_rule", "discriminant", "dimension", "density"]
 
 
 def main(names: list[str]) -> None:

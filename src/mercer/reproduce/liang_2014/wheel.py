@@ -76,7 +76,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     figure, axes = panels(1, 4, (12, 3.1))
     scatter(axes[0, 0], X, y, names=_NAMES, origin=False)
     axes[0, 0].set(title="data", aspect="equal")
-    axes[0, 0].legend(frameon=False, fontsize="small", loc="upper right")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
     for degree, ax in zip(_DEGREES, axes[0, 1:], strict=True):
         draw_contours(ax, grid, _population(degree), X, y, f"degree {degree}")
     yield Picture(
