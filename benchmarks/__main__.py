@@ -7,7 +7,16 @@ from importlib import import_module
 
 from benchmarks.harness import machine
 
-MODULES = ["house", "scale", "clustering", "bandwidth_rule", "density", "tables"]
+MODULES = [
+    "house",
+    "scale",
+    "clustering",
+    "bandwidth_rule",
+    "density",
+    "tables",
+    "discriminant",
+    "dimension",
+]
 
 
 def main(names: list[str]) -> None:

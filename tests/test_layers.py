@@ -18,7 +18,7 @@ FLOORS = [
     {"solvers"},
     {"spectrum"},
     {"decomposition"},
-    {"diagnostics", "domains", "information", "preimages", "spectroscopy"},
+    {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
     {"baselines"},
     {"datasets", "plots", "tables"},

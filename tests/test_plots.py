@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, ParzenDensity, SeriesDensity
 from mercer.datasets import make_clusters, make_rings
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Polynomial
 from mercer.plots import (
     BandwidthDisplay,
     DensityDisplay,
@@ -18,6 +18,7 @@ from mercer.plots import (
     SpectrumDisplay,
 )
 from mercer.plots.style import DARK_PALETTE, KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.population import Mixture, Normal, PolynomialOperator
 
 mpl.use("Agg")
 
@@ -209,60 +210,6 @@ def test_embedding_refuses_what_it_cannot_draw(eca):
         EmbeddingDisplay.from_estimator(eca, labels=[0, 1])
 
 
-# --- densities -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def clusters():
-    return make_clusters(noise=0.1, random_state=0)[0]
-
-
-def test_density_contours_enclose_shares_of_the_mass(clusters):
-    density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
-    display = DensityDisplay.from_estimator(density, clusters)
-    values = density.pdf(
-        np.stack(np.meshgrid(*display.axes_points, indexing="ij"), -1).reshape(-1, 2)
-    )
-    assert_allclose(display.values.ravel(), values)
-    masses = [values[values >= level].sum() / values.sum() for level in display.levels_]
-    assert_allclose(masses, [0.99, 0.9, 0.7, 0.5, 0.3, 0.1], atol=0.01)
-    assert_allclose(display.contours_.levels, display.levels_)
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x1", "x2")
-
-
-def test_a_density_of_one_column_is_a_curve(clusters):
-    column = clusters[:, :1]
-    density = ParzenDensity().fit(column)
-    display = DensityDisplay.from_estimator(density, column, title="Curve")
-    x, drawn = display.curve_.get_data()
-    assert_allclose(drawn, density.pdf(x[:, None]))
-    assert display.ax_.get_title() == "Curve"
-    assert display.ax_.get_ylabel() == "density"
-
-
-def test_eigenfunctions_are_drawn_and_the_kept_ones_marked(clusters):
-    density = SeriesDensity(kernel=Gaussian(0.3)).fit(clusters)
-    display = EigenfunctionDisplay.from_estimator(density, clusters, n_functions=6, grid=40)
-    nodes = np.stack(np.meshgrid(*display.axes_points, indexing="ij"), -1).reshape(-1, 2)
-    expected = density.spectrum_.eigenfunctions(nodes)[:, :6]
-    assert_allclose(display.values.reshape(6, -1).T, expected)
-    marked = [ax.get_title().endswith(", kept") for ax in display.axes_[:6]]
-    assert_array_equal(marked, np.isin(np.arange(6), density.selected_))
-
-
-def test_a_spectrum_marks_the_terms_that_a_series_keeps(clusters):
-    density = SeriesDensity(kernel=Gaussian(0.3), terms="kronmal-tarter-run").fit(clusters)
-    display = SpectrumDisplay.from_estimator(density)
-    assert_array_equal(display.kept, density.selected_)
-
-
-def test_densities_of_many_columns_are_not_drawn(clusters):
-    wide = np.column_stack([clusters, clusters])
-    density = ParzenDensity(kernel=Gaussian(1.0)).fit(wide)
-    with pytest.raises(ValueError, match=r"X has shape \(300, 4\); .* one or two columns"):
-        DensityDisplay.from_estimator(density, wide)
-
-
 # --- bandwidths ------------------------------------------------------------------------------
 
 
@@ -384,6 +331,60 @@ def test_gram_refuses_what_it_cannot_draw(eca):
         GramDisplay.from_estimator(precomputed, reconstruction=False)
 
 
+# --- densities -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    return make_clusters(noise=0.1, random_state=0)[0]
+
+
+def test_density_contours_enclose_shares_of_the_mass(clusters):
+    density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
+    display = DensityDisplay.from_estimator(density, clusters)
+    values = density.pdf(
+        np.stack(np.meshgrid(*display.axes_points, indexing="ij"), -1).reshape(-1, 2)
+    )
+    assert_allclose(display.values.ravel(), values)
+    masses = [values[values >= level].sum() / values.sum() for level in display.levels_]
+    assert_allclose(masses, [0.99, 0.9, 0.7, 0.5, 0.3, 0.1], atol=0.01)
+    assert_allclose(display.contours_.levels, display.levels_)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x1", "x2")
+
+
+def test_a_density_of_one_column_is_a_curve(clusters):
+    column = clusters[:, :1]
+    density = ParzenDensity().fit(column)
+    display = DensityDisplay.from_estimator(density, column, title="Curve")
+    x, drawn = display.curve_.get_data()
+    assert_allclose(drawn, density.pdf(x[:, None]))
+    assert display.ax_.get_title() == "Curve"
+    assert display.ax_.get_ylabel() == "density"
+
+
+def test_eigenfunctions_are_drawn_and_the_kept_ones_marked(clusters):
+    density = SeriesDensity(kernel=Gaussian(0.3)).fit(clusters)
+    display = EigenfunctionDisplay.from_estimator(density, clusters, n_functions=6, grid=40)
+    nodes = np.stack(np.meshgrid(*display.axes_points, indexing="ij"), -1).reshape(-1, 2)
+    expected = density.spectrum_.eigenfunctions(nodes)[:, :6]
+    assert_allclose(display.values.reshape(6, -1).T, expected)
+    marked = [ax.get_title().endswith(", kept") for ax in display.axes_[:6]]
+    assert_array_equal(marked, np.isin(np.arange(6), density.selected_))
+
+
+def test_a_spectrum_marks_the_terms_that_a_series_keeps(clusters):
+    density = SeriesDensity(kernel=Gaussian(0.3), terms="kronmal-tarter-run").fit(clusters)
+    display = SpectrumDisplay.from_estimator(density)
+    assert_array_equal(display.kept, density.selected_)
+
+
+def test_densities_of_many_columns_are_not_drawn(clusters):
+    wide = np.column_stack([clusters, clusters])
+    density = ParzenDensity(kernel=Gaussian(1.0)).fit(wide)
+    with pytest.raises(ValueError, match=r"X has shape \(300, 4\); .* one or two columns"):
+        DensityDisplay.from_estimator(density, wide)
+
+
 # --- colours ---------------------------------------------------------------------------------
 
 
@@ -402,3 +403,22 @@ def contrast(one, other):
 def test_every_colour_stands_out_from_its_paper(palette, paper):
     assert min(contrast(colour, paper) for colour in palette) >= 3
     assert len(set(palette)) == len(PALETTE) == len(MARKERS) == len(set(MARKERS))
+
+
+def test_eigenfunctions_of_a_law_below_those_of_a_sample():
+    law = Mixture([0.5, 0.5], [Normal([-3, 1]), Normal([2, -1])])
+    operator = PolynomialOperator(3, law)
+    points = law.sample(400, random_state=0)
+    pca = KernelPCA(3, kernel=Polynomial(3), center=False, solver="dense").fit(points)
+    display = EigenfunctionDisplay.from_operator(operator, points, estimator=pca)
+    assert len(display.axes_) == len(display.contours_) == 6  # as many as the sample has
+    assert display.axes_[0].get_position().y0 > display.axes_[3].get_position().y0
+    assert [title.split(" ")[0] for title in display.titles] == ["sample"] * 3 + ["population"] * 3
+    above, below = display.values[:3].reshape(3, -1), display.values[3:].reshape(3, -1)
+    for one, other in zip(above, below, strict=True):
+        assert np.corrcoef(one, other)[0, 1] > 0.9  # the same sign too
+    alone = EigenfunctionDisplay.from_operator(operator, n_functions=2)
+    assert len(alone.contours_) == 2
+    assert alone.points is None
+    with pytest.raises(ValueError, match="two columns"):
+        EigenfunctionDisplay.from_operator(PolynomialOperator(2, Normal(0, 1)))

@@ -18,6 +18,7 @@ _HOMES = {
     "KernelDenoiser": "mercer.estimators",
     "ComponentRegressor": "mercer.estimators",
     "ComponentClassifier": "mercer.estimators",
+    "KernelLDA": "mercer.estimators",
     "MaximumEntropyProjection": "mercer.estimators",
     "OrthogonalSeries": "mercer.estimators",
     "ParzenDensity": "mercer.estimators",
@@ -41,6 +42,7 @@ _MODULES = (
     "information",
     "kernels",
     "plots",
+    "population",
     "solvers",
     "spectroscopy",
 )

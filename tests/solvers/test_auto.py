@@ -8,7 +8,7 @@ from mercer import KernelECA, KernelPCA, config_context
 from mercer.kernels import Gaussian, Linear
 from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
 from mercer.points import Points
-from mercer.solvers import Auto, Dense, Lanczos, as_solver
+from mercer.solvers import Auto, Dense, Lanczos, Nystrom, as_solver
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,14 @@ def test_solver_by_size_and_number_of_components(n, wanted, expected):
         assert isinstance(
             Auto(wanted).choose(Sample(Gaussian(1.0), Points(np.zeros((n, 5))))), expected
         )
+
+
+def test_landmarks_for_uses_that_need_only_the_span():
+    sample = Sample(Gaussian(1.0), Points(np.zeros((2001, 5))))
+    with config_context(memory="1GB"):
+        assert isinstance(Auto(2).choose(sample), Lanczos)
+        assert isinstance(Auto(2, exact_up_to=2000).choose(sample), Nystrom)
+        assert isinstance(Auto(2, exact_up_to=2001).choose(sample), Lanczos)
 
 
 def test_operator_by_memory(rng):

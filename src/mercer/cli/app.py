@@ -140,7 +140,7 @@ def reproduce(
     Parameters
     ----------
     paper
-        Which: girolami-2002, jenssen-2010, macready-2003, paiva-2006.
+        Which: girolami-2002, jenssen-2010, liang-2014, macready-2003, paiva-2006.
     out
         Folder for the files; left out, *mercer-reproduce* and in it the paper's name.
     quick

@@ -3,6 +3,7 @@
 from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
 from mercer.estimators.components import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
+from mercer.estimators.discriminant import KernelLDA
 from mercer.estimators.eca import KernelECA
 from mercer.estimators.joint import JointMixtureClassifier, JointMixtureRegressor
 from mercer.estimators.mixture import MercerMixture
@@ -22,6 +23,7 @@ __all__ = [
     "JointMixtureRegressor",
     "KernelDenoiser",
     "KernelECA",
+    "KernelLDA",
     "KernelPCA",
     "MaximumEntropyProjection",
     "MercerMixture",

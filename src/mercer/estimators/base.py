@@ -50,6 +50,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         weights = admit_weights(sample_weight, points.n)
         return Sample.of(resolve(kernel, points, weights), points, weights)
 
+    def _admit_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
+        """The sample, and which of all rows are in it: targets must leave out the same."""
+        sample = self._admit_training(X, sample_weight)
+        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+        used = np.ones(sample.points.n, dtype=bool) if weights.ndim == 0 else weights > 0
+        return sample, used
+
     def _admit_new(self, X: Any) -> Points:
         check_is_fitted(self)
         return admit(X, self.kernel_.compares, estimator=self, reset=False)

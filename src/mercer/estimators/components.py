@@ -36,15 +36,6 @@ class _ComponentModel(KernelEstimator):
     random_state: int | None
     spectrum_: Spectrum
 
-    def _admit_both(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
-        """The sample, and the weights of all rows, also of those that it leaves out."""
-        check_order(self.order)
-        sample = self._admit_training(X, sample_weight)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weights is None or weights.ndim == 0:  # none, or one for all
-            return sample, np.ones(sample.points.n)
-        return sample, weights
-
     def _fit(self, sample: Sample, targets: Array, folds_by: Array, **facts: Any) -> Self:
         """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds.
 
@@ -203,9 +194,10 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         y : array-like of shape (n,) or (n, n_targets)
         sample_weight : array-like of shape (n,) or None
         """
-        sample, weights = self._admit_both(X, sample_weight)
-        targets = numeric_targets(y, len(weights))
-        columns = targets.reshape(len(targets), -1)[weights > 0]
+        check_order(self.order)
+        sample, used = self._admit_with_rows(X, sample_weight)
+        targets = numeric_targets(y, len(used))
+        columns = targets.reshape(len(targets), -1)[used]
         return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
 
     def predict(self, X: Any) -> Array:
@@ -304,9 +296,9 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
             Labels of any kind: numbers or strings.
         sample_weight : array-like of shape (n,) or None
         """
-        sample, weights = self._admit_both(X, sample_weight)
-        labels = class_labels(y, len(weights))[weights > 0]
-        classes, codes = several_classes(labels)
+        check_order(self.order)
+        sample, used = self._admit_with_rows(X, sample_weight)
+        classes, codes = several_classes(class_labels(y, len(used))[used])
         return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
     def decision_function(self, X: Any) -> Array:

@@ -66,14 +66,11 @@ class _JointMixture(KernelMixture):
 
     def _admit_both(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """The sample, and which rows of X are in it."""
-        sample = self._admit_training(X, sample_weight)
+        sample, used = self._admit_with_rows(X, sample_weight)
         self._check_parameters(sample.points.n)
         if isinstance(self.alpha, str) and self.alpha != "auto":
             raise self._unknown_alpha()
-        if sample_weight is None:
-            return sample, np.ones(sample.points.n, dtype=bool)
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        return sample, weights > 0 if weights.ndim else np.ones(sample.points.n, dtype=bool)
+        return sample, used
 
     def _fit_joint(self, sample: Sample, T: Array) -> Self:
         """Fit to kernel coordinates of x and the given ones of y."""

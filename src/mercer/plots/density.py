@@ -13,6 +13,7 @@ from mercer.plots.style import KEPT, LEFT_OUT, ORDERED, PALETTE, new_axes, new_p
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
 _MARGIN = 0.1  # of the data's range, around it
+_EVEN_LEVELS = 14
 _MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -135,7 +136,8 @@ class DensityDisplay:
 class EigenfunctionDisplay:
     """Contours of the leading eigenfunctions, one panel each.
 
-    Usually made by :meth:`from_estimator`.
+    Usually made by :meth:`from_estimator` for a sample, by :meth:`from_operator` for a law, with a
+    sample above it or not.
 
     Parameters
     ----------
@@ -149,6 +151,11 @@ class EigenfunctionDisplay:
         Whose titles are marked as kept.
     points : array of shape (n, 2) or None
     labels : list of str or None
+    columns : int or None
+        Panels in a row of a new figure.
+    levels : int or None
+        How many contours, at even steps; None for steps of a fifth of the largest value, which
+        suits functions that vanish far from the data.
 
     Attributes
     ----------
@@ -176,6 +183,8 @@ class EigenfunctionDisplay:
         kept: Array,
         points: Array | None = None,
         labels: list[str] | None = None,
+        columns: int | None = None,
+        levels: int | None = None,
     ) -> None:
         self.axes_points = axes_points
         self.values = values
@@ -183,6 +192,8 @@ class EigenfunctionDisplay:
         self.kept = kept
         self.points = points
         self.labels = labels
+        self.columns = columns
+        self.levels = levels
 
     @classmethod
     def from_estimator(
@@ -203,9 +214,7 @@ class EigenfunctionDisplay:
             For :meth:`plot`.
         """
         check_is_fitted(estimator, "spectrum_")
-        points = _one_or_two_columns(X)
-        if points.shape[1] != 2:
-            raise ValueError("Contours of eigenfunctions need two columns; X has one.")
+        points = _two_columns(X)
         spectrum = estimator.spectrum_
         count = min(n_functions, spectrum.n_components)
         axes_points, nodes = _grid_around(points, grid)
@@ -224,6 +233,81 @@ class EigenfunctionDisplay:
         )
         return display.plot(**options)
 
+    @classmethod
+    def from_operator(
+        cls,
+        operator: Any,
+        X: Any = None,
+        *,
+        estimator: Any = None,
+        n_functions: int = 5,
+        grid: int = 100,
+        **options: Any,
+    ) -> Self:
+        """Draw eigenfunctions of a population operator, below those of a sample if there is one.
+
+        The functions of the sample take the sign under which they agree with the population's.
+
+        Parameters
+        ----------
+        operator : population operator on the plane
+            See :mod:`mercer.population`.
+        X : array-like of shape (n, 2) or None
+            Points around which to draw; None draws 400 from the operator's measure.
+        estimator : estimator with ``spectrum_``, or None
+            Fitted to a sample of the measure, with the operator's kernel: the upper row.
+        n_functions : int
+            At most so many.
+        grid : int
+            Points of the grid along each column.
+        **options
+            For :meth:`plot`.
+
+        Examples
+        --------
+        >>> from mercer import KernelPCA
+        >>> from mercer.kernels import Polynomial
+        >>> from mercer.plots import EigenfunctionDisplay
+        >>> from mercer.population import PolynomialOperator, Uniform
+        >>> operator = PolynomialOperator(2, Uniform([0, 0], [1, 1]))
+        >>> X = operator.measure.sample(400, random_state=0)
+        >>> pca = KernelPCA(3, kernel=Polynomial(2), center=False).fit(X)
+        >>> display = EigenfunctionDisplay.from_operator(operator, X, estimator=pca)
+        >>> display.titles[0], display.titles[3]
+        ('sample 1: λ/n = 0.541', 'population 1: λ = 0.521')
+        """
+        points = _two_columns(operator.measure.sample(400, random_state=0) if X is None else X)
+        axes_points, nodes = _grid_around(points, grid)
+        count = min(n_functions, operator.n_components)
+        values = operator.eigenfunctions(nodes)[:, :count]
+        titles = [
+            f"population {i + 1}: λ = {value:.3g}"
+            for i, value in enumerate(operator.eigenvalues[:count])
+        ]
+        if estimator is not None:
+            check_is_fitted(estimator, "spectrum_")
+            spectrum = estimator.spectrum_
+            count = min(count, spectrum.n_components)
+            values, titles = values[:, :count], titles[:count]
+            agreement = spectrum.eigenfunctions(points)[:, :count]
+            agreement = (agreement * operator.eigenfunctions(points)[:, :count]).sum(axis=0)
+            above = spectrum.eigenfunctions(nodes)[:, :count] * np.where(agreement < 0, -1, 1)
+            values = np.hstack([above, values])
+            titles = [
+                f"sample {i + 1}: λ/n = {value:.3g}"
+                for i, value in enumerate(spectrum.operator_eigenvalues[:count])
+            ] + titles
+        display = cls(
+            axes_points=axes_points,
+            values=values.T.reshape(-1, grid, grid),
+            titles=titles,
+            kept=np.ones(len(titles), dtype=bool),
+            points=None if X is None else points,
+            columns=count,
+            levels=_EVEN_LEVELS,
+        )
+        return display.plot(**options)
+
     def plot(self, axes: Any = None, *, show_points: bool = True) -> Self:
         """Draw.
 
@@ -235,7 +319,7 @@ class EigenfunctionDisplay:
         """
         count = len(self.values)
         if axes is None:
-            axes = new_panels(count, 2.3)
+            axes = new_panels(count, 2.3, self.columns)
         if len(axes) < count:
             raise ValueError(f"Got {len(axes)} axes; {count} eigenfunctions need as many.")
         self.axes_, self.figure_ = axes, axes[0].figure
@@ -245,7 +329,8 @@ class EigenfunctionDisplay:
             if self.points is not None and show_points:
                 ax.scatter(*self.points.T, s=3, color=LEFT_OUT, alpha=0.4, linewidths=0)
             top = float(np.abs(self.values[i]).max())
-            levels = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
+            fifths = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
+            levels = fifths if self.levels is None else self.levels
             self.contours_.append(
                 ax.contour(*self.axes_points, self.values[i].T, levels=levels, cmap=_ordered())
             )
@@ -267,6 +352,13 @@ def _one_or_two_columns(X: Any) -> Array:
             f"X has shape {points.shape}; a density is drawn over one or two columns. Fit it on "
             "two columns, or on two components of KernelPCA."
         )
+    return points
+
+
+def _two_columns(X: Any) -> Array:
+    points = _one_or_two_columns(X)
+    if points.shape[1] != 2:
+        raise ValueError("Contours of eigenfunctions need two columns; X has one.")
     return points
 
 

@@ -22,6 +22,7 @@ __all__ = ["PAPERS", "Paper", "Reproduction", "load_paper", "reproduce", "write_
 PAPERS = {
     "girolami-2002": "mercer.reproduce.girolami_2002",
     "jenssen-2010": "mercer.reproduce.jenssen_2010",
+    "liang-2014": "mercer.reproduce.liang_2014",
     "macready-2003": "mercer.reproduce.macready_2003",
     "paiva-2006": "mercer.reproduce.paiva_2006",
 }

@@ -87,10 +87,14 @@ class Auto:
         What will be asked for: it matters for the choice.
     largest_gram : float
         Bytes beyond which K is not held, even where the memory budget allows it.
+    exact_up_to : int or None
+        Beyond so many points the last row applies even where an earlier one is affordable: for
+        uses that need the span of many components rather than each of them.
     """
 
     n_components: int | float | None = None
     largest_gram: float = inf
+    exact_up_to: int | None = None
 
     can_grow: ClassVar[bool] = False
 
@@ -114,7 +118,8 @@ class Auto:
         if n > _FOURIER_FROM and _serving_grid(kernel, points, n * n / _FOURIER_SHARE) is not None:
             return Fourier()
         stored = self._may_hold(n, itemsize) and 2 * n * n * itemsize <= memory_budget()
-        if stored or n <= _EXACT_UP_TO or not kernel.is_psd:
+        affordable = (stored or n <= _EXACT_UP_TO) and n <= (self.exact_up_to or n)
+        if affordable or not kernel.is_psd:
             return Lanczos(stored=stored)
         return Nystrom(_LANDMARKS)
 

@@ -11,8 +11,8 @@ from mercer.datasets import make_ring_and_blob
 from mercer.estimators import KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import panels, scatter
 from mercer.reproduce.frame import AtMost, Picture, Row, Same, Table
-from mercer.reproduce.jenssen_2010.drawing import panels, scatter
 from mercer.reproduce.jenssen_2010.sweeps import components_of
 
 __all__ = ["figures", "tables"]

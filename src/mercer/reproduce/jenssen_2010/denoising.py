@@ -13,8 +13,8 @@ from mercer.estimators import KernelDenoiser
 from mercer.kernels import Gaussian
 from mercer.maths.distances import euclidean_distances
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import new_figure
 from mercer.reproduce.frame import AtLeast, AtMost, Fair, Picture, Row, Table
-from mercer.reproduce.jenssen_2010.drawing import new_figure
 from mercer.reproduce.jenssen_2010.sweeps import quietly, sweep, tenths
 
 __all__ = ["figures", "tables"]

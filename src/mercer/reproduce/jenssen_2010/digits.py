@@ -12,8 +12,8 @@ from mercer.datasets import load_usps
 from mercer.estimators import KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import new_figure, scatter
 from mercer.reproduce.frame import AtMost, Picture, Row, Same, Table
-from mercer.reproduce.jenssen_2010.drawing import new_figure, scatter
 from mercer.reproduce.jenssen_2010.sweeps import Sweep, quietly, sweep, tenths
 
 __all__ = ["figures", "tables"]

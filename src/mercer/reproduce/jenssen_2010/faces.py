@@ -13,8 +13,8 @@ from mercer.datasets import load_frey_faces
 from mercer.estimators import EntropyClustering, KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import new_figure, scatter_in_space
 from mercer.reproduce.frame import Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import new_figure, scatter_in_space
 from mercer.reproduce.jenssen_2010.sweeps import quietly
 
 __all__ = ["figures", "tables"]

@@ -16,8 +16,8 @@ from mercer.estimators import EntropyClustering
 from mercer.kernels import Polynomial
 from mercer.maths.types import Array
 from mercer.plots.style import LEFT_OUT, PALETTE
+from mercer.reproduce.drawing import panels
 from mercer.reproduce.frame import Picture, Row, Table, Within, show
-from mercer.reproduce.jenssen_2010.drawing import panels
 from mercer.reproduce.jenssen_2010.sweeps import components_of, quietly
 
 __all__ = ["figures", "tables"]

@@ -23,8 +23,8 @@ from mercer.kernels import Gaussian
 from mercer.maths.entropy import entropy_order
 from mercer.maths.types import Array
 from mercer.plots.style import PALETTE
+from mercer.reproduce.drawing import panels
 from mercer.reproduce.frame import AtLeast, AtMost, Picture, Row, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import panels
 from mercer.reproduce.jenssen_2010.sweeps import quietly
 from mercer.reproduce.jenssen_2010.thyroid import load_normal_or_not
 

@@ -11,8 +11,8 @@ import numpy as np
 from mercer.bandwidth import median_distance
 from mercer.datasets import load_segment
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import panels
 from mercer.reproduce.frame import AtMost, Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import panels
 from mercer.reproduce.jenssen_2010.sweeps import Sweep, plot_errors, sweep, tenths
 
 __all__ = ["figures", "load_three_surfaces", "tables"]

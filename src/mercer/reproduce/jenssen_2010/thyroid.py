@@ -10,8 +10,8 @@ from sklearn.preprocessing import scale
 
 from mercer.datasets import load_thyroid
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import panels
 from mercer.reproduce.frame import AtMost, Picture, Row, Same, Table, Within, show
-from mercer.reproduce.jenssen_2010.drawing import panels
 from mercer.reproduce.jenssen_2010.sweeps import METHODS, Sweep, plot_errors, sweep
 
 __all__ = ["figures", "load_normal_or_not", "tables"]

@@ -15,14 +15,14 @@ from mercer.kernels import Gaussian
 from mercer.maths.types import Array
 from mercer.plots import GramDisplay, SpectrumDisplay
 from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
-from mercer.reproduce.frame import Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import (
+from mercer.reproduce.drawing import (
     name_axes,
     new_figure,
     panels,
     scatter,
     scatter_in_space,
 )
+from mercer.reproduce.frame import Picture, Row, Same, Table, Within
 from mercer.reproduce.jenssen_2010.sweeps import (
     Sweep,
     components_of,

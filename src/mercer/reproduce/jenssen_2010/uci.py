@@ -18,8 +18,8 @@ from mercer.estimators import EntropyClustering, KernelECA
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
 from mercer.plots import BandwidthDisplay
+from mercer.reproduce.drawing import new_figure, scatter_in_space
 from mercer.reproduce.frame import AtMost, Fair, Picture, Row, Same, Table, Within, show
-from mercer.reproduce.jenssen_2010.drawing import new_figure, scatter_in_space
 from mercer.reproduce.jenssen_2010.sweeps import components_of, quietly
 
 __all__ = ["DATA", "figures", "tables"]

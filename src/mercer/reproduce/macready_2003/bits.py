@@ -14,8 +14,8 @@ from mercer.estimators import MercerMixture
 from mercer.kernels import Hamming
 from mercer.maths.types import Array
 from mercer.plots.style import PALETTE
+from mercer.reproduce.drawing import panels
 from mercer.reproduce.frame import Picture, Row, Same, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import panels
 from mercer.reproduce.macready_2003.plane import agreement
 
 __all__ = ["PROBABILITIES", "SPACE", "draw", "figure", "fitted", "table", "truth"]

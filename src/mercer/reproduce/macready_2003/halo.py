@@ -14,8 +14,8 @@ from mercer.estimators import MercerMixture
 from mercer.kernels import Polynomial
 from mercer.maths.types import Array
 from mercer.plots.style import PALETTE
+from mercer.reproduce.drawing import new_figure
 from mercer.reproduce.frame import AtLeast, AtMost, Picture, Row, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import new_figure
 
 __all__ = ["figure", "table"]
 

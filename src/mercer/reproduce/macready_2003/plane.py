@@ -12,8 +12,8 @@ from mercer.domains import Box
 from mercer.estimators import MercerMixture
 from mercer.kernels import Gaussian
 from mercer.maths.types import Array
+from mercer.reproduce.drawing import panels
 from mercer.reproduce.frame import AtLeast, Picture, Row, Table, Within
-from mercer.reproduce.jenssen_2010.drawing import panels
 
 __all__ = ["agreement", "density", "draw", "figure", "fitted", "table"]
 

@@ -1,0 +1,70 @@
+r"""The spectrum after centring, from eigenvalues and means of eigenfunctions (Liang 2014, 4.2).
+
+With :math:`K = \sum \lambda_i \phi_i \otimes \phi_i` and :math:`\mu_i = E\phi_i`, the centred
+operator has the nonzero eigenvalues of
+
+.. math:: \tilde M = \Lambda^{1/2} (I - \mu\mu') \Lambda^{1/2},
+
+a diagonal matrix less one rank-one term, so they are also the roots of the secular equation
+:math:`1 = \sum_i \lambda_i \mu_i^2 / (\lambda_i - t)`. (The diagonal is
+:math:`\lambda_i (1 - \mu_i^2)`; the thesis misprints the square.) With the first N pairs only,
+every eigenvalue is within :math:`\lambda_{N+1}` of the truth, because what is left out has that
+norm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.maths.types import Array
+
+__all__ = ["centered_matrix", "secular_eigenvalues"]
+
+# Eigenvalues that agree to this relative precision are one pole of the secular equation.
+_SAME_POLE = 1e-13
+_BISECTIONS = 120
+
+
+def centered_matrix(eigenvalues: Array, means: Array) -> Array:
+    r"""``M̃ = Λ^½ (I - μμ') Λ^½``.
+
+    >>> centered_matrix(np.array([1.0, 0.5]), np.array([0.6, 0.8])).round(4).tolist()
+    [[0.64, -0.3394], [-0.3394, 0.18]]
+    """
+    loading = np.sqrt(eigenvalues) * means
+    return np.asarray(np.diag(eigenvalues) - np.outer(loading, loading))
+
+
+def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
+    """Eigenvalues of :func:`centered_matrix` as roots of the secular equation, largest first.
+
+    Each root lies between two neighbouring poles and is found there by bisection, all at once.
+    Pairs without a mean, and all but one of a multiple eigenvalue, stay as they are.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (k,), positive
+    means : array of shape (k,)
+        With ``Σ μ² ≤ 1``.
+    """
+    order = np.argsort(-eigenvalues, kind="stable")
+    poles, squares = eigenvalues[order], means[order] ** 2
+    pulled = poles * squares > 0
+    unchanged = list(poles[~pulled])
+    poles, squares = poles[pulled], squares[pulled]
+    if len(poles) == 0:
+        return np.sort(np.array(unchanged))[::-1]
+    starts = np.flatnonzero(np.r_[True, poles[1:] < poles[:-1] * (1 - _SAME_POLE)])
+    keep = np.ones(len(poles), dtype=bool)
+    keep[starts] = False
+    unchanged += list(poles[keep])
+    strengths = np.add.reduceat(poles * squares, starts)
+    poles = poles[starts]
+    upper, lower = poles, np.r_[poles[1:], 0.0]
+    for _ in range(_BISECTIONS):
+        middle = (upper + lower) / 2
+        with np.errstate(divide="ignore"):
+            value = 1 - (strengths / (poles - middle[:, None])).sum(axis=1)
+        # the function falls from +∞ at the lower pole to -∞ at the upper one
+        lower, upper = np.where(value > 0, middle, lower), np.where(value > 0, upper, middle)
+    return np.sort(np.r_[(upper + lower) / 2, unchanged])[::-1]

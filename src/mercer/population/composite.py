@@ -1,0 +1,183 @@
+"""Measures made of measures: mixtures and independent coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mercer.maths.shares import checked_shares
+from mercer.maths.types import Array
+from mercer.population.measure import Measure
+from mercer.population.measures import as_measure
+from mercer.population.quadrature import Quadrature, tensor, union
+
+__all__ = ["Mixture", "Product"]
+
+_MOST_PROBES = 256
+
+
+def _checked_parts(parts: Sequence[Any], name: str) -> tuple[Measure, ...]:
+    measures = tuple(as_measure(part) for part in parts)
+    if not measures:
+        raise ValueError(f"{name} has 0 parts; at least 1 is needed.")
+    return measures
+
+
+class Mixture(Measure):
+    r"""Mixture :math:`\sum_g \pi_g p_g` of measures on the same space.
+
+    Parameters
+    ----------
+    weights : sequence of G numbers
+        π, positive, adding up to 1.
+    parts : sequence of G measures or frozen scipy distributions
+
+    Examples
+    --------
+    >>> from mercer.population import Mixture, Normal
+    >>> p = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])
+    >>> round(p.moment(1), 12), round(p.moment(2), 12)
+    (0.4, 5.0)
+    """
+
+    def __init__(self, weights: Any, parts: Sequence[Any]) -> None:
+        self.parts = _checked_parts(parts, "A mixture")
+        self.weights = checked_shares(weights, len(self.parts), "weights")
+        dimensions = [part.dimension for part in self.parts]
+        if len(set(dimensions)) > 1:
+            raise ValueError(
+                f"The parts of a mixture must share one space; they have dimensions {dimensions}."
+            )
+        self.dimension = dimensions[0]
+        self.is_discrete = all(part.is_discrete for part in self.parts)
+
+    def _pdf(self, X: Array) -> Array:
+        return np.asarray(self.weights @ np.array([part._pdf(X) for part in self.parts]))
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        labels = rng.choice(len(self.parts), size=n, p=self.weights)
+        X = np.empty((n, self.dimension))
+        for g, part in enumerate(self.parts):
+            rows = labels == g
+            if rows.any():
+                X[rows] = part._sample(int(rows.sum()), rng)
+        return X
+
+    def moments(self, indices: Array) -> Array:
+        """Weighted means of the parts' moments."""
+        return np.asarray(self.weights @ np.array([part.moments(indices) for part in self.parts]))
+
+    def monomial_moments(self, exponents: Array) -> tuple[Array, Array]:
+        """Covariance within parts plus that between their means: nothing cancels."""
+        means, within = zip(*(part.monomial_moments(exponents) for part in self.parts), strict=True)
+        mean = self.weights @ np.array(means)
+        apart = np.sqrt(self.weights)[:, None] * (np.array(means) - mean)
+        return mean, np.tensordot(self.weights, np.array(within), 1) + apart.T @ apart
+
+    def grid(self, nodes: int) -> Quadrature:
+        """The parts' rules together."""
+        return union(self.weights, [part.grid(nodes) for part in self.parts])
+
+    def grid_size(self, nodes: int) -> int:
+        """The parts' sizes together."""
+        return sum(part.grid_size(nodes) for part in self.parts)
+
+    @property
+    def freedom(self) -> int:
+        """One number chooses the part, the others a point of it."""
+        return 1 + max(part.freedom for part in self.parts)
+
+    def from_cube(self, U: Array) -> Array:
+        """The first coordinate chooses the part."""
+        bounds = np.cumsum(self.weights)[:-1]
+        labels = np.searchsorted(bounds, U[:, 0])
+        X = np.empty((len(U), self.dimension))
+        for g, part in enumerate(self.parts):
+            rows = labels == g
+            X[rows] = part.from_cube(U[rows, 1 : 1 + part.freedom])
+        return X
+
+    def probes(self) -> Array:
+        """The parts' probes together."""
+        return np.vstack([part.probes() for part in self.parts])
+
+    def __repr__(self) -> str:
+        return f"Mixture({self.weights.tolist()}, {list(self.parts)!r})"
+
+
+class Product(Measure):
+    r"""Independent coordinates, or blocks of them: :math:`p(x) = \prod_k p_k(x_k)`.
+
+    Parameters
+    ----------
+    parts : sequence of measures or frozen scipy distributions
+        In the order of the coordinates.
+
+    Examples
+    --------
+    >>> from scipy.stats import gamma
+    >>> from mercer.population import Product, Uniform
+    >>> p = Product([gamma(2.0), Uniform(0, 1)])
+    >>> p.dimension, float(round(p.moment((1, 1)), 12))
+    (2, 1.0)
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = _checked_parts(parts, "A product")
+        self.dimension = sum(part.dimension for part in self.parts)
+        self.is_discrete = all(part.is_discrete for part in self.parts)
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The columns that belong to each part."""
+        ends = np.cumsum([part.dimension for part in self.parts]).tolist()
+        return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def _over_parts(self, table: Array) -> list[tuple[Measure, Array]]:
+        return [(p, table[:, block]) for p, block in zip(self.parts, self.blocks, strict=True)]
+
+    def _pdf(self, X: Array) -> Array:
+        return np.prod([part._pdf(columns) for part, columns in self._over_parts(X)], axis=0)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        return np.hstack([part._sample(n, rng) for part in self.parts])
+
+    def moments(self, indices: Array) -> Array:
+        """Products of the parts' moments."""
+        result = np.ones(len(indices))
+        for part, columns in self._over_parts(indices):
+            distinct, place = np.unique(columns, axis=0, return_inverse=True)
+            result *= part.moments(distinct)[place.ravel()]
+        return result
+
+    def grid(self, nodes: int) -> Quadrature:
+        """Every combination of the parts' nodes."""
+        return tensor([part.grid(nodes) for part in self.parts])
+
+    def grid_size(self, nodes: int) -> int:
+        """Product of the parts' sizes."""
+        return prod(part.grid_size(nodes) for part in self.parts)
+
+    @property
+    def freedom(self) -> int:
+        """That of the parts together."""
+        return sum(part.freedom for part in self.parts)
+
+    def from_cube(self, U: Array) -> Array:
+        """The coordinates of the parts, side by side."""
+        ends = np.cumsum([part.freedom for part in self.parts])[:-1]
+        pieces = np.split(U, ends, axis=1)
+        return np.hstack([p.from_cube(u) for p, u in zip(self.parts, pieces, strict=True)])
+
+    def probes(self) -> Array:
+        """Some combinations of the parts' probes."""
+        rng = np.random.default_rng(0)
+        each = [part.probes() for part in self.parts]
+        count = min(_MOST_PROBES, prod(len(points) for points in each))
+        return np.hstack([points[rng.integers(len(points), size=count)] for points in each])
+
+    def __repr__(self) -> str:
+        return f"Product({list(self.parts)!r})"

@@ -1,0 +1,381 @@
+"""Elementary measures: normal, uniform, a sample, and any law on the line that scipy knows."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.types import Array
+from mercer.points import admit_weights
+from mercer.population.measure import Measure, admit_vectors, sample_monomial_moments
+from mercer.population.monomials import monomial_values
+from mercer.population.quadrature import (
+    Quadrature,
+    gauss_legendre,
+    normal_rule,
+    quantile_rule,
+    tensor,
+)
+
+__all__ = ["Empirical", "Normal", "Uniform", "Univariate", "as_measure"]
+
+# A variance below this share of the largest one is 0 to rounding.
+_NO_VARIANCE = 1e-14
+
+
+class Normal(Measure):
+    r"""Normal law :math:`N(\mu, \Sigma)` in any dimension.
+
+    Moments follow from Stein's identity,
+    :math:`E\,x_i x^j = \mu_i E\,x^j + \sum_k \Sigma_{ik}\, j_k\, E\,x^{j - e_k}`.
+
+    Parameters
+    ----------
+    mean : number or array of shape (d,)
+    cov : number, array of shape (d,) or (d, d)
+        Covariance matrix; one number is the variance of every coordinate, d numbers are the
+        variances of independent ones. It may be singular: then there is no density, but all else.
+
+    Attributes
+    ----------
+    mean : array of shape (d,)
+    cov : array of shape (d, d)
+    axes : array of shape (d, d)
+        Principal axes as columns, of the largest variance first.
+    deviations : array of shape (d,)
+        Standard deviations along the axes.
+
+    Examples
+    --------
+    >>> from mercer.population import Normal
+    >>> p = Normal([1.0, 0.0], [[1.0, 0.5], [0.5, 2.0]])
+    >>> p.moment((1, 1)), p.moment((4, 0))
+    (0.5, 10.0)
+    """
+
+    def __init__(self, mean: Any, cov: Any = 1.0) -> None:
+        self.mean = np.atleast_1d(np.asarray(mean, dtype=np.float64))
+        self.dimension = len(self.mean)
+        self.cov = _checked_covariance(cov, self.mean)
+        variances, axes = np.linalg.eigh(self.cov)
+        variances, axes = variances[::-1], axes[:, ::-1]
+        noise = self.dimension * _NO_VARIANCE * max(float(variances[0]), 0.0)
+        if variances[-1] < -1e-10 * max(float(np.abs(variances).max()), 1e-300):
+            raise ValueError(
+                f"cov has the negative eigenvalue {variances[-1]:.6g}; a covariance matrix has "
+                "none. Check its entries."
+            )
+        self.axes = axes * largest_entry_signs(axes)
+        self.deviations = np.sqrt(np.where(variances > noise, variances, 0.0))
+
+    @property
+    def freedom(self) -> int:
+        """Number of axes along which there is variance."""
+        return int(np.count_nonzero(self.deviations))
+
+    def from_axes(self, Z: Array) -> Array:
+        """Points with these standardised coordinates along the axes that have variance."""
+        scaled = self.axes[:, : self.freedom] * self.deviations[: self.freedom]
+        return self.mean + Z @ scaled.T
+
+    def from_cube(self, U: Array) -> Array:
+        """Normal quantiles along the principal axes."""
+        return self.from_axes(ndtri(U))
+
+    def _pdf(self, X: Array) -> Array:
+        if self.freedom < self.dimension:
+            raise ValueError(
+                f"cov has rank {self.freedom} in {self.dimension} dimensions, so this normal law "
+                "has no density; add variance, or use expectation and sample, which need none."
+            )
+        z = (X - self.mean) @ self.axes / self.deviations
+        logs = -0.5 * (z * z).sum(axis=1) - np.log(self.deviations).sum()
+        return np.asarray(np.exp(logs - 0.5 * self.dimension * np.log(2 * np.pi)))
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        return self.from_axes(rng.standard_normal((n, self.freedom)))
+
+    def moments(self, indices: Array) -> Array:
+        """By Stein's identity, every moment once."""
+        mean, cov = self.mean.tolist(), self.cov.tolist()
+
+        @cache
+        def moment(index: tuple[int, ...]) -> float:
+            i = next((axis for axis, power in enumerate(index) if power), None)
+            if i is None:
+                return 1.0
+            rest = _lowered(index, i)
+            total = mean[i] * moment(rest) if mean[i] else 0.0
+            for k, power in enumerate(rest):
+                if power and cov[i][k]:
+                    total += cov[i][k] * power * moment(_lowered(rest, k))
+            return float(total)
+
+        return np.array([moment(tuple(row)) for row in indices.tolist()])
+
+    def grid(self, nodes: int) -> Quadrature:
+        """One-dimensional rules along the principal axes."""
+        if self.freedom == 0:
+            return Quadrature(self.mean[None, :].copy(), np.ones(1))
+        z, weights = normal_rule(nodes)
+        rule = tensor([Quadrature(z[:, None], weights)] * self.freedom)
+        return Quadrature(self.from_axes(rule.points), rule.weights)
+
+    def grid_size(self, nodes: int) -> int:
+        """Nodes to the power of the rank."""
+        return int(nodes**self.freedom)
+
+    def __repr__(self) -> str:
+        return f"Normal(mean={self.mean.tolist()}, cov={self.cov.tolist()})"
+
+
+def _lowered(index: tuple[int, ...], k: int) -> tuple[int, ...]:
+    return (*index[:k], index[k] - 1, *index[k + 1 :])
+
+
+def _checked_covariance(cov: Any, mean: Array) -> Array:
+    d = len(mean)
+    given = np.asarray(cov, dtype=np.float64)
+    if mean.ndim != 1 or not (np.isfinite(mean).all() and np.isfinite(given).all()):
+        raise ValueError("mean must be a vector, and mean and cov finite; got NaN or infinity.")
+    matrix = np.diag(np.broadcast_to(given, (d,))) if given.shape in ((), (d,)) else given
+    if matrix.shape != (d, d):
+        raise ValueError(
+            f"mean has {d} coordinates but cov has shape {given.shape}; give one variance, "
+            f"{d} variances, or a matrix of shape ({d}, {d})."
+        )
+    gap = float(np.abs(matrix - matrix.T).max())
+    if gap > 1e-8 * float(np.abs(matrix).max(initial=0)):
+        raise ValueError(
+            f"cov must be symmetric; entries differ from their mirror images by up to {gap:.3g}. "
+            "Pass (cov + cov.T) / 2 if that is what you mean."
+        )
+    return np.array((matrix + matrix.T) / 2)
+
+
+class Uniform(Measure):
+    """Uniform law on a box.
+
+    Parameters
+    ----------
+    low, high : numbers or arrays of shape (d,)
+        Corners of the box, ``low < high`` in every coordinate.
+
+    Examples
+    --------
+    >>> from mercer.population import Uniform
+    >>> Uniform([0, 0], [1, 1]).moment((2, 2))  # 1/9
+    0.1111111111111111
+    """
+
+    def __init__(self, low: Any = 0.0, high: Any = 1.0) -> None:
+        low, high = np.broadcast_arrays(np.atleast_1d(low), np.atleast_1d(high))
+        self.low, self.high = low.astype(np.float64), high.astype(np.float64)
+        self.dimension = self.low.size
+        finite = np.isfinite(self.low).all() and np.isfinite(self.high).all()
+        if self.low.ndim != 1 or not finite or not (self.low < self.high).all():
+            raise ValueError(
+                f"Uniform needs finite corners with low < high in every coordinate; got "
+                f"low={self.low.tolist()}, high={self.high.tolist()}."
+            )
+
+    def from_cube(self, U: Array) -> Array:
+        """Stretch the cube to the box."""
+        return self.low + U * (self.high - self.low)
+
+    def _pdf(self, X: Array) -> Array:
+        inside = ((self.low <= X) & (self.high >= X)).all(axis=1)
+        return np.where(inside, 1 / np.prod(self.high - self.low), 0.0)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        return self.from_cube(rng.random((n, self.dimension)))
+
+    def moments(self, indices: Array) -> Array:
+        """``E x^k = Σ_i low^i high^(k-i) / (k+1)`` for each coordinate: no difference, no loss."""
+        result = np.ones(len(indices))
+        for low, high, powers in zip(self.low, self.high, indices.T, strict=True):
+            table = [
+                sum(low**i * high ** (k - i) for i in range(k + 1)) / (k + 1)
+                for k in range(int(powers.max(initial=0)) + 1)
+            ]
+            result *= np.array(table)[powers]
+        return result
+
+    def grid(self, nodes: int) -> Quadrature:
+        """Gauss-Legendre rules along the edges."""
+        u, weights = gauss_legendre(nodes)
+        rule = tensor([Quadrature(u[:, None], weights)] * self.dimension)
+        return Quadrature(self.from_cube(rule.points), rule.weights)
+
+    def grid_size(self, nodes: int) -> int:
+        """Nodes to the power of the dimension."""
+        return int(nodes**self.dimension)
+
+    def __repr__(self) -> str:
+        return f"Uniform(low={self.low.tolist()}, high={self.high.tolist()})"
+
+
+class Empirical(Measure):
+    """The law of a sample: its points, each with its share of the weight.
+
+    Every expectation is a finite sum, so operators under it are exactly those of the Gram matrix
+    divided by n.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    weights : array-like of shape (n,) or None
+        How often each row counts; rows of weight 0 are left out.
+
+    Examples
+    --------
+    >>> from mercer.population import Empirical
+    >>> Empirical([[0.0], [1.0]], weights=[1, 3]).moment(2)
+    0.75
+    """
+
+    is_discrete = True
+
+    def __init__(self, X: Any, weights: Any = None) -> None:
+        columns = 1 if np.ndim(X) == 1 else np.shape(X)[-1]
+        points = admit_vectors(X, columns)
+        counts = admit_weights(weights, len(points))
+        if counts is None:
+            counts = np.ones(len(points))
+        self.points = points[counts > 0]
+        self.weights = counts[counts > 0] / counts.sum()
+        self.dimension = points.shape[1]
+
+    def _pdf(self, X: Array) -> Array:
+        raise ValueError(
+            f"The law of {len(self.points)} points has no density; smooth it first, for example "
+            "with a Mixture of normal laws at the points."
+        )
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        return self.points[rng.choice(len(self.points), size=n, p=self.weights)]
+
+    def moments(self, indices: Array) -> Array:
+        """Weighted means of powers."""
+        return np.asarray(self.weights @ monomial_values(self.points, indices))
+
+    def monomial_moments(self, exponents: Array) -> tuple[Array, Array]:
+        """Weighted mean and covariance of the monomials' values at the points."""
+        return sample_monomial_moments(self.points, self.weights, exponents)
+
+    def grid(self, nodes: int) -> Quadrature:
+        """The points themselves."""
+        return Quadrature(self.points, self.weights)
+
+    def grid_size(self, nodes: int) -> int:
+        """The number of points."""
+        return len(self.points)
+
+    @property
+    def freedom(self) -> int:
+        """One number chooses a point."""
+        return 1
+
+    def from_cube(self, U: Array) -> Array:
+        """Choose points by their cumulative weight."""
+        place = np.searchsorted(np.cumsum(self.weights), U[:, 0])
+        return self.points[np.minimum(place, len(self.points) - 1)]
+
+    def probes(self) -> Array:
+        """All points: the largest value of a function at them decides its sign."""
+        return self.points
+
+    def __repr__(self) -> str:
+        return f"Empirical({len(self.points)} points in {self.dimension} dimensions)"
+
+
+class Univariate(Measure):
+    """A law on the line, as scipy freezes it; made by :func:`as_measure`.
+
+    Integrals are taken on the quantile scale, so heavy tails do no harm to bounded functions.
+    """
+
+    dimension = 1
+
+    def __init__(self, distribution: Any) -> None:
+        self.distribution = distribution
+
+    def from_cube(self, U: Array) -> Array:
+        """Quantiles."""
+        return np.asarray(self.distribution.ppf(U))
+
+    def _pdf(self, X: Array) -> Array:
+        return np.asarray(self.distribution.pdf(X[:, 0]))
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        return np.asarray(self.distribution.rvs(size=(n, 1), random_state=rng))
+
+    def moments(self, indices: Array) -> Array:
+        """As scipy gives them; those that do not exist are refused."""
+        powers, place = np.unique(indices[:, 0], return_inverse=True)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # scipy's own doubts; what is not finite is told below
+            values = np.array(
+                [float(self.distribution.moment(int(k))) if k else 1.0 for k in powers]
+            )
+        missing = powers[~np.isfinite(values)]
+        if len(missing):
+            raise ValueError(
+                f"E X^{missing[0]} does not exist for {self!r}, and order {powers.max()} is "
+                "needed. A polynomial kernel of degree d needs moments up to 2d; use a lower "
+                "degree, a law with lighter tails, or a bounded kernel such as the Gaussian."
+            )
+        return values[place]
+
+    def grid(self, nodes: int) -> Quadrature:
+        """Trapezoid rule on the double-exponential quantile scale."""
+        points, weights = quantile_rule(self.distribution.ppf, self.distribution.isf, nodes)
+        usable = np.isfinite(points)
+        if weights[~usable].sum() > 1e-12:
+            raise ValueError(
+                f"The quantiles of {self!r} are not finite at {np.count_nonzero(~usable)} of "
+                f"{nodes} nodes; this law cannot be integrated. Check its parameters."
+            )
+        return Quadrature(points[usable, None], weights[usable] / weights[usable].sum())
+
+    def grid_size(self, nodes: int) -> int:
+        """As many as asked for."""
+        return int(nodes)
+
+    def __repr__(self) -> str:
+        name = getattr(self.distribution, "dist", self.distribution)
+        inside = [repr(value) for value in getattr(self.distribution, "args", ())]
+        inside += [f"{k}={v!r}" for k, v in getattr(self.distribution, "kwds", {}).items()]
+        return f"{getattr(name, 'name', type(name).__name__)}({', '.join(inside)})"
+
+
+# Counts farther out than this tail probability are left out of a discrete law.
+_COUNT_TAIL = 1e-15
+
+
+def as_measure(law: Any) -> Measure:
+    """Turn a frozen scipy distribution into a measure; a measure stays itself.
+
+    Normal laws become :class:`Normal`, discrete ones the :class:`Empirical` law of their support.
+    """
+    if isinstance(law, Measure):
+        return law
+    if hasattr(law, "mean") and hasattr(law, "cov") and hasattr(law, "logpdf"):
+        return Normal(law.mean, law.cov)  # scipy.stats.multivariate_normal
+    kind = getattr(getattr(law, "dist", None), "name", None)
+    if kind == "norm":
+        return Normal(float(law.mean()), float(law.var()))
+    if hasattr(law, "dist") and hasattr(law, "pmf"):
+        support = np.arange(law.ppf(_COUNT_TAIL), law.isf(_COUNT_TAIL) + 1)
+        return Empirical(support[:, None], law.pmf(support))
+    if hasattr(law, "dist") and hasattr(law, "pdf"):
+        return Univariate(law)
+    raise TypeError(
+        f"{law!r} is no measure; pass Normal, Uniform, Mixture, Product, Empirical, or a frozen "
+        "scipy distribution such as scipy.stats.gamma(2)."
+    )

@@ -1,0 +1,49 @@
+"""Which operator serves a kernel under a measure: the closed form where there is one."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
+from mercer.population.gaussian import GaussianOperator
+from mercer.population.kernel import KernelOperator
+from mercer.population.measure import Measure
+from mercer.population.monomials import count_monomials
+from mercer.population.operator import PopulationOperator
+from mercer.population.polynomial import MOST_MONOMIALS, PolynomialOperator
+
+__all__ = ["has_moments", "operator_of"]
+
+
+def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomial]:
+    """Whether the operator is best had from moments: a polynomial kernel of unit scale.
+
+    For a sample with fewer points than monomials the Gram matrix is smaller.
+    """
+    if not isinstance(kernel, Linear | Polynomial) or kernel.scale != 1 or kernel.constant < 0:
+        return False
+    degree = _degree(kernel)
+    monomials = count_monomials(measure.dimension + (kernel.constant > 0), max(1, int(degree)))
+    return not measure.is_discrete or monomials <= min(measure.grid_size(1), MOST_MONOMIALS)
+
+
+def operator_of(
+    kernel: Kernel, measure: Measure, *, center: bool, n_components: int
+) -> PopulationOperator:
+    """Return the operator of this kernel under this measure, by the best route there is."""
+    if isinstance(kernel, Gaussian):
+        return GaussianOperator(kernel.bandwidth, measure, center=center, n_components=n_components)
+    if has_moments(kernel, measure):
+        return PolynomialOperator(
+            _degree(kernel),
+            measure,
+            constant=kernel.constant,
+            center=center,
+            n_components=n_components,
+        )
+    return KernelOperator(kernel, measure, center=center, n_components=n_components)
+
+
+def _degree(kernel: Linear | Polynomial) -> int:
+    degree = kernel.degree if isinstance(kernel, Polynomial) else 1
+    return int(degree) if degree == int(degree) else degree  # kernels take 2.0 for 2

@@ -1,0 +1,403 @@
+"""KernelLDA against the plain eigenproblem on K, scikit-learn's LDA, and honest refits."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import eigh
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV
+
+from mercer import KernelLDA, KernelPCA
+from mercer.errors import ApproximationWarning
+from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.maths.discriminant import ClassMoments, LeftOut, left_out_scores
+from mercer.solvers import Fourier, Lanczos, Nystrom
+
+KERNELS = [Gaussian(1.5), Polynomial(2, 1.0), Polynomial(3), Linear()]
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+
+
+def refused(*parts, kind=ValueError):
+    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
+
+
+@pytest.fixture
+def X(rng):
+    centres = np.repeat([[0, 0, 0], [1.5, 1, 0], [0, 2, 1]], [25, 20, 15], axis=0)
+    return rng.normal(size=(60, 3)) + centres
+
+
+@pytest.fixture
+def y():
+    return np.repeat(["ant", "bee", "cow"], [25, 20, 15])
+
+
+@pytest.fixture
+def new(rng):
+    return rng.normal(size=(30, 3)) + rng.normal(size=(30, 1))
+
+
+def naive(K, codes, ridge, priors=None):
+    """Coefficients on centred kernel columns, from K alone: ``B α = λ (W + γ K) α``.
+
+    In terms of ``f = K α`` the penalty γ |a|² is γ α'Kα.
+    """
+    n = len(K)
+    masses = np.bincount(codes)
+    priors = masses / n if priors is None else np.asarray(priors)
+    members = (codes[:, None] == np.arange(len(masses))) / masses
+    means = K @ members
+    shifts = means - (means @ priors)[:, None]
+    between = shifts * priors @ shifts.T
+    within = sum(
+        p * (K[:, codes == k] - means[:, [k]]) @ (K[:, codes == k] - means[:, [k]]).T / masses[k]
+        for k, p in enumerate(priors)
+    )
+    # K is singular (centred); its range is all that matters
+    values, vectors = np.linalg.eigh(K)
+    basis = vectors[:, values > 1e-9 * values[-1]]
+    small = [basis.T @ M @ basis for M in (between, within + ridge * K)]
+    ratios, inner = eigh(*small)
+    q = len(masses) - 1
+    return ratios[::-1][:q], (basis @ inner)[:, ::-1][:, :q]
+
+
+def centred(K):
+    H = np.eye(len(K)) - 1 / len(K)
+    return H @ K @ H
+
+
+def same_up_to_signs(found, expected, **tolerance):
+    signs = np.sign(np.einsum("ij,ij->j", found, expected))
+    assert_allclose(found, expected * signs, **tolerance)
+
+
+# --- oracles ------------------------------------------------------------------------------------
+
+
+@each_kernel
+@pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
+def test_equals_the_generalised_eigenproblem_on_the_gram_matrix(kernel, priors, X, y):
+    # a rank of 60 keeps everything, so both solve the same problem
+    model = KernelLDA(kernel=kernel, rank=60, regularization=0.05, priors=priors).fit(X, y)
+    codes = np.searchsorted(model.classes_, y)
+    K = centred(kernel(X))
+    ratios, alphas = naive(K, codes, model.ridge_, priors)
+    assert_allclose(model.eigenvalues_, ratios, rtol=1e-7)
+    values = K @ alphas
+    shares = model.priors_ / np.bincount(codes)
+    expected = values - shares[codes] @ values  # f is 0 at the prior-weighted mean
+    same_up_to_signs(model.transform(X), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
+def test_linear_kernel_is_linear_discriminant_analysis(priors, X, y, new):
+    model = KernelLDA(kernel="linear", regularization=0, priors=priors).fit(X, y)
+    peer = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, y)
+    assert_array_equal(model.predict(new), peer.predict(new))
+    ours = log_softmax(model.decision_function(new) / model.confidence_, axis=1)
+    assert_allclose(ours, peer.predict_log_proba(new), rtol=1e-8, atol=1e-9)
+    if priors is not None:
+        return  # the peer's functions then mix priors (W) with shares in the sample (B + W)
+    share = model.eigenvalues_ / model.eigenvalues_.sum()
+    assert_allclose(share, peer.explained_variance_ratio_, rtol=1e-8)
+    centre = peer.transform(X).mean(axis=0)
+    same_up_to_signs(model.transform(new), peer.transform(new) - centre, rtol=1e-8, atol=1e-10)
+
+
+def test_two_classes_against_linear_discriminant_analysis(X, y, new):
+    two = y != "cow"
+    model = KernelLDA(kernel="linear", regularization=1e-12).fit(X[two], y[two])
+    peer = LinearDiscriminantAnalysis(solver="lsqr").fit(X[two], y[two])
+    found = model.decision_function(new)
+    assert found.shape == (30,)
+    assert_allclose(found / model.confidence_, peer.decision_function(new), rtol=1e-6, atol=1e-7)
+
+
+# --- scale and sign -----------------------------------------------------------------------------
+
+
+def test_functions_are_uncorrelated_with_unit_variance_within_classes(X, y):
+    model = KernelLDA(kernel=Polynomial(2, 1.0), regularization=1e-9).fit(X, y)
+    F = model.transform(X)
+    residuals = F - model.class_means_[np.searchsorted(model.classes_, y)]
+    assert_allclose(residuals.T @ residuals / len(X), np.eye(2), atol=1e-6)
+    assert_allclose(F.mean(axis=0), 0, atol=1e-10)
+    between = model.class_means_.T * model.priors_ @ model.class_means_
+    assert_allclose(between, np.diag(model.eigenvalues_), atol=1e-9 * model.eigenvalues_[0])
+
+
+def test_each_function_is_positive_for_the_last_class(X, y):
+    for labels in (y, np.where(y == "ant", "zoo", y)):  # another order of the same classes
+        model = KernelLDA().fit(X, labels)
+        assert (model.class_means_[-1] > 0).all()
+    two = KernelLDA(priors=[0.9, 0.1]).fit(X, y == "ant")
+    F = two.transform(X)[:, 0]
+    assert F[y == "ant"].mean() > F[y != "ant"].mean()
+
+
+# --- left-out rows ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_left_out_scores_equal_refits(ridge, X, y):
+    codes = np.searchsorted(np.unique(y), y)
+    moments = ClassMoments.of(X, codes)
+    found = left_out_scores(X, codes, None, moments, ridge)
+    n = len(X)
+    for i in (0, 13, 30, 59):
+        kept = np.arange(n) != i
+        rest = ClassMoments.of(X[kept], codes[kept])
+        # the same W as in the formula, whose common factor is left out, and the same priors
+        G = np.linalg.inv(rest.within * (n - 1) / n + ridge * np.eye(3))
+        gaps = X[i] - rest.means
+        expected = np.log(moments.priors) - np.einsum("lj,jk,lk->l", gaps, G, gaps) / 2
+        assert_allclose(found[i], expected, rtol=1e-9)
+
+
+def test_left_out_scores_leave_out_one_copy_of_a_weighted_row(X, y):
+    codes = np.searchsorted(np.unique(y), y)
+    weights = np.where(np.arange(60) % 7 == 0, 3.0, 1.0)
+    copies = np.repeat(np.arange(60), weights.astype(int))
+    moments = ClassMoments.of(X, codes, weights)
+    found = left_out_scores(X, codes, weights, moments, 0.1)
+    again = ClassMoments.of(X[copies], codes[copies])
+    expected = left_out_scores(X[copies], codes[copies], None, again, 0.1)
+    assert_allclose(found[copies], expected, rtol=1e-9)
+    one = LeftOut.judge(X, codes, weights, moments, 0.1)
+    two = LeftOut.judge(X[copies], codes[copies], None, again, 0.1)
+    assert_allclose(
+        [one.error, one.confidence, one.log_probability],
+        [two.error, two.confidence, two.log_probability],
+        rtol=1e-9,
+    )
+
+
+def test_confidence_maximises_the_likelihood_of_left_out_rows(rng):
+    X, codes = rng.normal(size=(60, 20)), rng.integers(0, 3, 60)  # nothing to be found
+    moments = ClassMoments.of(X, codes)
+    scores = left_out_scores(X, codes, None, moments, 0.01)
+
+    def likelihood(t):
+        return np.mean(log_softmax(t * scores, axis=1)[np.arange(60), codes])
+
+    judged = LeftOut.judge(X, codes, None, moments, 0.01)
+    assert judged.confidence < 0.5
+    assert_allclose(judged.log_probability, likelihood(judged.confidence))
+    for factor in (0.9, 1.1):
+        assert likelihood(factor * judged.confidence) < judged.log_probability
+
+
+def test_probabilities_are_honest_where_the_sample_is_separated(rng):
+    """100 coordinates of 240 rows: without the confidence the loss is far worse than ignorance."""
+    X = rng.normal(size=(1240, 8))
+    y = (X[:, 0] + rng.normal(size=1240) > 0).astype(int)
+    model = KernelLDA(rank=100, regularization=1e-6).fit(X[:240], y[:240])
+    logs = np.log(model.predict_proba(X[240:]))[np.arange(1000), y[240:]]
+    raw = log_softmax(np.log(model.predict_proba(X[240:])) / model.confidence_, axis=1)
+    assert -logs.mean() < np.log(2) < 0.7 * -raw[np.arange(1000), y[240:]].mean()
+
+
+def test_chosen_regularization_is_the_best_of_its_table(X, y):
+    model = KernelLDA(regularization="cv").fit(X, y)
+    table = model.cv_results_
+    assert len(table["regularization"]) == 13
+    place = int(np.flatnonzero(table["regularization"] == model.regularization_)[0])
+    assert table["error"][place] == table["error"].min()
+    tied = table["error"] == table["error"].min()
+    assert table["log_probability"][place] == table["log_probability"][tied].max()
+    again = KernelLDA(regularization=model.regularization_).fit(X, y)
+    assert_allclose(again.transform(X), model.transform(X))
+    assert_allclose(again.cv_results_["error"], table["error"][place])
+
+
+def test_left_out_error_is_near_the_error_of_refits(X, y):
+    model = KernelLDA(kernel=Gaussian(1.5), regularization=0.1, rank=60)
+    fitted = clone(model).fit(X, y)
+    wrong = 0
+    for i in range(60):
+        kept = np.arange(60) != i
+        # the ridge of the whole sample: relative to another trace it would not be the same
+        part = clone(model).fit(X[kept], y[kept])
+        scale = fitted.ridge_ / part.ridge_
+        part.set_params(regularization=0.1 * scale).fit(X[kept], y[kept])
+        wrong += part.predict(X[[i]])[0] != y[i]
+    assert abs(fitted.cv_results_["error"][0] - wrong / 60) <= 2 / 60
+
+
+# --- symmetries ---------------------------------------------------------------------------------
+
+
+def test_weights_equal_copies(X, y, new, rng):
+    weights = rng.integers(0, 3, 60)
+    copies = np.repeat(np.arange(60), weights)
+    for options in ({}, {"regularization": "cv"}, {"priors": [0.2, 0.3, 0.5]}):
+        one = KernelLDA(**options).fit(X, y, sample_weight=weights)
+        two = KernelLDA(**options).fit(X[copies], y[copies])
+        assert one.regularization_ == two.regularization_
+        assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-7)
+        assert_allclose(one.transform(new), two.transform(new), atol=1e-6)
+        assert_allclose(one.predict_proba(new), two.predict_proba(new), atol=1e-7)
+
+
+def test_class_weights_through_priors_or_weights_move_the_boundary_alike(X, y):
+    balanced = KernelLDA(priors=np.full(3, 1 / 3)).fit(X, y)
+    plain = KernelLDA().fit(X, y)
+    assert (balanced.predict(X) == "cow").sum() >= (plain.predict(X) == "cow").sum()
+    heavy = KernelLDA().fit(X, y, sample_weight=np.where(y == "cow", 5.0, 1.0))
+    assert_allclose(heavy.priors_, [25 / 120, 20 / 120, 75 / 120])
+
+
+@pytest.mark.parametrize("solver", ["dense", "lanczos"])
+def test_order_of_rows_does_not_matter(solver, X, y, new, rng):
+    order = rng.permutation(60)
+    options = {"kernel": Gaussian(1.5), "solver": solver, "regularization": "cv"}
+    one = KernelLDA(**options).fit(X, y)
+    two = KernelLDA(**options).fit(X[order], y[order])
+    assert_allclose(one.transform(new), two.transform(new), atol=1e-7)
+    assert_allclose(one.predict_proba(new), two.predict_proba(new), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "solver", ["auto", "lanczos", Lanczos(stored=False), Fourier(), Nystrom(60)], ids=repr
+)
+def test_solvers_agree(solver, rng):
+    X = rng.normal(size=(120, 2)) + np.repeat([[0, 0], [2, 0], [0, 2]], 40, axis=0)
+    y = np.repeat([0, 1, 2], 40)
+    options = {"kernel": Gaussian(1.5), "rank": 12}
+    exact = KernelLDA(solver="dense", **options).fit(X, y)
+    found = KernelLDA(solver=solver, **options).fit(X, y)
+    grid = rng.normal(size=(50, 2))
+    assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=1e-4)
+    assert_allclose(found.transform(grid), exact.transform(grid), atol=1e-3)
+    assert_array_equal(found.predict(grid), exact.predict(grid))
+
+
+def test_precomputed_kernel(X, y, new):
+    kernel = Gaussian(1.5)
+    direct = KernelLDA(kernel=kernel, regularization="cv").fit(X, y)
+    given = KernelLDA(kernel="precomputed", regularization="cv").fit(kernel(X), y)
+    assert_allclose(given.transform(kernel(new, X)), direct.transform(new), atol=1e-8)
+    assert_array_equal(given.predict(kernel(new, X)), direct.predict(new))
+    search = GridSearchCV(
+        KernelLDA(kernel="precomputed"), {"regularization": [1e-3, 1.0]}, cv=3
+    ).fit(kernel(X), y)
+    assert search.best_score_ > 0.5
+
+
+def test_coordinates_are_those_of_centred_kernel_pca(X, y):
+    model = KernelLDA(rank=9, kernel=Gaussian(1.5)).fit(X, y)
+    Z = KernelPCA(9, kernel=Gaussian(1.5)).fit_transform(X)
+    assert_allclose(np.abs(model.spectrum_.projections), np.abs(Z), atol=1e-8)
+    design = np.column_stack([np.ones(60), Z])
+    F = model.transform(X)
+    fitted = design @ np.linalg.lstsq(design, F, rcond=None)[0]
+    assert_allclose(fitted, F, atol=1e-7)
+
+
+# --- use ----------------------------------------------------------------------------------------
+
+
+def test_probabilities_and_shapes(X, y, new):
+    model = KernelLDA(1).fit(X, y)
+    P = model.predict_proba(new)
+    assert P.shape == (30, 3)
+    assert_allclose(P.sum(axis=1), 1)
+    assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(new))
+    scores = model.decision_function(new)
+    assert_allclose(log_softmax(scores, axis=1), np.log(P))
+    assert model.transform(new).shape == (30, 1)
+    assert_allclose(model.transform(new), KernelLDA().fit(X, y).transform(new)[:, :1])
+    assert_allclose(P, KernelLDA().fit(X, y).predict_proba(new))  # always all functions
+    assert model.get_feature_names_out().tolist() == ["kernellda0"]
+
+
+def test_rank_defaults_to_a_quarter_of_the_rows_and_to_what_there_is(X, y):
+    assert KernelLDA(kernel=Gaussian(0.5)).fit(X, y).rank_ == 15
+    assert KernelLDA(kernel=Gaussian(0.5)).fit(X[::3], y[::3]).rank_ == 10
+    assert KernelLDA(kernel="linear").fit(X, y).rank_ == 3
+    assert KernelLDA(kernel=Gaussian(0.5), rank=1000).fit(X, y).rank_ == 59
+
+
+def test_grid_search_and_pickle(X, y, new):
+    grid = {"kernel__bandwidth": [0.5, 2.0], "regularization": [1e-3, "cv"]}
+    search = GridSearchCV(KernelLDA(), grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.6
+    best = search.best_estimator_
+    again = pickle.loads(pickle.dumps(best))
+    assert_allclose(again.transform(new), best.transform(new))
+
+
+def test_single_precision(X, y, new):
+    double = KernelLDA(kernel=Gaussian(1.5)).fit(X, y)
+    single = KernelLDA(kernel=Gaussian(1.5)).fit(X.astype(np.float32), y)
+    F = single.transform(new.astype(np.float32))
+    assert F.dtype == np.float32
+    assert_allclose(F, double.transform(new), atol=2e-2)
+    assert (single.predict(new.astype(np.float32)) == double.predict(new)).mean() > 0.95
+
+
+def test_more_coordinates_than_classes_less_one_are_needed(X, y):
+    model = KernelLDA(rank=1, kernel=Gaussian(1.5)).fit(X, y)
+    assert model.transform(X).shape == (60, 1)
+    assert model.predict_proba(X).shape == (60, 3)
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+def test_a_class_with_one_member_is_told(X, y):
+    labels = y.copy()
+    labels[0] = "dog"
+    with pytest.warns(ApproximationWarning, match=r"1 of 4 classes .* \('dog'\)"):
+        model = KernelLDA(kernel=Gaussian(1.5)).fit(X, labels)
+    P = model.predict_proba(X)
+    assert np.isfinite(P).all()
+    assert 0 < model.confidence_ <= 1
+    with (
+        pytest.warns(ApproximationWarning, match="2 of 2"),
+        refused("Nothing varies within classes"),
+    ):
+        KernelLDA(kernel=Gaussian(1.5)).fit(X[:2], ["a", "b"])
+
+
+def test_refusals(X, y):
+    with refused("one class only", "'ant'"):
+        KernelLDA().fit(X[:25], y[:25])
+    with refused("one class only"):  # the others weigh nothing
+        KernelLDA().fit(X, y, sample_weight=(y == "ant").astype(float))
+    with refused("priors adds up to 0.9"):
+        KernelLDA(priors=[0.3, 0.3, 0.3]).fit(X, y)
+    with refused("priors has 2 entries for 3 classes"):
+        KernelLDA(priors=[0.5, 0.5]).fit(X, y)
+    with refused("must be positive", "leave out classes"):
+        KernelLDA(priors=[0.5, 0.5, 0.0]).fit(X, y)
+    with refused("regularization=-0.1", "not negative"):
+        KernelLDA(regularization=-0.1).fit(X, y)
+    for bad in ("CV", None, True):
+        with refused("regularization=", "number, or 'cv'"):
+            KernelLDA(regularization=bad).fit(X, y)
+    with refused("regularization=nan"):
+        KernelLDA(regularization=float("nan")).fit(X, y)
+    for bad in (0, -3, 2.5, True):
+        with refused("rank=", "at least 1"):
+            KernelLDA(rank=bad).fit(X, y)
+    for bad in (0, 3, 1.5, True):
+        with refused("n_components=", "between 1", "here 2"):
+            KernelLDA(bad).fit(X, y)
+    with refused("y is None"):
+        KernelLDA().fit(X, None)
+    with refused("60 rows", "59"):
+        KernelLDA().fit(X, y[:-1])
+
+
+def test_no_ridge_where_classes_do_not_vary_is_refused(X, y):
+    with refused("do not vary in all directions", "larger regularization"):
+        KernelLDA(kernel=Gaussian(1.0), rank=59, regularization=0).fit(X, y)
+    with refused("Nothing varies within classes"):
+        KernelLDA().fit(np.repeat(np.eye(3), 5, axis=0), np.repeat([0, 1, 2], 5))
