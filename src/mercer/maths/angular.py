@@ -25,7 +25,7 @@ __all__ = [
 
 # Rows shorter than this many times the noise in the longest point nowhere: noise decides.
 _VANISHING = 50
-# Rows at least this long may start a cluster; shorter ones point in noisy directions.
+# Rows at least this long take part in the iteration; shorter ones point in noisy directions.
 _RELIABLE = 1e-6
 _SETTLED = 1e-12
 _SAME = 1e-12  # two directions are one if their cosine is so near to 1
@@ -113,18 +113,24 @@ def angular_kmeans(
 ) -> AngularClusters:
     """Angular k-means from :func:`farthest_directions`; ``noise`` is the rows' relative error.
 
-    An empty cluster is given the direction of the row that fits its own cluster worst; as every row
-    may then choose anew, the objective still cannot fall.
+    Rows shorter than a millionth of the longest take no part, and are assigned at the end: they
+    would keep a cluster alive in which there is nothing but noise. An empty cluster is given the
+    direction of the row that fits its own cluster worst; as every row may then choose anew, the
+    objective still cannot fall.
     """
+    every, vanishing = Z, shortest(Z, noise)
+    lengths = _lengths(Z)
+    reliable = lengths > _RELIABLE * lengths.max()
+    if not reliable.all():
+        Z, weights = Z[reliable], None if weights is None else weights[reliable]
     weighted = Z if weights is None else Z * weights[:, None]
     directions = farthest_directions(Z, n_clusters)
     objectives: list[float] = []
     labels = np.full(len(Z), -1)
-    vanishing = shortest(Z, noise)
     converged = False
     for _ in range(max_iter):
-        before, labels = labels, assign_directions(Z, directions, vanishing)
-        labels, directions = _fill_empty(labels, Z, directions, vanishing)
+        before, labels = labels, assign_directions(Z, directions)
+        labels, directions = _fill_empty(labels, Z, directions)
         sums = _cluster_sums(weighted, labels, n_clusters)
         lengths = _lengths(sums)
         objectives.append(float(lengths.sum()))
@@ -136,7 +142,7 @@ def angular_kmeans(
             converged = True
             break
     # by the directions as they are now, so that new points are treated as these were
-    labels = assign_directions(Z, directions, vanishing)
+    labels = assign_directions(every, directions, vanishing)
     return AngularClusters(labels, directions, objectives, converged)
 
 
@@ -160,28 +166,23 @@ def angular_cost(products: Array, totals: Array, counts: Array, potential: float
 
 
 def _cluster_sums(Z: Array, labels: Array, n_clusters: int) -> Array:
-    inside = labels >= 0
-    sums = [np.bincount(labels[inside], column, minlength=n_clusters) for column in Z[inside].T]
-    return np.column_stack(sums)
+    return np.column_stack([np.bincount(labels, column, minlength=n_clusters) for column in Z.T])
 
 
-def _fill_empty(
-    labels: Array, Z: Array, directions: Array, vanishing: float
-) -> tuple[Array, Array]:
+def _fill_empty(labels: Array, Z: Array, directions: Array) -> tuple[Array, Array]:
     """Turn the direction of each empty cluster towards the row that fits worst where it is."""
     for _ in range(len(directions)):
-        counts = np.bincount(labels[labels >= 0], minlength=len(directions))
+        counts = np.bincount(labels, minlength=len(directions))
         if counts.all():
             break
         lengths = _lengths(Z)
-        reliable = np.flatnonzero((labels >= 0) & (lengths > _RELIABLE * lengths.max()))
-        fit = np.einsum("ij,ij->i", Z[reliable], directions[labels[reliable]]) / lengths[reliable]
+        fit = np.einsum("ij,ij->i", Z, directions[labels]) / lengths
         worst = np.argmin(fit)
         if fit[worst] >= 1 - _SAME:  # fewer directions than clusters
             break
         directions = directions.copy()
-        directions[np.argmin(counts)] = Z[reliable[worst]] / lengths[reliable[worst]]
-        labels = assign_directions(Z, directions, vanishing)
+        directions[np.argmin(counts)] = Z[worst] / lengths[worst]
+        labels = assign_directions(Z, directions)
     return labels, directions
 
 
