@@ -422,3 +422,32 @@ def test_eigenfunctions_of_a_law_below_those_of_a_sample():
     assert alone.points is None
     with pytest.raises(ValueError, match="two columns"):
         EigenfunctionDisplay.from_operator(PolynomialOperator(2, Normal(0, 1)))
+
+
+# --- effects ---------------------------------------------------------------------------------
+
+
+def test_degree_effect_is_drawn():
+    from mercer.plots import EffectDisplay
+    from mercer.population import degree_effect
+
+    effect = degree_effect(X, y, degrees=(1, 2, 3))
+    display = EffectDisplay.from_effect(effect)
+    assert list(display.axes_) == ["separation", "explained", "extreme_share", "relative_error"]
+    line = display.axes_["separation"].lines[0]
+    assert_allclose(line.get_ydata(), [row.separation for row in effect.rows])
+    assert line.get_xdata().tolist() == [1, 2, 3]
+    assert "degree" in display.axes_["relative_error"].get_xlabel()
+
+
+def test_centering_effect_is_drawn():
+    from mercer.plots import EffectDisplay
+    from mercer.population import centering_effect
+
+    effect = centering_effect(X, Gaussian(3.7), n_components=4)
+    display = EffectDisplay.from_effect(effect)
+    heights = [bar.get_height() for bar in display.axes_["eigenvalues"].patches]
+    assert_allclose(heights, np.r_[effect.eigenvalues, effect.centered_eigenvalues])
+    assert_allclose(display.axes_["matches"].images[0].get_array(), effect.matches)
+    with pytest.raises(TypeError, match="degree_effect"):
+        EffectDisplay.from_effect("nothing")

@@ -13,6 +13,7 @@ __all__ = [
     "IdentifiabilityWarning",
     "MemoryBudgetError",
     "MercerError",
+    "NoDomainError",
     "RankError",
     "Tell",
     "warn",
@@ -44,6 +45,13 @@ class RankError(MercerError, ValueError):
     def __init__(self, message: str, rank: int) -> None:
         super().__init__(message)
         self.rank = rank
+
+
+class NoDomainError(MercerError, AttributeError, ValueError):
+    """A density has no normaliser because no domain was named.
+
+    An AttributeError too: to scikit-learn's searches the estimator then has no ``score``.
+    """
 
 
 class ConvergenceWarning(UserWarning):

@@ -288,7 +288,7 @@ def test_a_grid_search_needs_a_domain():
 
 
 def test_score_refuses_in_words():
-    with refused("domain", "maximise nonsense", "GaussianBase", kind=AttributeError):
+    with refused("domain", "maximise nonsense", "GaussianBase", kind=ValueError):
         MercerMixture().fit(points()).score(points())
 
 

@@ -11,6 +11,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.domains import Domain, Nodes, Normalization, integrate, resample
+from mercer.errors import NoDomainError
 from mercer.estimators.kernel_mixture import (
     KernelMixture,
     best_alpha,
@@ -305,7 +306,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         a density that is not normalised depends on the parameters.
         """
         if self.domain is None and not hasattr(self, "normalization_"):
-            raise AttributeError(
+            raise NoDomainError(
                 "score needs a domain: without one the induced density is not normalised, its size "
                 "depends on the parameters, and a search for the highest score would maximise "
                 "nonsense. Pass MercerMixture(domain=…) or call normalize(…) with "

@@ -5,6 +5,7 @@ matplotlib (``pip install mercer[plot]``) is imported when something is drawn, n
 
 from mercer.plots.bandwidth import BandwidthDisplay
 from mercer.plots.density import DensityDisplay, EigenfunctionDisplay
+from mercer.plots.effects import EffectDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram import GramDisplay
 from mercer.plots.spectrum import SpectrumDisplay
@@ -12,6 +13,7 @@ from mercer.plots.spectrum import SpectrumDisplay
 __all__ = [
     "BandwidthDisplay",
     "DensityDisplay",
+    "EffectDisplay",
     "EigenfunctionDisplay",
     "EmbeddingDisplay",
     "GramDisplay",

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from mercer.bandwidth import resolve
 from mercer.information import information_potential
 from mercer.kernels import Kernel, Polynomial, as_kernel
+from mercer.maths.eigen import is_sign_free
 from mercer.maths.types import Array
 from mercer.points import admit
 from mercer.population.measures import Empirical
@@ -346,7 +347,7 @@ def centering_effect(
         "removed": share,
         "constancy": float(plain.means[0]),
         "matches": matches,
-        "sign_free": _sign_free(before[:, :count]),
+        "sign_free": int(is_sign_free(before[:, :count]).sum()),
         "leading": _leading_monomials(plain, centred),
     }
     return CenteringEffect(
@@ -355,13 +356,6 @@ def centering_effect(
         **shown,
         conclusion=_centering_conclusion(**shown),
     )
-
-
-def _sign_free(vectors: Array) -> int:
-    """Columns that stay on one side of 0, up to ``max|v| / n`` (Shi, Belkin and Yu 2009)."""
-    slack = np.abs(vectors).max(axis=0) / len(vectors)
-    free = (vectors.min(axis=0) > -slack) | (vectors.max(axis=0) < slack)
-    return int(np.count_nonzero(free))
 
 
 def _leading_monomials(*operators: PopulationOperator) -> tuple[str, ...] | None:
