@@ -211,8 +211,8 @@ def make_bits(
 
     Notes
     -----
-    Macready (2003) draws 30 strings of 7 bits from two such laws, whose probabilities the text
-    does not give.
+    Macready (2003) draws 30 strings of 7 bits from two such laws, with the probabilities of its
+    footnote 6; ``mercer reproduce macready-2003`` uses those.
 
     Examples
     --------
