@@ -99,7 +99,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
             f"labels have shape {labels.shape}; there must be one for each of the {len(vectors)} "
             "training points with a positive weight."
         )
-    weights = np.ones(len(vectors)) if spectrum.weights is None else spectrum.weights
+    weights = spectrum.counts
     clusters = np.array([c for c in np.unique(labels) if c != -1])
     members = (labels[:, None] == clusters).astype(np.float64)
     mass = (vectors**2).T @ members

@@ -348,8 +348,8 @@ def potential_gradient(
     kernel = resolve(kernel, points, weights)
     assert isinstance(kernel, Gaussian)
     d = points.data.shape[1]
-    shares = np.full(points.n, 1 / points.n) if weights is None else weights / weights.sum()
-    gram = summing_gram(Sample(kernel, points, weights))
+    sample = Sample(kernel, points, weights)
+    shares, gram = sample.shares, summing_gram(sample)
     if isinstance(gram, FourierGram):
         slope = gram.mean_gradient(points)
         potential, gradient = gram.potential, 2 * shares[:, None] * slope
@@ -389,7 +389,7 @@ def _mean_square(sample: Sample) -> float:
     """``‖K‖_F² / n²``: the potential of the squared kernel."""
     kernel: Kernel = sample.kernel
     if sample.matrix is not None:
-        shares = _shares(sample)
+        shares = sample.shares
         return float(shares @ (sample.matrix.astype(np.float64) ** 2 @ shares))
     if isinstance(kernel, Gaussian):  # its square is a Gaussian, which plane waves can sum
         squared: Kernel = Gaussian(np.asarray(kernel.bandwidth) / np.sqrt(2))
@@ -441,15 +441,10 @@ def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
                 ApproximationWarning,
             )
             return max(between, noise)
-    shares = [_shares(sample) for sample in samples]
+    shares = [sample.shares for sample in samples]
     left, right = (sample.points for sample in samples)
     sums = cross_product(samples[0].kernel, left, right, shares[1][:, None])
     return float(shares[0] @ sums[:, 0])
-
-
-def _shares(sample: Sample) -> Array:
-    n = sample.points.n
-    return np.full(n, 1 / n) if sample.weights is None else sample.weights / sample.weights.sum()
 
 
 def _resolved_on_both(kernel: Kernel, both: list[Points], weights: list[Array | None]) -> Kernel:

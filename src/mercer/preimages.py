@@ -154,7 +154,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     kernel = spectrum.kernel
     nearness = _Nearness(spectrum)
     data = spectrum.points.data.astype(np.float64, copy=False)
-    weights = np.ones(len(data)) if spectrum.weights is None else spectrum.weights
+    weights = spectrum.counts
     coefficients = weights[:, None] * spectrum.projections / spectrum.eigenvalues
     scales = kernel.length_scales(data.shape[1])
     found = np.empty((len(scores), data.shape[1]))

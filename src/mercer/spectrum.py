@@ -94,6 +94,11 @@ class Spectrum:
         return self.expansion.points
 
     @property
+    def counts(self) -> Array:
+        """How often each training point counts: the weights, or 1."""
+        return np.ones(self.points.n) if self.weights is None else self.weights
+
+    @property
     def n_components(self) -> int:
         """How many pairs were kept."""
         return len(self.eigenvalues)

@@ -425,7 +425,7 @@ def _record(
     sample: Sample, gram: GramOperator, eca: KernelECA, Z: Array, found: AngularClusters
 ) -> BandwidthRecord:
     members = found.labels[:, None] == np.arange(len(found.directions))
-    weights = np.ones(len(Z)) if sample.weights is None else sample.weights
+    weights = sample.counts
     counts = weights @ members
     unassigned = float(weights.sum() - counts.sum())
     spectrum = eca.spectrum_

@@ -90,10 +90,10 @@ class _ComponentModel(KernelEstimator):
         rows = np.arange(sample.points.n)
         paths = []
         for kept, left in splitter.split(rows, folds_by):
-            part = _rows_of_sample(sample, kept)
+            part = sample.take(kept)
             spectrum = self._leading(part, min(_MOST, len(kept)))
             model = self._least_squares(spectrum, targets[kept], part.weights)
-            Z = spectrum.project(_new_points(sample, left, kept))
+            Z = spectrum.project(sample.points_for(left, kept))
             weights = None if sample.weights is None else sample.weights[left]
             paths.append(self._errors(model.path(Z), targets[left], weights))
         shortest = min(map(len, paths))
@@ -112,20 +112,6 @@ class _ComponentModel(KernelEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
-
-
-def _rows_of_sample(sample: Sample, rows: Array) -> Sample:
-    weights = None if sample.weights is None else sample.weights[rows]
-    if sample.matrix is None:
-        return Sample(sample.kernel, sample.points.take(rows), weights)
-    matrix = sample.matrix[np.ix_(rows, rows)]
-    return Sample(sample.kernel, Points(np.arange(len(rows)), "gram"), weights, matrix)
-
-
-def _new_points(sample: Sample, rows: Array, kept: Array) -> Points:
-    if sample.matrix is None:
-        return sample.points.take(rows)
-    return Points(sample.matrix[np.ix_(rows, kept)], "gram")
 
 
 class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from mercer.estimators.kernel_mixture import KernelMixture, best_alpha, weights_of
+from mercer.estimators.kernel_mixture import KernelMixture, best_alpha
 from mercer.estimators.targets import class_labels, numeric_targets, several_classes
 from mercer.kernels import Kernel
 from mercer.maths.conditional import (
@@ -74,7 +74,7 @@ class _JointMixture(KernelMixture):
 
     def _fit_joint(self, sample: Sample, T: Array) -> Self:
         """Fit to kernel coordinates of x and the given ones of y."""
-        Z, weights = self._coordinates(sample), weights_of(sample)
+        Z, weights = self._coordinates(sample), sample.counts
         joined, total = np.hstack([Z, T]), float(weights.sum())
         residuals = self._left_out(Z)
 

@@ -204,11 +204,6 @@ def ruled_alpha(rule: str, Z: Array, weights: Array) -> float | None:
     return None
 
 
-def weights_of(sample: Sample) -> Array:
-    """Weights, 1 where none were given."""
-    return np.ones(sample.points.n) if sample.weights is None else sample.weights
-
-
 def _what_matters(message: str, category: type[Warning]) -> None:
     """A mixture does not depend on which eigenvectors span a space: ties need no warning."""
     if category is not IdentifiabilityWarning:

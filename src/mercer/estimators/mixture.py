@@ -16,7 +16,6 @@ from mercer.estimators.kernel_mixture import (
     KernelMixture,
     best_alpha,
     ruled_alpha,
-    weights_of,
 )
 from mercer.kernels import Kernel
 from mercer.maths.leaving_out import leave_each_out
@@ -171,7 +170,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         sample = self._admit_training(X, sample_weight)
         self._check_parameters(sample.points.n)
         domain = self._fitted_domain(self.domain, sample.points, sample.weights)
-        Z, weights = self._coordinates(sample), weights_of(sample)
+        Z, weights = self._coordinates(sample), sample.counts
         alpha = self._resolved_alpha(Z, weights, sample, domain)
         self._keep(self._run(Z, weights, alpha), weights, alpha)
         if domain is not None:

@@ -65,7 +65,7 @@ class MonitoredTransformer(SpectralTransformer):
             raise ValueError(f"level={level!r} must lie in (0, 1), for example 0.99.")
         spectrum = self.spectrum_
         z = spectrum.projections
-        weights = np.ones(len(z)) if spectrum.weights is None else spectrum.weights
+        weights = spectrum.counts
         n, k = spectrum.total_weight, spectrum.n_components
         hotelling = _squared(z * np.sqrt(n / spectrum.eigenvalues))
         error = np.maximum(spectrum.expansion.training_squared_norms() - _squared(z), 0)
@@ -109,8 +109,7 @@ class MonitoredTransformer(SpectralTransformer):
         if points.kind != "vectors":
             raise ValueError("contributions need a kernel on vectors: there must be columns.")
         measure = getattr(self, statistic)
-        training, weights = self.spectrum_.points.data, self.spectrum_.weights
-        usual = weighted_median(training.T, np.ones(len(training)) if weights is None else weights)
+        usual = weighted_median(self.spectrum_.points.data.T, self.spectrum_.counts)
         whole = measure(points)
         result = np.empty(points.data.shape)
         for j, value in enumerate(usual):

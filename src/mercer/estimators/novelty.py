@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import OutlierMixin
 
-from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha, weights_of
+from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha
 from mercer.kernels import Kernel
 from mercer.maths.quantiles import weighted_quantile
 from mercer.maths.types import Array
@@ -109,7 +109,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
             )
         sample = self._admit_training(X, sample_weight)
         self._check_parameters(sample.points.n)
-        Z, weights = self._coordinates(sample), weights_of(sample)
+        Z, weights = self._coordinates(sample), sample.counts
         if not isinstance(self.alpha, str):
             alpha: float | None = float(self.alpha)
         else:
@@ -126,7 +126,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     def _wanted(self, sample: Sample) -> int | float | None:
         if self.rank is not None:
             return super()._wanted(sample)
-        tenth = int(weights_of(sample).sum()) // 10
+        tenth = int(sample.counts.sum()) // 10
         return min(max(tenth, 1), 100, sample.points.n)
 
     def score_samples(self, X: Any) -> Array:

@@ -138,12 +138,11 @@ class ParzenDensity(KernelDensityEstimator):
 def _of_greatest_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
     """The reduced sample with learned weights, its row numbers, and the gap to the optimum."""
     kernel, points = sample.kernel, sample.points
-    counts = np.ones(points.n) if sample.weights is None else sample.weights
     gram = Lanczos().gram(Sample(kernel, points))
     found = mixture_weights(
         lambda rows: cross_gram(kernel, points, points.take(rows)).astype(np.float64),
         gram.matvec,
-        counts / counts.sum(),
+        sample.shares,
     )
     return Sample(kernel, points.take(found.support), found.weights), found.support, found.gap
 

@@ -33,6 +33,31 @@ class Sample:
     weights: Array | None = None
     matrix: Array | None = None
 
+    @property
+    def counts(self) -> Array:
+        """How often each point counts: the weights, or 1."""
+        return np.ones(self.points.n) if self.weights is None else self.weights
+
+    @property
+    def shares(self) -> Array:
+        """The counts as shares of their sum."""
+        counts = self.counts
+        return np.asarray(counts / counts.sum())
+
+    def take(self, rows: Array) -> Sample:
+        """Return the sample of these rows alone; a precomputed kernel numbers its columns anew."""
+        weights = None if self.weights is None else self.weights[rows]
+        if self.matrix is None:
+            return Sample(self.kernel, self.points.take(rows), weights)
+        matrix = self.matrix[np.ix_(rows, rows)]
+        return Sample(self.kernel, Points(np.arange(len(rows)), "gram"), weights, matrix)
+
+    def points_for(self, rows: Array, kept: Array) -> Points:
+        """Return these rows as new points to ``take(kept)``: cross-Gram where K was given."""
+        if self.matrix is None:
+            return self.points.take(rows)
+        return Points(self.matrix[np.ix_(rows, kept)], "gram")
+
     @classmethod
     def of(cls, kernel: Kernel, points: Points, weights: Array | None) -> Sample:
         """Leave out the rows that weigh nothing, and set a precomputed matrix apart."""

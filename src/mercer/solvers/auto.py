@@ -225,11 +225,11 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     else:
         grid = _summing_grid(sample, None) if chosen is None else None
     kernel, points, weights = sample.kernel, sample.points, sample.weights
-    shares = np.full(points.n, 1 / points.n) if weights is None else weights / weights.sum()
     if grid is None:
-        return WindowSum(kernel, points, shares)
+        return WindowSum(kernel, points, sample.shares)
     gram = FourierGram(kernel, points, weights, grid, only_mean=True)
-    return WindowSum(kernel, points, shares, gram.expansion(np.ones(1), gram.mean_vector[:, None]))
+    mean = gram.expansion(np.ones(1), gram.mean_vector[:, None])
+    return WindowSum(kernel, points, sample.shares, mean)
 
 
 def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyGrid | None:

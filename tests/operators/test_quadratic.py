@@ -1,0 +1,39 @@
+"""``V'AV`` by every operator, against the matrix itself."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.kernels import Gaussian, Linear
+from mercer.operators import Sample
+from mercer.points import Points
+from mercer.solvers import Auto, Fourier, Lanczos, Nystrom
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "solver"),
+    [
+        (Gaussian(0.8), Lanczos(stored=True)),
+        (Gaussian(0.8), Lanczos(stored=False)),
+        (Gaussian(0.8), Fourier()),
+        (Gaussian(0.8), Nystrom(200)),
+        (Linear(1.0, 0.5), Auto(2)),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_quadratic_form(kernel, solver, center, weighted, rng):
+    X, V = rng.normal(size=(200, 2)), rng.normal(size=(200, 3))
+    w = rng.integers(1, 4, size=200).astype(float) if weighted else None
+    gram = solver.gram(Sample(kernel, Points(X), w))
+    root = np.ones(200) if w is None else np.sqrt(w)
+    A = root[:, None] * kernel(X) * root
+    if center:
+        gram = gram.centered()
+        unit = root / np.linalg.norm(root)
+        P = np.eye(200) - np.outer(unit, unit)
+        A = P @ A @ P
+    # an entry of K may be wrong by the tolerance of the plane waves, 1e-10
+    reach = float((root[:, None] * np.abs(V)).sum(axis=0).max())
+    assert_allclose(gram.quadratic(V), V.T @ A @ V, rtol=0, atol=1e-10 * reach**2)
