@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-__all__ = ["Config", "config_context", "get_config", "memory_budget", "set_config", "thread_count"]
+__all__ = [
+    "Config",
+    "config_context",
+    "get_config",
+    "memory_budget",
+    "set_config",
+    "single_thread",
+    "thread_count",
+]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -33,6 +42,7 @@ class Config:
 
 
 _current = Config()
+_here = threading.local()
 
 
 def get_config() -> Config:
@@ -78,11 +88,23 @@ def memory_budget() -> int:
 
 def thread_count() -> int:
     """Worker threads for the matrix-free products."""
+    if getattr(_here, "single", 0):
+        return 1
     if _current.threads is not None:
         return _current.threads
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Let this thread work alone: it is one of an engine that has enough of them."""
+    _here.single = getattr(_here, "single", 0) + 1
+    try:
+        yield
+    finally:
+        _here.single -= 1
 
 
 def parse_memory(memory: str | int) -> int:

@@ -16,6 +16,7 @@ __all__ = [
     "NoDomainError",
     "RankError",
     "Tell",
+    "WorkerError",
     "warn",
 ]
 
@@ -52,6 +53,10 @@ class NoDomainError(MercerError, AttributeError, ValueError):
 
     An AttributeError too: to scikit-learn's searches the estimator then has no ``score``.
     """
+
+
+class WorkerError(MercerError, RuntimeError):
+    """Work on a chunk failed on the engine for want of memory; the text says what to change."""
 
 
 class ConvergenceWarning(UserWarning):

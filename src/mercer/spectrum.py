@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -112,6 +112,10 @@ class Spectrum:
     def entropy_terms(self) -> Array:
         """``ψ_i = λ_i (1'e_i)² / n²``."""
         return entropy_terms(self.eigenvalues, self.overlaps, self.total_weight)
+
+    def without_points(self) -> Spectrum:
+        """The same functions of new points, less the training points where they are not needed."""
+        return replace(self, expansion=self.expansion.without_points(), weights=None)
 
     # --- functions of points ------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import chi2, f
 
 from mercer.estimators.base import SpectralTransformer
+from mercer.estimators.rowwise import rowwise
 from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
 from mercer.points import Points
@@ -25,6 +26,7 @@ Statistic = Literal["reconstruction_error", "hotelling"]
 class MonitoredTransformer(SpectralTransformer):
     """Projections with the statistics of process monitoring."""
 
+    @rowwise
     def reconstruction_error(self, X: Any) -> Array:
         """Squared prediction error ``k(x, x) - |z|²``, with the centred kernel where centred.
 
@@ -37,6 +39,7 @@ class MonitoredTransformer(SpectralTransformer):
         residual = self.spectrum_.squared_norms(points) - _squared(self.spectrum_.project(points))
         return np.maximum(residual, 0)
 
+    @rowwise
     def hotelling(self, X: Any) -> Array:
         """Hotelling's ``T² = Σ_i z_i² / (λ_i/n)``: squared scores in units of their mean square.
 

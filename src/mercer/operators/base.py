@@ -64,12 +64,24 @@ class EigenProblem(ABC):
 class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
     """``A = W^½ K W^½`` as a linear operator, with what the estimators need beside products."""
 
-    def __init__(self, size: int, dtype: np.dtype[Any], weights: Array | None) -> None:
+    def __init__(
+        self,
+        size: int,
+        dtype: np.dtype[Any],
+        weights: Array | None,
+        total: float | None = None,
+    ) -> None:
         super().__init__(dtype=np.dtype(np.float64), shape=(size, size))
         self.precision = dtype
         self.weights = weights
-        self.start = np.ones(size) if weights is None else np.sqrt(weights)
-        self.total = float(size if weights is None else weights.sum())
+        if total is None:
+            total = float(size if weights is None else weights.sum())
+        self.total = total
+
+    @cached_property
+    def start(self) -> Array:
+        """``√w``, which the papers call 1."""
+        return np.ones(self.shape[0]) if self.weights is None else np.sqrt(self.weights)
 
     @property
     def unit(self) -> Array:

@@ -8,14 +8,15 @@ the product with Φ*Φ and the start vector Φ*√w.
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 
-from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.eigen import LargestEntries
 from mercer.maths.types import Array
 from mercer.operators.base import EigenProblem, GramOperator
+from mercer.operators.expansion import Expansion
 from mercer.points import Points
 
 __all__ = ["FactoredGram", "SmallSide"]
@@ -67,10 +68,17 @@ class FactoredGram(GramOperator):
     def undecided_signs(self, vectors: Array) -> Array:
         """From the projections of the training points, which have the eigenvectors' signs."""
         expansion = self.expansion(np.ones(vectors.shape[1]), vectors)
-        return largest_entry_signs(expansion(expansion.points))
+        found: LargestEntries = expansion.points.summed(
+            partial(_largest_entries, expansion.without_points()), combine=LargestEntries.joined
+        )
+        return found.signs
 
     def _matvec(self, v: Array) -> Array:
         return self._matmat(v.reshape(-1, 1))
+
+
+def _largest_entries(expansion: Expansion, points: Points) -> LargestEntries:
+    return LargestEntries.of(expansion(points))
 
 
 class SmallSide(EigenProblem):

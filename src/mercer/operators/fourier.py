@@ -24,6 +24,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import fft
 
+from mercer.chunked import AbsentPoints
 from mercer.config import thread_count
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -62,7 +63,7 @@ class FourierGram(FactoredGram):
         center: bool = False,
         only_mean: bool = False,
     ) -> None:
-        super().__init__(points.n, points.dtype, weights)
+        super().__init__(points.n, points.dtype, weights, points.total(weights))
         self.only_mean = only_mean
         self.kernel = kernel
         self.points = points
@@ -263,7 +264,11 @@ class FourierExpansion(Expansion):
 
     def at_training(self, values: Array) -> Array:
         """The same formula: waves know nothing of training and new points."""
-        return self(self.points)
+        return self.points.mapped(self.without_points())
+
+    def without_points(self) -> FourierExpansion:
+        """Waves need none."""
+        return replace(self, points=AbsentPoints.like(self.points))
 
     @property
     def mean_coordinates(self) -> Array | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.chunked import ChunkedPoints
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.points import Points
@@ -61,6 +62,10 @@ class Sample:
     @classmethod
     def of(cls, kernel: Kernel, points: Points, weights: Array | None) -> Sample:
         """Leave out the rows that weigh nothing, and set a precomputed matrix apart."""
+        if isinstance(points, ChunkedPoints):
+            counted = points.counted(weights)
+            counted.survey  # noqa: B018 (rows that are no numbers are found here, if not before)
+            return cls(kernel, counted, counted.weights)
         keep = np.arange(points.n) if weights is None else np.flatnonzero(weights > 0)
         weights = None if weights is None else weights[keep]
         everything = len(keep) == points.n

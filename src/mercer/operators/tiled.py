@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators.threads import run_shares
 from mercer.points import Points
+from mercer.threads import run_shares
 
 __all__ = ["cross_gram", "cross_product", "fill_gram", "gram_product", "log_cross_sums"]
 

@@ -1,0 +1,311 @@
+"""Dask's part: one task per chunk, a tree of sums, and errors that say what to change.
+
+A task is fused with whatever makes its chunk, so that a chunk lives and dies where it was read.
+What a task needs beside its chunk (a grid of frequencies, landmarks, a fitted model) is one more node of
+the graph if it is large: it goes to each worker once, and is still there when a worker is replaced.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+import dask.array as da
+import numpy as np
+from dask._task_spec import DataNode, GraphNode, List, Task, TaskRef, convert_legacy_graph
+from dask.array.optimization import optimize
+from dask.core import reverse_dict
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+
+from mercer.config import single_thread
+from mercer.errors import WorkerError
+from mercer.maths.types import Array
+from mercer.progress import Bar, progress_is_shown
+from mercer.threads import single_threaded_blas
+
+__all__ = ["client", "fused_tasks", "kept", "mapped", "result_of", "summed", "taken"]
+
+_FAN_IN = 8  # summaries that one task of the tree joins
+_SMALL = 20_000  # bytes of a function that may travel with every task
+
+Summary = TypeVar("Summary")
+
+
+def client() -> Any:
+    """Return the client in force, if there is one."""
+    import sys
+
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def fused_tasks(
+    function: Callable[..., Any],
+    columns: Sequence[Any],
+    name: str,
+    each: Sequence[Any] | None = None,
+) -> tuple[dict[Any, Any], list[Any]]:
+    """A graph with one task ``function(*pieces)`` per chunk, and the keys of these tasks.
+
+    ``each`` holds one more, small, argument for every chunk.
+    """
+    arrays = [column for column in columns if column is not None]
+    graph = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    blocks = [_block_keys(array) for array in arrays]
+    wanted = [key for keys in blocks for key in keys]
+    graph = convert_legacy_graph(dict(optimize(graph, wanted)))
+    call: Any = function
+    if len(pickle.dumps(function)) > _SMALL:
+        graph[f"{name}-with"] = DataNode(f"{name}-with", function)
+        call = TaskRef(f"{name}-with")
+    keys = [(name, i) for i in range(len(blocks[0]))]
+    for i, key in enumerate(keys):
+        own = iter([TaskRef(keys_of[i]) for keys_of in blocks])
+        pieces = [None if column is None else next(own) for column in columns]
+        graph[key] = Task(key, _in_task, call, *pieces, *([] if each is None else [each[i]]))
+    return _with_sources_inside(graph, keys), keys
+
+
+def _block_keys(array: Any) -> list[Any]:
+    return list(_flat(array.__dask_keys__()))
+
+
+def _flat(keys: Any) -> Iterator[Any]:
+    for key in keys:
+        if isinstance(key, list):
+            yield from _flat(key)
+        else:
+            yield key
+
+
+def _with_sources_inside(graph: dict[Any, Any], keys: list[Any]) -> dict[Any, Any]:
+    """Fuse each of these tasks with all that only it depends on."""
+    needed_by = reverse_dict({key: task.dependencies for key, task in graph.items()})
+    fused = dict(graph)
+    for key in keys:
+        inside = {key: graph[key]}
+        waiting = set(graph[key].dependencies)
+        while waiting:
+            source = waiting.pop()
+            if source in graph and needed_by[source] <= inside.keys():
+                inside[source] = graph[source]
+                waiting |= set(graph[source].dependencies) - inside.keys()
+        if len(inside) > 1:
+            for source in inside:
+                fused.pop(source, None)
+            fused[key] = GraphNode.fuse(*inside.values(), key=key)
+    return fused
+
+
+def _in_task(function: Callable[..., Any], *pieces: Any) -> Any:
+    """Run on a worker: one thread, as the engine has its own, and clear words about memory."""
+    try:
+        with single_thread(), single_threaded_blas():
+            return function(*pieces)
+    except MemoryError as error:
+        rows = next((len(piece) for piece in pieces if piece is not None), 0)
+        words = _out_of_memory(f"A task ran out of memory on a chunk of {rows} rows")
+        raise WorkerError(words) from error
+
+
+def _out_of_memory(what: str) -> str:
+    return (
+        f"{what}. Use smaller chunks (X.rechunk((rows, -1)) of a Dask array, repartition of a data "
+        "frame), give the workers more memory or fewer threads, or use fewer landmarks or "
+        "components."
+    )
+
+
+# --- maps and sums --------------------------------------------------------------------------------
+
+
+def summed(
+    summarise: Callable[..., Summary],
+    columns: Sequence[Any],
+    combine: Callable[[Sequence[Summary]], Summary],
+) -> Summary:
+    """Summaries of all chunks, joined in a tree."""
+    name = f"mercer-sum-{uuid4().hex}"
+    graph, keys = fused_tasks(summarise, _aligned(columns), name)
+    leaves, level = keys, 0
+    while len(keys) > 1:
+        level += 1
+        joined = []
+        for first in range(0, len(keys), _FAN_IN):
+            key = (f"{name}-{level}", first // _FAN_IN)
+            parts = List(*(TaskRef(part) for part in keys[first : first + _FAN_IN]))
+            graph[key] = Task(key, combine, parts)
+            joined.append(key)
+        keys = joined
+    return result_of(graph, keys[0], leaves)
+
+
+def mapped(function: Callable[..., Array], columns: Sequence[Any]) -> Any:
+    """Lazy results, one chunk for each chunk."""
+    columns = _aligned(columns)
+    first = next(column for column in columns if column is not None)
+    name = f"mercer-map-{uuid4().hex}"
+    graph, keys = fused_tasks(function, columns, name)
+    few = [None if column is None else _one_row(column) for column in columns]
+    with np.errstate(all="ignore"):
+        like = np.asarray(function(*few))
+    inner = like.shape[1:]
+    for key in keys:  # an array's keys have a place for every axis
+        full = (*key, *(0 for _ in inner))
+        graph[full] = graph.pop(key).substitute({}, key=full) if inner else graph.pop(key)
+    chunks = (first.chunks[0], *((size,) for size in inner))
+    return da.Array(graph, name, chunks, dtype=like.dtype)
+
+
+def _one_row(column: Any) -> Array:
+    """What a row might look like: to learn the type of a result."""
+    return np.ones((1, *column.shape[1:]), column.dtype)
+
+
+def _aligned(columns: Sequence[Any]) -> list[Any]:
+    """Let all columns have the chunks of the first, one chunk across."""
+    first = next(column for column in columns if is_array(column))
+    rows = first.chunks[0]
+    out = []
+    for column in columns:
+        if column is None:
+            out.append(None)
+            continue
+        array = (
+            column if is_array(column) else da.from_array(column, chunks=(rows,) + column.shape[1:])
+        )
+        whole = (rows, *((size,) for size in array.shape[1:]))
+        unknown = any(size != size for size in array.chunks[0])
+        out.append(array if unknown or array.chunks == whole else array.rechunk(whole))
+    return out
+
+
+def is_array(column: Any) -> bool:
+    """Whether this is a Dask array."""
+    return isinstance(column, da.Array)
+
+
+def kept(column: Any) -> Any:
+    """Compute now, and hold the chunks on the workers (or in memory without a cluster)."""
+    with _clear_errors():
+        held = column.persist()
+        engine = client()
+        if engine is not None:  # an error should come here, not in some later sum
+            from distributed import wait
+
+            futures = wait(held).done
+            failed = next((future for future in futures if future.status == "error"), None)
+            if failed is not None:
+                failed.result()
+        return held
+
+
+def taken(column: Any, rows: Array | slice) -> Array:
+    """Rows with these numbers, in this order."""
+    if isinstance(rows, slice):
+        rows = np.arange(*rows.indices(column.shape[0]))
+    order = np.argsort(rows, kind="stable")
+    starts = np.r_[0, np.cumsum(column.chunks[0])]
+    chunk_of = np.searchsorted(starts, rows[order], side="right") - 1
+    chosen = np.unique(chunk_of)
+    wanted = [rows[order][chunk_of == chunk] - starts[chunk] for chunk in chosen]
+    name = f"mercer-take-{uuid4().hex}"
+    blocks = da.concatenate([column.blocks[int(chunk)] for chunk in chosen])
+    graph, keys = fused_tasks(_rows_of_piece, [blocks], name, wanted)
+    graph[name] = Task(name, np.concatenate, List(*(TaskRef(key) for key in keys)))
+    found = result_of(graph, name, keys)
+    out = np.empty_like(found)
+    out[order] = found
+    return out
+
+
+def _rows_of_piece(piece: Array, rows: Array) -> Array:
+    return piece[rows]
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def result_of(graph: dict[Any, Any], key: Any, leaves: Sequence[Any]) -> Any:
+    """Compute one key; ``leaves`` are counted by the progress bar, where one is shown."""
+    wanted = Delayed(key, graph)
+    with _clear_errors():
+        if not progress_is_shown():
+            return dask.compute(wanted, traverse=False)[0]
+        bar = Bar(len(leaves), "chunks", always=True)
+        try:
+            return _watched(wanted, graph, leaves, bar)
+        finally:
+            bar.close()
+
+
+def _watched(wanted: Delayed, graph: dict[Any, Any], leaves: Sequence[Any], bar: Bar) -> Any:
+    engine = client()
+    if engine is not None:
+        done: list[Any] = []
+
+        def count(future: Any) -> None:
+            done.append(future.key)
+            bar.step(len(done))
+
+        futures = engine.compute([Delayed(key, graph) for key in leaves])
+        for future in futures:
+            future.add_done_callback(count)
+        return engine.compute(wanted).result()
+    from dask.callbacks import Callback
+
+    names, seen = set(leaves), []
+
+    def after(key: Any, *_: Any) -> None:
+        if key in names:
+            seen.append(key)
+            bar.step(len(seen))
+
+    with Callback(posttask=after):
+        return dask.compute(wanted, traverse=False)[0]
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Say what to change where a worker was lost too often."""
+    try:
+        yield
+    except WorkerError:
+        raise
+    except MemoryError as error:
+        raise WorkerError(_out_of_memory("A chunk's work did not fit the memory")) from error
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":
+            raise
+        raise WorkerError(
+            _out_of_memory(
+                f"Workers died again and again at the same task ({error}), most likely because its "
+                "chunk's work exceeds their memory"
+            )
+        ) from error
+
+
+def worker_memory() -> int | None:
+    """Bytes for each thread of the smallest worker, or of this process; None if unlimited."""
+    engine = client()
+    if engine is None:
+        from mercer.config import free_memory, thread_count
+
+        return free_memory() // (dask.config.get("num_workers", None) or thread_count())
+    workers = engine.scheduler_info(n_workers=-1)["workers"].values()
+    rooms = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+    return min(rooms, default=None)
