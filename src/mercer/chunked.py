@@ -171,19 +171,47 @@ class ChunkedPoints(Points):
         survey = _survey(self.rows, column)
         if survey.total == 0:
             raise ValueError("sample_weight is zero for every row; at least one must be positive.")
-        rows = self.rows
+        rows, whole = self.rows, column
         if survey.lengths != rows.chunks[0]:
             rows, column = (
                 _resized(mapped(_positive_rows, array, column), survey.lengths)
                 for array in (rows, column)
             )
-        points = ChunkedPoints(rows, column, self.feature_names)
+            points = ChunkedPoints(rows, column, self.feature_names)
+            object.__setattr__(points, "_source", (self.rows, whole))
+        else:
+            points = ChunkedPoints(rows, column, self.feature_names)
         object.__setattr__(points, "survey", survey)
         return points
+
+    def matching(self, values: Any, name: str) -> Any:
+        """One value per row, of the rows that are here: others weigh nothing."""
+        rows, weights = self.__dict__.get("_source", (self.rows, None))
+        column = lazy_column(values, rows, name)
+        if weights is None:
+            return column
+        empty = np.empty((0, *column.shape[1:]), column.dtype)
+        found = mapped(_positive_rows, column, weights, like=empty)
+        return _resized(found, self.survey.lengths)
+
+    def draw(self, coefficients: Any, count: int, rng: np.random.Generator) -> Array:
+        """Rows drawn with probabilities proportional to the coefficients, in memory."""
+        from mercer.distributed.engine import drawn
+
+        masses = np.array(summed(_mass, coefficients, combine=_concatenated))
+        counts = rng.multinomial(count, masses / masses.sum())
+        seeds = rng.integers(2**31, size=len(counts))
+        return rng.permutation(drawn([self.rows, coefficients], _drawn, counts, seeds))
 
     def total(self, weights: Any = None) -> float:
         """Sum of the weights."""
         return float(self.n) if weights is None else self.counted(weights).survey.total
+
+    def ones(self) -> Any:
+        """A lazy column of ones."""
+        import dask.array as da
+
+        return da.ones(self.n, chunks=(self.rows.chunks[0],))
 
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest coordinates."""
@@ -392,11 +420,23 @@ def _lengths(column: Any) -> tuple[int, ...]:
     return lengths
 
 
+def _mass(coefficients: Array) -> tuple[float, ...]:
+    return (float(coefficients.sum()),)
+
+
+def _drawn(X: Array, coefficients: Array, order: tuple[int, int]) -> Array:
+    count, seed = order
+    if count == 0:
+        return X[:0]
+    shares = coefficients / coefficients.sum()
+    return X[np.random.default_rng(seed).choice(len(X), count, p=shares)]
+
+
 def _length(piece: Array) -> tuple[int, ...]:
     return (len(piece),)
 
 
-def _concatenated(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _concatenated(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(entry for part in parts for entry in part)
 
 

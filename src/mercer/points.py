@@ -66,9 +66,17 @@ class Points:
         """How many points there are, each counted by its weight."""
         return float(self.n if weights is None else weights.sum())
 
+    def ones(self) -> Array:
+        """A column of ones."""
+        return np.ones(self.n)
+
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest coordinates, for vectors."""
         return self.data.min(axis=0), self.data.max(axis=0)
+
+    def draw(self, coefficients: Array, count: int, rng: np.random.Generator) -> Array:
+        """Rows drawn with these probabilities."""
+        return np.asarray(self.data[rng.choice(self.n, count, p=coefficients)])
 
     def summed(
         self,

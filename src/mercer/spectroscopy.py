@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import representatives, resolve
+from mercer.chunked import ChunkedPoints
 from mercer.decomposition import decompose
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.eigen import TIE, is_sign_free, separate_ties
@@ -83,7 +84,7 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
     """
     kernel = as_kernel(kernel)
     points = admit(X, kernel.compares)
-    weights = admit_weights(sample_weight, points.n)
+    weights = admit_weights(sample_weight, points)
     return groups_of(kernel, points, weights)
 
 
@@ -119,6 +120,9 @@ def _spectroscopic(leaf: Kernel) -> Kernel:
 
 
 def _few_rows(points: Points, weights: Array | None) -> tuple[Points, Array | None]:
+    if isinstance(points, ChunkedPoints):
+        found, shares = points.counted(weights).representatives(_ROWS)
+        return Points(found), shares
     if points.n <= _ROWS:
         return points, weights
     if points.kind == "vectors":

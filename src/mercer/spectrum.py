@@ -96,7 +96,7 @@ class Spectrum:
     @property
     def counts(self) -> Array:
         """How often each training point counts: the weights, or 1."""
-        return np.ones(self.points.n) if self.weights is None else self.weights
+        return self.points.ones() if self.weights is None else self.weights
 
     @property
     def n_components(self) -> int:

@@ -7,6 +7,26 @@ where each chunk lies, and only summaries travel. Nothing here imports Dask unle
 has come in.
 """
 
-from mercer.distributed.rows import added, is_dask, kept, mapped, size_of, summed, taken
+from mercer.distributed.rows import (
+    added,
+    fingerprint,
+    first_least,
+    is_dask,
+    kept,
+    mapped,
+    size_of,
+    summed,
+    taken,
+)
 
-__all__ = ["added", "is_dask", "kept", "mapped", "size_of", "summed", "taken"]
+__all__ = [
+    "added",
+    "fingerprint",
+    "first_least",
+    "is_dask",
+    "kept",
+    "mapped",
+    "size_of",
+    "summed",
+    "taken",
+]

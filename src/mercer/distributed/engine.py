@@ -1,8 +1,9 @@
 """Dask's part: one task per chunk, a tree of sums, and errors that say what to change.
 
 A task is fused with whatever makes its chunk, so that a chunk lives and dies where it was read.
-What a task needs beside its chunk (a grid of frequencies, landmarks, a fitted model) is one more node of
-the graph if it is large: it goes to each worker once, and is still there when a worker is replaced.
+What a task needs beside its chunk (a grid of frequencies, landmarks, a fitted model) is one more
+node of the graph if it is large: it goes to each worker once, and is still there when a worker is
+replaced.
 """
 
 from __future__ import annotations
@@ -58,10 +59,11 @@ def fused_tasks(
     columns: Sequence[Any],
     name: str,
     each: Sequence[Any] | None = None,
+    extra: Sequence[Any] = (),
 ) -> tuple[dict[Any, Any], list[Any]]:
     """A graph with one task ``function(*pieces)`` per chunk, and the keys of these tasks.
 
-    ``each`` holds one more, small, argument for every chunk.
+    ``each`` holds one more, small, argument for every chunk; ``extra`` those that all share.
     """
     arrays = [column for column in columns if column is not None]
     graph = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
@@ -76,7 +78,8 @@ def fused_tasks(
     for i, key in enumerate(keys):
         own = iter([TaskRef(keys_of[i]) for keys_of in blocks])
         pieces = [None if column is None else next(own) for column in columns]
-        graph[key] = Task(key, _in_task, call, *pieces, *([] if each is None else [each[i]]))
+        own_argument = [] if each is None else [each[i]]
+        graph[key] = Task(key, _in_task, call, *pieces, *own_argument, *extra)
     return _with_sources_inside(graph, keys), keys
 
 
@@ -141,7 +144,13 @@ def summed(
     """Summaries of all chunks, joined in a tree."""
     name = f"mercer-sum-{uuid4().hex}"
     graph, keys = fused_tasks(summarise, _aligned(columns), name)
-    leaves, level = keys, 0
+    root = _add_tree(graph, keys, combine, name)
+    return result_of(graph, root, keys)
+
+
+def _add_tree(graph: dict[Any, Any], keys: list[Any], combine: Any, name: str) -> Any:
+    """Join results in a tree of few at a time; the key of its root."""
+    level = 0
     while len(keys) > 1:
         level += 1
         joined = []
@@ -151,24 +160,32 @@ def summed(
             graph[key] = Task(key, combine, parts)
             joined.append(key)
         keys = joined
-    return result_of(graph, keys[0], leaves)
+    return keys[0]
 
 
-def mapped(function: Callable[..., Array], columns: Sequence[Any]) -> Any:
+def mapped(
+    function: Callable[..., Array], columns: Sequence[Any], like: Array | None = None
+) -> Any:
     """Lazy results, one chunk for each chunk."""
     columns = _aligned(columns)
     first = next(column for column in columns if column is not None)
     name = f"mercer-map-{uuid4().hex}"
     graph, keys = fused_tasks(function, columns, name)
-    few = [None if column is None else _one_row(column) for column in columns]
-    with np.errstate(all="ignore"):
-        like = np.asarray(function(*few))
+    if like is None:
+        few = [None if column is None else _one_row(column) for column in columns]
+        with np.errstate(all="ignore"):
+            like = np.asarray(function(*few))
+    return _array(graph, keys, first.chunks[0], like)
+
+
+def _array(graph: dict[Any, Any], keys: list[Any], rows: tuple[int, ...], like: Array) -> Any:
+    """The results of tasks as one lazy array."""
     inner = like.shape[1:]
     for key in keys:  # an array's keys have a place for every axis
         full = (*key, *(0 for _ in inner))
-        graph[full] = graph.pop(key).substitute({}, key=full) if inner else graph.pop(key)
-    chunks = (first.chunks[0], *((size,) for size in inner))
-    return da.Array(graph, name, chunks, dtype=like.dtype)
+        graph[full] = graph.pop(key).substitute({}, key=full) if inner else graph[key]
+    chunks = (rows, *((size,) for size in inner))
+    return da.Array(graph, keys[0][0], chunks, dtype=like.dtype)
 
 
 def _one_row(column: Any) -> Array:
@@ -186,7 +203,7 @@ def _aligned(columns: Sequence[Any]) -> list[Any]:
             out.append(None)
             continue
         array = (
-            column if is_array(column) else da.from_array(column, chunks=(rows,) + column.shape[1:])
+            column if is_array(column) else da.from_array(column, chunks=(rows, *column.shape[1:]))
         )
         whole = (rows, *((size,) for size in array.shape[1:]))
         unknown = any(size != size for size in array.chunks[0])
@@ -235,6 +252,76 @@ def taken(column: Any, rows: Array | slice) -> Array:
 
 def _rows_of_piece(piece: Array, rows: Array) -> Array:
     return piece[rows]
+
+
+def drawn(
+    columns: Sequence[Any], draw: Callable[..., Array], counts: Sequence[int], seeds: Sequence[int]
+) -> Array:
+    """``draw(*pieces, (count, seed))`` of every chunk, joined."""
+    name = f"mercer-draw-{uuid4().hex}"
+    each = list(zip(map(int, counts), map(int, seeds), strict=True))
+    graph, keys = fused_tasks(draw, _aligned(columns), name, each)
+    graph[name] = Task(name, np.concatenate, List(*(TaskRef(key) for key in keys)))
+    return np.asarray(result_of(graph, name, keys))
+
+
+def answered(
+    rows: Any,
+    ask: Callable[..., Any],
+    others: Sequence[Any],
+    answer: Callable[..., Any],
+    combine: Callable[[Sequence[Any]], Any],
+    finish: Callable[..., Array],
+    like: Array,
+) -> Any:
+    """Results per row that may need a few questions answered by the chunks of other columns.
+
+    ``ask(piece)`` picks what a chunk cannot answer alone; ``answer(*pieces, questions)`` replies to
+    the questions of all chunks (a list) from one chunk of the others, ``combine`` joins replies,
+    and ``finish(piece, place, replies)`` makes the results of the chunk at that place.
+    """
+    name = f"mercer-ask-{uuid4().hex}"
+    graph, asking = fused_tasks(ask, [rows], f"{name}-questions")
+    questions = f"{name}-all"
+    graph[questions] = Task(questions, list, List(*(TaskRef(key) for key in asking)))
+    replies, replying = fused_tasks(
+        answer, _aligned(others), f"{name}-replies", extra=[TaskRef(questions)]
+    )
+    root = _add_tree(replies, replying, combine, f"{name}-replies")
+    last, keys = fused_tasks(finish, [rows], name, range(len(asking)), [TaskRef(root)])
+    return _array(graph | replies | last, keys, rows.chunks[0], like)
+
+
+def symmetric_product(blocks: Any, tile: Callable[..., Any], V: Array) -> Array:
+    """``K V`` from tiles of K, each made once, where the blocks of points are.
+
+    ``tile(x, v, y, u)`` returns ``k(x, y) u`` and ``k(y, x) v``; ``tile(x, v)`` ``k(x, x) v``.
+    """
+    name = f"mercer-product-{uuid4().hex}"
+    graph = convert_legacy_graph(dict(blocks.__dask_graph__()))
+    points = _block_keys(blocks)
+    vectors = [f"{name}-v{i}" for i in range(len(points))]
+    ends = np.cumsum(blocks.chunks[0])[:-1]
+    for key, part in zip(vectors, np.split(V, ends), strict=True):
+        graph[key] = DataNode(key, part)
+    pairs = [(TaskRef(x), TaskRef(v)) for x, v in zip(points, vectors, strict=True)]
+    parts: list[list[Any]] = [[] for _ in points]
+    for i, mine in enumerate(pairs):
+        for j, theirs in enumerate(pairs[: i + 1]):
+            key = (f"{name}-tile", i, j)
+            graph[key] = Task(key, _in_task, tile, *mine, *(theirs if i != j else ()))
+            parts[i].append(List(TaskRef(key), 0))
+            if i != j:
+                parts[j].append(List(TaskRef(key), 1))
+    sums = [(f"{name}-sum", i) for i in range(len(points))]
+    for key, found in zip(sums, parts, strict=True):
+        graph[key] = Task(key, _sum_of_parts, List(*found))
+    graph[name] = Task(name, np.concatenate, List(*map(TaskRef, sums)))
+    return np.asarray(result_of(graph, name, sums))
+
+
+def _sum_of_parts(parts: Sequence[tuple[Any, int]]) -> Array:
+    return np.asarray(sum(found[side] for found, side in parts))
 
 
 # --- running --------------------------------------------------------------------------------------

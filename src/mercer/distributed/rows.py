@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from operator import add
+from hashlib import blake2b
+from operator import add, itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["added", "is_dask", "kept", "mapped", "size_of", "summed", "taken"]
+__all__ = [
+    "added",
+    "fingerprint",
+    "first_least",
+    "is_dask",
+    "kept",
+    "mapped",
+    "size_of",
+    "summed",
+    "taken",
+]
 
 Summary = TypeVar("Summary")
 
@@ -60,13 +71,16 @@ def summed(
     return engine.summed(summarise, columns, combine)
 
 
-def mapped(function: Callable[..., Array], *columns: Any) -> Any:
-    """One result per row; of rows in chunks a Dask array that is computed when it is asked for."""
+def mapped(function: Callable[..., Array], *columns: Any, like: Array | None = None) -> Any:
+    """One result per row; of rows in chunks a Dask array that is computed when it is asked for.
+
+    ``like`` is a result for no rows, where it cannot be found by trying a row of ones.
+    """
     if not any(is_dask(column) for column in columns):
         return function(*columns)
     from mercer.distributed import engine
 
-    return engine.mapped(function, columns)
+    return engine.mapped(function, columns, like)
 
 
 def kept(column: Any) -> Any:
@@ -85,6 +99,20 @@ def taken(column: Any, rows: Array | slice) -> Array:
     from mercer.distributed import engine
 
     return engine.taken(column, rows)
+
+
+def first_least(parts: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
+    """Of values with something that goes with each, the least, and the first of equal ones.
+
+    >>> first_least([(2.0, "a"), (1.0, "b"), (1.0, "c")])
+    (1.0, 'b')
+    """
+    return min(parts, key=itemgetter(0))
+
+
+def fingerprint(values: Array) -> tuple[bytes, ...]:
+    """A few bytes that differ where the values do; fingerprints of pieces are put in a row."""
+    return (blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest(),)
 
 
 def size_of(column: Any) -> int:

@@ -106,6 +106,10 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         """``V'AV`` for a few columns."""
         return np.asarray(V.T @ self.matmat(V))
 
+    def group_products(self, labels: Array, count: int) -> Array:
+        """``⟨s_i, s_j⟩``, products of the (weighted) sums of images over groups 0, …, count - 1."""
+        return self.quadratic(self.start[:, None] * (labels[:, None] == np.arange(count)))
+
     @property
     @abstractmethod
     def description(self) -> str:

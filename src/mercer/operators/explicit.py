@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Self
 
@@ -84,6 +84,9 @@ class ExplicitGram(FactoredGram):
         """``Φ*V``."""
         return np.asarray(sum(part.T @ V[rows] for rows, part in self._weighted_chunks()))
 
+    def _group_sums(self) -> Callable[..., Array]:
+        return partial(_feature_sums, self.features)
+
     def quadratic(self, V: Array) -> Array:
         """``|Φ*V|²``: one pass over the points."""
         small = self._adjoint(V)
@@ -128,6 +131,15 @@ class ExplicitGram(FactoredGram):
     def description(self) -> str:
         """How many features."""
         return f"{len(self.moments.mean)} exact features{', centred' if self.center else ''}"
+
+
+def _feature_sums(
+    features: FeatureMap, count: int, points: Points, weights: Array | None, labels: Array
+) -> Array:
+    members = (labels == np.arange(count)[:, None]).astype(np.float64)
+    members = members if weights is None else members * weights
+    parts = [members[:, rows] @ features(x) for rows, x in points.chunks(_ROWS)]
+    return np.asarray(sum(parts))
 
 
 def _trace(kernel: Kernel, points: Points, weights: Array | None) -> float:

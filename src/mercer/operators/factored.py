@@ -8,6 +8,7 @@ the product with Φ*Φ and the start vector Φ*√w.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Self
 
@@ -26,6 +27,7 @@ class FactoredGram(GramOperator):
     """``A = ΦΦ*``; with ``center`` the (weighted) mean feature is removed from every row of Φ."""
 
     center: bool
+    points: Points
 
     @property
     @abstractmethod
@@ -72,6 +74,15 @@ class FactoredGram(GramOperator):
             partial(_largest_entries, expansion.without_points()), combine=LargestEntries.joined
         )
         return found.signs
+
+    def group_products(self, labels: Array, count: int) -> Array:
+        """One pass: sums of features over each group."""
+        sums = self.points.summed(partial(self._group_sums(), count), self.weights, labels)
+        return np.asarray((sums.conj() @ sums.T).real)
+
+    @abstractmethod
+    def _group_sums(self) -> Callable[..., Array]:
+        """``f(count, points, weights, labels)``: sums of uncentred features, (count, m)."""
 
     def _matvec(self, v: Array) -> Array:
         return self._matmat(v.reshape(-1, 1))

@@ -16,9 +16,9 @@ whatever breaks the symmetry in it is ignored by the transforms, so it only adds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -157,6 +157,9 @@ class FourierGram(FactoredGram):
         ).reshape(V.shape[1], -1)
         return np.asarray((waves.conj() @ waves.T).real)
 
+    def _group_sums(self) -> Callable[..., Array]:
+        return partial(_wave_sums, self.grid)
+
     def _matmat(self, V: Array) -> Array:
         root = self.start
         columns = []
@@ -212,6 +215,17 @@ class FourierGram(FactoredGram):
             f"{' × '.join(map(str, self.grid.shape))} plane waves, tolerance "
             f"{self.grid.tolerance:.0e}{', centred' if self.center else ''}"
         )
+
+
+def _wave_sums(
+    grid: FrequencyGrid, count: int, points: Points, weights: Array | None, labels: Array
+) -> Array:
+    sums = []
+    for group in range(count):
+        mine = np.flatnonzero(labels == group)
+        counts = None if weights is None else weights[mine]
+        sums.append(grid.roots * grid.sums(points.take(mine), counts, doubled=False))
+    return np.array(sums).reshape(count, -1)
 
 
 @dataclass(frozen=True)

@@ -37,13 +37,12 @@ class Sample:
     @property
     def counts(self) -> Array:
         """How often each point counts: the weights, or 1."""
-        return np.ones(self.points.n) if self.weights is None else self.weights
+        return self.points.ones() if self.weights is None else self.weights
 
     @property
     def shares(self) -> Array:
         """The counts as shares of their sum."""
-        counts = self.counts
-        return np.asarray(counts / counts.sum())
+        return self.counts / self.points.total(self.weights)
 
     def take(self, rows: Array) -> Sample:
         """Return the sample of these rows alone; a precomputed kernel numbers its columns anew."""

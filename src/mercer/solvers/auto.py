@@ -253,12 +253,13 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
 def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyGrid | None:
     """Return the grid of frequencies if sums over it are cheaper than over pairs."""
     points = sample.points
-    if points.kind != "vectors" or points.n <= _FOURIER_FROM or points.dimension > 3:
+    chunked = isinstance(points, ChunkedPoints)
+    small = points.n <= _FOURIER_FROM and not chunked
+    if points.kind != "vectors" or small or points.dimension > 3:
         return None
     grid = Fourier(box=box).grid(sample.kernel, points)
-    if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
-        return grid
-    return None
+    largest = _FOURIER_LARGEST if chunked else points.n**2 / _FOURIER_SHARE
+    return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
 
 
 _NAMES: dict[str, Callable[[], Solver]] = {
