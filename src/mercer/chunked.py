@@ -128,7 +128,7 @@ class ChunkedPoints(Points):
         return _survey(self.rows, self.weights)
 
     @property
-    def data(self) -> NoReturn:  # type: ignore[override]
+    def data(self) -> NoReturn:
         """Refuse, in words."""
         raise TypeError(
             "This needs all rows in memory, and X is a Dask collection. Fit and transform, predict "
@@ -293,7 +293,7 @@ class AbsentPoints(Points):
         return cls(*known)
 
     @property
-    def data(self) -> NoReturn:  # type: ignore[override]
+    def data(self) -> NoReturn:
         """Refuse, in words."""
         raise TypeError(
             "This needs the training rows, which stayed on the engine that the model was fitted "

@@ -69,6 +69,7 @@ def fused_tasks(
     graph = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
     blocks = [_block_keys(array) for array in arrays]
     wanted = [key for keys in blocks for key in keys]
+    held = _futures_in(graph)
     graph = convert_legacy_graph(dict(optimize(graph, wanted)))
     call: Any = function
     if len(pickle.dumps(function)) > _SMALL:
@@ -80,7 +81,15 @@ def fused_tasks(
         pieces = [None if column is None else next(own) for column in columns]
         own_argument = [] if each is None else [each[i]]
         graph[key] = Task(key, _in_task, call, *pieces, *own_argument, *extra)
-    return _with_sources_inside(graph, keys), keys
+    # a future is released with the last reference to it: whoever has the graph must have it too
+    return _with_sources_inside(graph, keys) | held, keys
+
+
+def _futures_in(graph: Any) -> dict[Any, Any]:
+    """Chunks that a cluster holds already."""
+    if client() is None:
+        return {}
+    return {key: task for key, task in dict(graph).items() if hasattr(task, "add_done_callback")}
 
 
 def _block_keys(array: Any) -> list[Any]:
@@ -197,7 +206,7 @@ def _aligned(columns: Sequence[Any]) -> list[Any]:
     """Let all columns have the chunks of the first, one chunk across."""
     first = next(column for column in columns if is_array(column))
     rows = first.chunks[0]
-    out = []
+    out: list[Any] = []
     for column in columns:
         if column is None:
             out.append(None)
@@ -254,15 +263,22 @@ def _rows_of_piece(piece: Array, rows: Array) -> Array:
     return piece[rows]
 
 
-def drawn(
-    columns: Sequence[Any], draw: Callable[..., Array], counts: Sequence[int], seeds: Sequence[int]
-) -> Array:
+def drawn(columns: Sequence[Any], draw: Callable[..., Array], counts: Array, seeds: Array) -> Array:
     """``draw(*pieces, (count, seed))`` of every chunk, joined."""
     name = f"mercer-draw-{uuid4().hex}"
     each = list(zip(map(int, counts), map(int, seeds), strict=True))
     graph, keys = fused_tasks(draw, _aligned(columns), name, each)
     graph[name] = Task(name, np.concatenate, List(*(TaskRef(key) for key in keys)))
     return np.asarray(result_of(graph, name, keys))
+
+
+def counted_parts(write: Callable[..., int], columns: Sequence[Any]) -> int:
+    """``write(*pieces, number)`` of every chunk, for what it does; the sum of its results."""
+    name = f"mercer-write-{uuid4().hex}"
+    columns = _aligned(columns)
+    graph, keys = fused_tasks(write, columns, name, range(len(columns[0].chunks[0])))
+    total: int = result_of(graph, _add_tree(graph, keys, sum, name), keys)
+    return total
 
 
 def answered(
@@ -298,7 +314,8 @@ def symmetric_product(blocks: Any, tile: Callable[..., Any], V: Array) -> Array:
     ``tile(x, v, y, u)`` returns ``k(x, y) u`` and ``k(y, x) v``; ``tile(x, v)`` ``k(x, x) v``.
     """
     name = f"mercer-product-{uuid4().hex}"
-    graph = convert_legacy_graph(dict(blocks.__dask_graph__()))
+    held = _futures_in(blocks.__dask_graph__())
+    graph = convert_legacy_graph(dict(blocks.__dask_graph__())) | held
     points = _block_keys(blocks)
     vectors = [f"{name}-v{i}" for i in range(len(points))]
     ends = np.cumsum(blocks.chunks[0])[:-1]
@@ -308,14 +325,14 @@ def symmetric_product(blocks: Any, tile: Callable[..., Any], V: Array) -> Array:
     parts: list[list[Any]] = [[] for _ in points]
     for i, mine in enumerate(pairs):
         for j, theirs in enumerate(pairs[: i + 1]):
-            key = (f"{name}-tile", i, j)
-            graph[key] = Task(key, _in_task, tile, *mine, *(theirs if i != j else ()))
-            parts[i].append(List(TaskRef(key), 0))
+            place = (f"{name}-tile", i, j)
+            graph[place] = Task(place, _in_task, tile, *mine, *(theirs if i != j else ()))
+            parts[i].append(List(TaskRef(place), 0))
             if i != j:
-                parts[j].append(List(TaskRef(key), 1))
+                parts[j].append(List(TaskRef(place), 1))
     sums = [(f"{name}-sum", i) for i in range(len(points))]
-    for key, found in zip(sums, parts, strict=True):
-        graph[key] = Task(key, _sum_of_parts, List(*found))
+    for row, found in zip(sums, parts, strict=True):
+        graph[row] = Task(row, _sum_of_parts, List(*found))
     graph[name] = Task(name, np.concatenate, List(*map(TaskRef, sums)))
     return np.asarray(result_of(graph, name, sums))
 

@@ -50,7 +50,7 @@ def added(parts: Sequence[Any]) -> Any:
 def summed(
     summarise: Callable[..., Summary],
     *columns: Any,
-    combine: Callable[[Sequence[Summary]], Summary] = added,
+    combine: Callable[[Sequence[Any]], Any] = added,
 ) -> Summary:
     """Summary of all rows.
 

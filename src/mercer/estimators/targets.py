@@ -40,8 +40,12 @@ def lazy_classes(labels: Any) -> tuple[Array, Any]:
     classes = summed(_distinct, labels, combine=_all_distinct)
     check_classification_targets(classes)
     _check_several(classes)
-    codes = mapped(partial(np.searchsorted, classes), labels, like=np.empty(0, dtype=np.intp))
+    codes = mapped(partial(_places, classes), labels, like=np.empty(0, dtype=np.intp))
     return classes, codes
+
+
+def _places(classes: Array, labels: Array) -> Array:
+    return np.asarray(np.searchsorted(classes, labels))
 
 
 def _distinct(labels: Array) -> Array:

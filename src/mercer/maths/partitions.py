@@ -54,9 +54,10 @@ def scattered_rows(Z: Array, weights: Array, count: int, rng: np.random.Generato
     """Rows drawn by weight times squared distance to those drawn before (k-means++)."""
     rows = np.empty((0, Z.shape[1]))
     for _ in range(count):
-        if summed(partial(_largest_mass, rows), Z, weights, combine=max) <= 0:
-            rows = rows[:0]  # fewer different rows than wanted: all are as good
-        rows = np.concatenate([rows, _row_at(Z, weights, rows, rng.random())[None]])
+        apart = summed(partial(_largest_mass, rows), Z, weights, combine=max) > 0
+        # fewer different rows than wanted: then all are as good
+        drawn = _row_at(Z, weights, rows if apart else rows[:0], rng.random())
+        rows = np.concatenate([rows, drawn[None]])
     return rows
 
 

@@ -142,7 +142,7 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         """±1 per column: the signs that make the largest entry of each eigenvector positive."""
 
 
-class MultiplyingGram(GramOperator, EigenProblem):
+class MultiplyingGram(GramOperator, EigenProblem):  # type: ignore[override]
     """A Gram operator that is its own eigenproblem: K multiplies n-vectors."""
 
     @property

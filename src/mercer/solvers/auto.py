@@ -198,7 +198,7 @@ def _has_few_features(sample: Sample) -> bool:
 
 def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGrid | None:
     """A frequency grid whose doubled version has at most ``largest`` points, if there is one."""
-    if points.kind != "vectors" or points.dimension > 3:
+    if points.dimension is None or points.dimension > 3:
         return None
     grid = Fourier().grid(kernel, points)
     if isinstance(grid, NoGrid):
@@ -255,7 +255,7 @@ def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyG
     points = sample.points
     chunked = isinstance(points, ChunkedPoints)
     small = points.n <= _FOURIER_FROM and not chunked
-    if points.kind != "vectors" or small or points.dimension > 3:
+    if points.dimension is None or small or points.dimension > 3:
         return None
     grid = Fourier(box=box).grid(sample.kernel, points)
     largest = _FOURIER_LARGEST if chunked else points.n**2 / _FOURIER_SHARE

@@ -52,7 +52,7 @@ class Fourier(SmallSideSolver):
         if points.kind != "vectors":
             return NoGrid("it takes numeric columns")
         ends = points.bounds() if self.box is None else self.box
-        d = points.dimension
+        d = points.dimension or 0
         low, high = (np.broadcast_to(np.asarray(end, float), (d,)) for end in ends)
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise ValueError(
