@@ -15,14 +15,22 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.distributed import is_dask, mapped, summed, taken
-from mercer.maths.quantiles import distinct_rows, evenly_spaced
+from mercer.maths.quantiles import distinct_rows, evenly_spaced, weighted_quantile
 from mercer.maths.types import Array
 from mercer.points import Kind, Points
 
-__all__ = ["AbsentPoints", "ChunkedPoints", "Survey", "admit_chunked", "lazy_column", "lazy_rows"]
+__all__ = [
+    "AbsentPoints",
+    "ChunkedPoints",
+    "Survey",
+    "admit_chunked",
+    "lazy_column",
+    "lazy_rows",
+    "quantile_of",
+]
 
 _MOST_CHUNKS = 10_000
-# of a quantile sketch: the 2000 rows that rules look at are then right to a third of their spacing
+# rows of a quantile sketch: the 2000 that rules look at are then right to a third of their spacing
 _SKETCH = 16_000
 _SKETCH_BYTES = 2**23
 _ROOM = 4  # a chunk's work takes about so many times its size: itself, scaled, angles, results
@@ -252,6 +260,8 @@ class ChunkedPoints(Points):
 
         Exactly those where no sketch overflows (16,000 distinct rows, fewer where rows are long);
         beyond, each is off by less than ``levels of the tree / 32,000`` of all rows in their order.
+        That is near in the first column and any row's equal in the others: what is computed from
+        them differs by the sampling error of so many rows.
         """
         size = max(2 * most, min(_SKETCH, _SKETCH_BYTES // (8 * self.dimension + 8)))
         rows, weights = self.summed(
@@ -264,6 +274,27 @@ class ChunkedPoints(Points):
     def __reduce__(self) -> Any:
         """What travels of these points is what they are like."""
         return AbsentPoints.like(self).__reduce__()
+
+
+def quantile_of(values: Any, weights: Any, level: float) -> float:
+    """Weighted quantile of a column.
+
+    Of a lazy one, from a sketch of 16,000 values: exact up to so many, and beyond off by less than
+    ``levels of the tree / 32,000`` in rank.
+    """
+    if is_dask(values):
+        rows, counts = summed(
+            partial(_sketch_of_column, size=_SKETCH),
+            values,
+            weights,
+            combine=partial(_joined_sketch, size=_SKETCH),
+        )
+        values, weights = rows[:, 0], counts
+    return float(weighted_quantile(values, weights, level))
+
+
+def _sketch_of_column(values: Array, weights: Array, size: int) -> tuple[Array, Array]:
+    return _thinned(values[:, None], weights, size)
 
 
 class AbsentPoints(Points):

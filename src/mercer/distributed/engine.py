@@ -8,12 +8,12 @@ replaced.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from uuid import uuid4
 
+import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -72,7 +72,7 @@ def fused_tasks(
     held = _futures_in(graph)
     graph = convert_legacy_graph(dict(optimize(graph, wanted)))
     call: Any = function
-    if len(pickle.dumps(function)) > _SMALL:
+    if len(cloudpickle.dumps(function)) > _SMALL:
         graph[f"{name}-with"] = DataNode(f"{name}-with", function)
         call = TaskRef(f"{name}-with")
     keys = [(name, i) for i in range(len(blocks[0]))]

@@ -54,8 +54,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         weights = admit_weights(sample_weight, points)
         return Sample.of(resolve(kernel, points, weights), points, weights)
 
+    def _refuse_chunks(self, X: Any) -> None:
+        """Say what to do instead, where an estimator needs all rows in one place."""
+        if is_dask(X):
+            raise TypeError(
+                f"{type(self).__name__} does not work on Dask collections: its fit needs all rows "
+                "in one place. Take a sample of the rows, for example X[::100].compute(), and "
+                "apply the fitted model to the rest chunk by chunk, with X.map_blocks."
+            )
+
     def _admit_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """The sample, and which of all rows are in it: targets must leave out the same."""
+        self._refuse_chunks(X)
         sample = self._admit_training(X, sample_weight)
         weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
         used = np.ones(sample.points.n, dtype=bool) if weights.ndim == 0 else weights > 0

@@ -10,11 +10,17 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer.decomposition import decompose
-from mercer.distributed import kept, summed
+from mercer.distributed import kept, mapped, summed
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, RankError, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.maths.components import effective_weights
-from mercer.maths.gaussian_mixture import MixtureFit, expectation, fit_mixture, log_components
+from mercer.maths.gaussian_mixture import (
+    Mixture,
+    MixtureFit,
+    expectation,
+    fit_mixture,
+    log_components,
+)
 from mercer.maths.partitions import farthest_rows, kmeans, scattered_rows, weighted_mean
 from mercer.maths.types import Array
 from mercer.operators import Sample
@@ -129,8 +135,7 @@ class KernelMixture(KernelEstimator):
 
     def _left_out(self, Z: Array) -> Array:
         """Squared lengths of what the coordinates of the training points leave out."""
-        norms = self.spectrum_.expansion.training_squared_norms()
-        return np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
+        return mapped(_residuals, self.spectrum_.expansion.training_squared_norms(), Z)
 
     # --- new points -----------------------------------------------------------------------------
 
@@ -149,7 +154,7 @@ class KernelMixture(KernelEstimator):
 
     def _training_scores(self, Z: Array) -> Array:
         """Log-densities of the training points in feature space, not normalised."""
-        return expectation(self.mixture_, Z, self._left_out(Z))[0]
+        return mapped(partial(_log_densities, self.mixture_), Z, self._left_out(Z))
 
     # --- parameters -----------------------------------------------------------------------------
 
@@ -206,6 +211,14 @@ def ruled_alpha(rule: str, Z: Array, weights: Array) -> float | None:
         squares = summed(partial(_squares, weighted_mean(Z, weights)), Z, weights)
         return _AUTO * max(squares, np.finfo(float).tiny)
     return None
+
+
+def _residuals(norms: Array, Z: Array) -> Array:
+    return np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
+
+
+def _log_densities(mixture: Mixture, Z: Array, residuals: Array) -> Array:
+    return expectation(mixture, Z, residuals)[0]
 
 
 def _total(weights: Array) -> float:
