@@ -2,9 +2,9 @@
 How do clusters look in feature space?
 ======================================
 
-Like rays from the origin. In the space of kernel entropy components a cluster points in a direction:
-its dense middle lies far out, its sparse margin near the origin. So clusters are told apart by
-angle, not by distance.
+Like rays from the origin. In the space of kernel entropy components a cluster points in a
+direction: its dense middle lies far out, its sparse margin near the origin. So clusters are told
+apart by angle, not by distance.
 """
 
 import matplotlib.pyplot as plt
@@ -41,8 +41,8 @@ for direction in clustering.cluster_centers_:
 plt.show()
 
 # %%
-# Angles of all points, from the first axis, make two peaks. Their lengths do not: both clusters have
-# long and short members.
+# Angles of all points, from the first axis, make two peaks. Their lengths do not: both clusters
+# have long and short members.
 
 angles = np.degrees(np.arctan2(Z[:, 1], Z[:, 0]))
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3), layout="constrained")
@@ -56,5 +56,5 @@ axes[0].legend(frameon=False, loc="upper center")
 plt.show()
 
 # %%
-# **To remember:** compare directions, never distances, in a kernel ECA plot. And never centre:
-# the origin is what angles are measured from.
+# **To remember:** compare directions, never distances, in a kernel ECA plot. And never centre: the
+# origin is what angles are measured from.

@@ -19,8 +19,8 @@ X, y = make_clusters((200, 120, 60), spread=0.15, random_state=0)
 kernel = Gaussian(0.4)
 
 # %%
-# Three clusters of unlike sizes. Uncentred, each lies along an axis of its own (the third out of the
-# page); centred, they are corners of a triangle, and no axis belongs to one of them.
+# Three clusters of unlike sizes. Uncentred, each lies along an axis of its own (the third out of
+# the page); centred, they are corners of a triangle, and no axis belongs to one of them.
 
 names = [f"cluster {c + 1}" for c in y]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")

@@ -1,6 +1,6 @@
 """
 Which components carry the entropy, and can I be sure that none was missed?
-============================================================================
+===========================================================================
 
 Yes, without computing all eigenvectors. ``KernelECA`` iterates until it can *prove* that no
 component it has not seen could have a larger entropy term, and says so in

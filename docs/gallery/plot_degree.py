@@ -20,7 +20,8 @@ X, y = make_wheel(random_state=0)
 names = np.array(["hub", "rim"])[y]
 
 # %%
-# A hub inside a rim. The first two components at degrees 1, 2 and 3: only degree 2 pulls them apart.
+# A hub inside a rim. The first two components at degrees 1, 2 and 3: only degree 2 pulls them
+# apart.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
 for ax, degree in zip(axes, (1, 2, 3), strict=True):

@@ -3,8 +3,8 @@ Can kernel components clean noisy digits?
 =========================================
 
 To the eye, yes. Projected onto a few components of clean digits and brought back by a pre-image, a
-noisy picture becomes a prototype of its class: its mean squared error falls from 0.25 to 0.04. It is
-no filter, though: details of the handwriting are lost, and sometimes the class.
+noisy picture becomes a prototype of its class: its mean squared error falls from 0.25 to 0.04. It
+is no filter, though: details of the handwriting are lost, and sometimes the class.
 """
 
 import matplotlib.pyplot as plt

@@ -28,8 +28,8 @@ EigenfunctionDisplay.from_operator(operator, X, estimator=pca, n_functions=5)
 plt.show()
 
 # %%
-# Correlations under the law, of the sample above and of three others: near 1 for the first ones, and
-# for ever more of them the larger the sample.
+# Correlations under the law, of the sample above and of three others: near 1 for the first ones,
+# and for ever more of them the larger the sample.
 
 comparison = compare(pca, law)
 print(comparison)

@@ -3,8 +3,8 @@ How does kernel LDA divide the plane?
 =====================================
 
 Along curves, with probabilities that can be believed. Discriminant functions live in kernel PCA
-coordinates; how sure the classifier may be is learned from rows that were left out, so probabilities
-are not the 0 and 1 that a flexible boundary suggests.
+coordinates; how sure the classifier may be is learned from rows that were left out, so
+probabilities are not the 0 and 1 that a flexible boundary suggests.
 """
 
 import matplotlib.pyplot as plt

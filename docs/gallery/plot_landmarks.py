@@ -3,9 +3,9 @@ How many landmarks are enough?
 ==============================
 
 Look at the error bound: it is exact. ``Nystrom`` replaces the kernel matrix by one built from few
-rows, the landmarks, and ``spectrum_.error_bound`` is the trace of all that is missing, which no
-eigenvalue can be off by more than. For a wide kernel 100 of 1797 rows do; for a narrow one no number
-does.
+rows, the landmarks, and ``spectrum_.error_bound`` is the trace of all that is missing. No
+eigenvalue can be off by more, and the leading ones are off by much less. For a wide kernel 800 of
+1797 rows leave out 0.5 % of the trace, for a narrow one a quarter.
 """
 
 import warnings
@@ -44,6 +44,7 @@ for ax, bandwidth in zip(axes, (3.0, 1.0), strict=True):
     ax.loglog(counts, bounds, marker=MARKERS[0], color=PALETTE[0], label="error bound")
     ax.loglog(counts, errors, marker=MARKERS[1], color=PALETTE[1], label="true error of λ₁ … λ₅")
     ax.set_title(f"σ = {bandwidth:g}")
+    print(f"σ = {bandwidth:g}: 800 landmarks leave out {bounds[-1]:.2%} of the trace")
     ax.set_xlabel("landmarks")
 axes[0].set_ylabel("share of the trace, log")
 axes[0].legend(frameon=False)
@@ -51,13 +52,13 @@ plt.show()
 
 # %%
 # Which rows become landmarks? Those that the earlier ones explain badly, so they spread out and do
-# not forget a small group. Here 5 of 605 points form one; beside it, 15 rows drawn at random.
+# not forget a small group. Here 5 of 605 points form one, which most random choices miss.
 
 Y, group = make_clusters((600, 5), centers=((0, 0), (4, 4)), spread=0.6, random_state=0)
 pca = KernelPCA(5, kernel=Gaussian(1.0), center=False, solver=Nystrom(15)).fit(Y)
 chosen = {
     "landmarks": pca.spectrum_.expansion.features.landmarks.data,
-    "15 random rows": Y[np.random.default_rng(0).choice(len(Y), 15, replace=False)],
+    "15 random rows": Y[np.random.default_rng(1).choice(len(Y), 15, replace=False)],
 }
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained", sharey=True)
 for ax, (title, places) in zip(axes, chosen.items(), strict=True):

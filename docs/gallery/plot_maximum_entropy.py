@@ -2,9 +2,9 @@
 Which projection of the data has the greatest entropy?
 ======================================================
 
-One that spreads the points evenly over its range. A small network is trained until the Renyi
-entropy of its output is as large as it can be: on [-1, 1] that is nearly a uniform law. The paper
-behind it says that kernel PCA does the same. It does not.
+A curved one that spreads the points evenly. A small network is trained until the Renyi entropy of
+its output, brought to variance 1, is as large as it can be. The paper behind it says that kernel
+principal components have the greatest entropy. They do not: they have less than linear ones.
 """
 
 import matplotlib.pyplot as plt
@@ -17,18 +17,21 @@ from mercer.kernels import Gaussian
 from mercer.plots.style import LEFT_OUT, PALETTE
 
 X, y = make_two_gaussians(random_state=0)
-projection = MaximumEntropyProjection(random_state=0).fit(X)
+projection = MaximumEntropyProjection(hidden_units=2, output="standardized", random_state=0).fit(X)
 
 # %%
-# The learned function over the plane. It crosses both clouds lengthwise.
+# The learned function over the plane, and the information potential V during training. Of all laws
+# of variance 1 none has a V below 0.2657.
 
 side = np.linspace(-4.2, 2.8, 120), np.linspace(-2.6, 4.2, 120)
 nodes = np.stack(np.meshgrid(*side), axis=-1).reshape(-1, 2)
 values = projection.transform(nodes).reshape(120, 120)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-levels = np.linspace(-0.9, 0.9, 10)
-contours = left.contour(*side, values, levels=levels, cmap="PuOr", vmin=-1.2, vmax=1.2)
+levels = np.linspace(-2, 2, 9)
+contours = left.contour(
+    *side, values, levels=levels, cmap="PuOr", vmin=-2.2, vmax=2.2, linewidths=1.8
+)
 left.scatter(*X.T, s=10, color=LEFT_OUT)
 figure.colorbar(contours, ax=left, label="output")
 left.set_xlabel("x₁")
@@ -36,13 +39,11 @@ left.set_ylabel("x₂")
 left.set_title("the network's output")
 
 right.plot(projection.loss_curve_, color=PALETTE[0])
-right.axhline(0.4032, color=LEFT_OUT, linestyle="--")
-right.text(len(projection.loss_curve_) - 1, 0.4032, "no law has less", ha="right", va="bottom")
-right.set_yscale("log")
-right.set_yticks([0.4, 0.5, 0.6, 0.8, 1.0], ["0.4", "0.5", "0.6", "0.8", "1.0"])
-right.minorticks_off()
+right.axhline(0.2657, color=LEFT_OUT, linestyle="--")
+right.text(len(projection.loss_curve_) - 1, 0.265, "no law has less", ha="right", va="top")
+right.set_ylim(0.24, None)
 right.set_xlabel("iteration")
-right.set_ylabel("information potential V, log")
+right.set_ylabel("information potential V")
 right.set_title("training: entropy is -log V")
 plt.show()
 

@@ -55,15 +55,13 @@ for ax, (name, (label, values)) in zip(axes, statistics.items(), strict=True):
     ax.set_ylabel(f"{label}, log")
     print(label, "alarms before the fault:", over[:120].sum(), "after it:", over[120:].sum())
 axes[0].legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-axes[1].annotate(
-    "the drift begins", (120, 2e-3), (6, 0), textcoords="offset points", va="center"
-)
+axes[1].annotate("the drift begins", (120, 2e-3), (6, 0), textcoords="offset points", va="center")
 axes[1].set_xlabel("reading")
 plt.show()
 
 # %%
-# Contributions to SPE: the statistic less what it would be with that column at its median. Only that
-# of the thermometer grows with the drift.
+# Contributions to SPE: the statistic less what it would be with that column at its median. Only
+# that of the thermometer grows with the drift.
 
 parts = pca.contributions(new[120:], "reconstruction_error")
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")

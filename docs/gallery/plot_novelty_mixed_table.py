@@ -16,8 +16,8 @@ from mercer.kernels import table_kernel
 from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
 
 # %%
-# A shop's orders. Weight goes with the kind of goods, the price with the weight; one cell in
-# twenty is missing.
+# A shop's orders. Weight goes with the kind of goods, the price with the weight; one cell in twenty
+# is missing.
 
 
 def orders(n, rng):
@@ -39,8 +39,8 @@ for column in ("kind", "log kg", "log price"):
 novelty = MercerNovelty(kernel=table_kernel(train), contamination=0.02).fit(train)
 
 # %%
-# New orders: 200 ordinary ones, and four in which something does not fit. Each of their values alone
-# is quite usual.
+# New orders: 200 ordinary ones, and four in which something does not fit. Each of their values
+# alone is quite usual.
 
 new = orders(200, rng)
 strange = pd.DataFrame(
@@ -85,8 +85,8 @@ print(f"{false_alarms} of 200 ordinary orders are called unusual,")
 print(f"{int((strange_scores < 0).sum())} of 4 strange ones")
 
 # %%
-# **To remember:** give ``MercerNovelty`` a kernel for your rows and a share of training rows to call
-# unusual. New rows may have gaps and labels never seen before.
+# **To remember:** give ``MercerNovelty`` a kernel for your rows and a share of training rows to
+# call unusual. New rows may have gaps and labels never seen before.
 gaps = pd.DataFrame({"kind": ["sofa", "book"], "log kg": [2.0, None], "log price": [3.7, 1.9]})
 gaps["express"] = [False, True]
 print(novelty.predict(gaps))

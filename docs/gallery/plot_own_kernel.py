@@ -4,7 +4,7 @@ How do I write a kernel of my own?
 
 Give it a formula and let ``check_kernel`` test it. A kernel for times of the day must know that
 23:30 is near 0:15. With ten lines of code every estimator of the library works on a clock: here,
-the density of bicycle trips, and their components.
+the density of trips, and their components.
 """
 
 import matplotlib.pyplot as plt
@@ -62,37 +62,39 @@ except AssertionError as error:
 # Trips of a day: before and after work, and a few around midnight.
 
 rng = np.random.default_rng(1)
-trips = np.concatenate([rng.normal(8, 0.8, 150), rng.normal(17.5, 1.2, 170), rng.normal(0, 0.9, 80)])
+trips = np.concatenate(
+    [rng.normal(8, 0.8, 150), rng.normal(17.5, 1.2, 170), rng.normal(0, 0.9, 80)]
+)
 trips = trips[:, None] % 24
 clock = np.linspace(0, 24, 400)[:, None]
 
-figure = plt.figure(figsize=(10, 4.2), layout="constrained")
-left = figure.add_subplot(1, 2, 1)
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharex=True)
 left.hist(trips[:, 0], np.arange(0, 24.5, 0.5), density=True, color=LEFT_OUT, alpha=0.4)
-mean = Clock(0.25)(clock, trips).mean(axis=1)
-left.plot(clock, mean / np.trapezoid(mean, clock[:, 0]), color=KEPT, linewidth=2, label="Clock")
-gauss = Gaussian(1.0)(clock, trips).mean(axis=1) / np.sqrt(2 * np.pi)
+mean = Clock(0.2)(clock, trips).mean(axis=1)
+left.plot(
+    clock, mean / np.trapezoid(mean, clock[:, 0]), color=KEPT, linewidth=2, label="Clock(0.2)"
+)
+line = Gaussian(0.2 * 24 / (2 * np.pi))  # as wide, but on a line
+gauss = line(clock, trips).mean(axis=1) / line.normalizer(1)
 left.plot(clock, gauss, "--", color=PALETTE[0], linewidth=2, label="Gaussian: breaks at midnight")
 left.set_xticks(range(0, 25, 6))
+left.set_ylim(0, 0.27)
 left.set_xlabel("hour")
 left.set_ylabel("density of trips, per hour")
-left.legend(frameon=False, loc="upper center")
+left.legend(frameon=False, loc="upper center", ncols=2)
 
-right = figure.add_subplot(1, 2, 2, projection="polar")
-right.set_theta_zero_location("N")
-right.set_theta_direction(-1)
-right.set_xticks(2 * np.pi / 24 * np.arange(0, 24, 3), [f"{h} h" for h in range(0, 24, 3)])
 pca = KernelPCA(3, kernel=Clock(0.5), center=False).fit(trips)
 functions = pca.spectrum_.eigenfunctions(clock)
-for i in range(3):
-    value = functions[:, i] / np.abs(functions[:, i]).max()
-    style = ("-", "--", "-.")[i]
-    right.plot(2 * np.pi / 24 * clock[:, 0], 1.5 + value, style, color=PALETTE[i], linewidth=2)
-right.set_yticks([0.5, 1.5, 2.5], ["-1", "0", "1"], fontsize="small")
-right.set_rlabel_position(75)
-right.set_title("three eigenfunctions on the clock")
+for i, style in enumerate(("-", "--", "-.")):
+    look = {"color": PALETTE[i], "linewidth": 2, "label": f"φ{i + 1}"}
+    right.plot(clock, functions[:, i], style, **look)
+right.axhline(0, color=LEFT_OUT, linewidth=0.8)
+right.set_ylim(top=1.35 * functions.max())
+right.set_xlabel("hour; left and right edge are the same moment")
+right.set_ylabel("eigenfunction")
+right.legend(frameon=False, loc="upper center", ncols=3)
 plt.show()
 
 # %%
-# **To remember:** a kernel is a class with a formula. ``check_kernel`` needs a second and finds what
-# would take days to notice: formulas that are no kernels.
+# **To remember:** a kernel is a class with a formula. ``check_kernel`` needs a second and finds
+# what would take days to notice: formulas that are no kernels.

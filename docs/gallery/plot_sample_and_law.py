@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian
-from mercer.plots.style import LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import PALETTE
 from mercer.population import GaussianOperator, Normal, compare
 
 law = Normal(0, 1)
@@ -38,7 +38,13 @@ for i, (ax, n) in enumerate(zip(axes, sizes, strict=True)):
     exact = operator.eigenvalues[:count]
     low = np.minimum(error, 0.9 * exact)
     ax.errorbar(
-        places + 0.25, exact, [low, error], fmt="_", color="black", capsize=3, label="the law, ±2 s.e."
+        places + 0.25,
+        exact,
+        [low, error],
+        fmt="_",
+        color="black",
+        capsize=3,
+        label="the law, ±2 s.e.",
     )
     ax.set_yscale("log")
     ax.set_title(f"n = {n}")

@@ -24,7 +24,7 @@ kernel = Gaussian(bandwidth=0.2)
 # Two estimates with the same kernel, and one whose width was chosen by leaving rows out. Contours
 # enclose 10, 30, 50, 70, 90 and 99 % of the mass.
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), layout="constrained", sharey=True)
 chosen = ParzenDensity(kernel=Gaussian("leave-one-out")).fit(X)
 width = f"{chosen.kernel_.bandwidth:.2f}"
 models = {

@@ -1,10 +1,10 @@
 """
-Can words be embedded without any features?
+Can texts be compared without any features?
 ===========================================
 
-Yes, by what they have in common. The n-gram kernel counts shared pieces of words. From the numbers
-one to twenty in five languages, with no other knowledge, kernel components put each language in a
-place of its own and related ones nearer.
+Yes, by the pieces that they share. The n-gram kernel counts common runs of letters. From eight
+short sentences in each of five languages, with no other knowledge, kernel components tell English,
+German and Finnish apart and lay Spanish and Italian side by side.
 """
 
 import matplotlib.pyplot as plt
@@ -14,47 +14,84 @@ from mercer import KernelLDA, KernelPCA
 from mercer.kernels import NGram
 from mercer.plots import EmbeddingDisplay, GramDisplay
 
-words = {
-    "English": """one two three four five six seven eight nine ten eleven twelve thirteen fourteen
-        fifteen sixteen seventeen eighteen nineteen twenty""",
-    "German": """eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn
-        fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig""",
-    "Spanish": """uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce
-        quince dieciséis diecisiete dieciocho diecinueve veinte""",
-    "Italian": """uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici
-        quattordici quindici sedici diciassette diciotto diciannove venti""",
-    "Finnish": """yksi kaksi kolme neljä viisi kuusi seitsemän kahdeksan yhdeksän kymmenen
-        yksitoista kaksitoista kolmetoista neljätoista viisitoista kuusitoista seitsemäntoista
-        kahdeksantoista yhdeksäntoista kaksikymmentä""",
+sentences = {
+    "English": """the cat is sleeping on the warm roof
+        we are going to the market in the morning
+        the children have eaten all the apples
+        where is the train to the north
+        it has been raining for three days
+        she writes a long letter to her brother
+        the bread is still warm and smells good
+        they have bought the house by the river""",
+    "German": """die katze schläft auf dem warmen dach
+        wir gehen am morgen auf den markt
+        die kinder haben alle äpfel gegessen
+        wo ist der zug nach norden
+        es regnet schon seit drei tagen
+        sie schreibt ihrem bruder einen langen brief
+        das brot ist noch warm und riecht gut
+        sie haben das haus am fluss gekauft""",
+    "Spanish": """el gato duerme sobre el tejado caliente
+        vamos al mercado por la mañana
+        los niños se han comido todas las manzanas
+        dónde está el tren para el norte
+        lleva tres días lloviendo
+        ella escribe una carta larga a su hermano
+        el pan todavía está caliente y huele bien
+        han comprado la casa junto al río""",
+    "Italian": """il gatto dorme sul tetto caldo
+        andiamo al mercato di mattina
+        i bambini hanno mangiato tutte le mele
+        dove è il treno per il nord
+        piove da tre giorni
+        lei scrive una lunga lettera a suo fratello
+        il pane è ancora caldo e profuma di buono
+        hanno comprato la casa vicino al fiume""",
+    "Finnish": """kissa nukkuu lämpimällä katolla
+        menemme aamulla torille
+        lapset ovat syöneet kaikki omenat
+        missä on juna pohjoiseen
+        on satanut kolme päivää
+        hän kirjoittaa pitkän kirjeen veljelleen
+        leipä on vielä lämmintä ja tuoksuu hyvältä
+        he ovat ostaneet talon joen varrelta""",
 }
-texts = [word for language in words for word in words[language].split()]
-languages = np.array([language for language in words for _ in words[language].split()])
-kernel = NGram((1, 2, 3), normalize=True)
+texts = [line.strip() for block in sentences.values() for line in block.splitlines()]
+languages = np.repeat(list(sentences), 8)
+kernel = NGram((2, 3), normalize=True)
 
 # %%
-# The kernel matrix first, language by language: what words share.
+# The kernel matrix first, language by language. Spanish and Italian share more than others do;
+# Finnish shares little with anyone.
 
-GramDisplay.from_gram(kernel(texts), labels=languages, title="cosine of n-gram counts")
+display = GramDisplay.from_gram(kernel(texts), labels=languages, title="common 2-grams and 3-grams")
+display.image_.set_clim(0, 0.4)
+middles = 3.5 + 8 * np.arange(5)
+display.ax_.set_xticks(middles, sorted(sentences), rotation=45)
+display.ax_.set_yticks(middles, sorted(sentences))
+display.ax_.set(xlabel="", ylabel="")
 plt.show()
 
 # %%
-# The first two components of it.
+# The first two components.
 
 pca = KernelPCA(6, kernel=kernel).fit(texts)
-display = EmbeddingDisplay.from_estimator(pca, labels=languages)
-for word in ("one", "eins", "uno", "yksi", "eighteen", "achtzehn", "dieciocho", "diciotto"):
-    at = display.points[texts.index(word)]
-    display.ax_.annotate(word, at, (4, 4), textcoords="offset points", fontsize="small")
+EmbeddingDisplay.from_estimator(pca, labels=languages)
 plt.show()
 
 # %%
-# A discriminant on the same kernel guesses the language of words that it has not seen: five of
-# seven right, from twenty words per language.
+# A discriminant on the same kernel tells the language of sentences that it has not seen.
 
 model = KernelLDA(kernel=kernel).fit(texts, languages)
-new = ["hundred", "vierzig", "cincuenta", "cinquanta", "kymmenentuhatta", "treinta", "fünfundsechzig"]
-for word, language in zip(new, model.predict(new), strict=True):
-    print(f"{word}: {language}")
+new = [
+    "the dog waits in front of the door",
+    "der hund wartet vor der tür",
+    "el perro espera delante de la puerta",
+    "il cane aspetta davanti alla porta",
+    "koira odottaa oven edessä",
+]
+for sentence, language in zip(new, model.predict(new), strict=True):
+    print(f"{language}: {sentence}")
 
 # %%
 # **To remember:** a kernel is all that the estimators need. For texts it is ``NGram``; for sets,
