@@ -188,6 +188,34 @@ class Kernel:
         """Return this kernel with ``change`` applied to its leaves."""
         return change(self)
 
+    def widened(self, factor: float) -> Kernel:
+        """Return this kernel with every width multiplied by a factor.
+
+        A bandwidth is multiplied; ``ρ``, the kernel of what differs, becomes ``ρ^(1/factor²)``:
+        both as if squared distances were divided by factor². Parts without a width stay.
+
+        Parameters
+        ----------
+        factor : float
+            Above 0; below 1 the kernel sees finer.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Categorical, Gaussian, On
+        >>> (On("age", Gaussian(10.0)) * On("colour", Categorical(0.5))).widened(0.5)
+        On('age', Gaussian(bandwidth=5.0)) * On('colour', Categorical(rho=0.0625, order=None))
+        """
+        if not 0 < factor < float("inf"):
+            raise ValueError(f"factor={factor!r} must be a finite number above 0.")
+        wide = self.replace_parts(lambda leaf: leaf._widened(factor))
+        if factor != 1 and wide == self:
+            raise ValueError(f"{self!r} has no width that could be multiplied.")
+        return wide
+
+    def _widened(self, factor: float) -> Kernel:
+        """For leaves: the same with another width, if it has one."""
+        return self
+
     def fitted(self, X: Any, weights: Array | None, settle: Settle) -> Kernel:
         """Return this kernel with all that depends on a training sample settled.
 
