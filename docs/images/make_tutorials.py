@@ -41,8 +41,9 @@ def copy(picture, place):
 
 
 def main(wanted):
-    """Draw the pictures of the pages with these names, or of all."""
-    pages = [PAGES / f"{name}.md" for name in wanted] or sorted(PAGES.glob("*.md"))
+    """Draw the pictures of the pages with these names, or of all that have some."""
+    drawing = [p for p in sorted(PAGES.glob("*.md")) if "savefig(" in p.read_text(encoding="utf-8")]
+    pages = [PAGES / f"{name}.md" for name in wanted] or drawing
     PICTURES.mkdir(exist_ok=True)
     for page in pages:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
