@@ -19,6 +19,8 @@ from mercer.plots.style import MARKERS, PALETTE
 X, y = make_clusters(random_state=0)
 bandwidths = (0.02, 0.1, 0.5, 3.0)
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Three clusters of 100 points. The kernel matrix, rows ordered by cluster: from a diagonal line
 # over three blocks to one even square.

@@ -17,6 +17,8 @@ from mercer.plots.style import MARKERS, PALETTE
 X, y = make_rings(random_state=0)
 kernel = Gaussian(bandwidth=3.7)
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # An eigenvector assigns a number to every point. It carries entropy if these numbers add up to
 # something: constant on a ring and zero elsewhere does, plus here and minus there does not.

@@ -24,6 +24,8 @@ targets = {
     "both: sin 2x + cos 2x": lambda x: np.sin(2 * x[:, 0]) + np.cos(2 * x[:, 0]),
 }
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Error on the whole interval for every number of components, in both orders. One fit gives them all
 # (``path``).
