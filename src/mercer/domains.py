@@ -4,14 +4,14 @@ The density that a mixture in feature space induces has no normaliser of its own
 over R^d where the kernel is local: far from the data it tends to a constant. So the space has to be
 named. Each domain offers nodes, ``∫ f dμ ≈ Σ_j exp(w_j) f(x_j)``:
 
-==================== ================================ ====================== ===================
-domain               nodes                            error of the integral  draws
-==================== ================================ ====================== ===================
-:class:`FiniteSpace` all its elements                 none                   exact
-:class:`Box`, d ≤ 2  midpoints of a grid              that of the grid       a cell, then within
-:class:`Box`, d > 2  scrambled Sobol' points          from eight scrambles   resampling
-:class:`GaussianBase` draws from q                    Monte Carlo            resampling
-==================== ================================ ====================== ===================
+===================== ========================= ======================= ====================
+domain                nodes                     error of the integral   draws
+===================== ========================= ======================= ====================
+:class:`FiniteSpace`  all its elements          none                    exact
+:class:`Box`, d ≤ 2   midpoints of a grid       that of the grid        a cell, then within
+:class:`Box`, d > 2   scrambled Sobol' points   from eight scrambles    resampling
+:class:`GaussianBase` draws from q              Monte Carlo             resampling
+===================== ========================= ======================= ====================
 
 With a base measure the density is ``p ∝ q f``: f, which is bounded, tilts q.
 """
