@@ -70,9 +70,7 @@ def target(page: Path, address: str) -> tuple[Path, str]:
 
 def problems(site: Path) -> list[str]:
     """Everything that is wrong with a site, in words."""
-    pages = {
-        path.resolve(): Page(path.read_text(encoding="utf-8")) for path in pages_of(site)
-    }
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in pages_of(site)}
     if not pages:
         return [f"{site} holds no pages"]
     found = []

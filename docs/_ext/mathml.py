@@ -12,7 +12,6 @@ from sphinx.util.math import get_node_equation_number
 _VARIANT = re.compile(r'<(m[ino]) mathvariant="(bold|double-struck)">(.)</')
 _ALIGN = re.compile(r'<mtd columnalign="(\w+)">')
 _NAMES = {"bold": "MATHEMATICAL BOLD", "double-struck": "MATHEMATICAL DOUBLE-STRUCK"}
-_DIGITS = dict(zip("0123456789", "ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE".split()))
 _PLAIN_LETTERS = {"E": "𝔼", "R": "ℝ", "N": "ℕ", "P": "ℙ", "Z": "ℤ", "C": "ℂ"}
 _UNREAD = re.compile(r">\\[a-zA-Z]+")
 
@@ -21,17 +20,13 @@ def _letter(match):
     tag, variant, letter = match.groups()
     if variant == "double-struck" and letter in _PLAIN_LETTERS:
         return f"<{tag}>{_PLAIN_LETTERS[letter]}</"
-    kind = f"DIGIT {_DIGITS[letter]}" if letter in _DIGITS else _case(letter)
+    kind = unicodedata.name(letter).removeprefix("LATIN ").replace("LETTER ", "")
     return f"<{tag}>{unicodedata.lookup(f'{_NAMES[variant]} {kind}')}</"
-
-
-def _case(letter):
-    return f"{'CAPITAL' if letter.isupper() else 'SMALL'} {letter.upper()}"
 
 
 def to_mathml(latex, *, block):
     r"""Turn a formula into a ``<math>`` element; what cannot be read is an error."""
-    latex = latex.strip().replace("aligned}", "align*}").replace(r"\operatorname*", r"\operatorname")
+    latex = latex.strip().replace("aligned}", "align*}")
     try:
         found = convert(latex, display="block" if block else "inline")
     except Exception as error:

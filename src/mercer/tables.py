@@ -23,7 +23,14 @@ _NO_LABEL = "no label"
 
 @dataclass(frozen=True)
 class Omission:
-    """A column that was left out, and why."""
+    """A column that was left out, and why.
+
+    Examples
+    --------
+    >>> from mercer.tables import Omission
+    >>> Omission("name", "it holds no numbers")
+    Omission(column='name', reason='it holds no numbers')
+    """
 
     column: str
     reason: str
@@ -47,6 +54,13 @@ class Table:
     rows_read : int
         Rows before incomplete ones were left out.
     omissions : tuple of Omission
+
+    Examples
+    --------
+    >>> from mercer.tables import read_table
+    >>> table = read_table("wine")
+    >>> table.name, len(table.columns), table.rows_read
+    ('wine', 13, 178)
     """
 
     name: str
