@@ -23,7 +23,7 @@ extensions = [
     "mathml",
     "docstrings",
 ]
-exclude_patterns = ["_build", "_ext", "_templates", "gallery", "**/README.rst"]
+exclude_patterns = ["_build", "_ext", "_templates", "gallery", "papers/tables"]
 templates_path = ["_templates"]
 nitpicky = True
 # Types are named in words; other projects' names have no inventory offline.
