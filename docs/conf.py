@@ -25,7 +25,10 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "gallery", "papers/tables"]
 templates_path = ["_templates"]
+smartquotes = False  # 1'K1 is a formula
+toc_object_entries_show_parents = "hide"
 nitpicky = True
+suppress_warnings = ["toc.empty_glob"]  # the site builds without tutorials or gallery too
 # Types are named in words; other projects' names have no inventory offline.
 nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas|dask)\..*"),
@@ -93,4 +96,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "when": [], "comparison": [], "benchmarks": []}
