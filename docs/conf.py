@@ -28,7 +28,6 @@ templates_path = ["_templates"]
 smartquotes = False  # 1'K1 is a formula
 toc_object_entries_show_parents = "hide"
 nitpicky = True
-suppress_warnings = ["toc.empty_glob"]  # the site builds without tutorials or gallery too
 # Types are named in words; other projects' names have no inventory offline.
 nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas|dask)\..*"),
@@ -98,3 +97,18 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "when": [], "comparison": [], "benchmarks": []}
+
+
+def only_what_is_there(app, name, source):
+    """Drop parts of the "learn" page that a checkout comes without: tutorials, gallery."""
+    if name == "learn":
+        lines = source[0].split("\n")
+        here = (
+            line for line in lines if not line.endswith("/index") or list(HERE.glob(f"{line}.*"))
+        )
+        source[0] = "\n".join(here)
+
+
+def setup(app):
+    """Listen to Sphinx."""
+    app.connect("source-read", only_what_is_there)

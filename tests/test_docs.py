@@ -2,7 +2,9 @@
 
 import contextlib
 import doctest
+import html
 import importlib
+import importlib.util
 import inspect
 import io
 import re
@@ -168,3 +170,67 @@ def test_every_public_name_has_an_example():
         and ">>>" not in (thing.__doc__ or "")
     ]
     assert not without, f"give these a docstring with a runnable example (>>>): {without}"
+
+
+# --- the site's own tools -------------------------------------------------------------------------
+
+
+def tool(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(sys.modules, {path.stem: module}):  # dataclasses look there
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_broken_links_are_found(tmp_path):
+    check_links = tool(ROOT / "docs" / "check_links.py")
+    (tmp_path / "good.html").write_text(
+        '<h1 id="top">x</h1><a href="#top"></a><a href="https://example.org/a"></a>'
+        '<a href="other.html#here"></a><img src="data:image/png;base64,AA">'
+        '<script src="a.js"></script>'
+    )
+    (tmp_path / "other.html").write_text('<p id="here">y</p>')
+    (tmp_path / "a.js").write_text("")
+    assert check_links.problems(tmp_path) == []
+
+    (tmp_path / "bad.html").write_text(
+        '<a href="gone.html"></a><a href="other.html#gone"></a><a href="https:///nowhere"></a>'
+        '<script src="https://cdn.example.org/x.js"></script><img src="gone.png">'
+        '<p style="background: url(//fonts.example.org/f)"></p>'
+    )
+    (tmp_path / "bad.css").write_text("@font-face { src: url(https://example.org/font.woff) }")
+    found = check_links.problems(tmp_path)
+    for part in (
+        "leads to gone.html, which does not exist",
+        "leads to other.html#gone, where there is no such anchor",
+        "https:///nowhere: no host",
+        "loads https://cdn.example.org/x.js, which is not part of the site",
+        "loads gone.png, which does not exist",
+        "loads //fonts.example.org/f, which is not part of the site",
+        "bad.css loads https://example.org/font.woff",
+    ):
+        assert any(part in line for line in found), part
+    assert len(found) == 7
+
+
+def test_names_of_fitted_attributes_are_no_links():
+    escape = tool(ROOT / "docs" / "_ext" / "docstrings.py").escape
+    assert escape(["shape (n, rank_)", "``rank_`` of rank_.", "a_b"]) == [
+        r"shape (n, rank\_)",
+        r"``rank_`` of rank\_.",
+        "a_b",
+    ]
+    example = [">>> a.b_", "b_ c_", ""]
+    assert escape(example) == example
+
+
+def test_formulas_become_mathml_or_an_error():
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("sphinx")
+    to_mathml = tool(ROOT / "docs" / "_ext" / "mathml.py").to_mathml
+    assert "𝟏" in to_mathml(r"\mathbf{1}", block=False)
+    assert "𝔼" in html.unescape(to_mathml(r"\mathbb{E}", block=False))
+    assert 'display="block"' in to_mathml("x", block=True)
+    with pytest.raises(Exception, match=r"does not know .*nonsense"):
+        to_mathml(r"\nonsense x", block=False)

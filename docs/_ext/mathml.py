@@ -8,32 +8,30 @@ from latex2mathml.converter import convert
 from sphinx.errors import ExtensionError
 from sphinx.util.math import get_node_equation_number
 
-# Browsers ignore mathvariant and columnalign; letters of their own and a style do the same.
-_VARIANT = re.compile(r'<(m[ino]) mathvariant="(bold|double-struck)">(.)</')
+# Browsers ignore mathvariant and columnalign: bold letters have places of their own in Unicode,
+# and a style aligns.
+_BOLD = re.compile(r'<(m[in]) mathvariant="bold">(.)<')
 _ALIGN = re.compile(r'<mtd columnalign="(\w+)">')
-_NAMES = {"bold": "MATHEMATICAL BOLD", "double-struck": "MATHEMATICAL DOUBLE-STRUCK"}
-_PLAIN_LETTERS = {"E": "𝔼", "R": "ℝ", "N": "ℕ", "P": "ℙ", "Z": "ℤ", "C": "ℂ"}
-_UNREAD = re.compile(r">\\[a-zA-Z]+")
+_UNREAD = re.compile(r'>\\[a-zA-Z]+|mathvariant="(?!normal)[a-z-]+"')
 
 
-def _letter(match):
-    tag, variant, letter = match.groups()
-    if variant == "double-struck" and letter in _PLAIN_LETTERS:
-        return f"<{tag}>{_PLAIN_LETTERS[letter]}</"
-    kind = unicodedata.name(letter).removeprefix("LATIN ").replace("LETTER ", "")
-    return f"<{tag}>{unicodedata.lookup(f'{_NAMES[variant]} {kind}')}</"
+def _bold(match):
+    tag, letter = match.groups()
+    name = unicodedata.name(letter).removeprefix("LATIN ").replace("LETTER ", "")
+    return f"<{tag}>{unicodedata.lookup(f'MATHEMATICAL BOLD {name}')}<"
 
 
 def to_mathml(latex, *, block):
-    r"""Turn a formula into a ``<math>`` element; what cannot be read is an error."""
+    """Turn a formula into a ``<math>`` element; what cannot be read is an error."""
     latex = latex.strip().replace("aligned}", "align*}")
     try:
         found = convert(latex, display="block" if block else "inline")
     except Exception as error:
         raise ExtensionError(f"latex2mathml cannot read {latex!r}: {error!r}") from error
-    if _UNREAD.search(found):
-        raise ExtensionError(f"latex2mathml does not know {_UNREAD.findall(found)} in {latex!r}")
-    return _ALIGN.sub(r'<mtd style="text-align:\1">', _VARIANT.sub(_letter, found))
+    found = _ALIGN.sub(r'<mtd style="text-align:\1">', _BOLD.sub(_bold, found))
+    if unread := _UNREAD.findall(found):
+        raise ExtensionError(f"latex2mathml does not know {unread} in {latex!r}")
+    return found
 
 
 def inline(translator, node):

@@ -47,8 +47,8 @@ def page(run: dict[str, Any], paper: str) -> str:
     verdicts = run["verdicts"]
     judged = verdicts["inside"] + verdicts["outside"]
     lines = [
-        f"Made by `mercer reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are inside "
-        f"the range that was fixed beforehand; {verdicts['not judged']} more have no range.",
+        f"Made by `mercer reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
+        f"inside the range that was fixed beforehand; {verdicts['not judged']} more have no range.",
         "",
     ]
     for table in run["tables"]:
