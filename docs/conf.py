@@ -103,10 +103,13 @@ def only_what_is_there(app, name, source):
     """Drop parts of the "learn" page that a checkout comes without: tutorials, gallery."""
     if name == "learn":
         lines = source[0].split("\n")
-        here = (
-            line for line in lines if not line.endswith("/index") or list(HERE.glob(f"{line}.*"))
-        )
-        source[0] = "\n".join(here)
+        absent = {line for line in lines if line.endswith("/index") and not parts_of(line)}
+        source[0] = "\n".join(line for line in lines if line not in absent)
+
+
+def parts_of(page):
+    """Files that a page's name may stand for."""
+    return list(HERE.glob(f"{page}.*"))
 
 
 def setup(app):
