@@ -156,11 +156,12 @@ def instance(cls: type) -> Any:
 
 def fill(shell: Any, state: Mapping[str, Any]) -> None:
     """Put attributes in place; what a newer class has in addition gets its default."""
-    known = {**_defaults(type(shell)), **state}
-    lacking = [name for name, value in known.items() if value is MISSING]
+    added = {name: value for name, value in _defaults(type(shell)).items() if name not in state}
+    lacking = [name for name, value in added.items() if value is MISSING]
     if lacking:
         raise ValueError(f"{name_of(type(shell))} lacks {', '.join(lacking)}")
-    vars(shell).update(known)
+    vars(shell).update(state)
+    vars(shell).update(added)
 
 
 def _defaults(cls: type) -> dict[str, Any]:
