@@ -1,27 +1,16 @@
 """Model files: what is loaded is what was saved, and whatever else is in a file is refused."""
 
 import datetime
-import errno
-import functools
-import io
-import json
 import os
-import pickle
 import re
 import struct
 import subprocess
 import sys
-import threading
-import time
-import warnings
 import zipfile
 import zoneinfo
 from collections import Counter, OrderedDict
-from dataclasses import dataclass, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,9 +31,7 @@ from sklearn.preprocessing import (
 )
 
 import mercer
-from mercer import persistence
 from mercer.domains import Box, FiniteSpace, GaussianBase
-from mercer.errors import VersionWarning
 from mercer.kernels import (
     Categorical,
     Epanechnikov,
@@ -62,8 +49,7 @@ from mercer.kernels import (
     Polynomial,
     table_kernel,
 )
-from mercer.persistence import classes, container
-from mercer.population import Empirical, GaussianOperator, Mixture, Normal, Product, Uniform
+from mercer.population import Empirical, Mixture, Normal, Product, Uniform
 from mercer.solvers import Dense, Fourier, Lanczos, Nystrom
 
 pd = pytest.importorskip("pandas")
@@ -115,7 +101,7 @@ def assert_same(a, b, where="it", met=None):
         else:
             assert a.tobytes() == b.tobytes(), where
     elif isinstance(a, np.generic):
-        assert a.dtype == b.dtype and a.tobytes() == b.tobytes(), where
+        assert (a.dtype, a.tobytes()) == (b.dtype, b.tobytes()), where
     elif isinstance(a, float):
         assert struct.pack("d", a) == struct.pack("d", b) or (a != a and b != b), where
     elif isinstance(a, list | tuple):
@@ -138,7 +124,8 @@ def assert_same(a, b, where="it", met=None):
     elif isinstance(a, np.random.Generator):
         assert_same(a.bit_generator.state, b.bit_generator.state, where)
     elif sp.issparse(a):
-        assert a.shape == b.shape and (a != b).nnz == 0, where
+        assert a.shape == b.shape, where
+        assert (a != b).nnz == 0, where
     elif isinstance(a, complex):
         assert_same([a.real, a.imag], [b.real, b.imag], where)
     elif type(a).__module__.startswith(("mercer", "sklearn", __name__)):
@@ -390,29 +377,32 @@ def table_of(rows):
 
 
 def test_measures(path):
-    law = Mixture([0.3, 0.7], [Normal([0.0, 1.0], np.eye(2)), Product([Uniform(0, 1), Empirical(X[:, :1])])])
+    law = Mixture(
+        [0.3, 0.7], [Normal([0.0, 1.0], np.eye(2)), Product([Uniform(0, 1), Empirical(X[:, :1])])]
+    )
     assert_same(law, through_file(law, path))
 
 
-def test_a_file_is_the_same_for_the_same_model(path):
-    """Also in a process with other hashes, and after the detour of loading."""
+def test_equal_values_give_equal_files(path):
+    """Also in processes with other hashes, and after the detour of loading."""
     code = (
-        "import sys, numpy as np, mercer\n"
-        "from mercer.kernels import Jaccard\n"
-        "sets = [{'a', 'b', 3}, {'c', ('d', 4), 'a'}, frozenset({'x', 'y', 'a'})]\n"
-        "mercer.save(mercer.KernelPCA(1, kernel=Jaccard()).fit(sets), sys.argv[1])\n"
+        "import sys\n"
+        "from mercer.persistence import save, load\n"
+        "sets = [{'a', 'b', 3}, {'c', ('d', 4), 'a'}, frozenset({'x', frozenset('yz'), 'a'})]\n"
+        "save(sets, sys.argv[1])\n"
+        "save(load(sys.argv[1]), sys.argv[2])\n"
     )
-    files = []
-    for seed in ("1", "2"):
+    files = set()
+    for seed in ("1", "2", "3"):
+        names = [path, path.with_name("again")]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", code, str(path)], check=True, env=environment)
-        files.append(path.read_bytes())
-        mercer.save(mercer.load(path), path)
-        files.append(path.read_bytes())
-    assert len(set(files)) == 1
+        subprocess.run([sys.executable, "-c", code, *map(str, names)], check=True, env=environment)
+        files |= {name.read_bytes() for name in names}
+    assert len(files) == 1
 
 
 def test_loading_in_a_fresh_process(path, tmp_path):
+    """Which imports nothing but mercer."""
     frame = table()
     fitted = mercer.KernelECA(2, kernel=table_kernel(frame)).fit(frame)
     mercer.save(fitted, path)
@@ -420,7 +410,6 @@ def test_loading_in_a_fresh_process(path, tmp_path):
     code = (
         "import sys, mercer\n"
         "estimator, frame = (mercer.load(name) for name in sys.argv[1:3])\n"
-        "assert 'pickle' not in sys.argv\n"
         "mercer.save(estimator.transform(frame), sys.argv[3])\n"
     )
     names = [path, tmp_path / "frame.mercer", tmp_path / "answer.mercer"]
@@ -499,7 +488,7 @@ VALUES_OF_ALL_KINDS = [
     pd.Series([True, None], dtype="boolean"),
     pd.Series([1.5, None], dtype="Float32"),
     pd.Series(pd.date_range("2024-01-01", periods=3, tz="Europe/Berlin")),
-    pd.Series(pd.date_range("2024-01-01", periods=3, tz=datetime.timezone.utc)),
+    pd.Series(pd.date_range("2024-01-01", periods=3, tz=datetime.UTC)),
     pd.Index([1, "a"], dtype=object, name=("x", 1)),
     pd.RangeIndex(3, 9, 2, name="r"),
     pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", None]),

@@ -14,6 +14,8 @@ from typing import Any
 
 __all__ = ["check_plain", "fill", "find_class", "instance", "is_listed", "name_of"]
 
+_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
 # module -> classes; a private module of scikit-learn is named by its public parent
 _MERCER = {
     "mercer.domains": "Box FiniteSpace GaussianBase Normalization",
@@ -64,7 +66,7 @@ _MERCER = {
 }
 _SKLEARN = {
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
-    "sklearn.compose._column_transformer": "_RemainderColsList",
+    "sklearn.compose._column_transformer": "_RemainderColsList",  # until 1.8
     "sklearn.decomposition": "PCA",
     "sklearn.impute": "MissingIndicator SimpleImputer",
     "sklearn.pipeline": "FeatureUnion Pipeline",
@@ -137,7 +139,8 @@ def check_plain(cls: type) -> None:
         if owner is not object and not owner.__module__.startswith("sklearn.")
     ]
     made_by = next(base for base in cls.__mro__ if "__new__" in vars(base))
-    if made_by is not object or slots or own_ways:
+    compiled = any(not base.__flags__ & _MADE_IN_PYTHON for base in cls.__mro__[:-1])
+    if compiled or made_by is not object or slots or own_ways:
         raise TypeError(
             "only data and objects that consist of their attributes can be saved "
             "(no functions, files, locks, or classes with __slots__ or a __reduce__ of their own)"

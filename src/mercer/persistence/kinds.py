@@ -297,7 +297,14 @@ def _sparse_kind() -> Kind:
 @cache
 def _graph_kind() -> Kind:
     """Graphs of networkx: nodes and edges in their order, with what they carry."""
-    import networkx as nx
+    try:
+        import networkx as nx
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "This model file holds graphs of networkx, which is not installed: "
+            "pip install networkx",
+            name=error.name,
+        ) from error
 
     types = {cls.__name__: cls for cls in (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)}
 
