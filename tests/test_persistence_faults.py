@@ -338,6 +338,17 @@ def test_overlapping_parts_are_refused(path, model):
     refused(signed(twice), path)
 
 
+def test_parts_before_the_beginning_are_refused(path, model):
+    """Readers of zips add what seems to stand before the first part; that can be made negative."""
+    data = bytearray(model)
+    size_of_directory = data.rindex(b"PK\x05\x06") + 12
+    data[size_of_directory + 1] ^= 1
+    refused(signed(bytes(data)), path)
+    data = bytearray(model)
+    data[size_of_directory + 5] ^= 1  # where it starts
+    refused(signed(bytes(data)), path)
+
+
 def test_swapped_parts_are_refused(path, model):
     """The checksum is of the whole, so two parts that are fine by themselves cannot change."""
     text, first, second, *others = members_of(model)
