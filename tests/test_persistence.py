@@ -262,8 +262,9 @@ def test_a_stream_goes_on_after_loading(estimator, solver, path):
     loaded = assert_identity(going, path)
     going.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
     loaded.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
-    assert_same(vars(going.spectrum_)["eigenvalues"], vars(loaded.spectrum_)["eigenvalues"])
-    np.testing.assert_array_equal(going.transform(NEW), loaded.transform(NEW))
+    # not to the bit: threads add trigonometric sums in any order
+    np.testing.assert_allclose(loaded.eigenvalues_, going.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(loaded.transform(NEW), going.transform(NEW), atol=1e-9)
 
 
 def test_precomputed(path):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.maths.types import Array
+from mercer.notebook import table
 from mercer.points import Kind, rows_of
 
 __all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles"]
@@ -188,6 +189,34 @@ class Kernel:
         """Return this kernel with ``change`` applied to its leaves."""
         return change(self)
 
+    def widened(self, factor: float) -> Kernel:
+        """Return this kernel with every width multiplied by a factor.
+
+        A bandwidth is multiplied; ``ρ``, the kernel of what differs, becomes ``ρ^(1/factor²)``:
+        both as if squared distances were divided by factor². Parts without a width stay.
+
+        Parameters
+        ----------
+        factor : float
+            Above 0; below 1 the kernel sees finer.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Categorical, Gaussian, On
+        >>> (On("age", Gaussian(10.0)) * On("colour", Categorical(0.5))).widened(0.5)
+        On('age', Gaussian(bandwidth=5.0)) * On('colour', Categorical(rho=0.0625, order=None))
+        """
+        if not 0 < factor < float("inf"):
+            raise ValueError(f"factor={factor!r} must be a finite number above 0.")
+        wide = self.replace_parts(lambda leaf: leaf._widened(factor))
+        if factor != 1 and wide == self:
+            raise ValueError(f"{self!r} has no width that could be multiplied.")
+        return wide
+
+    def _widened(self, factor: float) -> Kernel:
+        """For leaves: the same with another width, if it has one."""
+        return self
+
     def fitted(self, X: Any, weights: Array | None, settle: Settle) -> Kernel:
         """Return this kernel with all that depends on a training sample settled.
 
@@ -204,6 +233,11 @@ class Kernel:
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
         return f"{type(self).__name__}({inside})"
+
+    def _repr_html_(self) -> str:
+        parameters = self.get_params(deep=False)
+        rows = [[name, repr(value)] for name, value in parameters.items()]
+        return table(f"{type(self).__name__} kernel", ["parameter", "value"], rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel) or type(self) is not type(other):
@@ -309,6 +343,11 @@ class _Combination(Kernel):
     def __repr__(self) -> str:
         inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]
         return self._symbol.join(inside)
+
+    def _repr_html_(self) -> str:
+        rows = [[str(i), repr(term)] for i, term in enumerate(self.terms)]
+        title = f"{type(self).__name__} of {len(rows)} kernels"
+        return table(title, ["parameter", "kernel"], rows)
 
 
 class Sum(_Combination):

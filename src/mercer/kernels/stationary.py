@@ -65,6 +65,14 @@ class Stationary(Kernel):
         """Return the same kernel with another bandwidth."""
         return type(self)(**{**self.get_params(deep=False), "bandwidth": bandwidth})
 
+    def _widened(self, factor: float) -> Kernel:
+        if isinstance(self.bandwidth, str):
+            raise ValueError(
+                f"{self!r} names a rule that needs data; resolve it first: "
+                "mercer.bandwidth.resolve(kernel, X)."
+            )
+        return self.with_bandwidth(np.multiply(self.bandwidth, factor).tolist())
+
     def bandwidth_vector(self, d: int) -> Array:
         """The bandwidth of each of d columns, checked."""
         name = type(self).__name__

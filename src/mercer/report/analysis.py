@@ -11,12 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import KernelECA, KernelPCA
-from mercer.kernels import Gaussian
-from mercer.tables import Table
+from mercer.tables import Table, modelling
 
 __all__ = ["DENSE_ROWS", "SHARE", "Analysis", "Component", "Raised", "analyse", "numbers"]
 
@@ -86,7 +84,7 @@ class Analysis:
     @property
     def sigma(self) -> float:
         """The bandwidth in use."""
-        return float(self.eca.kernel_.bandwidth)
+        return float(getattr(self.eca.kernel_, "bandwidth", 1.0))
 
     @property
     def is_complete(self) -> bool:
@@ -162,9 +160,9 @@ def analyse(
     """Fit kernel ECA and kernel PCA; the parameters are those of ``write_report``."""
     if n_components is not None and n_components < _FEWEST:
         raise ValueError(f"n_components={n_components} must be at least 2: a picture needs two.")
-    X = StandardScaler().fit_transform(table.X) if scale else table.X
-    solver = "dense" if len(X) <= DENSE_ROWS else "auto"
-    kernel = Gaussian(bandwidth)
+    model = modelling(table, bandwidth=bandwidth, scale=scale)
+    X, kernel = model.data, model.kernel
+    solver = "dense" if table.n <= DENSE_ROWS else "auto"
     log = _Log()
 
     def eca(count: int | float, solver: str) -> KernelECA:
@@ -199,7 +197,7 @@ def numbers(analysis: Analysis) -> dict[str, Any]:
         "data": {
             "name": table.name,
             "rows_read": table.rows_read,
-            "rows": len(table.X),
+            "rows": table.n,
             "columns": list(table.columns),
             "label": table.label,
             "omitted_columns": {o.column: o.reason for o in table.omissions},
