@@ -373,6 +373,20 @@ def test_pipelines(path):
     assert_identity(framed.fit(pd.DataFrame(X, columns=["a", "b"])), path, table_of(NEW))
 
 
+def test_models_of_raw_rows(path):
+    from mercer.datasets import make_machines
+    from mercer.tables import modelling, read_table
+
+    wine = modelling(read_table("wine"))
+    fitted = wine.pipeline(mercer.KernelECA(2, kernel=wine.kernel)).fit(wine.table.frame)
+    assert_identity(fitted, path, wine.table.frame.iloc[:5])
+    machines, _ = make_machines(random_state=0)
+    pd.DataFrame(machines).to_csv(path.with_suffix(".csv"), index=False)
+    mixed = modelling(read_table(path.with_suffix(".csv")))
+    fitted = mixed.pipeline(mercer.KernelPCA(2, kernel=mixed.kernel)).fit(mixed.table.frame)
+    assert_identity(fitted, path, mixed.table.frame.iloc[:5])
+
+
 def table_of(rows):
     return pd.DataFrame(rows, columns=["a", "b"])
 
