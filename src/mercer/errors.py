@@ -16,6 +16,7 @@ __all__ = [
     "NoDomainError",
     "RankError",
     "Tell",
+    "VersionWarning",
     "warn",
 ]
 
@@ -157,6 +158,10 @@ class IdentifiabilityWarning(UserWarning):
     >>> any(warning.category is IdentifiabilityWarning for warning in raised)
     True
     """
+
+
+class VersionWarning(UserWarning):
+    """A model file comes from other versions of the libraries than those that read it."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
