@@ -161,7 +161,14 @@ class IdentifiabilityWarning(UserWarning):
 
 
 class VersionWarning(UserWarning):
-    """A model file comes from other versions of the libraries than those that read it."""
+    """A model file comes from other versions of the libraries than those that read it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from mercer.errors import VersionWarning
+    >>> warnings.simplefilter("error", VersionWarning)  # rather no model than an older one
+    """
 
 
 def warn(message: str, category: type[Warning]) -> None:
