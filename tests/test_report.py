@@ -2,9 +2,11 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
@@ -14,7 +16,7 @@ from mercer import KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.report import write_report
 from mercer.report.words import number, percent, sequence
-from mercer.tables import Table, read_table
+from mercer.tables import as_table, read_table
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
@@ -68,11 +70,12 @@ def numbers(rings):
     return json.loads(rings.json.read_text(encoding="utf-8"))
 
 
-def blobs(n=40, **changes):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2)) + np.repeat([[0, 0], [9, 9]], n // 2, axis=0)
-    parts = {"name": "blobs", "X": X, "columns": ("a", "b"), "labels": None, "label": None}
-    return Table(**{**parts, "rows_read": n, **changes})
+def blobs(n=40, X=None, columns=("a", "b"), **changes):
+    if X is None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, 2)) + np.repeat([[0, 0], [9, 9]], n // 2, axis=0)
+    names = columns if X.shape[1] == len(columns) else [f"x{j}" for j in range(X.shape[1])]
+    return replace(as_table(pd.DataFrame(X, columns=names), name="blobs"), **changes)
 
 
 # --- the page --------------------------------------------------------------------------------
@@ -159,7 +162,7 @@ def test_page_lists_the_components(page, rings):
 def test_text_of_the_data_cannot_break_the_page(tmp_path):
     table = blobs(name="<b>&", columns=("<script>alert(1)</script>", "b"), label="<i>")
     labels = np.array(["<x>", "&y"]).repeat(20)
-    table = Table(**{**vars(table), "labels": labels})
+    table = replace(table, labels=labels)
     page = Page(write_report(table, tmp_path).html.read_text(encoding="utf-8"))
     assert not page.all("script")
     assert not page.all("i")
@@ -211,7 +214,7 @@ def test_number_of_components(tmp_path, asked, kept, because):
 def test_a_page_shows_ten_components_at_most(tmp_path):
     corners = 10.0 * np.arange(15)[:, None] * [1, 1]
     X = np.repeat(corners, np.arange(1, 16), axis=0)  # fifteen groups of different sizes
-    report = write_report(blobs(X=X, rows_read=len(X)), tmp_path, bandwidth=1.0, scale=False)
+    report = write_report(blobs(X=X), tmp_path, bandwidth=1.0, scale=False)
     assert report.analysis.eca.n_components_ == 10
     assert report.analysis.because == "most"
     assert "The most this page shows" in report.html.read_text(encoding="utf-8")
@@ -230,7 +233,7 @@ def test_beyond_the_dense_size_the_page_says_what_is_not_known(tmp_path, monkeyp
     monkeypatch.setattr("mercer.report.analysis.DENSE_ROWS", 100)
     rng = np.random.default_rng(0)
     centres = np.array([[0, 0], [9, 0], [0, 9]]).repeat([200, 250, 300], axis=0)
-    table = blobs(X=rng.normal(size=centres.shape) + centres, rows_read=len(centres))
+    table = blobs(X=rng.normal(size=centres.shape) + centres)
     report = write_report(table, tmp_path)
     spectrum = report.analysis.eca.spectrum_
     assert "Lanczos" in spectrum.method

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from mercer import EntropyClustering, KernelECA, config_context
 from mercer.bandwidth import median_distance
+from mercer.datasets import make_rings
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
@@ -795,3 +796,15 @@ def test_names_that_do_not_exist():
         EntropyClustering(3, kernel="nonsense").fit(blobs(0))
     with refused("nonsense"):
         EntropyClustering(3, solver="nonsense").fit(blobs(0))
+
+
+def test_a_composite_kernel_is_swept_by_factors():
+    X, _ = make_rings(random_state=0)
+    plain = EntropyClustering(3, kernel=Gaussian(3.0), bandwidths=[2.4, 3.0, 3.7]).fit(X)
+    composite = EntropyClustering(
+        3, kernel=Gaussian(3.0) * Gaussian(1e9), bandwidths=[0.8, 1, 3.7 / 3]
+    )
+    composite.fit(X)
+    assert_allclose([r.bandwidth for r in composite.path_], [0.8, 1, 3.7 / 3])
+    assert_allclose([r.cost for r in composite.path_], [r.cost for r in plain.path_], rtol=1e-6)
+    assert_allclose(composite.kernel_.terms[0].bandwidth, plain.kernel_.bandwidth)

@@ -447,3 +447,19 @@ def test_table_kernels_are_positive_semidefinite_with_missing_cells(frame):
     assert smallest_eigenvalue(other(frame)) >= -1e-10 * len(frame)
     if (first.nunique() > 1).any() and first.notna().any().all():
         assert smallest_eigenvalue(table_kernel(first)(frame)) >= -1e-10 * len(frame)
+
+
+def test_widening_divides_squared_distances():
+    frame = pd.DataFrame({"x": [0.0, 1.0, 3.0], "c": ["a", "b", "a"]})
+    kernel = On("x", Gaussian(2.0)) * On("c", Categorical(0.3))
+    assert_allclose(kernel.widened(0.5)(frame), kernel(frame) ** 4, rtol=1e-12)
+    assert kernel.widened(1.0) == kernel
+
+
+def test_widening_needs_a_width():
+    with pytest.raises(ValueError, match="has no width"):
+        Linear().widened(2.0)
+    with pytest.raises(ValueError, match="names a rule"):
+        Gaussian().widened(2.0)
+    with pytest.raises(ValueError, match="factor=0"):
+        Gaussian(1.0).widened(0)

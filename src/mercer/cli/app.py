@@ -82,7 +82,7 @@ def report(
     ----------
     data
         A CSV or TSV file with a header line, or an embedded set: wine, iris, digits,
-        breast_cancer, rings, ring-and-blob.
+        breast_cancer, diabetes, rings, ring-and-blob, machines.
     label
         Column with classes: it colours the points and is not analysed.
     out
@@ -181,7 +181,7 @@ def _summarise(written: Report) -> None:
     analysis, eca = written.analysis, written.analysis.eca
     table = analysis.table
     lines = [
-        (f"{len(table.X):,} rows, {len(table.columns)} columns", _left_out(table)),
+        (f"{table.n:,} rows, {len(table.columns)} columns", _left_out(table)),
         (f"bandwidth σ = {analysis.sigma:.4g}", f"({_source(analysis.bandwidth)})"),
         (f"{eca.n_components_} components", f"hold {percent(analysis.share_kept)} of V"),
         (f"Renyi entropy {eca.renyi_entropy_:.4g} nats", ""),

@@ -18,6 +18,7 @@ from mercer.datasets.loaders import (
     load_thyroid,
     load_usps,
 )
+from mercer.datasets.machines import make_machines
 
 __all__ = [
     "load_frey_faces",
@@ -31,6 +32,7 @@ __all__ = [
     "make_bits",
     "make_clusters",
     "make_halo",
+    "make_machines",
     "make_ring_and_blob",
     "make_rings",
     "make_two_gaussians",

@@ -59,8 +59,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if is_dask(X):
             raise TypeError(
                 f"{type(self).__name__} does not work on Dask collections: its fit needs all rows "
-                "in one place. Take a sample of the rows, for example X[::100].compute(), and "
-                "apply the fitted model to the rest chunk by chunk, with X.map_blocks."
+                "in one place. Take a sample of the rows, for example X[::100].compute(), and hand "
+                "the rest to the fitted model, X itself or chunk by chunk with X.map_blocks."
             )
 
     def _admit_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
@@ -86,6 +86,24 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if "spectrum_" in model.__dict__:
             model.spectrum_ = self.spectrum_.without_points()
         return model
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, and below it what was found."""
+        return super()._repr_html_inner() + self._found_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._found_html()
+        return bundle
+
+    def _found_html(self) -> str:
+        """The spectrum, or at least the kernel, once they are there."""
+        for name in ("spectrum_", "kernel_"):
+            found = getattr(self, name, None)
+            if found is not None:
+                return str(found._repr_html_())
+        return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -54,7 +54,7 @@ class BandwidthRecord:
     Attributes
     ----------
     bandwidth : float or None
-        None where the kernel has none.
+        None where the kernel has none; the factor, where widths were multiplied by one.
     cost : float
         J of Jenssen's eq. (28) with means in the full kernel space. A point without a cluster
         counts as much as one along the mean: it must not pay to lose points.
@@ -123,7 +123,9 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     bandwidths : int, array-like or None
         How many bandwidths to try, evenly spaced over 10 to 20 % of the median distance as in the
         paper, or which. None: 33 over 10 to 200 % where the kernel's bandwidth is "auto" (tried on
-        1000 of the rows if there are more), else the kernel's own alone.
+        1000 of the rows if there are more), else the kernel's own alone. For a kernel that has no
+        bandwidth of its own (a product over columns, say) numbers are factors for its widths:
+        :meth:`~mercer.kernels.Kernel.widened`.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto" holds no Gram
         matrix above 0.5 GB (about 8000 points): ``Lanczos(stored=True)`` is faster and takes the
@@ -221,9 +223,10 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         rows, records, best = None, None, kernels[0]
         if len(kernels) > 1:
             rows, records = self._sweep(kernels, points, weights, n_clusters)
-            best = records[choose_record(records)].kernel
+            chosen = records[choose_record(records)]
+            best = _Wide(chosen.bandwidth, chosen.kernel)
         try:
-            trial = self._cluster(Sample.of(best, points, weights), n_clusters, warn)
+            trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters, warn)
         except RankError as few:
             raise _too_few(n_clusters, few) from few
         self._keep(trial, points, weights)
@@ -257,7 +260,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     # --- one bandwidth ------------------------------------------------------------------------
 
-    def _cluster(self, sample: Sample, n_clusters: int, tell: Tell) -> _Trial:
+    def _cluster(self, sample: Sample, wide: _Wide, n_clusters: int, tell: Tell) -> _Trial:
         auto = isinstance(self.solver, str) and self.solver == "auto"
         solver = Auto(n_clusters, _LARGEST_GRAM) if auto else self.solver
         gram = make_gram(sample, solver, n_clusters)
@@ -274,7 +277,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             noise=eca.spectrum_.expansion.noise,
         )
         vanishing = shortest(Z, eca.spectrum_.expansion.noise)
-        return _Trial(eca, found, vanishing, _record(sample, gram, eca, Z, found))
+        return _Trial(eca, found, vanishing, _record(sample, wide, gram, eca, Z, found))
 
     def _keep(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
@@ -320,18 +323,19 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- several ------------------------------------------------------------------------------
 
     def _sweep(
-        self, kernels: list[Kernel], points: Points, weights: Array | None, n_clusters: int
+        self, kernels: list[_Wide], points: Points, weights: Array | None, n_clusters: int
     ) -> tuple[Array | None, list[BandwidthRecord]]:
         """The records, and the rows that they are about if not all."""
         rows = None
         if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
             rows, points, weights = _few(points, weights)
-        sample = Sample.of(kernels[0], points, weights)
+        sample = Sample.of(kernels[0].kernel, points, weights)
         bar = Bar(len(kernels), "bandwidths", always=self.verbose)
         records, failed = [], []
-        for done, kernel in enumerate(kernels, start=1):
+        for done, wide in enumerate(kernels, start=1):
+            tried = replace(sample, kernel=wide.kernel)
             try:
-                trial = self._cluster(replace(sample, kernel=kernel), n_clusters, _silence)
+                trial = self._cluster(tried, wide, n_clusters, _silence)
                 records.append(trial.record)
             except RankError as few:
                 failed.append(few)
@@ -347,19 +351,25 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             )
         return rows, _with_stability(records, sample.weights)
 
-    def _kernels(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Kernel]:
+    def _kernels(self, kernel: Kernel, points: Points, weights: Array | None) -> list[_Wide]:
         """Kernels to try, by rising bandwidth."""
         own = isinstance(kernel, Stationary) and kernel.has_rule("auto")
         if self.bandwidths is None and not own:
-            return [resolve(kernel, points, weights)]
-        if not isinstance(kernel, Stationary):
+            resolved = resolve(kernel, points, weights)
+            return [_Wide(_bandwidth_of(resolved), resolved)]
+        if isinstance(kernel, Stationary):
+            if np.ndim(self.bandwidths) == 0:
+                resolve(kernel, points, weights)  # for its warnings and errors
+            grid = self._grid(points, weights)
+            return [_Wide(float(b), kernel.with_bandwidth(float(b))) for b in grid]
+        if np.ndim(self.bandwidths) == 0:
             raise ValueError(
                 f"bandwidths={self.bandwidths!r} needs a kernel with a bandwidth (Gaussian, "
-                f"Laplacian, Matern, Epanechnikov), not {kernel!r}; pass bandwidths=None."
+                f"Laplacian, Matern, Epanechnikov), not {kernel!r}; pass bandwidths=None, or "
+                "factors for its widths, such as [0.5, 0.7, 1.0, 1.4]."
             )
-        if np.ndim(self.bandwidths) == 0:
-            resolve(kernel, points, weights)  # for its warnings and errors
-        return [kernel.with_bandwidth(float(b)) for b in self._grid(points, weights)]
+        resolved = resolve(kernel, points, weights)
+        return [_Wide(float(f), resolved.widened(f)) for f in self._grid(points, weights)]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
@@ -386,6 +396,14 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"n_clusters={self.n_clusters!r} must be a whole number of at least 1, or 'auto'."
             )
         return int(self.n_clusters)
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """A kernel, and the bandwidth or factor that it is known by."""
+
+    width: float | None
+    kernel: Kernel
 
 
 @dataclass(frozen=True)
@@ -433,8 +451,18 @@ def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
     return np.asarray(product / gram.start[:, None])
 
 
+def _bandwidth_of(kernel: Kernel) -> Any:
+    bandwidth = getattr(kernel, "bandwidth", None)
+    return bandwidth if bandwidth is None or np.ndim(bandwidth) else float(bandwidth)
+
+
 def _record(
-    sample: Sample, gram: GramOperator, eca: KernelECA, Z: Array, found: AngularClusters
+    sample: Sample,
+    wide: _Wide,
+    gram: GramOperator,
+    eca: KernelECA,
+    Z: Array,
+    found: AngularClusters,
 ) -> BandwidthRecord:
     clusters = len(found.directions)
     counts, sums, lengths = summed(partial(_tally, clusters), Z, found.labels, sample.weights)
@@ -449,9 +477,8 @@ def _record(
     )
     whole, sums = sums.sum(axis=0), sums[:-1]
     eca_cost = angular_cost((sums**2).sum(axis=1), sums @ whole, counts, float(whole @ whole))
-    bandwidth = getattr(sample.kernel, "bandwidth", None)
     return BandwidthRecord(
-        bandwidth=bandwidth if bandwidth is None or np.ndim(bandwidth) else float(bandwidth),
+        bandwidth=wide.width,
         cost=cost + unassigned,
         eca_cost=eca_cost + unassigned,
         labels=found.labels,

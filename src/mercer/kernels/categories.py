@@ -58,6 +58,10 @@ class _Powers(Kernel):
         """``ρ⁰ = 1``."""
         return np.ones(len(X))
 
+    def _widened(self, factor: float) -> Kernel:
+        rho = self._checked_rho() ** (1 / factor**2)
+        return type(self)(**{**self.get_params(deep=False), "rho": rho})
+
     def _checked_rho(self) -> float:
         if not 0 < self.rho <= 1:
             raise ValueError(

@@ -68,6 +68,9 @@ class NGram(CountKernel):
         """The string itself, which is shorter than every n-gram."""
         return _sequence(item)
 
+    def _widened(self, factor: float) -> NGram:
+        return NGram(self.n, self.normalize, self.rho ** (1 / factor**2))
+
     def _value(self, products: Array) -> Array:
         if not 0 <= self.rho < 1:
             raise ValueError(

@@ -52,6 +52,12 @@ class Stationary(Kernel):
 
     A rule's name ("auto", "silverman", …, see :mod:`mercer.bandwidth`) is resolved from the data
     when an estimator is fitted; calling such a kernel directly is refused.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Stationary
+    >>> isinstance(Gaussian("silverman"), Stationary)
+    True
     """
 
     def __init__(self, bandwidth: float | Array | str = "auto") -> None:
@@ -64,6 +70,14 @@ class Stationary(Kernel):
     def with_bandwidth(self, bandwidth: float | Array | str) -> Self:
         """Return the same kernel with another bandwidth."""
         return type(self)(**{**self.get_params(deep=False), "bandwidth": bandwidth})
+
+    def _widened(self, factor: float) -> Kernel:
+        if isinstance(self.bandwidth, str):
+            raise ValueError(
+                f"{self!r} names a rule that needs data; resolve it first: "
+                "mercer.bandwidth.resolve(kernel, X)."
+            )
+        return self.with_bandwidth(np.multiply(self.bandwidth, factor).tolist())
 
     def bandwidth_vector(self, d: int) -> Array:
         """The bandwidth of each of d columns, checked."""
@@ -226,6 +240,12 @@ class Epanechnikov(_Radial):
     ----------
     bandwidth : float, array of shape (d,) or str
         The radius b beyond which k is 0.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Epanechnikov
+    >>> Epanechnikov(2.0)([[0.0]], [[0.0], [1.0], [3.0]])
+    array([[1.  , 0.75, 0.  ]])
     """
 
     @property
@@ -268,6 +288,12 @@ class Matern(_Radial):
         b.
     nu : float
         ν > 0; 0.5, 1.5, 2.5 and infinity are fast.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Matern
+    >>> Matern(1.0, nu=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
+    array([[1.    , 0.3679]])
     """
 
     def __init__(self, bandwidth: float | Array | str = "auto", nu: float = 1.5) -> None:
@@ -393,6 +419,12 @@ class Laplacian(Stationary):
     ----------
     bandwidth : float, array of shape (d,) or str
         b.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian
+    >>> Laplacian(1.0)([[0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]).round(4)
+    array([[1.    , 0.1353]])
     """
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:

@@ -17,7 +17,7 @@ from mercer.kernels.ngram import NGram
 from mercer.kernels.stationary import Gaussian
 from mercer.maths.types import Array
 
-__all__ = ["table_kernel"]
+__all__ = ["are_texts", "table_kernel"]
 
 # Labels are texts when there are many different ones, or when most rows have one of their own and
 # those are long.
@@ -127,7 +127,7 @@ def _column_kernel(dtype: Any, cells: Array, name: Any, share: float) -> Kernel:
     if not is_category and _are_numbers(cells):
         numbers = numbers_of(cells, np.zeros(len(cells), dtype=bool), name)
         return Gaussian(_rounded(_spread(numbers) / sqrt(share)))
-    if not is_category and _are_texts(cells):
+    if not is_category and are_texts(cells):
         return NGram(3, normalize=True, rho=_text_rho(cells, share))
     codes, _ = codes_of(cells)
     shares = np.bincount(codes) / len(codes)
@@ -142,7 +142,8 @@ def _are_numbers(cells: Array) -> bool:
     return cells.dtype.kind != "b"
 
 
-def _are_texts(cells: Array) -> bool:
+def are_texts(cells: Array) -> bool:
+    """Whether strings are texts rather than labels; the rule is in :func:`table_kernel`."""
     if not all(isinstance(cell, str) for cell in cells):
         return False
     different = set(cells)

@@ -11,12 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import KernelECA, KernelPCA
-from mercer.kernels import Gaussian
-from mercer.tables import Table
+from mercer.tables import Table, modelling
 
 __all__ = ["DENSE_ROWS", "SHARE", "Analysis", "Component", "Raised", "analyse", "numbers"]
 
@@ -72,6 +70,13 @@ class Analysis:
     seconds : dict of str to float
         By step.
     raised : tuple of Raised
+
+    Examples
+    --------
+    >>> from mercer.report import analyse
+    >>> from mercer.tables import read_table
+    >>> analyse(read_table("rings")).eca.n_components_
+    3
     """
 
     table: Table
@@ -86,7 +91,7 @@ class Analysis:
     @property
     def sigma(self) -> float:
         """The bandwidth in use."""
-        return float(self.eca.kernel_.bandwidth)
+        return float(getattr(self.eca.kernel_, "bandwidth", 1.0))
 
     @property
     def is_complete(self) -> bool:
@@ -159,12 +164,20 @@ def analyse(
     scale: bool = True,
     verbose: bool = False,
 ) -> Analysis:
-    """Fit kernel ECA and kernel PCA; the parameters are those of ``write_report``."""
+    """Fit kernel ECA and kernel PCA; the parameters are those of ``write_report``.
+
+    Examples
+    --------
+    >>> from mercer.report import analyse
+    >>> from mercer.tables import read_table
+    >>> round(analyse(read_table("rings"), bandwidth=3.7).eca.kernel_.bandwidth, 1)
+    3.7
+    """
     if n_components is not None and n_components < _FEWEST:
         raise ValueError(f"n_components={n_components} must be at least 2: a picture needs two.")
-    X = StandardScaler().fit_transform(table.X) if scale else table.X
-    solver = "dense" if len(X) <= DENSE_ROWS else "auto"
-    kernel = Gaussian(bandwidth)
+    model = modelling(table, bandwidth=bandwidth, scale=scale)
+    X, kernel = model.data, model.kernel
+    solver = "dense" if table.n <= DENSE_ROWS else "auto"
     log = _Log()
 
     def eca(count: int | float, solver: str) -> KernelECA:
@@ -193,13 +206,21 @@ def _within_bounds(count: int) -> tuple[int, Because]:
 
 
 def numbers(analysis: Analysis) -> dict[str, Any]:
-    """Return the report as plain data, ready for JSON."""
+    """Return the report as plain data, ready for JSON.
+
+    Examples
+    --------
+    >>> from mercer.report import analyse, numbers
+    >>> from mercer.tables import read_table
+    >>> isinstance(numbers(analyse(read_table("rings"))), dict)
+    True
+    """
     table, eca, pca = analysis.table, analysis.eca, analysis.pca
     return {
         "data": {
             "name": table.name,
             "rows_read": table.rows_read,
-            "rows": len(table.X),
+            "rows": table.n,
             "columns": list(table.columns),
             "label": table.label,
             "omitted_columns": {o.column: o.reason for o in table.omissions},

@@ -76,7 +76,7 @@ def pca_figure(analysis: Analysis) -> str:
 def _embedding(name: str, title: str, estimator: Any, analysis: Analysis) -> str:
     table = analysis.table
     coloured = "" if table.labels is None else f", coloured by {table.label}"
-    alt = f"Scatter plot of {len(table.X)} rows on the first two components of {title}{coloured}."
+    alt = f"Scatter plot of {table.n} rows on the first two components of {title}{coloured}."
     return _svg(
         name,
         alt,

@@ -59,7 +59,7 @@ def _style() -> str:
 
 def _findings(analysis: Analysis) -> str:
     table, eca = analysis.table, analysis.eca
-    n = len(table.X)
+    n = table.n
     said = " ".join(words.findings(analysis))
     facts = [
         (
@@ -93,7 +93,7 @@ def _findings(analysis: Analysis) -> str:
 
 def _data(analysis: Analysis) -> str:
     table = analysis.table
-    rows = f"{len(table.X):,}"
+    rows = f"{table.n:,}"
     if table.rows_omitted:
         rows += (
             f" of {table.rows_read:,}; {table.rows_omitted:,} left out because a value was missing"

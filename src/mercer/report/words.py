@@ -64,7 +64,7 @@ def findings(analysis: Analysis) -> list[str]:
     eca, table = analysis.eca, analysis.table
     k, ranks = eca.n_components_, eca.component_ranks_
     said = [
-        f"At bandwidth σ = {number(analysis.sigma)}, {k} components out of {len(table.X):,} hold "
+        f"At bandwidth σ = {number(analysis.sigma)}, {k} components out of {table.n:,} hold "
         f"{percent(analysis.share_kept)} of the information potential."
     ]
     leading = analysis.share_of_leading
@@ -127,7 +127,7 @@ def why_bandwidth(analysis: Analysis) -> str:
 
 def why_solver(analysis: Analysis) -> str:
     """Explain how eigenpairs are found."""
-    if len(analysis.table.X) <= DENSE_ROWS:
+    if analysis.table.n <= DENSE_ROWS:
         return (
             f"Up to {DENSE_ROWS:,} rows every eigenpair is computed, so nothing can be overlooked."
         )

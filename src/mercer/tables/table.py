@@ -1,0 +1,306 @@
+"""Which columns and rows of a table are analysed, and what is left out, with the reason.
+
+Nobody should have to guess which data a result is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+
+from mercer.maths.types import Array
+from mercer.tables.embedded import EMBEDDED, embedded_parts
+from mercer.tables.kinds import ColumnKind, as_kind, kind_of, why_not
+from mercer.tables.reading import need_pandas, read_frame
+
+__all__ = ["Missing", "Omission", "Table", "as_table", "read_table"]
+
+#: What happens to rows in which a value is missing.
+Missing = Literal["auto", "drop", "keep"]
+
+_FEWEST_ROWS = 3  # two centred components need three rows
+_NO_LABEL = "no label"
+_ACCEPTABLE_LOSS = 0.2  # of the rows of a table of numbers, for the sake of a simple kernel
+_NAMES_LISTED = 20
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A column that was left out, and why.
+
+    Examples
+    --------
+    >>> from mercer.tables import Omission
+    >>> Omission("name", "it holds no numbers")
+    Omission(column='name', reason='it holds no numbers')
+    """
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns ready for an estimator, with their history.
+
+    Parameters
+    ----------
+    name : str
+        Of the embedded set or of the file.
+    frame : pandas.DataFrame
+        The columns and rows that are analysed.
+    kinds : dict of str to str
+        By column: "number", "date", "category" or "text".
+    labels : array of shape (n,) or None
+        A class, or a number, per row.
+    label : str or None
+        Name of the column that the labels came from.
+    rows : int array of shape (n,)
+        Their places among the rows that were read, from 0.
+    rows_read : int
+    omissions : tuple of Omission
+    notes : tuple of str
+        What had to be guessed while reading.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_table
+    >>> table = read_table("wine")
+    >>> table.name, table.frame.shape, table.rows_read, set(table.kinds.values())
+    ('wine', (178, 13), 178, {'number'})
+    """
+
+    name: str
+    frame: Any
+    kinds: dict[str, ColumnKind]
+    labels: Array | None
+    label: str | None
+    rows: Array
+    rows_read: int
+    omissions: tuple[Omission, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are analysed."""
+        return len(self.frame)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are analysed."""
+        return tuple(self.kinds)
+
+    @property
+    def rows_omitted(self) -> int:
+        """Rows left out because a value was missing."""
+        return self.rows_read - self.n
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Cells that are missing in the rows analysed, by column, where there are any."""
+        counts = self.frame.isna().sum()
+        return {name: int(counts[name]) for name in self.columns if counts[name]}
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all cells are numbers and none is missing."""
+        return set(self.kinds.values()) == {"number"} and not self.missing
+
+    @property
+    def X(self) -> Array:  # noqa: N802 - as everywhere
+        """The numbers, where :attr:`is_numeric`."""
+        if not self.is_numeric:
+            raise ValueError(
+                f"{self.name} has columns that are not numbers, or missing cells: use its frame."
+            )
+        numbers: Array = self.frame.to_numpy(dtype=np.float64)
+        return numbers
+
+
+def read_table(
+    data: str | Path | BinaryIO = "wine",
+    *,
+    label: str | None = None,
+    ignore: Iterable[str] = (),
+    categorical: Iterable[str] = (),
+    missing: Missing = "auto",
+    encoding: str = "utf-8",
+) -> Table:
+    """Read an embedded set or a file, and decide what of it is analysed.
+
+    Parameters
+    ----------
+    data : str, Path or binary file
+        One of :data:`EMBEDDED`; or the path of a CSV, TSV, Parquet, NPY or NPZ file; or "-", the
+        standard input. A file that is called like an embedded set needs its folder: ``./wine``.
+    label : str or None
+        Column that holds classes: it colours pictures and is not analysed. Embedded sets know
+        theirs.
+    ignore : iterable of str
+        Columns to leave out.
+    categorical : iterable of str
+        Columns of numbers or texts that are names of categories.
+    missing : {"auto", "drop", "keep"}
+        Rows in which a value is missing are left out ("drop") or compared by what they have
+        ("keep"). "auto" drops them from tables of numbers, unless that would lose a fifth of the
+        rows, and keeps them in others.
+    encoding : str
+        Of text files.
+
+    Examples
+    --------
+    >>> table = read_table("wine")
+    >>> table.X.shape, table.label
+    ((178, 13), 'class')
+    """
+    need_pandas()
+    import pandas as pd
+
+    if isinstance(data, str) and data in EMBEDDED:
+        columns, classes = embedded_parts(data)
+        frame = pd.DataFrame(columns)
+        notes: list[str] = []
+        if classes is not None:
+            frame["class"] = classes
+            label = "class" if label is None else label
+        name = data
+    else:
+        name = _name(data)
+        frame, notes = read_frame(data, encoding=encoding)
+    return as_table(
+        frame,
+        name=name,
+        label=label,
+        ignore=ignore,
+        categorical=categorical,
+        missing=missing,
+        notes=notes,
+    )
+
+
+def _name(data: str | Path | BinaryIO) -> str:
+    if not isinstance(data, str | Path):
+        return str(getattr(data, "name", "table"))
+    if str(data) == "-":
+        return "standard input"
+    if not Path(data).exists():
+        raise FileNotFoundError(
+            f"There is no file {data}, nor an embedded set of that name; embedded are "
+            f"{', '.join(EMBEDDED)}."
+        )
+    return Path(data).name
+
+
+def as_table(
+    frame: Any,
+    *,
+    name: str = "table",
+    label: str | None = None,
+    ignore: Iterable[str] = (),
+    categorical: Iterable[str] = (),
+    missing: Missing = "auto",
+    notes: Sequence[str] = (),
+) -> Table:
+    """Decide what of a data frame is analysed; the parameters are those of :func:`read_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1, 2, 4, 8], "colour": ["red", "red", "blue", "blue"]})
+    >>> as_table(frame).kinds
+    {'size': 'number', 'colour': 'category'}
+    """
+    frame = frame.reset_index(drop=True)
+    frame.columns = [str(column) for column in frame.columns]
+    ignored, categories = list(ignore), list(categorical)
+    for column in [*([] if label is None else [label]), *ignored, *categories]:
+        if column not in frame.columns:
+            raise ValueError(f"{name} has no column {column!r}; it has: {_some(frame.columns)}.")
+    labels = None if label is None else _labels(frame[label])
+    omissions = [Omission(column, "you left it out") for column in ignored]
+    kinds: dict[str, ColumnKind] = {}
+    cells: dict[str, Any] = {}
+    for column in frame.columns:
+        if column == label or column in ignored:
+            continue
+        kind, typed = _typed(frame[column], column in categories)
+        reason = why_not(typed, kind, categories)
+        if reason is None:
+            kinds[column], cells[column] = kind, typed
+        else:
+            omissions.append(Omission(column, reason))
+    rows = _rows(cells, len(frame), missing, all(kind == "number" for kind in kinds.values()))
+    _refuse_too_little(name, kinds, rows, len(frame), omissions)
+    for column in [c for c in kinds if cells[c][rows].nunique() < 2]:
+        omissions.append(Omission(column, "the same value in every complete row"))
+        del kinds[column], cells[column]
+    _refuse_too_little(name, kinds, rows, len(frame), omissions)
+    return Table(
+        name=name,
+        frame=_frame(cells, rows),
+        kinds=kinds,
+        labels=None if labels is None else labels[rows],
+        label=label,
+        rows=np.flatnonzero(rows),
+        rows_read=len(frame),
+        omissions=tuple(omissions),
+        notes=tuple(notes),
+    )
+
+
+def _typed(column: Any, is_category: bool) -> tuple[ColumnKind, Any]:
+    kind: ColumnKind = "category" if is_category else kind_of(column)
+    return kind, as_kind(column, kind)
+
+
+def _frame(cells: dict[str, Any], rows: Array) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({name: column[rows] for name, column in cells.items()}).reset_index(
+        drop=True
+    )
+
+
+def _rows(cells: dict[str, Any], n: int, missing: Missing, only_numbers: bool) -> Array:
+    """Rows to analyse, as a mask."""
+    if missing not in ("auto", "drop", "keep"):
+        raise ValueError(f"missing={missing!r} must be 'auto', 'drop' or 'keep'.")
+    gaps = np.zeros((n, 0), dtype=bool)
+    if cells:
+        gaps = np.column_stack([column.isna().to_numpy() for column in cells.values()])
+    incomplete = gaps.any(axis=1)
+    is_cheap = only_numbers and incomplete.sum() <= _ACCEPTABLE_LOSS * n
+    drop = missing == "drop" or (missing == "auto" and is_cheap)
+    return np.logical_not(incomplete if drop else gaps.all(axis=1))
+
+
+def _refuse_too_little(
+    name: str, kinds: dict[str, ColumnKind], rows: Array, n: int, omissions: list[Omission]
+) -> None:
+    if kinds and rows.sum() >= _FEWEST_ROWS:
+        return
+    reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:_NAMES_LISTED])
+    more = len(omissions) - _NAMES_LISTED
+    raise ValueError(
+        f"{name} leaves {len(kinds)} columns and {rows.sum()} rows of {n}; at least 1 column and "
+        f"{_FEWEST_ROWS} rows are needed. Left out:{reasons or ' nothing'}"
+        f"{f' and {more} more columns' if more > 0 else ''}"
+    )
+
+
+def _labels(column: Any) -> Array:
+    """Numbers stay numbers where none is missing; anything else becomes text."""
+    values: Array = column.to_numpy()
+    if values.dtype.kind in "iuf" and not column.isna().any():
+        return values
+    return column.astype(object).where(column.notna(), _NO_LABEL).astype(str).to_numpy(dtype=str)
+
+
+def _some(names: Any) -> str:
+    shown = ", ".join(names[:_NAMES_LISTED])
+    more = len(names) - _NAMES_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
