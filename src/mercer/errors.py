@@ -106,7 +106,14 @@ class NoDomainError(MercerError, AttributeError, ValueError):
 
 
 class WorkerError(MercerError, RuntimeError):
-    """Work on a chunk failed on the engine for want of memory; the text says what to change."""
+    """Work on a chunk failed on the engine for want of memory; the text says what to change.
+
+    Examples
+    --------
+    >>> from mercer.errors import MercerError, WorkerError
+    >>> issubclass(WorkerError, MercerError)
+    True
+    """
 
 
 class ConvergenceWarning(UserWarning):

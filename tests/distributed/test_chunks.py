@@ -214,6 +214,21 @@ def test_kernels_with_features_and_small_numbers(X):
     assert model.transform(in_chunks(single)).compute().dtype == np.float32
 
 
+def test_batches_of_chunks(X):
+    for solver in (Fourier(box=(-3.0, 10.0)), Nystrom(30)):
+        here, there = (KernelECA(2, kernel=KERNEL, solver=solver) for _ in range(2))
+        for part in (X[:600], X[600:]):
+            here.partial_fit(part)
+            there.partial_fit(in_chunks(part))
+        assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
+
+
+def test_entropies_of_chunks(X, rng):
+    for rows in (X, rng.normal(size=(200, 5))):
+        found = mercer.information.renyi_entropy(in_chunks(rows), Gaussian(0.7))
+        assert_allclose(found, mercer.information.renyi_entropy(rows, Gaussian(0.7)), rtol=1e-9)
+
+
 def test_auto_takes_waves_or_landmarks(X, rng):
     assert "plane waves" in KernelECA(2).fit(in_chunks(X)).spectrum_.method
     wide = rng.normal(size=(300, 5))
@@ -263,6 +278,17 @@ def test_a_model_fitted_on_chunks_travels_light(X):
     assert again.spectrum_.points.n == 1000
     with pytest.raises(TypeError, match="stayed on the engine"):
         again.inverse_transform(model.transform(X[:3]))
+
+
+def test_a_model_fitted_on_chunks_can_be_saved(X, tmp_path):
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(in_chunks(X))
+    mercer.save(model, tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    assert_allclose(again.transform(X), model.transform(X), rtol=1e-12)
+    assert again.spectrum_.points.n == 1000
+    clusters = EntropyClustering(3, kernel=KERNEL, solver="fourier").fit(in_chunks(X))
+    with pytest.raises(TypeError, match=r"labels_?.*lazy.*compute it"):
+        mercer.save(clusters, tmp_path / "clusters.mercer")
 
 
 def test_models_from_memory_take_chunks(X):
@@ -340,6 +366,14 @@ def test_chunks_are_compared_with_the_memory(monkeypatch):
     monkeypatch.setattr(engine, "worker_memory", lambda: 10**6)
     with pytest.raises(ValueError, match=r"50000 rows × 2.*0\.001 GB.*rechunk\(\(7812, -1\)\)"):
         admit(da.zeros((50_000, 2), chunks=(50_000, 2)), "vectors")
+
+
+def test_coordinates_are_compared_with_all_memory(X, monkeypatch):
+    from mercer.distributed import engine
+
+    monkeypatch.setattr(engine, "all_memory", lambda: 10**5)
+    with pytest.raises(ValueError, match=r"1000 × 20 numbers.*0\.00016 GB.*smaller rank"):
+        KernelLDA(kernel=KERNEL, rank=20).fit(in_chunks(X), X[:, 0] > 1.5)
 
 
 def test_far_rows_have_a_limit(X, monkeypatch):

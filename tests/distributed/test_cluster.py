@@ -281,6 +281,14 @@ def test_progress_is_shown_on_request(client, data, capsys):
     assert said.out == ""
 
 
+def test_chunks_that_the_cluster_holds_stay_there(client, data):
+    X = in_chunks(data[0]).persist()
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(X)
+    lazy = model.transform(X)
+    del X, model
+    assert lazy.compute().shape == (1500, 2)
+
+
 # --- faults ---------------------------------------------------------------------------------------
 
 

@@ -23,8 +23,8 @@ from dask.core import reverse_dict
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from mercer.config import single_thread
-from mercer.errors import WorkerError
+from mercer.config import free_memory, single_thread, thread_count
+from mercer.errors import MemoryBudgetError, WorkerError
 from mercer.maths.types import Array
 from mercer.progress import Bar, progress_is_shown
 from mercer.threads import single_threaded_blas
@@ -32,6 +32,7 @@ from mercer.threads import single_threaded_blas
 __all__ = ["client", "fused_tasks", "kept", "mapped", "result_of", "summed", "taken"]
 
 _FAN_IN = 8  # summaries that one task of the tree joins
+_HELD_SHARE = 0.6  # of the workers' memory that coordinates may take
 _SMALL = 20_000  # bytes of a function that may travel with every task
 
 Summary = TypeVar("Summary")
@@ -227,6 +228,7 @@ def is_array(column: Any) -> bool:
 
 def kept(column: Any) -> Any:
     """Compute now, and hold the chunks on the workers (or in memory without a cluster)."""
+    _check_all_fits(column)
     with _clear_errors():
         held = column.persist()
         engine = client()
@@ -238,6 +240,19 @@ def kept(column: Any) -> Any:
             if failed is not None:
                 failed.result()
         return held
+
+
+def _check_all_fits(column: Any) -> None:
+    """Refuse what all workers together cannot hold, before it is computed."""
+    needed, room = column.nbytes, all_memory()
+    if room is not None and needed > _HELD_SHARE * room:
+        numbers = " × ".join(map(str, column.shape))
+        raise MemoryBudgetError(
+            f"The {numbers} numbers that this fit goes over again and again take "
+            f"{needed / 1e9:.3g} GB, and {_HELD_SHARE:.0%} of the memory of all workers is "
+            f"{_HELD_SHARE * room / 1e9:.3g} GB. Use fewer components (a smaller rank), more "
+            "workers, or a sample of the rows."
+        )
 
 
 def taken(column: Any, rows: Array | slice) -> Array:
@@ -405,11 +420,19 @@ def _clear_errors() -> Iterator[None]:
 
 def worker_memory() -> int | None:
     """Bytes for each thread of the smallest worker, or of this process; None if unlimited."""
-    engine = client()
-    if engine is None:
-        from mercer.config import free_memory, thread_count
-
+    if client() is None:
         return free_memory() // (dask.config.get("num_workers", None) or thread_count())
-    workers = engine.scheduler_info(n_workers=-1)["workers"].values()
-    rooms = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+    rooms = [w["memory_limit"] // w["nthreads"] for w in _workers() if w["memory_limit"]]
     return min(rooms, default=None)
+
+
+def all_memory() -> int | None:
+    """Bytes that all workers have, or this process; None if unlimited."""
+    if client() is None:
+        return free_memory()
+    rooms = [w["memory_limit"] for w in _workers()]
+    return sum(rooms) if rooms and all(rooms) else None
+
+
+def _workers() -> list[dict[str, Any]]:
+    return list(client().scheduler_info(n_workers=-1)["workers"].values())

@@ -155,7 +155,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         One for every bandwidth tried, from the smallest: bandwidth, cost, eca_cost, components,
         labels, stability, …
     sweep_rows_ : int array or None
-        The rows that ``path_`` is about, where the sweep took some of them only.
+        The rows that ``path_`` is about, where the sweep took some of them only; None for a Dask
+        collection, whose rows are chosen by their values.
     kernel_ : Kernel
         The kernel with its numbers.
     spectrum_ : Spectrum
@@ -204,7 +205,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.

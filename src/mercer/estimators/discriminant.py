@@ -157,7 +157,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : array-like of shape (n,)
             Labels of any kind: numbers or strings.
         sample_weight : array-like of shape (n,) or None

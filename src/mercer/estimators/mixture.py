@@ -165,7 +165,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.

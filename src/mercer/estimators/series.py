@@ -112,7 +112,7 @@ class SeriesDensity(KernelDensityEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), Dask array or data frame
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
