@@ -33,7 +33,7 @@ from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
 from mercer.maths.angular import angular_kmeans
 from mercer.maths.partitions import scattered_rows
 from mercer.points import Points, admit
-from mercer.solvers import Fourier, Lanczos
+from mercer.solvers import Fourier, Lanczos, Nystrom
 
 da = pytest.importorskip("dask.array", reason="needs mercer[dask]")
 pd = pytest.importorskip("pandas", reason="needs mercer[dask]")
