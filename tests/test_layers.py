@@ -21,7 +21,7 @@ FLOORS = [
     {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
     {"baselines"},
-    {"datasets", "plots", "tables"},
+    {"datasets", "persistence", "plots", "tables"},
     {"report", "reproduce"},
     {"cli"},
 ]
