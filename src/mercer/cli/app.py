@@ -10,7 +10,14 @@ from cyclopts.validators import Number
 from rich.console import Console
 
 from mercer import __version__
-from mercer.cli.failing import EXPECTED, fail, tell_error
+from mercer.cli.clustering import cluster
+from mercer.cli.completing import completion
+from mercer.cli.denoising import denoise
+from mercer.cli.densities import density
+from mercer.cli.discriminating import discriminate
+from mercer.cli.embedding import embed
+from mercer.cli.entropies import entropy
+from mercer.cli.failing import EXPECTED, UsageError, fail, tell_error
 from mercer.cli.options import Bandwidth, Verbose
 
 if TYPE_CHECKING:
@@ -28,12 +35,23 @@ app = App(
 )
 
 
+for command in (embed, cluster, density, entropy, denoise, discriminate):
+    app.command(command)
+
+
 def run(arguments: list[str]) -> int:
     """Run a command; return 0, 1 (bad data) or 2 (bad usage)."""
     try:
         code: Any = app(arguments, exit_on_error=False)
     except CycloptsError:  # already told on standard error
         return 2
+    except UsageError as error:
+        tell_error(str(error))
+        return 2
+    except BrokenPipeError:
+        raise
+    except EXPECTED as error:
+        return fail(error, "--verbose" in arguments)
     return int(code or 0)
 
 
@@ -176,3 +194,6 @@ def _left_out(table: Table) -> str:
     if table.omissions:
         parts.append(f"columns: {', '.join(o.column for o in table.omissions)}")
     return f"(left out: {'; '.join(parts)})" if parts else ""
+
+
+app.command(completion)  # last in the list of commands

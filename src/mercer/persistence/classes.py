@@ -61,6 +61,7 @@ _MERCER = {
     "mercer.solvers.lanczos": "Lanczos",
     "mercer.solvers.nystrom": "Nystrom",
     "mercer.spectrum": "Spectrum",
+    "mercer.tables.modelling": "TypedColumns",
 }
 _SKLEARN = {
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
