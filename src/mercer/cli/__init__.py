@@ -31,15 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         with _terminable():
-            code = _main(sys.argv[1:] if arguments is None else list(arguments))
-            sys.stdout.flush()
-            return code
+            return _flushed(_main(sys.argv[1:] if arguments is None else list(arguments)))
     except KeyboardInterrupt:
         print("mercer: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
-        # `| head` has seen enough; what is still in the buffer goes nowhere, without complaint
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # `| head` has seen enough
         return _PIPE_CLOSED
 
 
@@ -56,6 +53,26 @@ def _main(arguments: list[str]) -> int:
         )
         return 1
     return run(arguments)
+
+
+def _flushed(code: int) -> int:
+    """See to it that what was printed has arrived, and return the exit code."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if code == 0:
+            message = f"mercer: standard output cannot be written: {error.strerror}"
+            print(message, file=sys.stderr)
+        _discard_output()
+        return code or 1
+    return code
+
+
+def _discard_output() -> None:
+    """What is still in the buffer goes nowhere; Python would complain about it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -32,6 +32,7 @@ app = App(
     help="Spectral kernel methods on a table: see what carries its entropy.",
     help_format="markdown",
     result_action="return_value",
+    suppress_keyboard_interrupt=False,  # mercer.cli.main says that it was interrupted
 )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from cyclopts import Parameter
 
 from mercer.cli.options import Data, Fitting, Output, Reading
+from mercer.cli.telling import count
 from mercer.cli.working import Task, perform
 
 if TYPE_CHECKING:
@@ -50,9 +51,8 @@ class Clustering(Task):
 
         found = model["model"]
         sizes = np.bincount(found.labels_[found.labels_ >= 0], minlength=found.n_clusters_)
-        noun = "cluster" if found.n_clusters_ == 1 else "clusters"
         shown = ", ".join(f"{size:,}" for size in sizes)
-        yield f"  {found.n_clusters_} {noun} of {shown} rows; cost {found.cost_:.4g}"
+        yield f"  {count(found.n_clusters_, 'cluster')} of {shown} rows; cost {found.cost_:.4g}"
         if found.n_clusters_ == 1 and self.clusters == "auto":
             yield "  (only one group shows itself; --clusters N insists on N)"
 

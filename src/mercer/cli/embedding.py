@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from mercer.cli.options import Components, Data, Fitting, Output, Reading
-from mercer.cli.telling import percent
+from mercer.cli.telling import count, percent
 from mercer.cli.working import Task, perform
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Embedding(Task):
         found = model["model"]
         shares = found.entropy_ratio_ if _is_eca(model) else found.explained_variance_ratio_
         of = "the information potential" if _is_eca(model) else "the variance"
-        yield f"  {found.n_components_} components hold {percent(float(shares.sum()))} of {of}"
+        held = percent(float(shares.sum()))
+        yield f"  {count(found.n_components_, 'component')} with {held} of {of}"
 
 
 def _is_eca(model: Any) -> bool:

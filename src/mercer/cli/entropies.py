@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["entropy"]
 
+_TERMS = 10  # unless asked for more
 _SHOWN = 20
 
 
@@ -23,7 +24,7 @@ def entropy(
     data: Data,
     /,
     *,
-    components: Components = 0.99,
+    components: Components | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     quiet: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     verbose: Verbose = False,
@@ -46,7 +47,8 @@ def entropy(
     data
         A CSV, TSV, Parquet, NPY or NPZ file; - for standard input; or an embedded set such as wine.
     components
-        How many terms; or, as a number below 1, as many as hold this share of V.
+        How many terms; or, as a number below 1, as many as hold this share of V. Left out: 10, or
+        all if there are fewer.
     json
         Print JSON, with all digits and all terms.
     quiet
@@ -55,6 +57,7 @@ def entropy(
         Tell the progress of long work, and show the traceback of an error.
     """
     from mercer import KernelECA
+    from mercer.errors import RankError
     from mercer.tables import modelling, read_rows
 
     tell = Teller(quiet)
@@ -63,8 +66,18 @@ def entropy(
             read_rows(data, label=reading.label, encoding=reading.encoding), reading
         )
         chosen = modelling(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
-        eca = KernelECA(components, kernel=chosen.kernel, solver=fitting.solver, verbose=verbose)
-        model = chosen.pipeline(eca).fit(table.frame)
+        eca = KernelECA(
+            min(_TERMS, table.n) if components is None else components,
+            kernel=chosen.kernel,
+            solver=fitting.solver,
+            verbose=verbose,
+        )
+        try:
+            model = chosen.pipeline(eca).fit(table.frame)
+        except RankError as few:
+            if components is not None:
+                raise
+            model = chosen.pipeline(eca.set_params(n_components=few.rank)).fit(table.frame)
     facts = {**_facts(table, model), "warnings": warned}
     if json:
         print(json_.dumps(facts, indent=2, ensure_ascii=False))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 __all__ = [
     "SUFFIXES",
@@ -78,7 +78,7 @@ _Names = Annotated[
 ]
 
 
-@Parameter(name="*", group="The table")
+@Parameter(name="*", group=Group("The table", sort_key=1))
 @dataclass(frozen=True)
 class Reading:
     """How a table is read.
@@ -106,7 +106,7 @@ class Reading:
     encoding: str = "utf-8"
 
 
-@Parameter(name="*", group="The kernel")
+@Parameter(name="*", group=Group("The kernel", sort_key=2))
 @dataclass(frozen=True)
 class Fitting:
     """How rows are compared.
@@ -128,7 +128,7 @@ class Fitting:
     solver: Solver = "auto"
 
 
-@Parameter(name="*", group="Output")
+@Parameter(name="*", group=Group("Output", sort_key=3))
 @dataclass(frozen=True)
 class Output:
     """Where results go.

@@ -26,18 +26,29 @@ def check_place(path: Path) -> None:
 
 def write(path: Path, content: bytes) -> None:
     """Write all, or leave what was there."""
+    try:
+        _write(path, content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard output" if str(path) == "-" else path
+        raise OSError(f"{name} cannot be written: {error.strerror}") from error
+
+
+def _write(path: Path, content: bytes) -> None:
     if str(path) == "-":
         sys.stdout.flush()
-        sys.stdout.buffer.write(content)
+        left = memoryview(content)
+        while left:  # without buffering (PYTHONUNBUFFERED) a pipe takes some of it at a time
+            left = left[sys.stdout.buffer.write(left) :]
         sys.stdout.buffer.flush()
-        return
-    if path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
+    elif path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
         path.write_bytes(content)
-        return
-    from mercer.writing import whole_file
+    else:
+        from mercer.writing import whole_file
 
-    with whole_file(Path(os.path.realpath(path))) as file:  # through links: they stay
-        file.write(content)
+        with whole_file(Path(os.path.realpath(path))) as file:  # through links: they stay
+            file.write(content)
 
 
 def rendered(frame: Any, suffix: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What commands say about their work: on standard error, so that standard output holds data only."""
+"""What commands say: on standard error, so that standard output holds nothing but data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from mercer.tables import Table
 
-__all__ = ["Teller", "percent", "table_lines"]
+__all__ = ["Teller", "count", "percent", "table_lines"]
 
 _LISTED = 5
 
@@ -59,9 +59,9 @@ class Teller:
 
 def table_lines(table: Table) -> Iterator[str]:
     """What was read, what was left out, what was guessed."""
-    yield f"{table.name}: {table.n:,} rows, {_count(table.columns)}"
+    yield f"{table.name}: {count(table.n, 'row')}, {count(len(table.columns), 'column')}"
     if table.rows_omitted:
-        yield f"  left out: {table.rows_omitted:,} rows with missing cells"
+        yield f"  left out: {count(table.rows_omitted, 'row')} with missing cells"
     for one in table.omissions[:_LISTED]:
         yield f"  left out: column {one.column} ({one.reason})"
     if len(table.omissions) > _LISTED:
@@ -70,8 +70,9 @@ def table_lines(table: Table) -> Iterator[str]:
         yield f"  note: {note}"
 
 
-def _count(columns: tuple[str, ...]) -> str:
-    return f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural if need be."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def percent(share: float) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from mercer.cli.failing import UsageError
 from mercer.cli.options import Fitting, Output, Reading
 from mercer.cli.places import check_place, rendered, write
-from mercer.cli.telling import Teller, table_lines
+from mercer.cli.telling import Teller, count, table_lines
 
 if TYPE_CHECKING:
     from mercer.kernels import Kernel
@@ -88,7 +88,7 @@ def perform(task: Task, data: str, reading: Reading, fitting: Fitting, output: O
             model = _fitted(task, rows, reading, fitting, output.verbose, tell)
             columns = _applied(task, model, rows, tell)
         else:
-            tell(f"{rows.name}: {len(rows.frame):,} rows")
+            tell(f"{rows.name}: {count(len(rows.frame), 'row')}")
             columns = _applied(task, model, rows, tell)
             tell.all(task.words_on_new(rows, columns))
         written = _with_rows(task, columns, source, rows, reading, output)
@@ -193,11 +193,11 @@ def _loaded(task: Task, path: Path) -> Any:
             f"{path} holds a {type(model).__name__}, which takes no table as it comes from a file; "
             f"make a model with: mercer {task.command} DATA --model {path}"
         )
-    held = type(steps["model"]).__name__
-    maker = _MAKERS.get(held)
+    kind = type(steps["model"]).__name__
+    maker = _MAKERS.get(kind)
     if maker != task.command:
         remedy = f"; use mercer {maker} --apply {path}" if maker else ""
-        raise ValueError(f"{path} holds a {held}, not a model of mercer {task.command}{remedy}")
+        raise ValueError(f"{path} holds a {kind}, not a model of mercer {task.command}{remedy}")
     return model
 
 
@@ -217,7 +217,10 @@ def _applied(task: Task, model: Any, rows: Rows, tell: Teller) -> Any:
     columns = pd.DataFrame(task.columns(model, frame[usable]), index=np.flatnonzero(usable))
     skipped = len(frame) - int(usable.sum())
     if skipped:
-        tell(f"  {skipped:,} of {len(frame):,} rows lack values: their cells are empty")
+        tell(
+            f"  {skipped:,} of {count(len(frame), 'row')} cannot be used (missing values): "
+            "their cells are empty"
+        )
         whole = {name: "Int64" for name in columns if columns[name].dtype.kind == "i"}
         columns = columns.astype(whole)  # has empty cells; int64 would become float
     return columns.reindex(range(len(frame)))

@@ -98,6 +98,8 @@ def why_not(column: Any, kind: ColumnKind, chosen: Collection[str]) -> str | Non
 def _numbers(column: Any) -> Any:
     import pandas as pd
 
+    if column.dtype == np.float64 and np.isfinite(column.to_numpy()).all():
+        return column  # tables may have very many columns
     if pd.api.types.is_complex_dtype(column.dtype):
         raise ValueError(f"Column {column.name!r} holds complex numbers; give their parts.")
     numbers = pd.to_numeric(column, errors="coerce")

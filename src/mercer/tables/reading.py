@@ -178,6 +178,8 @@ def _text(name: str, content: bytes, encoding: str, notes: list[str], as_written
     import pandas as pd
 
     text = _decoded(name, content, encoding)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # as old Macintosh programs end lines
     separator = _separator(text)
     header = _header(name, text, separator)
     named = _are_names(header)

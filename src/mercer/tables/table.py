@@ -266,7 +266,7 @@ def as_table(
             omissions.append(Omission(column, reason))
     rows = _rows(cells, len(frame), missing, all(kind == "number" for kind in kinds.values()))
     _refuse_too_little(name, kinds, rows, len(frame), omissions)
-    for column in [c for c in kinds if cells[c][rows].nunique() < 2]:
+    for column in [] if rows.all() else [c for c in kinds if cells[c][rows].nunique() < 2]:
         omissions.append(Omission(column, "the same value in every complete row"))
         del kinds[column], cells[column]
     _refuse_too_little(name, kinds, rows, len(frame), omissions)
