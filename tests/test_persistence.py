@@ -39,6 +39,7 @@ from mercer.kernels import (
     Graph,
     Hamming,
     Jaccard,
+    Kernel,
     Laplacian,
     Linear,
     Matern,
@@ -83,11 +84,11 @@ def assert_same(a, b, where="it", met=None):
     """Equal in every type, bit and share; what was compared once is not compared again."""
     met = {} if met is None else met
     if id(a) in met:
-        assert met[id(a)] is b, f"{where} is shared before and not after"
+        assert met[id(a)][1] is b, f"{where} is shared before and not after"
         return
     assert type(a) is type(b), where
-    if isinstance(a, list | dict | set | np.ndarray) or hasattr(a, "__dict__"):
-        met[id(a)] = b
+    if isinstance(a, list | dict | set | np.ndarray | BaseEstimator | Kernel):
+        met[id(a)] = a, b
     if isinstance(a, np.ndarray):
         assert a.dtype == b.dtype, where
         assert a.shape == b.shape, where
@@ -100,7 +101,7 @@ def assert_same(a, b, where="it", met=None):
         else:
             assert a.tobytes() == b.tobytes(), where
     elif isinstance(a, np.generic):
-        assert a.dtype == b.dtype and a.tobytes() == b.tobytes(), where
+        assert (a.dtype, a.tobytes()) == (b.dtype, b.tobytes()), where
     elif isinstance(a, float):
         assert struct.pack("d", a) == struct.pack("d", b) or (a != a and b != b), where
     elif isinstance(a, list | tuple):
@@ -123,11 +124,16 @@ def assert_same(a, b, where="it", met=None):
     elif isinstance(a, np.random.Generator):
         assert_same(a.bit_generator.state, b.bit_generator.state, where)
     elif sp.issparse(a):
-        assert a.shape == b.shape and (a != b).nnz == 0, where
-    elif hasattr(a, "__dict__") and not isinstance(a, type):
-        assert_same(vars(a), vars(b), where, met)
+        assert a.shape == b.shape, where
+        assert (a != b).nnz == 0, where
+    elif isinstance(a, complex):
+        assert_same([a.real, a.imag], [b.real, b.imag], where)
+    elif type(a).__module__.startswith(("mercer", "sklearn", __name__)):
+        assert list(vars(a)) == list(vars(b)), where
+        for name, value in vars(a).items():
+            assert_same(value, vars(b)[name], f"{where}.{name}", met)
     else:
-        assert a == b or (a is b), where
+        assert a is b or a == b, where
 
 
 ANSWERS = ("transform", "predict", "predict_proba", "decision_function", "score_samples", "pdf")
@@ -252,12 +258,13 @@ def test_unfitted(name, path):
 )
 @pytest.mark.parametrize("estimator", [mercer.KernelPCA, mercer.KernelECA])
 def test_a_stream_goes_on_after_loading(estimator, solver, path):
-    going = estimator(2, kernel=Gaussian(1.0), solver=solver).partial_fit(X[:20])
+    going = estimator(2, kernel=Gaussian(1.0), solver=solver, random_state=0).partial_fit(X[:20])
     loaded = assert_identity(going, path)
     going.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
     loaded.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
-    assert_same(vars(going.spectrum_)["eigenvalues"], vars(loaded.spectrum_)["eigenvalues"])
-    np.testing.assert_array_equal(going.transform(NEW), loaded.transform(NEW))
+    # not to the bit: threads add trigonometric sums in any order
+    np.testing.assert_allclose(loaded.eigenvalues_, going.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(loaded.transform(NEW), going.transform(NEW), atol=1e-9)
 
 
 def test_precomputed(path):
@@ -366,34 +373,51 @@ def test_pipelines(path):
     assert_identity(framed.fit(pd.DataFrame(X, columns=["a", "b"])), path, table_of(NEW))
 
 
+def test_models_of_raw_rows(path):
+    from mercer.datasets import make_machines
+    from mercer.tables import modelling, read_table
+
+    wine = modelling(read_table("wine"))
+    fitted = wine.pipeline(mercer.KernelECA(2, kernel=wine.kernel)).fit(wine.table.frame)
+    assert_identity(fitted, path, wine.table.frame.iloc[:5])
+    machines, _ = make_machines(random_state=0)
+    pd.DataFrame(machines).to_csv(path.with_suffix(".csv"), index=False)
+    mixed = modelling(read_table(path.with_suffix(".csv")))
+    fitted = mixed.pipeline(mercer.KernelPCA(2, kernel=mixed.kernel)).fit(mixed.table.frame)
+    assert_identity(fitted, path, mixed.table.frame.iloc[:5])
+
+
 def table_of(rows):
     return pd.DataFrame(rows, columns=["a", "b"])
 
 
 def test_measures(path):
-    law = Mixture([Normal([0.0, 1.0], np.eye(2)), Product([Uniform(0, 1), Empirical(X[:, :1])])])
+    law = Mixture(
+        [0.3, 0.7], [Normal([0.0, 1.0], np.eye(2)), Product([Uniform(0, 1), Empirical(X[:, :1])])]
+    )
     assert_same(law, through_file(law, path))
 
 
-def test_a_file_is_the_same_for_the_same_model(path):
-    """Also in a process with other hashes, and after the detour of loading."""
+def test_equal_values_give_equal_files(path):
+    """Also in processes with other hashes, and after the detour of loading."""
     code = (
-        "import sys, numpy as np, mercer\n"
-        "from mercer.kernels import Jaccard\n"
-        "sets = [{'a', 'b', 3}, {'c', ('d', 4), 'a'}, frozenset({'x', 'y', 'a'})]\n"
-        "mercer.save(mercer.KernelPCA(1, kernel=Jaccard()).fit(sets), sys.argv[1])\n"
+        "import sys\n"
+        "from mercer.persistence import save, load\n"
+        "sets = [{'a', 'b', 3}, {'c', ('d', 4), 'a'}, frozenset({'x', frozenset('yz'), 'a'})]\n"
+        "save(sets, sys.argv[1])\n"
+        "save(load(sys.argv[1]), sys.argv[2])\n"
     )
-    files = []
-    for seed in ("1", "2"):
+    files = set()
+    for seed in ("1", "2", "3"):
+        names = [path, path.with_name("again")]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", code, str(path)], check=True, env=environment)
-        files.append(path.read_bytes())
-        mercer.save(mercer.load(path), path)
-        files.append(path.read_bytes())
-    assert len(set(files)) == 1
+        subprocess.run([sys.executable, "-c", code, *map(str, names)], check=True, env=environment)
+        files |= {name.read_bytes() for name in names}
+    assert len(files) == 1
 
 
 def test_loading_in_a_fresh_process(path, tmp_path):
+    """Which imports nothing but mercer."""
     frame = table()
     fitted = mercer.KernelECA(2, kernel=table_kernel(frame)).fit(frame)
     mercer.save(fitted, path)
@@ -401,7 +425,6 @@ def test_loading_in_a_fresh_process(path, tmp_path):
     code = (
         "import sys, mercer\n"
         "estimator, frame = (mercer.load(name) for name in sys.argv[1:3])\n"
-        "assert 'pickle' not in sys.argv\n"
         "mercer.save(estimator.transform(frame), sys.argv[3])\n"
     )
     names = [path, tmp_path / "frame.mercer", tmp_path / "answer.mercer"]

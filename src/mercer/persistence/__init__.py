@@ -133,6 +133,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     for cls in known:
         if not isinstance(cls, type):
             raise TypeError(f"trusted holds {cls!r}; it takes classes, such as trusted=[MyKernel].")
+    manifest: dict[str, Any] = {}
     try:
         with container.opened(Path(path)) as members:
             manifest = _current(path, members.manifest())
@@ -142,9 +143,17 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     except Exception as error:
         # whatever a strange file makes of the reader says something about the file
         why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} cannot be loaded: {why}.") from error
+        raise ValueError(f"{path} cannot be loaded: {why}.{_writer(manifest)}") from error
     _compare_versions(path, manifest)
     return value
+
+
+def _writer(manifest: dict[str, Any]) -> str:
+    """Who wrote a file, where that may be the reason for trouble."""
+    writer = manifest.get("mercer", mercer.__version__)
+    if writer == mercer.__version__:
+        return ""
+    return f" It was written by mercer {writer}, and this is mercer {mercer.__version__}."
 
 
 def _current(path: Any, manifest: Any) -> dict[str, Any]:

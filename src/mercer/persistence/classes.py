@@ -14,6 +14,8 @@ from typing import Any
 
 __all__ = ["check_plain", "fill", "find_class", "instance", "is_listed", "name_of"]
 
+_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
 # module -> classes; a private module of scikit-learn is named by its public parent
 _MERCER = {
     "mercer.domains": "Box FiniteSpace GaussianBase Normalization",
@@ -61,11 +63,12 @@ _MERCER = {
     "mercer.solvers.lanczos": "Lanczos",
     "mercer.solvers.nystrom": "Nystrom",
     "mercer.spectrum": "Spectrum",
-    "mercer.tables.modelling": "TypedColumns",
+    "mercer.tables.modelling": "Modelling TypedColumns",
+    "mercer.tables.table": "Omission Table",
 }
 _SKLEARN = {
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
-    "sklearn.compose._column_transformer": "_RemainderColsList",
+    "sklearn.compose._column_transformer": "_RemainderColsList",  # until 1.8
     "sklearn.decomposition": "PCA",
     "sklearn.impute": "MissingIndicator SimpleImputer",
     "sklearn.pipeline": "FeatureUnion Pipeline",
@@ -138,7 +141,8 @@ def check_plain(cls: type) -> None:
         if owner is not object and not owner.__module__.startswith("sklearn.")
     ]
     made_by = next(base for base in cls.__mro__ if "__new__" in vars(base))
-    if made_by is not object or slots or own_ways:
+    compiled = any(not base.__flags__ & _MADE_IN_PYTHON for base in cls.__mro__[:-1])
+    if compiled or made_by is not object or slots or own_ways:
         raise TypeError(
             "only data and objects that consist of their attributes can be saved "
             "(no functions, files, locks, or classes with __slots__ or a __reduce__ of their own)"
@@ -157,11 +161,12 @@ def instance(cls: type) -> Any:
 
 def fill(shell: Any, state: Mapping[str, Any]) -> None:
     """Put attributes in place; what a newer class has in addition gets its default."""
-    known = {**_defaults(type(shell)), **state}
-    lacking = [name for name, value in known.items() if value is MISSING]
+    added = {name: value for name, value in _defaults(type(shell)).items() if name not in state}
+    lacking = [name for name, value in added.items() if value is MISSING]
     if lacking:
         raise ValueError(f"{name_of(type(shell))} lacks {', '.join(lacking)}")
-    vars(shell).update(known)
+    vars(shell).update(state)
+    vars(shell).update(added)
 
 
 def _defaults(cls: type) -> dict[str, Any]:

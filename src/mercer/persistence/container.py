@@ -35,7 +35,10 @@ _LARGEST_HEADER = 2**16
 _PICKLE = "a pickle (or a joblib file), which can run any code when it is read"
 _OTHERS = {
     b"\x80": _PICKLE,
-    b"x\x9c": "a compressed file, perhaps by joblib",
+    **{
+        b"x" + level: "a compressed file, perhaps by joblib"
+        for level in (b"\x01", b"^", b"\x9c", b"\xda")
+    },
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",
     b"\xfd7zXZ": "an xz file",
@@ -108,8 +111,9 @@ class Members:
         for info in infos:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise ValueError("a part of it is compressed or encrypted")
-        if sum(info.file_size for info in infos) > room:
-            raise ValueError("its parts are larger than the file")
+        inside = all(0 <= info.header_offset < room for info in infos)
+        if not inside or sum(info.file_size for info in infos) > room:
+            raise ValueError("its parts lie outside the file")
         self._infos = infos
 
     @property

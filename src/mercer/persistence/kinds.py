@@ -104,18 +104,16 @@ def _dtype(descr: Any) -> np.dtype[Any]:
 def _scalar_parts(value: np.generic) -> list[Any]:
     if value.dtype.hasobject:
         raise TypeError("it holds Python objects")
-    return [value.dtype, value.tobytes().hex()]
+    return [value.dtype, value.tobytes()[: value.dtype.itemsize].hex()]  # "" has padding
 
 
 def _scalar(dtype: np.dtype[Any], digits: str) -> Any:
     data = bytes.fromhex(digits)
     if dtype.hasobject:
         raise ValueError("a number holds Python objects")
-    if dtype.itemsize == 0 and not data:
-        return dtype.type()
     if len(data) != dtype.itemsize:
         raise ValueError(f"a number of type {dtype} has {len(data)} bytes")
-    return np.frombuffer(data, dtype)[0]
+    return np.frombuffer(data, dtype)[0] if data else dtype.type()
 
 
 _SIMPLE_TYPES: dict[str, type] = {
@@ -299,7 +297,14 @@ def _sparse_kind() -> Kind:
 @cache
 def _graph_kind() -> Kind:
     """Graphs of networkx: nodes and edges in their order, with what they carry."""
-    import networkx as nx
+    try:
+        import networkx as nx
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "This model file holds graphs of networkx, which is not installed: "
+            "pip install networkx",
+            name=error.name,
+        ) from error
 
     types = {cls.__name__: cls for cls in (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)}
 
