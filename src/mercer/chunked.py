@@ -20,6 +20,7 @@ from mercer.maths.types import Array
 from mercer.points import Kind, Points
 
 __all__ = [
+    "AbsentColumn",
     "AbsentPoints",
     "ChunkedPoints",
     "Survey",
@@ -349,6 +350,38 @@ class AbsentPoints(Points):
     def __reduce__(self) -> Any:
         known = (self.n, self.dimension, self.dtype, self.kind, self.feature_names)
         return AbsentPoints, known
+
+
+class AbsentColumn:
+    """A number for every training row, which stayed behind with the rows; it says so when asked.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype
+
+    Examples
+    --------
+    >>> column = AbsentColumn((1000,), np.dtype(float))
+    >>> len(column)
+    1000
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype = shape, dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            f"This needs something for each of the {len(self)} training rows, which stayed on the "
+            "engine that the model was fitted with; ask the estimator in the session that fitted "
+            "it, or save the values beside the model."
+        )
+
+    def __getitem__(self, rows: Any) -> NoReturn:
+        self.__array__()
 
 
 # --- admission ------------------------------------------------------------------------------------

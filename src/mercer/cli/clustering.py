@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from cyclopts import Parameter
 
-from mercer.cli.options import Data, Fitting, Output, Reading
+from mercer.cli.options import Data, Fitting, Output, Reading, Running
 from mercer.cli.telling import count
 from mercer.cli.working import Task, perform
 
 if TYPE_CHECKING:
     from mercer.kernels import Kernel
+    from mercer.maths.types import Array
 
 __all__ = ["cluster"]
 
@@ -31,30 +33,44 @@ class Clustering(Task):
 
         return EntropyClustering(self.clusters, kernel=kernel, solver=solver, verbose=verbose)
 
-    def columns(self, model: Any, frame: Any) -> dict[str, Any]:
+    def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Labels, and how well each row fits its cluster's direction."""
-        import numpy as np
+        from mercer.distributed import mapped
 
-        clustering, seen = model["model"], model[:-1].transform(frame)
+        clustering = model["model"]
         labels = clustering.predict(seen)
         scores = clustering.eca_.transform(seen)
-        lengths = np.linalg.norm(scores, axis=1)
-        along = (scores * clustering.cluster_centers_[labels]).sum(axis=1)
-        cosines = np.full(len(labels), np.nan)
-        has_cluster = labels >= 0
-        cosines[has_cluster] = along[has_cluster] / lengths[has_cluster]
+        cosines = mapped(partial(_cosines, clustering.cluster_centers_), scores, labels)
         return {"cluster": labels, "cosine": cosines}
 
     def words(self, model: Any) -> Iterator[str]:
         """Sizes, and the cost."""
-        import numpy as np
+        from mercer.distributed import summed
 
         found = model["model"]
-        sizes = np.bincount(found.labels_[found.labels_ >= 0], minlength=found.n_clusters_)
+        sizes = summed(partial(_sizes, found.n_clusters_), found.labels_)
         shown = ", ".join(f"{size:,}" for size in sizes)
         yield f"  {count(found.n_clusters_, 'cluster')} of {shown} rows; cost {found.cost_:.4g}"
         if found.n_clusters_ == 1 and self.clusters == "auto":
             yield "  (only one group shows itself; --clusters N insists on N)"
+
+
+def _cosines(centers: Array, scores: Array, labels: Array) -> Array:
+    """Of the angles between rows and the directions of their clusters; NaN without a cluster."""
+    import numpy as np
+
+    lengths = np.linalg.norm(scores, axis=1)
+    along = (scores * centers[labels]).sum(axis=1)
+    cosines = np.full(len(labels), np.nan)
+    has_cluster = labels >= 0
+    cosines[has_cluster] = along[has_cluster] / lengths[has_cluster]
+    return cosines
+
+
+def _sizes(n_clusters: int, labels: Array) -> Array:
+    import numpy as np
+
+    return np.bincount(labels[labels >= 0], minlength=n_clusters)
 
 
 def _read_clusters(kind: Any, tokens: Any) -> int | str:
@@ -80,6 +96,7 @@ def cluster(
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
+    running: Running = Running(),
 ) -> int:
     """Find clusters by angle in kernel entropy component space.
 
@@ -99,4 +116,4 @@ def cluster(
     clusters
         How many; auto counts the groups that the spectrum shows, which may be one.
     """
-    return perform(Clustering(clusters), data, reading, fitting, output)
+    return perform(Clustering(clusters), data, reading, fitting, output, running)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from mercer.cli.failing import UsageError
-from mercer.cli.options import Components, Data, Fitting, Output, Reading
+from mercer.cli.options import Components, Data, Fitting, Output, Reading, Running
 from mercer.cli.working import Task, chosen_table, perform
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class Denoising(Task):
 
     command: ClassVar[str] = "denoise"
     replaces: ClassVar[bool] = True
+    fits_chunks: ClassVar[bool] = False
     components: int | float = 8
     order: Order = "entropy"
     preimage: Preimage = "kwok-tsang"
@@ -54,11 +55,13 @@ class Denoising(Task):
             random_state=0,
         )
 
-    def columns(self, model: Any, frame: Any) -> dict[str, Any]:
+    def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Pre-images in the units of the columns."""
-        cleaned = model.transform(frame)
+        from mercer.distributed import mapped
+
+        cleaned = model["model"].transform(seen)
         if "scale" in model.named_steps:
-            cleaned = model["scale"].inverse_transform(cleaned)
+            cleaned = mapped(model["scale"].inverse_transform, cleaned)
         names = model["columns"].columns_
         return {name: cleaned[:, j] for j, name in enumerate(names)}
 
@@ -77,6 +80,7 @@ def denoise(
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
+    running: Running = Running(),
 ) -> int:
     """Denoise columns of numbers: project rows onto leading components, and come back.
 
@@ -103,4 +107,4 @@ def denoise(
         How the way back is found: from distances to neighbours (kwok-tsang), by a fixed point
         (mika), by regression (ridge).
     """
-    return perform(Denoising(components, order, preimage), data, reading, fitting, output)
+    return perform(Denoising(components, order, preimage), data, reading, fitting, output, running)

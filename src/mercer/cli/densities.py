@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mercer.cli.options import Data, Fitting, Output, Reading
+from mercer.cli.options import Data, Fitting, Output, Reading, Running
 from mercer.cli.working import Task, perform
 
 if TYPE_CHECKING:
@@ -57,14 +57,15 @@ class Density(Task):
         kind = ParzenDensity if self.method == "parzen" else SeriesDensity
         return kind(kernel=kernel, solver=solver)
 
-    def columns(self, model: Any, frame: Any) -> dict[str, Any]:
+    def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Logarithms of densities in the units of the columns."""
         import numpy as np
 
-        if type(model["model"]).__name__ == "MercerNovelty":
-            scores = model.decision_function(frame)
+        found = model["model"]
+        if type(found).__name__ == "MercerNovelty":
+            scores = found.decision_function(seen)
             return {"score": scores, "outlier": (scores < 0).astype(int)}
-        logs = model.score_samples(frame)
+        logs = found.score_samples(seen)
         if "scale" in model.named_steps:  # a density of z = (x - mean) / scale
             logs = logs - np.log(model["scale"].scale_).sum()
         return {"log_density": logs}
@@ -85,6 +86,7 @@ def density(
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
+    running: Running = Running(),
 ) -> int:
     """Estimate how dense the data are at every row.
 
@@ -110,4 +112,4 @@ def density(
     outliers
         Share of the rows learnt from that novelty calls outliers, at most 0.5.
     """
-    return perform(Density(method, outliers), data, reading, fitting, output)
+    return perform(Density(method, outliers), data, reading, fitting, output, running)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mercer.cli.failing import UsageError
-from mercer.cli.options import Data, Fitting, Output, Reading
+from mercer.cli.options import Data, Fitting, Output, Reading, Running
 from mercer.cli.telling import percent
-from mercer.cli.working import Task, chosen_table, perform
+from mercer.cli.working import Task, perform
 
 if TYPE_CHECKING:
     from mercer.kernels import Kernel
-    from mercer.tables import Rows, Table
+    from mercer.maths.types import Array
 
 __all__ = ["discriminate"]
 
@@ -23,15 +23,7 @@ class Discriminating(Task):
     """Columns discriminant1, …, predicted, and p_CLASS for every class."""
 
     command: ClassVar[str] = "discriminate"
-
-    def table(self, rows: Rows, reading: Reading) -> Table:
-        """Rows that have a class."""
-        if rows.label is None:
-            raise UsageError("discriminate learns classes: name their column with --label.")
-        if rows.label not in rows.frame:
-            return chosen_table(rows, reading)  # says so
-        labelled = rows.frame[rows.frame[rows.label].notna()]
-        return chosen_table(replace(rows, frame=labelled), reading)
+    learns_classes: ClassVar[bool] = True
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
         """Kernel LDA; its regularisation is chosen by rows left out."""
@@ -39,18 +31,19 @@ class Discriminating(Task):
 
         return KernelLDA(kernel=kernel, regularization="cv", solver=solver)
 
-    def targets(self, table: Table) -> Any:
+    def targets(self, labels: Any, name: str | None) -> Any:
         """Classes as text, so that they compare whatever file they come from."""
-        return _classes(table.labels, table.label)
+        return _classes(labels, name)
 
-    def columns(self, model: Any, frame: Any) -> dict[str, Any]:
+    def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Discriminant functions, the likeliest class, and probabilities."""
-        seen = model[:-1].transform(frame)
+        from mercer.distributed import mapped
+
         found = model["model"]
         values, probabilities = found.transform(seen), found.predict_proba(seen)
         return {
             **{f"discriminant{j + 1}": values[:, j] for j in range(values.shape[1])},
-            "predicted": found.classes_[probabilities.argmax(axis=1)].astype(object),
+            "predicted": mapped(partial(_likeliest, found.classes_), probabilities),
             **{f"p_{name}": probabilities[:, j] for j, name in enumerate(found.classes_)},
         }
 
@@ -67,15 +60,19 @@ class Discriminating(Task):
         )
         yield "  (the predictions written are of rows that the model has seen)"
 
-    def words_on_new(self, rows: Rows, columns: Any) -> Iterator[str]:
-        """How many of the new rows are predicted right, where their classes are known."""
-        if rows.label is None or rows.label not in rows.frame:
-            return
-        known = (rows.frame[rows.label].notna() & columns["predicted"].notna()).to_numpy()
-        if known.any():
-            truth = _classes(rows.frame[rows.label][known].to_numpy(), rows.label)
-            right = float((columns["predicted"][known].to_numpy() == truth).mean())
-            yield f"  {percent(right)} of {int(known.sum()):,} rows are predicted right"
+    def judge(self, labels: Any, name: str, columns: Any) -> tuple[int, int]:
+        """Where both the class and a prediction are known."""
+        import numpy as np
+        import pandas as pd
+
+        predicted = np.asarray(columns["predicted"], dtype=object)
+        known = pd.notna(labels) & pd.notna(predicted)
+        right = predicted[known] == _classes(labels[known], name)
+        return int(known.sum()), int(right.sum())
+
+
+def _likeliest(classes: Array, probabilities: Array) -> Array:
+    return classes[probabilities.argmax(axis=1)].astype(object)
 
 
 def _classes(labels: Any, name: str | None) -> Any:
@@ -99,6 +96,7 @@ def discriminate(
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
+    running: Running = Running(),
 ) -> int:
     """Learn to tell classes apart by kernel discriminant analysis.
 
@@ -117,4 +115,4 @@ def discriminate(
     data
         A CSV, TSV, Parquet, NPY or NPZ file; - for standard input; or an embedded set such as wine.
     """
-    return perform(Discriminating(), data, reading, fitting, output)
+    return perform(Discriminating(), data, reading, fitting, output, running)

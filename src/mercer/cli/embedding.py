@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from mercer.cli.options import Components, Data, Fitting, Output, Reading
+from mercer.cli.options import Components, Data, Fitting, Output, Reading, Running
 from mercer.cli.telling import count, percent
 from mercer.cli.working import Task, perform
 
@@ -33,10 +33,10 @@ class Embedding(Task):
         kind = KernelECA if self.method == "eca" else KernelPCA
         return kind(self.components, kernel=kernel, solver=solver, verbose=verbose)
 
-    def columns(self, model: Any, frame: Any) -> dict[str, Any]:
+    def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Projections."""
         name = "eca" if _is_eca(model) else "pca"
-        projected = model.transform(frame)
+        projected = model["model"].transform(seen)
         return {f"{name}{j + 1}": projected[:, j] for j in range(projected.shape[1])}
 
     def words(self, model: Any) -> Iterator[str]:
@@ -61,6 +61,7 @@ def embed(
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
+    running: Running = Running(),
 ) -> int:
     """Write kernel entropy components, or kernel principal components, of every row.
 
@@ -83,4 +84,4 @@ def embed(
     method
         eca keeps the components that carry the Renyi entropy; pca the ones of largest variance.
     """
-    return perform(Embedding(components, method), data, reading, fitting, output)
+    return perform(Embedding(components, method), data, reading, fitting, output, running)

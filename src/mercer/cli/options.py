@@ -16,6 +16,7 @@ __all__ = [
     "Fitting",
     "Output",
     "Reading",
+    "Running",
     "Solver",
     "Verbose",
     "read_bandwidth",
@@ -58,12 +59,6 @@ def _read_components(kind: Any, tokens: Any) -> int | float:
 def _is_no_option(kind: Any, value: str) -> None:
     if value.startswith("-") and value != "-":
         raise ValueError(f"There is no option {value}; a file of that name is ./{value}")
-
-
-def _is_known_format(kind: Any, path: Path) -> None:
-    is_special = path.exists() and not path.is_file() and not path.is_dir()  # a pipe, a terminal
-    if str(path) != "-" and path.suffix.lower() not in SUFFIXES and not is_special:
-        raise ValueError(f"a file's name must end in {', '.join(SUFFIXES)}; or give -")
 
 
 Data = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_is_no_option)]
@@ -137,6 +132,7 @@ class Output:
     ----------
     out
         File for the columns, ending in .csv, .tsv, .parquet or .npy; - is standard output, as CSV.
+        With --engine dask a folder of Parquet parts, which must be named.
     keep
         Write the table's own columns too, as they are, before the new ones.
     model
@@ -149,11 +145,28 @@ class Output:
         Tell the progress of long work, and show the traceback of an error.
     """
 
-    out: Annotated[Path, Parameter(allow_leading_hyphen=True, validator=_is_known_format)] = Path(
-        "-"
-    )
+    out: Annotated[Path, Parameter(allow_leading_hyphen=True)] = Path("-")
     keep: Annotated[bool, _Flag] = False
     model: Path | None = None
     apply: Path | None = None
     quiet: Annotated[bool, _Flag] = False
     verbose: Annotated[bool, _Flag] = False
+
+
+@Parameter(name="*", group=Group("The engine", sort_key=4))
+@dataclass(frozen=True)
+class Running:
+    """Where the work is done.
+
+    Parameters
+    ----------
+    engine
+        memory takes one table as a whole. dask takes a folder of Parquet or CSV parts, columns of
+        numbers, and works on one part after the other, or on many at a time.
+    scheduler
+        Address of a running Dask scheduler, such as tcp://10.0.0.1:8786; left out, dask uses
+        threads.
+    """
+
+    engine: Literal["memory", "dask"] = "memory"
+    scheduler: str | None = None

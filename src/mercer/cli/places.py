@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_place", "rendered", "write"]
+__all__ = ["check_folder", "check_place", "is_special", "rendered", "write"]
 
 
 def check_place(path: Path) -> None:
@@ -17,6 +17,32 @@ def check_place(path: Path) -> None:
         return
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; add a file name.")
+    _check_parents(path)
+
+
+def check_folder(path: Path, data: Path) -> None:
+    """Refuse, before any work, a folder that is no place for parts made of these data."""
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file; name a folder for the parts.")
+    inside = data.resolve() == path.resolve() or path.resolve() in data.resolve().parents
+    if inside:
+        raise ValueError(f"{path} holds the data that are read; name another folder.")
+    if path.is_dir():
+        others = [one.name for one in path.iterdir() if one.suffix != ".parquet"]
+        if others:
+            raise FileExistsError(
+                f"{path} holds {others[0]!r}, so it is no folder of Parquet parts that could be "
+                "replaced; name another folder."
+            )
+    _check_parents(path)
+
+
+def is_special(path: Path) -> bool:
+    """Whether this is a pipe, a terminal, or another device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _check_parents(path: Path) -> None:
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir():
         raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder.")

@@ -6,23 +6,23 @@ per row of the input, in its order; rows that a model cannot be applied to have 
 
 from __future__ import annotations
 
-import io
-import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mercer.cli.failing import UsageError
-from mercer.cli.options import Fitting, Output, Reading
-from mercer.cli.places import check_place, rendered, write
-from mercer.cli.telling import Teller, count, table_lines
+from mercer.cli.options import Fitting, Output, Reading, Running
+from mercer.cli.places import check_place
+from mercer.cli.telling import Teller, count, percent, table_lines
 
 if TYPE_CHECKING:
+    from mercer.cli.engines import Engine
     from mercer.kernels import Kernel
     from mercer.tables import Modelling, Rows, Table
 
-__all__ = ["Task", "chosen_table", "held", "kernel_words", "perform"]
+__all__ = ["Task", "chosen_table", "engine_of", "kernel_words", "perform"]
 
 # class of a fitted model -> the command that makes it
 _MAKERS = {
@@ -43,9 +43,11 @@ class Task:
 
     command: ClassVar[str]
     replaces: ClassVar[bool] = False  # columns that take the place of the table's own
+    learns_classes: ClassVar[bool] = False  # from the column --label, of rows that have one
+    fits_chunks: ClassVar[bool] = True  # its estimator can be fitted to rows in chunks
 
     def table(self, rows: Rows, reading: Reading) -> Table:
-        """Choose columns and rows to learn from."""
+        """Choose columns and rows to learn from, in memory."""
         return chosen_table(rows, reading)
 
     def check(self, modelling: Modelling) -> None:
@@ -55,62 +57,71 @@ class Task:
         """What is fitted."""
         raise NotImplementedError
 
-    def targets(self, table: Table) -> Any:
-        """What the estimator learns to predict, if it does."""
+    def targets(self, labels: Any, name: str | None) -> Any:
+        """What the estimator learns to predict, if it does, from the labels of some rows."""
         return None
 
-    def columns(self, model: Any, frame: Any) -> dict[str, Any]:
-        """New columns for rows that the model (a pipeline) can be applied to."""
+    def columns(self, model: Any, seen: Any) -> dict[str, Any]:
+        """New columns, lazy or not, for rows as the last step of the model, a pipeline, sees."""
         raise NotImplementedError
 
     def words(self, model: Any) -> Iterator[str]:
         """What is worth saying about a fitted model."""
         yield from ()
 
-    def words_on_new(self, rows: Rows, columns: Any) -> Iterator[str]:
-        """What is worth saying about new rows."""
-        yield from ()
+    def judge(self, labels: Any, name: str, columns: Any) -> tuple[int, int]:
+        """How many of some new rows have a known class, and how many are predicted right."""
+        return 0, 0
 
 
-def perform(task: Task, data: str, reading: Reading, fitting: Fitting, output: Output) -> int:
-    """Do a command's work; everything is known before anything is written."""
+def perform(
+    task: Task, data: str, reading: Reading, fitting: Fitting, output: Output, running: Running
+) -> int:
+    """Do a command's work; everything that can be known beforehand is, before anything is written.
+
+    In chunks the model is saved before the columns are computed: should that fail, nothing has to
+    be fitted again.
+    """
     _check_usage(task, reading, fitting, output)
-    for path in [output.out, *([output.model] if output.model else [])]:
-        check_place(path)
-    from mercer.tables import read_rows
-
+    engine = engine_of(data, reading, running)
+    engine.check_out(output.out, output.keep)
+    if output.model is not None:
+        check_place(output.model)
     tell = Teller(output.quiet)
-    with tell.telling_warnings():
+    with tell.telling_warnings(), engine.running(output.verbose):
         model = None if output.apply is None else _loaded(task, output.apply)
-        source = held(data)
-        rows = read_rows(source, label=reading.label, encoding=reading.encoding)
-        if model is None:
-            model = _fitted(task, rows, reading, fitting, output.verbose, tell)
-            columns = _applied(task, model, rows, tell)
-        else:
-            tell(f"{rows.name}: {count(len(rows.frame), 'row')}")
-            columns = _applied(task, model, rows, tell)
-            tell.all(task.words_on_new(rows, columns))
-        written = _with_rows(task, columns, source, rows, reading, output)
-        content = rendered(written, output.out.suffix.lower())
+        engine.read()
+        is_new = model is None
+        if is_new:
+            model = _fitted(task, engine, fitting, output.verbose, tell)
+        rows, usable = engine.counted(model)
+        if not is_new:
+            tell(f"{engine.name}: {count(rows, 'row')}")
+        _tell_skipped(engine.name, rows, usable, tell)
+        columns = engine.applied(model, task)
+        if not is_new and task.learns_classes:
+            tell.all(_judgement(*engine.judged(columns, task)))
+        write = engine.prepared(columns, output.out, output.keep, task)
         if output.model is not None:
-            from mercer import save
-
-            save(model, output.model)
+            _save(model, output.model)
             tell(f"saved {output.model}")
-        write(output.out, content)
+        write()
         if str(output.out) != "-":
             tell(f"wrote {output.out}")
     return 0
 
 
-def held(data: str) -> str | BinaryIO:
-    """Standard input as something that can be read twice; other data as they are."""
-    if data != "-":
-        return data
-    content = io.BytesIO(sys.stdin.buffer.read())
-    content.name = "standard input"
-    return content
+def engine_of(data: str, reading: Reading, running: Running) -> Engine:
+    """The engine that was asked for."""
+    if running.engine == "dask":
+        from mercer.cli.in_chunks import Chunks
+
+        return Chunks(data, reading, running.scheduler)
+    if running.scheduler is not None:
+        raise UsageError("--scheduler is an address for --engine dask, which was not given.")
+    from mercer.cli.in_memory import Memory
+
+    return Memory(data, reading)
 
 
 def chosen_table(rows: Rows, reading: Reading) -> Table:
@@ -142,8 +153,6 @@ def kernel_words(model: Any) -> Iterator[str]:
 def _check_usage(task: Task, reading: Reading, fitting: Fitting, output: Output) -> None:
     if output.model is not None and output.model == output.out:
         raise UsageError(f"--model and --out are the same file, {output.model}; name two.")
-    if output.keep and output.out.suffix.lower() == ".npy":
-        raise UsageError("--keep writes columns of any kind, and an .npy file holds numbers only.")
     if output.apply is None:
         return
     given = [*_changed(task), *_changed(reading), *_changed(fitting)]
@@ -166,17 +175,15 @@ def _changed(options: Any) -> Iterator[str]:
 # --- models ----------------------------------------------------------------------------------
 
 
-def _fitted(
-    task: Task, rows: Rows, reading: Reading, fitting: Fitting, verbose: bool, tell: Teller
-) -> Any:
+def _fitted(task: Task, engine: Engine, fitting: Fitting, verbose: bool, tell: Teller) -> Any:
     from mercer.tables import modelling
 
-    table = task.table(rows, reading)
+    table = engine.table(task)
     tell.all(table_lines(table))
     chosen = modelling(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
     task.check(chosen)
     estimator = task.estimator(chosen.kernel, fitting.solver, verbose)
-    model = chosen.pipeline(estimator).fit(table.frame, task.targets(table))
+    model = engine.fitted(chosen.pipeline(estimator), table, task)
     tell.all(kernel_words(model))
     tell.all(task.words(model))
     return model
@@ -201,69 +208,33 @@ def _loaded(task: Task, path: Path) -> Any:
     return model
 
 
-def _applied(task: Task, model: Any, rows: Rows, tell: Teller) -> Any:
-    """New columns for all rows, as a data frame; empty cells where the model cannot be applied."""
-    import numpy as np
-    import pandas as pd
+def _save(model: Any, path: Path) -> None:
+    """Save what new rows need; what there is of the old ones is in the columns."""
+    from mercer import save
 
-    frame = rows.frame
-    gaps = model["columns"].transform(frame).isna().to_numpy()
-    takes_gaps = model["model"].kernel_.compares != "vectors"
-    usable = ~(gaps.all(axis=1) if takes_gaps else gaps.any(axis=1))
-    if not usable.any():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that lazy results are not saved
+        try:
+            save(model, path)
+        except TypeError as error:  # of a model that cannot do without rows on an engine
+            raise ValueError(str(error)) from error
+
+
+# --- new rows --------------------------------------------------------------------------------
+
+
+def _tell_skipped(name: str, rows: int, usable: int, tell: Teller) -> None:
+    if usable == 0:
         raise ValueError(
-            f"{rows.name} has {len(frame)} rows, and none has all the numbers that the model needs."
+            f"{name} has {rows} rows, and none has all the numbers that the model needs."
         )
-    columns = pd.DataFrame(task.columns(model, frame[usable]), index=np.flatnonzero(usable))
-    skipped = len(frame) - int(usable.sum())
-    if skipped:
+    if usable < rows:
         tell(
-            f"  {skipped:,} of {count(len(frame), 'row')} cannot be used (missing values): "
+            f"  {rows - usable:,} of {count(rows, 'row')} cannot be used (missing values): "
             "their cells are empty"
         )
-        whole = {name: "Int64" for name in columns if columns[name].dtype.kind == "i"}
-        columns = columns.astype(whole)  # has empty cells; int64 would become float
-    return columns.reindex(range(len(frame)))
 
 
-# --- output ----------------------------------------------------------------------------------
-
-
-def _with_rows(
-    task: Task,
-    columns: Any,
-    source: str | BinaryIO,
-    rows: Rows,
-    reading: Reading,
-    output: Output,
-) -> Any:
-    """New columns beside the row numbers, or beside the table's own columns."""
-    import pandas as pd
-
-    if output.out.suffix.lower() == ".npy":
-        return columns
-    if not output.keep:
-        if "row" in columns:
-            return columns
-        numbers = pd.DataFrame({"row": range(1, len(columns) + 1)})
-        return pd.concat([numbers, columns], axis=1)
-    own = rows.frame.reset_index(drop=True)
-    if output.out.suffix.lower() != ".parquet":
-        own = _as_written(source, reading)
-    if task.replaces:
-        return own.assign(**{name: columns[name] for name in columns})
-    twice = [name for name in columns if name in own]
-    if twice:
-        raise ValueError(
-            f"{rows.name} has a column {twice[0]!r} already, and --keep would write another; "
-            "rename it, or write the new columns alone."
-        )
-    return pd.concat([own, columns], axis=1)
-
-
-def _as_written(source: str | BinaryIO, reading: Reading) -> Any:
-    from mercer.tables import read_rows
-
-    if not isinstance(source, str):
-        source.seek(0)
-    return read_rows(source, encoding=reading.encoding, as_written=True).frame
+def _judgement(known: int, right: int) -> Iterator[str]:
+    if known:
+        yield f"  {percent(right / known)} of {known:,} rows are predicted right"

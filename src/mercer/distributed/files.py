@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["columns_of", "read_parts", "write_parts"]
+__all__ = ["columns_of", "open_parts", "read_parts", "rows_of_frame", "write_frames", "write_parts"]
 
 _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
@@ -35,11 +35,7 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
     -------
     dask.dataframe.DataFrame
     """
-    import dask.dataframe as dd
-
-    parts, kind = _parts_of(Path(path))
-    names = [str(part) for part in parts]
-    frame = dd.read_parquet(names) if kind == "parquet" else dd.read_csv(names)
+    frame = open_parts(path)
     if columns is None:
         columns = [name for name in frame.columns if frame.dtypes[name].kind in "iuf"]
         if not columns:
@@ -53,6 +49,36 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
             f"{', '.join(map(repr, frame.columns))}."
         )
     return frame[list(columns)]
+
+
+def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
+    """A lazy Dask data frame with all columns of a folder's parts, or of one file.
+
+    Parameters
+    ----------
+    path : str or Path
+        As in :func:`read_parts`.
+    encoding : str
+        Of CSV parts.
+    """
+    import dask.dataframe as dd
+
+    parts, kind = _parts_of(Path(path).absolute())  # workers may have other working folders
+    names = [str(part) for part in parts]
+    return dd.read_parquet(names) if kind == "parquet" else dd.read_csv(names, encoding=encoding)
+
+
+def rows_of_frame(frame: Any) -> Any:
+    """A Dask array of a lazy data frame's rows: each chunk is the pandas frame of a partition.
+
+    It is made for :func:`mercer.distributed.summed` and ``mapped``, whose functions then see whole
+    rows with their names and types. Chunks have unknown sizes.
+    """
+    import dask.array as da
+
+    frame = frame.optimize()
+    sizes = (float("nan"),) * frame.npartitions
+    return da.Array(frame.__dask_graph__(), frame._name, chunks=(sizes,), dtype=object)
 
 
 def _parts_of(path: Path) -> tuple[list[Path], str]:
@@ -90,6 +116,26 @@ def write_parts(
     parts, rows : int
         How many were written.
     """
+    arrays = list(columns.values())
+    return write_frames(path, partial(_framed, list(columns)), arrays, overwrite=overwrite)
+
+
+def write_frames(
+    path: str | Path, frame: Callable[..., Any], columns: Sequence[Any], *, overwrite: bool = False
+) -> tuple[int, int]:
+    """Write ``frame(number, *pieces)``, a pandas data frame, of every chunk, numbered from 0.
+
+    Else as :func:`write_parts`.
+
+    Parameters
+    ----------
+    path : str or Path
+    frame : callable
+        To be pickled: a function of a module or a ``partial`` of one.
+    columns : sequence of dask.array.Array
+        With the same chunks.
+    overwrite : bool
+    """
     from mercer.distributed import engine
 
     target = Path(path).absolute()
@@ -98,22 +144,24 @@ def write_parts(
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
-        arrays = list(columns.values())
-        write = partial(_write_part, str(folder), list(columns))
-        rows = engine.counted_parts(write, arrays)
+        rows = engine.counted_parts(partial(_write_part, str(folder), frame), columns)
         folder.chmod(0o777 & ~_umask())
         _move(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return len(arrays[0].chunks[0]), rows
+    return len(columns[0].chunks[0]), rows
 
 
-def _write_part(folder: str, names: list[str], *pieces: Any) -> int:
-    """Write one part under a name of its own, then move it to its place: twice does no harm."""
+def _framed(names: list[str], number: int, *columns: Any) -> Any:
     import pandas as pd
 
+    return pd.DataFrame(dict(zip(names, map(np.asarray, columns), strict=True)))
+
+
+def _write_part(folder: str, make: Callable[..., Any], *pieces: Any) -> int:
+    """Write one part under a name of its own, then move it to its place: twice does no harm."""
     *columns, number = pieces
-    frame = pd.DataFrame(dict(zip(names, map(np.asarray, columns), strict=True)))
+    frame = make(number, *columns)
     temporary = Path(folder, f".part-{number:05d}-{uuid4().hex}")
     frame.to_parquet(temporary, index=False)
     os.replace(temporary, Path(folder, f"part-{number:05d}.parquet"))

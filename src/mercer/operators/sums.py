@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from mercer.chunked import ChunkedPoints
 from mercer.config import thread_count
-from mercer.distributed import summed
+from mercer.distributed import is_dask, summed
 from mercer.kernels import Kernel, Matern, Stationary
 from mercer.kernels.stationary import Gaussian
 from mercer.maths.types import Array
@@ -59,6 +59,10 @@ class WindowSum:
     coefficients: Array
     waves: Expansion | None = None
 
+    def __post_init__(self) -> None:
+        if is_dask(self.coefficients):
+            _ = self._facts  # known from now on: lazy coefficients are not saved with a model
+
     @cached_property
     def _facts(self) -> tuple[float, float, float]:
         """Sum of the coefficients, sum of their sizes, and the smallest."""
@@ -80,6 +84,16 @@ class WindowSum:
         if isinstance(self.waves, FourierExpansion):
             return self.waves.grid.tolerance * self._facts[1]
         return 0.0
+
+    @property
+    def why_not_saved(self) -> str | None:
+        """A reason why this would be of no use in a file."""
+        if isinstance(self.points, ChunkedPoints) and self.waves is None:
+            return (
+                "without plane waves (a Gaussian or Matérn kernel, at most 3 columns) it needs the "
+                "training rows, which lie on an engine; fit it to a sample of the rows in memory"
+            )
+        return None
 
     def values(self, new: Points) -> Array:
         """The sum itself; 0 where it is below the tolerance of plane waves, or underflows."""

@@ -38,6 +38,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     The file appears as a whole: where saving fails, a file that was there before stays as it is.
     Equal models give equal files.
 
+    A model fitted on a Dask collection is saved without what it has for every row (``labels_``, the
+    rows themselves): these stay on the engine, and the loaded model says so when it is asked.
+
     Parameters
     ----------
     estimator : estimator, kernel, or any other value
@@ -70,7 +73,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     place = Path(os.path.realpath(path))  # through links: they are not to be replaced
     if place.exists() and not place.is_file():
         raise ValueError(f"{path} is not a file, so no model can be saved there; add a file name.")
-    tree, arrays, classes = encode(estimator)
+    tree, arrays, classes, left_behind = encode(estimator)
     manifest = {
         "format": FORMAT,
         "mercer": mercer.__version__,
@@ -80,6 +83,12 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "value": tree,
     }
     container.write(place, manifest, arrays)
+    if left_behind:
+        warn(
+            f"{', '.join(left_behind)} of the saved model stayed on the engine, with the rows. "
+            "Compute what you need of it and save that beside the model.",
+            UserWarning,
+        )
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:

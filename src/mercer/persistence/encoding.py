@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distributed import is_dask
 from mercer.maths.types import Array
 from mercer.persistence.classes import check_plain, name_of
 from mercer.persistence.kinds import kind_of
@@ -36,20 +37,21 @@ _SMALL = 2**63
 _ATOMS = {bool, int, float, str, bytes}
 
 
-def encode(value: Any) -> tuple[Any, list[Array], set[str]]:
-    """Return the tree, the arrays, and the names of all classes in it.
+def encode(value: Any) -> tuple[Any, list[Array], set[str], list[str]]:
+    """Return the tree, the arrays, the names of all classes in it, and results left behind.
 
     TypeError where something cannot be encoded; its text names the attribute.
     """
     encoder = _Encoder(type(value).__name__)
     tree = encoder.encode(value)
-    return tree, encoder.arrays, encoder.classes
+    return tree, encoder.arrays, encoder.classes, encoder.left_behind
 
 
 class _Encoder:
     def __init__(self, name: str) -> None:
         self.arrays: list[Array] = []
         self.classes: set[str] = set()
+        self.left_behind: list[str] = []  # fitted attributes that lie on an engine
         self._path = [name]
         self._numbers: dict[int, int] = {}
         self._unfinished: set[int] = set()  # of what cannot be referred to before it is complete
@@ -112,6 +114,8 @@ class _Encoder:
         return [self._at(step, key), self._at(step, item)]
 
     def _parts(self, kind: Any, value: Any) -> list[Any]:
+        if is_dask(value) and self._path[-1].endswith("_"):
+            self.left_behind.append("".join(self._path))
         try:
             parts: list[Any] = kind.parts(value)
         except TypeError as error:
@@ -143,6 +147,9 @@ class _Encoder:
         return name_of(cls)
 
     def _state(self, value: Any) -> dict[str, Any]:
+        why_not = getattr(value, "why_not_saved", None)
+        if why_not is not None:
+            raise self._refusal(value, why_not)
         return {name: self._at(f".{name}", item) for name, item in vars(value).items()}
 
     def _refusal(self, value: Any, why: str) -> TypeError:

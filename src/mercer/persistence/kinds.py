@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunked import AbsentPoints, ChunkedPoints
+from mercer.chunked import AbsentColumn, AbsentPoints, ChunkedPoints
 from mercer.distributed import is_dask
 from mercer.points import Points
 
@@ -230,6 +230,15 @@ def _absent_parts(points: Points) -> list[Any]:
     return [points.n, points.dimension, points.dtype, points.kind, points.feature_names]
 
 
+def _lazy_parts(column: Any) -> list[Any]:
+    if not hasattr(column, "shape") or not hasattr(column, "dtype"):
+        raise TypeError("it is lazy, and lies on an engine; compute it, or delete it")
+    return [tuple(int(size) for size in column.shape), np.dtype(column.dtype)]
+
+
+# what an engine has for every training row stays there with the rows
+_LAZY = Kind("absent-column", (AbsentColumn,), _lazy_parts, AbsentColumn, True)
+
 _KINDS = (
     _SCALAR,
     _DTYPE,
@@ -238,6 +247,7 @@ _KINDS = (
     Kind("bytes", (bytes,), lambda data: [base64.b64encode(data).decode("ascii")], _bytes),
     # training rows that lie on an engine stay there: what the model does without them is kept
     Kind("absent", (AbsentPoints, ChunkedPoints), _absent_parts, AbsentPoints, True),
+    _LAZY,
     Kind("complex", (complex,), lambda z: [z.real, z.imag], complex),
     Kind("slice", (slice,), lambda s: [s.start, s.stop, s.step], slice),
     Kind("range", (range,), lambda r: [r.start, r.stop, r.step], range),
@@ -280,13 +290,6 @@ _KINDS = (
 )
 
 
-def _lazy_parts(value: Any) -> list[Any]:
-    raise TypeError(
-        "it is lazy, and lies on an engine; compute it (np.asarray) or delete it from the model"
-    )
-
-
-_LAZY = Kind("lazy", (), _lazy_parts, list)
 _BY_TAG = {kind.tag: kind for kind in _KINDS}
 _BY_TYPE = {cls: kind for kind in _KINDS for cls in kind.types}
 

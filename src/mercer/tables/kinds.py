@@ -9,11 +9,12 @@ import numpy as np
 
 from mercer.kernels.tables import are_texts
 
-__all__ = ["ColumnKind", "as_kind", "kind_of", "why_not"]
+__all__ = ["ColumnKind", "as_kind", "kind_of", "why_not", "why_not_numbers"]
 
 ColumnKind = Literal["number", "date", "category", "text"]
 
 _ROW_NUMBERS = {"", "id", "index", "row", "no", "nr", "unnamed: 0"}
+_CONSTANT = "the same value in every row"
 _MANY_ROWS = 20  # fewer rows may all differ by chance
 
 
@@ -77,22 +78,53 @@ def why_not(column: Any, kind: ColumnKind, chosen: Collection[str]) -> str | Non
         Columns whose kind the user named: they are no identifiers.
     """
     rows, present = len(column), column.dropna()
-    if len(present) == 0:
-        return "no value in any row"
-    if 2 * len(present) < rows:
-        return f"missing in {rows - len(present)} of {rows} rows"
+    if kind == "number":
+        values = present.to_numpy()
+        constant = len(values) > 0 and bool((values == values[0]).all())
+        steps = bool((np.diff(values) == 1).all())
+        return why_not_numbers(str(column.name), rows, len(values), constant, steps)
+    if reason := _too_few(rows, len(present)):
+        return reason
     different = present.nunique()
     if different == 1:
-        return "the same value in every row"
-    if column.name in chosen or different < len(present):
-        return None
-    if kind == "number" and str(column.name).lower() in _ROW_NUMBERS:
-        return "row numbers" if (np.diff(present.to_numpy()) == 1).all() else None
-    if rows < _MANY_ROWS:
+        return _CONSTANT
+    if column.name in chosen or different < len(present) or rows < _MANY_ROWS:
         return None
     if kind in ("category", "text") and not present.astype(str).str.contains(r"\s").any():
         return f"a different label in every row, for example {str(present.iloc[0])[:30]!r}"
     return None
+
+
+def why_not_numbers(
+    name: str, rows: int, present: int, is_constant: bool, counts_rows: bool
+) -> str | None:
+    """The same for a column of numbers of which some facts are known.
+
+    Parameters
+    ----------
+    name : str
+    rows, present : int
+        How many there are, and how many have a number.
+    is_constant : bool
+    counts_rows : bool
+        Whether each number is the one before it, and one more.
+
+    Examples
+    --------
+    >>> why_not_numbers("id", 100, 100, is_constant=False, counts_rows=True)
+    'row numbers'
+    """
+    if reason := _too_few(rows, present):
+        return reason
+    if is_constant:
+        return _CONSTANT
+    return "row numbers" if name.lower() in _ROW_NUMBERS and counts_rows else None
+
+
+def _too_few(rows: int, present: int) -> str | None:
+    if present == 0:
+        return "no value in any row"
+    return f"missing in {rows - present} of {rows} rows" if 2 * present < rows else None
 
 
 def _numbers(column: Any) -> Any:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels import Gaussian, Kernel, table_kernel
 from mercer.tables.kinds import ColumnKind, as_kind
-from mercer.tables.table import Table
+from mercer.tables.table import Selection, Table
 
 __all__ = ["Modelling", "TypedColumns", "modelling"]
 
@@ -85,7 +85,7 @@ class Modelling:
     (Gaussian(bandwidth='auto'), True)
     """
 
-    table: Table
+    table: Selection
     kernel: Kernel
     scaled: bool
 
@@ -97,13 +97,16 @@ class Modelling:
 
     @property
     def data(self) -> Any:
-        """What the estimator sees of the table: an array of numbers, or a data frame."""
+        """What the estimator sees of a table in memory: an array of numbers, or a data frame."""
+        assert isinstance(self.table, Table)
         if self.scaled:
             return StandardScaler().fit_transform(self.table.X)
         return self.table.X if self.table.is_numeric else self.table.frame
 
 
-def modelling(table: Table, *, bandwidth: float | str = "auto", scale: bool = True) -> Modelling:
+def modelling(
+    table: Selection, *, bandwidth: float | str = "auto", scale: bool = True
+) -> Modelling:
     """Choose a kernel for a table.
 
     Parameters
@@ -124,6 +127,7 @@ def modelling(table: Table, *, bandwidth: float | str = "auto", scale: bool = Tr
     """
     if table.is_numeric:
         return Modelling(table, Gaussian(bandwidth), scale)
+    assert isinstance(table, Table), "tables in chunks are numeric"
     kernel = table_kernel(table.frame)
     if isinstance(bandwidth, str):
         if bandwidth != "auto":

@@ -17,14 +17,29 @@ from mercer.tables.embedded import EMBEDDED, embedded_parts
 from mercer.tables.kinds import ColumnKind, as_kind, kind_of, why_not
 from mercer.tables.reading import need_pandas, read_frame
 
-__all__ = ["Missing", "Omission", "Rows", "Table", "as_table", "read_rows", "read_table"]
+__all__ = [
+    "ACCEPTABLE_LOSS",
+    "Missing",
+    "Omission",
+    "Rows",
+    "Selection",
+    "Table",
+    "as_table",
+    "labels_of",
+    "read_rows",
+    "read_table",
+    "refuse_too_little",
+    "some_names",
+]
 
 #: What happens to rows in which a value is missing.
 Missing = Literal["auto", "drop", "keep"]
 
+#: Share of the rows of a table of numbers that may be lost for the sake of a simple kernel.
+ACCEPTABLE_LOSS = 0.2
+
 _FEWEST_ROWS = 3  # two centred components need three rows
 _NO_LABEL = "no label"
-_ACCEPTABLE_LOSS = 0.2  # of the rows of a table of numbers, for the sake of a simple kernel
 _NAMES_LISTED = 20
 
 
@@ -70,43 +85,27 @@ class Rows:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Columns ready for an estimator, with their history.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Selection:
+    """Which columns are analysed, and what was left out.
 
     Parameters
     ----------
     name : str
-        Of the embedded set or of the file.
-    frame : pandas.DataFrame
-        The columns and rows that are analysed.
+        Of the embedded set, the file or the folder.
     kinds : dict of str to str
         By column: "number", "date", "category" or "text".
-    labels : array of shape (n,) or None
-        A class, or a number, per row.
     label : str or None
-        Name of the column that the labels came from.
-    rows : int array of shape (n,)
-        Their places among the rows that were read, from 0.
+        Name of the column with classes.
     rows_read : int
     omissions : tuple of Omission
     notes : tuple of str
         What had to be guessed while reading.
-
-    Examples
-    --------
-    >>> from mercer.tables import read_table
-    >>> table = read_table("wine")
-    >>> table.name, table.frame.shape, table.rows_read, set(table.kinds.values())
-    ('wine', (178, 13), 178, {'number'})
     """
 
     name: str
-    frame: Any
     kinds: dict[str, ColumnKind]
-    labels: Array | None
     label: str | None
-    rows: Array
     rows_read: int
     omissions: tuple[Omission, ...] = ()
     notes: tuple[str, ...] = ()
@@ -114,7 +113,12 @@ class Table:
     @property
     def n(self) -> int:
         """Number of rows that are analysed."""
-        return len(self.frame)
+        raise NotImplementedError
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Cells that are missing in the rows analysed, by column, where there are any."""
+        return {}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -127,15 +131,48 @@ class Table:
         return self.rows_read - self.n
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether all cells are numbers and none is missing."""
+        return set(self.kinds.values()) == {"number"} and not self.missing
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Table(Selection):
+    """Columns ready for an estimator, with their history.
+
+    Parameters
+    ----------
+    name, kinds, label, rows_read, omissions, notes
+        As in :class:`Selection`.
+    frame : pandas.DataFrame
+        The columns and rows that are analysed.
+    labels : array of shape (n,) or None
+        A class, or a number, per row.
+    rows : int array of shape (n,)
+        Their places among the rows that were read, from 0.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_table
+    >>> table = read_table("wine")
+    >>> table.name, table.frame.shape, table.rows_read, set(table.kinds.values())
+    ('wine', (178, 13), 178, {'number'})
+    """
+
+    frame: Any
+    labels: Array | None
+    rows: Array
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are analysed."""
+        return len(self.frame)
+
+    @property
     def missing(self) -> dict[str, int]:
         """Cells that are missing in the rows analysed, by column, where there are any."""
         counts = self.frame.isna().sum()
         return {name: int(counts[name]) for name in self.columns if counts[name]}
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether all cells are numbers and none is missing."""
-        return set(self.kinds.values()) == {"number"} and not self.missing
 
     @property
     def X(self) -> Array:  # noqa: N802 - as everywhere
@@ -271,8 +308,10 @@ def as_table(
     ignored, categories = list(ignore), list(categorical)
     for column in [*([] if label is None else [label]), *ignored, *categories]:
         if column not in frame.columns:
-            raise ValueError(f"{name} has no column {column!r}; it has: {_some(frame.columns)}.")
-    labels = None if label is None else _labels(frame[label])
+            raise ValueError(
+                f"{name} has no column {column!r}; it has: {some_names(frame.columns)}."
+            )
+    labels = None if label is None else labels_of(frame[label])
     omissions = [Omission(column, "you left it out") for column in ignored]
     kinds: dict[str, ColumnKind] = {}
     cells: dict[str, Any] = {}
@@ -286,11 +325,11 @@ def as_table(
         else:
             omissions.append(Omission(column, reason))
     rows = _rows(cells, len(frame), missing, all(kind == "number" for kind in kinds.values()))
-    _refuse_too_little(name, kinds, rows, len(frame), omissions)
+    refuse_too_little(name, kinds, int(rows.sum()), len(frame), omissions)
     for column in [] if rows.all() else [c for c in kinds if cells[c][rows].nunique() < 2]:
         omissions.append(Omission(column, "the same value in every complete row"))
         del kinds[column], cells[column]
-    _refuse_too_little(name, kinds, rows, len(frame), omissions)
+    refuse_too_little(name, kinds, int(rows.sum()), len(frame), omissions)
     return Table(
         name=name,
         frame=_frame(cells, rows),
@@ -325,34 +364,36 @@ def _rows(cells: dict[str, Any], n: int, missing: Missing, only_numbers: bool) -
     if cells:
         gaps = np.column_stack([column.isna().to_numpy() for column in cells.values()])
     incomplete = gaps.any(axis=1)
-    is_cheap = only_numbers and incomplete.sum() <= _ACCEPTABLE_LOSS * n
+    is_cheap = only_numbers and incomplete.sum() <= ACCEPTABLE_LOSS * n
     drop = missing == "drop" or (missing == "auto" and is_cheap)
     return np.logical_not(incomplete if drop else gaps.all(axis=1))
 
 
-def _refuse_too_little(
-    name: str, kinds: dict[str, ColumnKind], rows: Array, n: int, omissions: list[Omission]
+def refuse_too_little(
+    name: str, kinds: dict[str, ColumnKind], rows: int, n: int, omissions: list[Omission]
 ) -> None:
-    if kinds and rows.sum() >= _FEWEST_ROWS:
+    """Raise where no column, or next to no row of n, is left."""
+    if kinds and rows >= _FEWEST_ROWS:
         return
     reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:_NAMES_LISTED])
     more = len(omissions) - _NAMES_LISTED
     raise ValueError(
-        f"{name} leaves {len(kinds)} columns and {rows.sum()} rows of {n}; at least 1 column and "
+        f"{name} leaves {len(kinds)} columns and {rows} rows of {n}; at least 1 column and "
         f"{_FEWEST_ROWS} rows are needed. Left out:{reasons or ' nothing'}"
         f"{f' and {more} more columns' if more > 0 else ''}"
     )
 
 
-def _labels(column: Any) -> Array:
-    """Numbers stay numbers where none is missing; anything else becomes text."""
+def labels_of(column: Any) -> Array:
+    """Classes of a column: numbers, if none is missing, as they are; all else as text."""
     values: Array = column.to_numpy()
     if values.dtype.kind in "iuf" and not column.isna().any():
         return values
     return column.astype(object).where(column.notna(), _NO_LABEL).astype(str).to_numpy(dtype=str)
 
 
-def _some(names: Any) -> str:
+def some_names(names: Any) -> str:
+    """Names, the first twenty of them if there are more."""
     shown = ", ".join(names[:_NAMES_LISTED])
     more = len(names) - _NAMES_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
