@@ -287,8 +287,40 @@ def test_a_model_fitted_on_chunks_can_be_saved(X, tmp_path):
     assert_allclose(again.transform(X), model.transform(X), rtol=1e-12)
     assert again.spectrum_.points.n == 1000
     clusters = EntropyClustering(3, kernel=KERNEL, solver="fourier").fit(in_chunks(X))
-    with pytest.raises(TypeError, match=r"labels_?.*lazy.*compute it"):
+    with pytest.warns(UserWarning, match=r"EntropyClustering\.labels_ .*stayed on the engine"):
         mercer.save(clusters, tmp_path / "clusters.mercer")
+    again = mercer.load(tmp_path / "clusters.mercer")
+    assert_array_equal(again.predict(X), clusters.predict(X))
+    assert len(again.labels_) == 1000
+    with pytest.raises(TypeError, match="each of the 1000 training rows"):
+        np.asarray(again.labels_)
+
+
+@pytest.mark.filterwarnings("ignore:.*stayed on the engine")
+def test_weights_of_saved_models_stay_behind(X, rng, tmp_path):
+    w = in_chunks(rng.integers(1, 4, size=1000).astype(float))
+    for model, method in (
+        (KernelECA(2, kernel=KERNEL, solver="fourier"), "transform"),
+        (KernelPCA(2, kernel=KERNEL, solver="nystrom"), "transform"),
+        (ParzenDensity(kernel=KERNEL, solver="fourier"), "score_samples"),
+    ):
+        model.fit(in_chunks(X), sample_weight=w)
+        mercer.save(model, tmp_path / "model.mercer")
+        again = mercer.load(tmp_path / "model.mercer")
+        assert_allclose(getattr(again, method)(X), getattr(model, method)(X), rtol=1e-12)
+    eca = KernelECA(2, kernel=KERNEL, solver="fourier").fit(in_chunks(X), sample_weight=w)
+    mercer.save(eca, tmp_path / "model.mercer")
+    spectrum = mercer.load(tmp_path / "model.mercer").spectrum_
+    assert spectrum.total_weight == eca.spectrum_.total_weight
+    with pytest.raises(TypeError, match="stayed on the engine"):
+        np.asarray(spectrum.counts)
+
+
+def test_a_model_that_is_its_rows_is_not_saved(rng, tmp_path):
+    model = ParzenDensity().fit(in_chunks(rng.normal(size=(200, 5))))
+    with pytest.raises(TypeError, match="needs the training rows"):
+        mercer.save(model, tmp_path / "model.mercer")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_models_from_memory_take_chunks(X):

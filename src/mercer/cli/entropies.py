@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mercer.cli.options import Components, Data, Fitting, Reading, Verbose
+from mercer.cli.options import Components, Data, Fitting, Reading, Running, Verbose
 from mercer.cli.telling import Teller, percent, table_lines
-from mercer.cli.working import chosen_table
+from mercer.cli.working import Task, engine_of
 
 if TYPE_CHECKING:
-    from mercer.tables import Table
+    from mercer.tables.table import Selection
 
 __all__ = ["entropy"]
 
@@ -30,6 +30,7 @@ def entropy(
     verbose: Verbose = False,
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
+    running: Running = Running(),
 ) -> int:
     """Print the Renyi entropy of a table, its information potential, and the terms of that.
 
@@ -58,13 +59,12 @@ def entropy(
     """
     from mercer import KernelECA
     from mercer.errors import RankError
-    from mercer.tables import modelling, read_rows
+    from mercer.tables import modelling
 
-    tell = Teller(quiet)
-    with tell.telling_warnings() as warned:
-        table = chosen_table(
-            read_rows(data, label=reading.label, encoding=reading.encoding), reading
-        )
+    tell, task, engine = Teller(quiet), Task(), engine_of(data, reading, running)
+    with tell.telling_warnings() as warned, engine.running(verbose):
+        engine.read()
+        table = engine.table(task)
         chosen = modelling(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
         eca = KernelECA(
             min(_TERMS, table.n) if components is None else components,
@@ -73,11 +73,12 @@ def entropy(
             verbose=verbose,
         )
         try:
-            model = chosen.pipeline(eca).fit(table.frame)
+            model = engine.fitted(chosen.pipeline(eca), table, task)
         except RankError as few:
             if components is not None:
                 raise
-            model = chosen.pipeline(eca.set_params(n_components=few.rank)).fit(table.frame)
+            fewer = chosen.pipeline(eca.set_params(n_components=few.rank))
+            model = engine.fitted(fewer, table, task)
     facts = {**_facts(table, model), "warnings": warned}
     if json:
         print(json_.dumps(facts, indent=2, ensure_ascii=False))
@@ -87,7 +88,7 @@ def entropy(
     return 0
 
 
-def _facts(table: Table, model: Any) -> dict[str, Any]:
+def _facts(table: Selection, model: Any) -> dict[str, Any]:
     import numpy as np
 
     eca = model["model"]

@@ -86,6 +86,16 @@ class KernelDensityEstimator(Density, KernelEstimator):
         _warn_of_sparseness(sample)
         return sample
 
+    @property
+    def why_not_saved(self) -> str | None:
+        """A reason why a file of this would be of no use, or None."""
+        if hasattr(self, "_sum") and self._sum.needs_engine:
+            return (
+                "without plane waves (a Gaussian or Matérn kernel, at most 3 columns) it needs the "
+                "training rows, which lie on an engine; fit it to a sample of the rows in memory"
+            )
+        return None
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_log_normalizer")
 

@@ -86,14 +86,9 @@ class WindowSum:
         return 0.0
 
     @property
-    def why_not_saved(self) -> str | None:
-        """A reason why this would be of no use in a file."""
-        if isinstance(self.points, ChunkedPoints) and self.waves is None:
-            return (
-                "without plane waves (a Gaussian or Matérn kernel, at most 3 columns) it needs the "
-                "training rows, which lie on an engine; fit it to a sample of the rows in memory"
-            )
-        return None
+    def needs_engine(self) -> bool:
+        """Whether nothing can be computed without points that lie on an engine."""
+        return isinstance(self.points, ChunkedPoints) and self.waves is None
 
     def values(self, new: Points) -> Array:
         """The sum itself; 0 where it is below the tolerance of plane waves, or underflows."""

@@ -276,7 +276,7 @@ def _numbers(frame: Any, columns: list[str]) -> Array:
 
 def usable(columns: list[str], label: str | None, frame: Any) -> Array:
     """Which rows of a part have all these numbers, and a class if one is needed."""
-    whole: Array = np.isfinite(_numbers(frame, columns)).all(axis=1)
+    whole: Array = np.asarray(np.isfinite(_numbers(frame, columns)).all(axis=1))
     return whole if label is None else whole & frame[label].notna().to_numpy()
 
 
