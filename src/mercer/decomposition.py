@@ -38,6 +38,7 @@ _NEIGHBOUR = 0.01
 ISOLATED_SHARE = 0.05  # beyond which a fit warns
 _ISOLATION_ROWS = 200
 _ISOLATION_FIRST = 10_000
+_SMALLEST, _LARGEST = 1e-150, 1e150  # traces whose squares are numbers
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
@@ -93,6 +94,7 @@ def decompose(
     rows = sample.points.n if gram is None else int(gram.total)
     n_components = _checked_count(n_components, rows)
     gram = make_gram(sample, solver, n_components) if gram is None else gram
+    _check_size(gram.trace)
     _warn_of_isolation(sample, gram, tell)
     potential = 0.0
     if center:
@@ -196,6 +198,17 @@ def _checked_count(n_components: Any, n: int) -> int | float | None:
     return n_components
 
 
+def _check_size(trace: float) -> None:
+    """Refuse K whose squares overflow or vanish: every method forms some."""
+    if trace == 0 or _SMALLEST <= abs(trace) <= _LARGEST:
+        return
+    raise ValueError(
+        f"The trace of K is {trace:.3g}; squares of numbers beyond {_SMALLEST:g} and {_LARGEST:g} "
+        "cannot be formed. Scale the data, or multiply the kernel (or the precomputed matrix) by "
+        "a number that brings k(x, x) near 1."
+    )
+
+
 def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]) -> None:
     """``isolated`` is what V would be if no two points had anything in common."""
     if potential > max(1e-10, 100 * float(np.finfo(precision).eps)) * abs(isolated):
@@ -234,7 +247,8 @@ def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
         some, rest = sample.points.take(rows).data, sample.points.take(others).data
         values = sample.kernel(some, rest)
         own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
-    near = np.abs(values) > _NEIGHBOUR * np.sqrt(np.abs(np.outer(own, theirs)))
+    # roots first: products of large kernel values overflow
+    near = np.abs(values) > _NEIGHBOUR * np.outer(np.sqrt(np.abs(own)), np.sqrt(np.abs(theirs)))
     near &= rows[:, None] != others
     return np.asarray(near.any(axis=1))
 

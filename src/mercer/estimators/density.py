@@ -38,8 +38,10 @@ class Density(DensityMixin):  # type: ignore[misc]
         Returns
         -------
         array of shape (m,)
+            inf or 0 where a number cannot hold it; ``score_samples`` can.
         """
-        return np.asarray(np.exp(self.score_samples(X)))
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.score_samples(X)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of the rows of X, so that a grid search maximises the likelihood.

@@ -136,7 +136,7 @@ class SeriesDensity(KernelDensityEstimator):
         n = spectrum.total_weight
         self.term_masses_ = spectrum.overlaps**2 / n
         self.entropy_terms_ = spectrum.entropy_terms
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # per volume, which may be tiny
             self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
         second_moments = spectrum.eigenvalues / n
         rule = self.terms if isinstance(self.terms, str) else None
@@ -172,17 +172,15 @@ class SeriesDensity(KernelDensityEstimator):
         if d in _GRID:
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
             box = points.min(axis=0) - reach, points.max(axis=0) + reach
-            middles, cell = grid_points(*box, _GRID[d])
-            found = negative_mass_on_grid(self._unclipped(Points(middles)), d, cell)
+            middles, edges = grid_points(*box, _GRID[d])
+            values = self._sum.values(Points(middles)) / self.mass_
+            # volumes in units of the window's: their own logarithms may be far from 0
+            cell = float(np.exp(np.log(edges).sum() - self._log_normalizer))
+            found = negative_mass_on_grid(values, d, cell)
             if found[1] <= _ROUGH:
                 return found
         drawn = Points(self._draw_parzen(_DRAWS, rng))
         return negative_mass_by_draws(self._ratio(drawn) / self.mass_)
-
-    def _unclipped(self, points: Points) -> Array:
-        """The series with mass 1, negative values and all."""
-        scale = np.exp(-self._log_normalizer) / self.mass_
-        return np.asarray(scale * self._sum.values(points))
 
     def _ratio(self, points: Points) -> Array:
         """The series, not renormalised, in units of Parzen's estimate."""
@@ -218,10 +216,13 @@ class SeriesDensity(KernelDensityEstimator):
         Returns
         -------
         array of shape (m,)
+            inf or 0 where a number cannot hold it; ``score_samples`` can.
         """
         if self.positive:
             return super().pdf(X)
-        return self._unclipped(self._admit_new(X))
+        sign, logs = self._sum.signed_log(self._admit_new(X))
+        with np.errstate(over="ignore"):
+            return np.asarray(sign * np.exp(logs - self._log_normalizer - np.log(self.mass_)))
 
     def eigenfunctions(self, X: Any) -> Array:
         """The kept eigenfunctions at every row of X, of unit L2 norm under the sample.
