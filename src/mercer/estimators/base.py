@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
 from mercer.decomposition import make_streaming_gram
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
@@ -86,6 +87,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     solver: Any
     preimage: Preimage
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of a sample.
 
@@ -100,6 +102,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         return self._learn(self._admit_training(X, sample_weight))
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of all batches so far, as if they had come as one sample.
 

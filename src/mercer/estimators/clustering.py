@@ -15,6 +15,7 @@ from mercer.decomposition import make_gram, places_among_all
 from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, Tell, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.agreement import adjusted_rand_index
 from mercer.maths.angular import (
@@ -196,6 +197,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of a sample.
 

@@ -13,6 +13,7 @@ from mercer.decomposition import decompose
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.targets import class_labels, several_classes
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.discriminant import (
     ClassMoments,
@@ -148,6 +149,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         self.priors = priors
         self.solver = solver
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coordinates of X and the functions that tell its classes apart.
 

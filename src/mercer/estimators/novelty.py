@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from sklearn.base import OutlierMixin
 
 from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.quantiles import weighted_quantile
 from mercer.maths.types import Array
@@ -92,6 +93,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         self.tol = tol
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the mixture, and set the threshold.
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.density import Density
+from mercer.estimators.whole import all_or_nothing
 from mercer.maths.bases import BASES
 from mercer.maths.negative import grid_points, negative_mass_on_grid
 from mercer.maths.series import check_terms, choose_terms
@@ -88,6 +89,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         self.max_terms = max_terms
         self.domain = domain
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the coefficients and choose among them.
 

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from mercer.decomposition import decompose
 from mercer.estimators.density import KernelDensityEstimator
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.negative import grid_points, negative_mass_by_draws, negative_mass_on_grid
 from mercer.maths.series import check_terms, choose_terms
@@ -104,6 +105,7 @@ class SeriesDensity(KernelDensityEstimator):
         self.solver = solver
         self.max_terms = max_terms
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the eigenpairs and choose among them.
 

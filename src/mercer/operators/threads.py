@@ -16,7 +16,7 @@ __all__ = ["run_shares", "single_threaded_blas"]
 Task = TypeVar("Task")
 
 _lock = threading.Lock()
-_users = 0
+_users: set[object] = set()
 _limiter: Any = None
 
 
@@ -24,21 +24,22 @@ _limiter: Any = None
 def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread while any caller is inside.
 
-    The limit is a property of the process, so callers are counted: the first sets it and the last
-    lifts it. (Each restoring what it found would leave the limit in place for ever when two
-    overlap.)
+    The limit is a property of the process, so callers are told apart: the first sets it and the
+    last lifts it. (Each restoring what it found would leave the limit in place for ever when two
+    overlap.) Wherever an interrupt comes, at the entry too, its caller is taken off the list.
     """
-    global _users, _limiter
-    with _lock:
-        if _users == 0:
-            _limiter = _libraries().limit(limits=1, user_api="blas")
-        _users += 1
+    global _limiter
+    caller = object()
     try:
+        with _lock:
+            _users.add(caller)
+            if _limiter is None:
+                _limiter = _libraries().limit(limits=1, user_api="blas")
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0:
+            _users.discard(caller)
+            if not _users and _limiter is not None:
                 _take_control()
                 _limiter.restore_original_limits()
                 _take_control()

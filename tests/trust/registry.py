@@ -1,0 +1,236 @@
+"""Every estimator once, with small settings, and how to read its answers.
+
+A law compares two fits. What they may differ in without being wrong (the sign of a component, the
+basis of a tie, the numbering of clusters) is taken out by ``answers``, which returns only what the
+formulas determine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer import (
+    ComponentClassifier,
+    ComponentRegressor,
+    EntropyClustering,
+    JointMixtureClassifier,
+    JointMixtureRegressor,
+    KernelDenoiser,
+    KernelECA,
+    KernelLDA,
+    KernelPCA,
+    MaximumEntropyProjection,
+    MercerMixture,
+    MercerNovelty,
+    OrthogonalSeries,
+    ParzenDensity,
+    SeriesDensity,
+)
+from mercer.domains import GaussianBase
+from mercer.kernels import Cosine, Epanechnikov, Gaussian, Laplacian, Linear, Matern, Polynomial
+from mercer.solvers import Lanczos
+
+__all__ = ["CASES", "Case", "answers", "fit", "targets"]
+
+Answers = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One estimator under test.
+
+    Parameters
+    ----------
+    name : str
+    make : callable
+        ``make(width)`` returns an unfitted estimator whose kernel has this bandwidth (ignored where
+        there is none).
+    y : {"", "classes", "numbers"}
+        What ``fit`` wants beside X.
+    window : bool
+        Whether answers called ``log density`` are densities of X.
+    exempt : dict
+        Laws that do not hold for it, each with the reason.
+    doubled : dict
+        Parameters that have to change when every row comes twice, so that nothing else does.
+    """
+
+    name: str
+    make: Callable[[Any], Any]
+    y: str = ""
+    window: bool = False
+    exempt: dict[str, str] = field(default_factory=dict)
+    doubled: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NO_WIDTH = {"scaling": "its kernel has no bandwidth to scale along"}
+OWN_SCALE = {
+    "zeros": "a constant column has no scale, so it is refused",
+}
+NETWORK = {
+    "scaling": "a network with random first weights knows the scale of its inputs",
+    "zeros": "one more input takes more random first weights",
+}
+LEFT_OUT = {
+    "doubling": "a row is left out, not its copy, so chosen numbers differ",
+    "copies": "a row is left out, not its copy, so chosen numbers differ",
+}
+
+CASES = [
+    Case("KernelPCA", lambda h: KernelPCA(2, kernel=Gaussian(h))),
+    Case("KernelPCA-uncentred", lambda h: KernelPCA(2, kernel=Gaussian(h), center=False)),
+    Case("KernelPCA-laplacian", lambda h: KernelPCA(2, kernel=Laplacian(h))),
+    Case("KernelPCA-matern", lambda h: KernelPCA(2, kernel=Matern(h, nu=2.5))),
+    Case("KernelPCA-matern-odd", lambda h: KernelPCA(2, kernel=Matern(h, nu=0.8))),
+    Case("KernelPCA-epanechnikov", lambda h: KernelPCA(2, kernel=Epanechnikov(h))),
+    Case("KernelPCA-linear", lambda h: KernelPCA(1, kernel=Linear()), exempt=NO_WIDTH),
+    Case(
+        "KernelPCA-polynomial",
+        lambda h: KernelPCA(2, kernel=Polynomial(3, constant=1.0, scale=0.1)),
+        exempt=NO_WIDTH,
+    ),
+    Case("KernelPCA-cosine", lambda h: KernelPCA(1, kernel=Cosine())),
+    Case("KernelPCA-lanczos", lambda h: KernelPCA(2, kernel=Gaussian(h), solver="lanczos")),
+    Case("KernelECA", lambda h: KernelECA(2, kernel=Gaussian(h))),
+    Case("KernelECA-laplacian", lambda h: KernelECA(2, kernel=Laplacian(h))),
+    Case("KernelECA-sum", lambda h: KernelECA(2, kernel=Gaussian(h) + 0.5 * Matern(2 * h))),
+    Case("KernelECA-lanczos", lambda h: KernelECA(2, kernel=Gaussian(h), solver="lanczos")),
+    Case(
+        "KernelECA-matrix-free",
+        lambda h: KernelECA(2, kernel=Gaussian(h), solver=Lanczos(stored=False)),
+    ),
+    Case("EntropyClustering", lambda h: EntropyClustering(2, kernel=Gaussian(h))),
+    Case(
+        "EntropyClustering-sweep",
+        lambda h: EntropyClustering(
+            2, kernel=Gaussian(h), bandwidths=np.array([0.5, 0.6, 0.7]) * h
+        ),
+    ),
+    Case("KernelDenoiser", lambda h: KernelDenoiser(2, kernel=Gaussian(h))),
+    Case(
+        "KernelDenoiser-ridge",
+        lambda h: KernelDenoiser(2, kernel=Gaussian(h), preimage="ridge", order="variance"),
+    ),
+    Case("ComponentRegressor", lambda h: ComponentRegressor(2, kernel=Gaussian(h)), "numbers"),
+    Case("ComponentClassifier", lambda h: ComponentClassifier(2, kernel=Gaussian(h)), "classes"),
+    Case(
+        "KernelLDA",
+        lambda h: KernelLDA(kernel=Gaussian(h), rank=3),
+        "classes",
+        exempt=LEFT_OUT,
+    ),
+    Case("ParzenDensity", lambda h: ParzenDensity(kernel=Gaussian(h)), window=True),
+    Case("ParzenDensity-laplacian", lambda h: ParzenDensity(kernel=Laplacian(h)), window=True),
+    Case(
+        "ParzenDensity-learned",
+        lambda h: ParzenDensity(kernel=Gaussian(h), weights="learned"),
+        window=True,
+    ),
+    Case("SeriesDensity", lambda h: SeriesDensity(kernel=Gaussian(h), terms=2), window=True),
+    Case("SeriesDensity-all", lambda h: SeriesDensity(kernel=Gaussian(h), terms=None), window=True),
+    Case(
+        "OrthogonalSeries",
+        lambda h: OrthogonalSeries("hermite", terms=4, max_terms=4),
+        window=True,
+        exempt=OWN_SCALE,
+    ),
+    Case(
+        "OrthogonalSeries-legendre",
+        lambda h: OrthogonalSeries("legendre", terms=4, max_terms=4),
+        window=True,
+        exempt=OWN_SCALE
+        | dict.fromkeys(
+            ("doubling", "copies"), "its default domain is padded by the spacing of the rows"
+        ),
+    ),
+    Case(
+        "MaximumEntropyProjection",
+        lambda h: MaximumEntropyProjection(max_iter=3, random_state=0),
+        exempt=NETWORK,
+    ),
+    Case(
+        "MercerMixture",
+        lambda h: MercerMixture(kernel=Gaussian(h), alpha=0.5, rank=3),
+        doubled={"alpha": 1.0, "beta": 2.0},
+    ),
+    Case(
+        "MercerMixture-two",
+        lambda h: MercerMixture(2, kernel=Gaussian(h), alpha=0.05, rank=2),
+        doubled={"alpha": 0.1, "beta": 2.0},
+    ),
+    Case(
+        "MercerMixture-domain",
+        lambda h: MercerMixture(kernel=Gaussian(h), alpha=0.5, rank=3, domain=GaussianBase()),
+        doubled={"alpha": 1.0, "beta": 2.0},
+        exempt={"zeros": "its base measure is a normal law, which needs columns that vary"},
+    ),
+    Case(
+        "MercerNovelty",
+        lambda h: MercerNovelty(kernel=Gaussian(h), alpha=0.5, rank=2, contamination=0.2),
+        doubled={"alpha": 1.0, "beta": 2.0},
+    ),
+    Case(
+        "JointMixtureClassifier",
+        lambda h: JointMixtureClassifier(kernel=Gaussian(h), alpha=0.5, rank=3),
+        "classes",
+        doubled={"alpha": 1.0, "beta": 2.0},
+    ),
+    Case(
+        "JointMixtureRegressor",
+        lambda h: JointMixtureRegressor(kernel=Gaussian(h), alpha=0.5, rank=3),
+        "numbers",
+        doubled={"alpha": 1.0, "beta": 2.0},
+    ),
+]
+
+
+def targets(case: Case, X: Any) -> np.ndarray | None:
+    """Targets that are a function of the row, in the middle of its range: both classes occur."""
+    if not case.y:
+        return None
+    first = np.asarray(X, dtype=np.float64)[:, 0]
+    rank = np.argsort(np.argsort(first, kind="stable"), kind="stable") / max(len(first) - 1, 1)
+    return np.sin(3 * rank) if case.y == "numbers" else (rank > 0.5).astype(int)
+
+
+def fit(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Fit with the arguments that this estimator takes."""
+    given = {} if weights is None else {"sample_weight": weights}
+    return model.fit(X, **given) if y is None else model.fit(X, y, **given)
+
+
+def answers(model: Any, new: Any) -> Answers:
+    """What a fitted estimator says about itself and about new points, freedoms removed."""
+    found: Answers = {}
+    if hasattr(model, "eigenvalues_"):
+        found["eigenvalues"] = model.eigenvalues_
+    if hasattr(model, "information_potential_"):
+        found["potential"] = np.atleast_1d(model.information_potential_)
+    if isinstance(model, KernelDenoiser | MaximumEntropyProjection):
+        found["output"] = model.transform(new)
+    elif hasattr(model, "transform"):
+        Z = model.transform(new)
+        found["products of projections"] = Z @ Z.T
+    if hasattr(model, "decision_function"):
+        found["decision"] = model.decision_function(new)
+    if hasattr(model, "predict_proba") and not isinstance(model, MercerMixture):
+        found["probabilities"] = model.predict_proba(new)
+    if isinstance(model, ComponentRegressor | JointMixtureRegressor):
+        found["prediction"] = model.predict(new)
+    if isinstance(model, MercerMixture | EntropyClustering):
+        found["together"] = together(model.predict(new))
+    if hasattr(model, "score_samples"):
+        found["log density"] = model.score_samples(new)
+    return found
+
+
+def together(labels: np.ndarray) -> np.ndarray:
+    """Which points share a label: the same for every numbering."""
+    return np.equal.outer(labels, labels)
