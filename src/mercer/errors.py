@@ -16,6 +16,7 @@ __all__ = [
     "NoDomainError",
     "RankError",
     "Tell",
+    "check_memory",
     "warn",
 ]
 
@@ -29,6 +30,21 @@ class MercerError(Exception):
 
 class MemoryBudgetError(MercerError, ValueError, MemoryError):
     """A request that would need more memory than the budget allows; nothing was allocated."""
+
+
+def check_memory(needed: float, budget: float, what: str, remedy: str) -> None:
+    """Refuse what would need more bytes than the budget: ``what`` needs them, ``remedy`` does not.
+
+    >>> check_memory(8e9, 2e9, "A Gram matrix of 31623 points", "Use solver='nystrom'")
+    Traceback (most recent call last):
+    mercer.errors.MemoryBudgetError: A Gram matrix of 31623 points needs 8 GB; the memory budget is
+    2 GB. Use solver='nystrom', or raise the budget with mercer.set_config(memory=…).
+    """
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} needs {needed / 1e9:.3g} GB; the memory budget is {budget / 1e9:.3g} GB. "
+            f"{remedy}, or raise the budget with mercer.set_config(memory=…)."
+        )
 
 
 class ConvergenceError(MercerError, RuntimeError):

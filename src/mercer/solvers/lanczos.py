@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.config import memory_budget
-from mercer.errors import ConvergenceError
+from mercer.errors import ConvergenceError, check_memory
 from mercer.maths.eigen import TIE, canonical
 from mercer.operators import (
     BlockedGram,
@@ -49,6 +49,13 @@ class Lanczos:
         """Stored or matrix-free, by the memory budget unless the user decided."""
         needed = sample.points.n**2 * sample.points.dtype.itemsize
         stored = 2 * needed <= memory_budget() if self.stored is None else self.stored
+        if self.stored and sample.matrix is None:
+            check_memory(
+                needed,
+                memory_budget(),
+                f"The Gram matrix of {sample.points.n} points",
+                "Use Lanczos(stored=False) (matrix-free)",
+            )
         if stored or sample.matrix is not None:
             return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
         return BlockedGram(sample.kernel, sample.points, sample.weights)
