@@ -48,6 +48,7 @@ _MOST_BITS = 20
 _MOST_NODES = 10**7
 _CANDIDATES = 20  # for each wanted draw; and never fewer than the nodes of an integral
 _RIDGE = 1e-3  # keeps a covariance definite where there are fewer rows than columns
+_SMALLEST, _LARGEST = 1e-152, 1e152  # extents whose squares are numbers
 _FEW = 100  # fewer effective nodes than this do not make an integral
 
 
@@ -382,6 +383,7 @@ class GaussianBase(_Vectors):
             )
         data = points.data.astype(np.float64)
         n, d = data.shape
+        _check_squares(data)
         mean = np.average(data, axis=0, weights=weights) if self.mean is None else self.mean
         if self.covariance is None:
             covariance = self.widen * np.atleast_2d(np.cov(data.T, aweights=weights, ddof=0))
@@ -468,6 +470,17 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
                 ApproximationWarning,
             )
     return np.concatenate(chosen)
+
+
+def _check_squares(data: Array) -> None:
+    """Refuse data whose covariance no number can hold."""
+    extent = float(np.ptp(data, axis=0).max())
+    if extent > 0 and not _SMALLEST <= extent <= _LARGEST:
+        raise ValueError(
+            f"The data extend over {extent:.3g}; GaussianBase needs their squares, and those of "
+            f"numbers beyond {_SMALLEST:g} and {_LARGEST:g} leave the range of numbers. Divide X "
+            "by its scale."
+        )
 
 
 def _check_definite(covariance: Array, n: int) -> None:

@@ -108,7 +108,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         data, weights = data[weights > 0], weights[weights > 0]
         self._check_data(data)
         n = float(weights.sum())
-        self._offset, self._scale = self._scaling(data, weights / n)
+        self._offset, self._scale = self._scaling(data, weights / n, n)
         self._log_volume = float(np.log(self._scale).sum())
         self.degrees_ = _degrees(data.shape[1], self.max_terms)
         values = self._functions(self._standardized(data), np.arange(len(self.degrees_)))
@@ -143,10 +143,10 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             rows = "1 sample" if len(data) == 1 else "a constant column"
             raise ValueError(f"No scale can be found from {rows}; a series needs points that vary.")
 
-    def _scaling(self, data: Array, shares: Array) -> tuple[Array, Array]:
-        """Offset and scale of every column."""
+    def _scaling(self, data: Array, shares: Array, n: float) -> tuple[Array, Array]:
+        """Offset and scale of every column, from n rows counted by their weights."""
         if self.domain is None:
-            pad = 0.5 * np.ptp(data, axis=0) / (len(data) - 1)
+            pad = 0.5 * np.ptp(data, axis=0) / max(n - 1, 1)
             low, high = data.min(axis=0) - pad, data.max(axis=0) + pad
         else:
             low, high = (

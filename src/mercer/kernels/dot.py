@@ -11,6 +11,8 @@ from mercer.maths.types import Array
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
 
+_SUMMED = 1e6  # products of features that may be added up without a fear of overflow
+
 
 class _Dot(Kernel):
     """A function of ``t = x'y``, applied in place."""
@@ -39,12 +41,15 @@ class _Dot(Kernel):
         X = self.prepare(self._as_points(X))
         return self.profile(np.einsum("ij,ij->i", X, X))
 
-    def _check_size(self, left: Array, right: Array) -> None:
-        """Refuse rows so long that kernel values, at most those of ``±|x||y|``, overflow."""
+    def _check_size(self, left: Array, right: Array, room: float = 1.0) -> None:
+        """Refuse rows so long that kernel values, at most those of ``±|x||y|``, overflow.
+
+        ``room`` is how many of them will be added up.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             longest = _longest(left) * (_longest(left) if right is left else _longest(right))
             values = self.profile(np.array([longest, -longest], np.result_type(left, right)))
-        if not np.isfinite(values).all():
+        if not (np.abs(values) <= np.finfo(values.dtype).max / room).all():
             raise ValueError(
                 f"{self!r} overflows: inner products reach {longest:.3g}, and their kernel values "
                 f"exceed {np.finfo(values.dtype).max:.3g}, the largest {values.dtype}. Divide X by "
@@ -97,6 +102,7 @@ class Linear(_Dot):
         if not self.is_psd:
             return None
         X = self._as_points(X)
+        self._check_size(X, X, _SUMMED)
         scaled = X * np.sqrt(self.scale).astype(X.dtype)
         if self.constant == 0:
             return scaled
