@@ -29,6 +29,7 @@ from mercer.kernels import (
     Sigmoid,
     Sum,
 )
+from mercer.maths.quantiles import weighted_quantile
 from tests.trust.worlds import EXAMPLES, Tally, law, worlds
 
 many = settings(law, max_examples=20 * EXAMPLES)
@@ -213,4 +214,19 @@ def test_divergence(world, seed):
     V = [information_potential(part, kernel) for part in (X, Y)]
     cross = kernel(X, Y).mean()
     assert_allclose(found, -np.log(cross / np.sqrt(V[0] * V[1])), rtol=1e-9, atol=1e-12)
+    Tally.count += 1
+
+
+# --- quantiles -----------------------------------------------------------------------------------
+
+
+@many
+@given(seed=seeds, level=st.integers(0, 100))
+def test_weighted_quantiles_are_those_of_the_copies(seed, level):
+    rng = np.random.default_rng(seed)
+    values, counts = rng.normal(size=12), rng.integers(0, 20, 12)
+    counts[0] = 101 - counts[1:].sum() % 100  # so that places are whole but for rounding
+    expected = np.quantile(np.repeat(values, counts), level / 100)
+    found = weighted_quantile(values, counts.astype(float), level / 100)
+    assert_allclose(found, expected, atol=1e-12)
     Tally.count += 1

@@ -12,6 +12,7 @@ from mercer.estimators.density import KernelDensityEstimator
 from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.negative import grid_points, negative_mass_by_draws, negative_mass_on_grid
+from mercer.maths.quantiles import distinct_rows
 from mercer.maths.series import check_terms, choose_terms
 from mercer.maths.types import Array
 from mercer.operators import Sample, WindowSum
@@ -267,6 +268,9 @@ class SeriesDensity(KernelDensityEstimator):
         return np.concatenate(drawn)
 
     def _draw_parzen(self, n: int, rng: np.random.Generator) -> Array:
+        """Rows by their places in lexicographic order, so that draws know nothing of theirs in X."""
         points = self._parzen.points.data
-        chosen = points[rng.choice(len(points), n, p=self._parzen.coefficients)]
-        return np.asarray(chosen + self.kernel_.draw(n, points.shape[1], rng))
+        rows, shares = distinct_rows(points, self._parzen.coefficients)
+        below = np.cumsum(shares)
+        chosen = rows[np.minimum(np.searchsorted(below, rng.random(n)), len(rows) - 1)]
+        return np.asarray(points[chosen] + self.kernel_.draw(n, points.shape[1], rng))
