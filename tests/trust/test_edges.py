@@ -13,14 +13,18 @@ from mercer import (
     KernelDenoiser,
     KernelECA,
     KernelPCA,
+    MercerMixture,
     OrthogonalSeries,
     ParzenDensity,
     SeriesDensity,
 )
-from mercer.information import renyi_entropy
+from mercer.bandwidth import RULES
+from mercer.domains import GaussianBase
+from mercer.information import potential_gradient, renyi_entropy
 from mercer.kernels import Cosine, Gaussian, Laplacian, Linear, Matern, Polynomial
-from mercer.solvers import Fourier
+from mercer.solvers import Fourier, Lanczos, Nystrom
 from tests.trust.registry import CASES, answers, fit, targets
+from tests.trust.test_laws_of_kernels import MEASURES
 from tests.trust.worlds import ROUNDING, World, assert_agree, magnification
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -81,12 +85,16 @@ def test_scales_with_the_rules_own_bandwidth(case, scale):
 NO_RULE = {"KernelECA-sum", "EntropyClustering-sweep"}  # their widths are multiples of a number
 
 
-@every
+# dot products and networks with random first weights do
+DOES_NOT_KNOW_THE_ORIGIN = [
+    case
+    for case in CASES
+    if not case.name.endswith(("linear", "polynomial", "cosine", "MaximumEntropyProjection"))
+]
+
+
+@pytest.mark.parametrize("case", DOES_NOT_KNOW_THE_ORIGIN, ids=repr)
 def test_a_common_offset_of_1e8_does_not_cancel(case):
-    if case.name in {"KernelPCA-linear", "KernelPCA-polynomial", "KernelPCA-cosine"}:
-        pytest.skip("these kernels know the origin")
-    if case.name == "MaximumEntropyProjection":
-        pytest.skip("a network with random first weights knows the origin")
     shifted = cloud() + 1e8
     X = shifted - 1e8  # exactly what is left of the cloud
     y = targets(case, X)
@@ -171,6 +179,85 @@ def test_a_million_copies():
         density.fit(X).score_samples(ten), density.fit(ten).score_samples(ten), atol=1e-6
     )
     assert_allclose(renyi_entropy(X, Gaussian(0.5)), renyi_entropy(ten, Gaussian(0.5)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", [Lanczos(stored=False), Nystrom(50)], ids=["lanczos", "nystrom"])
+def test_ten_thousand_copies(solver):
+    five = cloud(5, 4)
+    few = KernelECA(2, kernel=Gaussian(1.0), solver="dense").fit(five)
+    many = KernelECA(2, kernel=Gaussian(1.0), solver=solver).fit(np.repeat(five, 2000, axis=0))
+    assert_allclose(many.eigenvalues_, 2000 * few.eigenvalues_, rtol=1e-9)
+    assert_allclose(many.entropy_terms_, few.entropy_terms_, rtol=1e-7)
+    assert_allclose(np.abs(many.transform(five)), np.abs(few.transform(five)), atol=1e-8)
+
+
+# --- information and bandwidth -------------------------------------------------------------------
+
+SAMPLES = {
+    "1e-300": (1e-300 * cloud(), 1e-300),
+    "1e-150": (1e-150 * cloud(), 1e-150),
+    "1e150": (1e150 * cloud(), 1e150),
+    "1e300": (1e300 * cloud(), 1e300),
+    "subnormal bandwidth": (cloud(), 5e-324),
+    "huge bandwidth": (cloud(), 1e300),
+    "outlier": (np.concatenate([cloud(), np.full((1, 3), 1e300)]), 1.0),
+    "copies": (np.repeat(cloud(3), 100, axis=0), 1.0),
+    "equal rows": (np.ones((9, 3)), 1.0),
+    "one column": (cloud(d=1), 1.0),
+    "10,000 columns": (cloud(12, 10_000), 100.0),
+    "two rows": (cloud(2), 1.0),
+    "one row": (cloud(1), 1.0),
+    "offset": (cloud() + 1e8, 1.0),
+    "truths": (cloud() > 0, 1.0),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [
+        (name, kernel)
+        for name in MEASURES
+        for kernel in (Gaussian, Laplacian, Matern)
+        if kernel is Gaussian or "integral" not in name  # a window convolved with itself
+    ],
+)
+def test_information_at_the_edge(sample, name, kernel):
+    X, width = SAMPLES[sample]
+    assert np.isfinite(MEASURES[name](X, kernel(width), None))
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("rule", RULES)
+def test_bandwidth_rules_at_the_edge(sample, rule):
+    X = np.asarray(SAMPLES[sample][0], dtype=float)
+    if sample in ("equal rows", "one row"):
+        with pytest.raises(ValueError, match="No bandwidth can be chosen from"):
+            RULES[rule](X)
+    else:
+        assert 0 < RULES[rule](X) < np.inf
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_gradient_of_v_at_the_edge(sample):
+    """It is per length, so it may be beyond all numbers, but never nan."""
+    X, width = SAMPLES[sample]
+    for normalize in (False, True):
+        potential, gradient = potential_gradient(X, Gaussian(width), normalize=normalize)
+        assert potential >= 0
+        assert not np.isnan(gradient).any()
+
+
+def test_the_gradient_of_v_is_blind_to_an_offset():
+    shifted = cloud() + 1e8
+    _, expected = potential_gradient(shifted - 1e8, Gaussian(1.0))
+    _, found = potential_gradient(shifted, Gaussian(1.0))
+    assert_allclose(found, expected, atol=1e-9)
+
+
+def test_a_base_measure_says_which_extents_it_can_square():
+    with pytest.raises(ValueError, match=r"extend over .*Divide X by its scale"):
+        MercerMixture(kernel=Gaussian(1e200), domain=GaussianBase()).fit(1e200 * cloud())
 
 
 # --- forms of an array ---------------------------------------------------------------------------
