@@ -268,7 +268,7 @@ class SeriesDensity(KernelDensityEstimator):
         return np.concatenate(drawn)
 
     def _draw_parzen(self, n: int, rng: np.random.Generator) -> Array:
-        """Rows by their places in lexicographic order, so that draws know nothing of theirs in X."""
+        """Rows by their places in lexicographic order: those in X must not matter."""
         points = self._parzen.points.data
         rows, shares = distinct_rows(points, self._parzen.coefficients)
         below = np.cumsum(shares)
