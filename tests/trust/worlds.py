@@ -86,18 +86,21 @@ def fitted(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
         assume(False)
 
 
-def condition(case: Case, world: World, y: Any) -> float:
+def condition(case: Case, world: World, y: Any, tie: float = 0.0) -> float:
     """:func:`magnification`; an example whose answer hangs on rounding is given up."""
     try:
-        worst = magnification(case, world, y)
+        worst = magnification(case, world, y, tie)
     except ValueError:
         worst = np.inf
     assume(worst < min(case.most, WORST))
     return worst
 
 
-def magnification(case: Case, world: World, y: Any) -> float:
-    """How much rounding is magnified on the way to the answers of this estimator."""
+def magnification(case: Case, world: World, y: Any, tie: float = 0.0) -> float:
+    """How much rounding is magnified on the way to the answers of this estimator.
+
+    ``tie`` is the share of the largest eigenvalue within which others may be taken for equal.
+    """
     if not case.spectral:
         return 1.0
     model = fit(case.make(world.width).set_params(solver=Dense()), world.X, y)
@@ -105,14 +108,14 @@ def magnification(case: Case, world: World, y: Any) -> float:
     if isinstance(model, EntropyClustering):  # its choice of a bandwidth looks at all of them
         models = [KernelECA(2, kernel=one.kernel, solver=Dense()) for one in model.path_]
         spectra = [one.fit(world.X).spectrum_ for one in models]
-    worst = max(map(turning, spectra))
+    worst = max(turning(spectrum, tie) for spectrum in spectra)
     if hasattr(model, "coef_"):  # least squares divide by what a component adds to the others
         ones = np.ones((len(world.X), int(model.fit_intercept)))
         worst *= float(np.linalg.cond(np.hstack([ones, model.spectrum_.projections])))
     return case.magnifies * worst
 
 
-def turning(spectrum: Spectrum) -> float:
+def turning(spectrum: Spectrum, tie: float) -> float:
     """How much rounding in K turns the span of the kept components.
 
     By Davis and Kahan an error of size ε in K turns the span by ε over the gap between kept and
@@ -131,7 +134,9 @@ def turning(spectrum: Spectrum) -> float:
     size = max(float(values.max()), float(diagonal.sum()))  # before anything was centred
     worst = size / smallest if smallest > 0 else np.inf
     if spectrum.target == "entropy" and not kept.all():
-        behind = float(terms[kept].min() - terms[~kept].max())
+        # of eigenvalues that are taken for equal, one vector carries all the entropy
+        near = np.abs(np.subtract.outer(values, values)) <= tie * values.max()
+        behind = float(terms[kept].min() - (near @ terms)[~kept].max())
         worst = max(worst, float(terms.max()) / behind if behind > 0 else np.inf)
     return worst
 
