@@ -9,9 +9,9 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config", "progress", "writing"},
-    {"maths"},
-    {"points"},
+    {"errors", "config", "notebook", "progress", "threads", "writing"},
+    {"distributed", "maths"},
+    {"chunked", "points"},
     {"kernels"},
     {"operators"},
     {"bandwidth"},
@@ -21,7 +21,7 @@ FLOORS = [
     {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
     {"baselines"},
-    {"datasets", "plots", "tables"},
+    {"datasets", "persistence", "plots", "tables"},
     {"report", "reproduce"},
     {"cli"},
 ]

@@ -18,13 +18,15 @@ places, so a rule never costs O(n²) and does not depend on the order of rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
+from mercer.chunked import ChunkedPoints
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
@@ -67,15 +69,23 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
     >>> round(silverman(np.arange(10.0).reshape(-1, 1)), 4)
     1.9196
     """
-    X, weights = _admitted(X, sample_weight)
-    n, d = weights.sum(), X.shape[1]
-    return float(_spread(X, weights) * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
+    sample = _admitted(X, sample_weight)
+    n, d = sample.total, sample.dimension
+    return float(sample.spread() * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
 
 
 def scott(X: Any, sample_weight: Any = None) -> float:
-    """Scott's rule, ``s n^(-1/(d+4))``, with s as in :func:`silverman`."""
-    X, weights = _admitted(X, sample_weight)
-    return float(_spread(X, weights) * weights.sum() ** (-1 / (X.shape[1] + 4)))
+    """Scott's rule, ``s n^(-1/(d+4))``, with s as in :func:`silverman`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import scott
+    >>> round(scott(np.arange(10.0).reshape(-1, 1)), 4)
+    1.8123
+    """
+    sample = _admitted(X, sample_weight)
+    return float(sample.spread() * sample.total ** (-1 / (sample.dimension + 4)))
 
 
 def median_distance(X: Any, sample_weight: Any = None) -> float:
@@ -83,10 +93,14 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
 
     This is Jenssen's "median range": among the definitions tried it is the one that gives the
     ranges printed in the paper.
+
+    Examples
+    --------
+    >>> from mercer.bandwidth import median_distance
+    >>> median_distance([[0.0], [1.0], [2.0], [3.0], [10.0]])
+    2.0
     """
-    X, weights = _admitted(X, sample_weight)
-    rows, weights = representatives(X, weights)
-    X = X[rows]
+    X, weights = _admitted(X, sample_weight).representatives()
     medians = [
         weighted_median(euclidean_distances(X[i : i + _BLOCK], X), weights)
         for i in range(0, len(X), _BLOCK)
@@ -103,6 +117,12 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
 
     In many dimensions so small a bandwidth makes K almost the identity: it is a range to sweep
     rather than a value to trust.
+
+    Examples
+    --------
+    >>> from mercer.bandwidth import distance_fraction
+    >>> distance_fraction([[0.0], [1.0], [2.0], [3.0], [10.0]], fraction=0.5)
+    1.0
     """
     if not fraction > 0:
         raise ValueError(f"fraction={fraction!r} must be above 0; Jenssen 2010 uses 0.10 to 0.20.")
@@ -115,10 +135,16 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     :math:`q / \sqrt{\chi^2_{0.95, d}}` with q the 95 % quantile, over rows, of the 5 % quantile of
     a row's distances to all rows, itself included: 95 % of the points then have 5 % of all points
     within the radius that holds 95 % of the mass of a Gaussian window.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import spectroscopy
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> round(spectroscopy(X), 3), round(spectroscopy(10 * X), 2)
+    (0.482, 4.82)
     """
-    X, weights = _admitted(X, sample_weight)
-    rows, weights = representatives(X, weights)
-    X = X[rows]
+    X, weights = _admitted(X, sample_weight).representatives()
     near = [
         weighted_quantile(euclidean_distances(X[i : i + _BLOCK], X), weights, 0.05)
         for i in range(0, len(X), _BLOCK)
@@ -159,12 +185,11 @@ def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | Non
     >>> round(leave_one_out(X), 2)  # the best for a normal law is about 1.06 n^(-1/5) = 0.31
     0.3
     """
-    X, weights = _admitted(X, sample_weight)
+    sample = _admitted(X, sample_weight)
     window = Gaussian() if kernel is None else kernel
-    d = X.shape[1]
-    chosen, counts = representatives(X, weights)
-    rows = X[chosen]
-    shrink = float(counts.sum() / weights.sum()) ** (1 / (d + 4))
+    d = sample.dimension
+    rows, counts = sample.representatives()
+    shrink = float(counts.sum() / sample.total) ** (1 / (d + 4))
 
     def cost(log_width: float) -> float:
         return -_left_out_likelihood(window.with_bandwidth(float(np.exp(log_width))), rows, counts)
@@ -256,24 +281,96 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
         shape = {"kernel": leaf} if rule in _OF_THE_WINDOW else {}
         return leaf.with_bandwidth(rule(data, weights, **shape))
 
-    return kernel.fitted(points.data, admit_weights(sample_weight, points.n), settle)
+    weights = admit_weights(sample_weight, points)
+    if isinstance(points, ChunkedPoints):
+        return kernel.fitted(points.counted(weights), None, settle)
+    return kernel.fitted(points.data, weights, settle)
 
 
-def _admitted(X: Any, sample_weight: Any) -> tuple[Array, Array]:
+class _Sample(Protocol):
+    """What rules ask of a sample."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+
+    def spread(self) -> float:
+        """Root of the mean marginal variance."""
+
+    def representatives(self) -> tuple[Array, Array]:
+        """At most 2000 rows that stand for all, and their weights."""
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    X: Array
+    weights: Array
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def dimension(self) -> int:
+        return self.X.shape[1]
+
+    def spread(self) -> float:
+        return _spread(self.X, self.weights)
+
+    def representatives(self) -> tuple[Array, Array]:
+        rows, weights = representatives(self.X, self.weights)
+        return self.X[rows], weights
+
+
+@dataclass(frozen=True)
+class _InChunks:
+    points: ChunkedPoints
+
+    @property
+    def total(self) -> float:
+        return self.points.survey.total
+
+    @property
+    def dimension(self) -> int:
+        return self.points.dimension
+
+    def spread(self) -> float:
+        return self.points.spread()
+
+    def representatives(self) -> tuple[Array, Array]:
+        return self.points.representatives(_SAMPLE)
+
+
+def _admitted(X: Any, sample_weight: Any) -> _Sample:
     """Vectors in double precision with weights, without the rows that weigh nothing."""
-    data = admit(X, "vectors").data.astype(np.float64, copy=False)
+    points = admit(X, "vectors")
+    if isinstance(points, ChunkedPoints):
+        points = points.counted(admit_weights(sample_weight, points))
+        low, high = points.bounds()
+        if (low == high).all():
+            raise _no_distance(points.n)
+        return _InChunks(points)
+    data = points.data.astype(np.float64, copy=False)
     weights = admit_weights(sample_weight, len(data))
     if weights is None:
         weights = np.ones(len(data))
     keep = weights > 0
     data, weights = (data, weights) if keep.all() else (data[keep], weights[keep])
     if len(data) == 1 or (data == data[0]).all():
-        rows = "1 sample" if len(data) == 1 else f"all {len(data)} rows equal"
-        raise ValueError(
-            f"No bandwidth can be chosen from {rows}: every distance is 0. Give the kernel a "
-            "number, such as Gaussian(bandwidth=1.0)."
-        )
-    return data, weights
+        raise _no_distance(len(data))
+    return _InMemory(data, weights)
+
+
+def _no_distance(n: int) -> ValueError:
+    rows = "1 sample" if n == 1 else f"all {n} rows equal"
+    return ValueError(
+        f"No bandwidth can be chosen from {rows}: every distance is 0. Give the kernel a "
+        "number, such as Gaussian(bandwidth=1.0)."
+    )
 
 
 def _spread(X: Array, weights: Array) -> float:
@@ -289,6 +386,15 @@ def representatives(X: Array, weights: Array, most: int = _SAMPLE) -> tuple[Arra
 
     The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
     first, so that it does not matter whether they came as copies or weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import representatives
+    >>> X = np.array([[3.0], [1.0], [2.0], [1.0]])
+    >>> rows, weights = representatives(X, np.ones(4))
+    >>> X[rows, 0].tolist(), weights.tolist()
+    ([1.0, 2.0, 3.0], [2.0, 1.0, 1.0])
     """
     rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:
@@ -306,13 +412,19 @@ def _mean_distance(X: Array, weights: Array) -> float:
     return total / mass
 
 
-def _warn_of_scales(X: Array, sample_weight: Any) -> None:
+def _warn_of_scales(X: Any, sample_weight: Any) -> None:
+    if isinstance(X, ChunkedPoints):
+        deviation = X.survey.deviation
+        return _warn_of_spreads(deviation[deviation > 0])
     weights = admit_weights(sample_weight, len(X))
     X = X if weights is None else X[weights > 0]
     X = X[:: max(1, len(X) // 10_000)]  # a warning needs no more
     extent = np.ptp(X, axis=0)
     varies = (extent > 0) & np.isfinite(extent)
-    spread = (X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies]
+    _warn_of_spreads((X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies])
+
+
+def _warn_of_spreads(spread: Array) -> None:
     if len(spread) > 1 and spread.max() > _UNEQUAL_SCALES * spread.min():
         warn(
             f"The columns' standard deviations differ {spread.max() / spread.min():.3g}-fold: one "

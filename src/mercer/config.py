@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-__all__ = ["Config", "config_context", "get_config", "memory_budget", "set_config", "thread_count"]
+__all__ = [
+    "Config",
+    "config_context",
+    "get_config",
+    "memory_budget",
+    "set_config",
+    "single_thread",
+    "thread_count",
+]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -25,7 +34,8 @@ class Config:
         What one fit may allocate: bytes, a size such as ``"2GB"``, a share of the free memory such
         as ``"50%"``, or None for half of what is free when it is asked.
     threads : int or None
-        Worker threads of the matrix-free products; None for the cores this process may use.
+        Worker threads; None for the cores this process may use, or for OMP_NUM_THREADS where that
+        is set and smaller.
     """
 
     memory: str | int | None = None
@@ -33,10 +43,19 @@ class Config:
 
 
 _current = Config()
+_here = threading.local()
 
 
 def get_config() -> Config:
-    """Return the settings in force."""
+    """Return the settings in force.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.config_context(threads=1):
+    ...     print(mercer.get_config().threads)
+    1
+    """
     return _current
 
 
@@ -61,7 +80,17 @@ def set_config(*, memory: str | int | None = None, threads: int | None = None) -
 
 @contextmanager
 def config_context(**changes: str | int | None) -> Iterator[None]:
-    """Change settings for the length of a ``with`` block."""
+    """Change settings for the length of a ``with`` block.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.config_context(memory="2 GB"):
+    ...     print(mercer.get_config().memory)
+    2 GB
+    >>> print(mercer.get_config().memory)
+    None
+    """
     before = _current
     after = replace(before, **changes)  # type: ignore[arg-type]
     set_config(memory=after.memory, threads=after.threads)
@@ -77,12 +106,24 @@ def memory_budget() -> int:
 
 
 def thread_count() -> int:
-    """Worker threads for the matrix-free products."""
+    """Worker threads for products and transforms."""
+    if getattr(_here, "single", 0):
+        return 1
     if _current.threads is not None:
         return _current.threads
-    if hasattr(os, "sched_getaffinity"):  # not on every system
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    asked = os.environ.get("OMP_NUM_THREADS", "")  # whoever sets it means us too
+    return min(cores or 1, int(asked)) if asked.isdecimal() and int(asked) else cores or 1
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Let this thread work alone: it is one of an engine that has enough of them."""
+    _here.single = getattr(_here, "single", 0) + 1
+    try:
+        yield
+    finally:
+        _here.single -= 1
 
 
 def parse_memory(memory: str | int) -> int:

@@ -4,14 +4,14 @@ The density that a mixture in feature space induces has no normaliser of its own
 over R^d where the kernel is local: far from the data it tends to a constant. So the space has to be
 named. Each domain offers nodes, ``∫ f dμ ≈ Σ_j exp(w_j) f(x_j)``:
 
-==================== ================================ ====================== ===================
-domain               nodes                            error of the integral  draws
-==================== ================================ ====================== ===================
-:class:`FiniteSpace` all its elements                 none                   exact
-:class:`Box`, d ≤ 2  midpoints of a grid              that of the grid       a cell, then within
-:class:`Box`, d > 2  scrambled Sobol' points          from eight scrambles   resampling
-:class:`GaussianBase` draws from q                    Monte Carlo            resampling
-==================== ================================ ====================== ===================
+===================== ========================= ======================= ====================
+domain                nodes                     error of the integral   draws
+===================== ========================= ======================= ====================
+:class:`FiniteSpace`  all its elements          none                    exact
+:class:`Box`, d ≤ 2   midpoints of a grid       that of the grid        a cell, then within
+:class:`Box`, d > 2   scrambled Sobol' points   from eight scrambles    resampling
+:class:`GaussianBase` draws from q              Monte Carlo             resampling
+===================== ========================= ======================= ====================
 
 With a base measure the density is ``p ∝ q f``: f, which is bounded, tilts q.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, log2
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, qmc
 
 from mercer.errors import ApproximationWarning, warn
+from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 from mercer.points import Points
 
@@ -65,6 +67,14 @@ class Nodes:
         a draw of its own.
     exact : bool
         Whether there is no error to tell (a finite space), or none that could be told (a grid).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import Box
+    >>> nodes = Box(0, 2).fitted_to(1).nodes()
+    >>> round(float(np.exp(nodes.log_weights).sum()), 6)
+    2.0
     """
 
     points: Any
@@ -88,6 +98,16 @@ class Normalization:
     effective_sizes : array of shape (M,)
         ``(Σ w)² / Σ w²``: by how many of the nodes the integral is carried.
     n_nodes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import MercerMixture
+    >>> from mercer.domains import FiniteSpace
+    >>> from mercer.kernels import Categorical
+    >>> mixture = MercerMixture(kernel=Categorical(0.5), domain=FiniteSpace(["a", "b", "c"]))
+    >>> mixture.fit(["a", "a", "b"]).normalization_.n_nodes
+    3
     """
 
     domain: Domain
@@ -98,7 +118,14 @@ class Normalization:
 
 
 class Domain(ABC):
-    """A space with a measure."""
+    """A space with a measure.
+
+    Examples
+    --------
+    >>> from mercer.domains import Box, Domain, FiniteSpace
+    >>> isinstance(Box([0.0], [1.0]), Domain), isinstance(FiniteSpace(["a", "b"]), Domain)
+    (True, True)
+    """
 
     def fitted(self, points: Points, weights: Array | None) -> Domain:
         """Check that the training points can live here; learn from them what is left open."""
@@ -244,11 +271,11 @@ class Box(_Vectors):
     def fitted(self, points: Points, weights: Array | None) -> Domain:
         """Check the dimension, and that the training points are inside."""
         super().fitted(points, weights)
-        box = self.fitted_to(points.data.shape[1])
-        outside = ~np.isfinite(box.log_base(points))
-        if outside.any():
+        box = self.fitted_to(points.dimension or 0)
+        outside = points.summed(partial(_count_outside, box))
+        if outside:
             raise ValueError(
-                f"{int(outside.sum())} of the {points.n} training points lie outside {self!r}: the "
+                f"{outside} of the {points.n} training points lie outside {self!r}: the "
                 "density would be 0 there. Widen the box, or use GaussianBase()."
             )
         return box
@@ -381,12 +408,12 @@ class GaussianBase(_Vectors):
             raise ValueError(
                 f"n_nodes={self.n_nodes!r} must be a whole number from 2 to {_MOST_NODES}."
             )
-        data = points.data.astype(np.float64)
-        n, d = data.shape
-        _check_squares(data)
-        mean = np.average(data, axis=0, weights=weights) if self.mean is None else self.mean
+        n, d = points.n, points.dimension or 0
+        _check_squares(*points.bounds())
+        known: Moments = points.summed(_moments, weights)
+        mean = known.mean if self.mean is None else self.mean
         if self.covariance is None:
-            covariance = self.widen * np.atleast_2d(np.cov(data.T, aweights=weights, ddof=0))
+            covariance = self.widen * known.scatter / known.total
             covariance[np.diag_indices(d)] *= 1 + _RIDGE
         else:
             covariance = self.covariance
@@ -427,7 +454,19 @@ class GaussianBase(_Vectors):
 
 
 def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
-    """Integrals of components whose logarithms at the nodes are given, as an (N, M) array."""
+    """Integrals of components whose logarithms at the nodes are given, as an (N, M) array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import Box, integrate
+    >>> line = Box(-8, 8).fitted_to(1)
+    >>> nodes = line.nodes()
+    >>> logs = -0.5 * np.square(nodes.points.data)  # exp(-x²/2), whose integral is √(2π)
+    >>> found = integrate(line, nodes, logs)
+    >>> np.exp(found.log_constants).round(6)
+    array([2.506628])
+    """
     terms = logs + nodes.log_weights[:, None]
     totals = logsumexp(terms, axis=0)
     if not np.isfinite(totals).all():
@@ -456,6 +495,15 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
     """Places of nodes drawn for each component, ``counts[m]`` for the m-th (SIR).
 
     Warns where fewer nodes carry a component than were drawn for it, so that draws repeat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import FiniteSpace, resample
+    >>> nodes = FiniteSpace(["often", "never"]).nodes()
+    >>> logs = np.array([[0.0], [-np.inf]])
+    >>> resample(nodes, logs, np.array([5]), np.random.default_rng(0)).tolist()
+    [0, 0, 0, 0, 0]
     """
     terms = logs + nodes.log_weights[:, None]
     shares = np.exp(terms - logsumexp(terms, axis=0))
@@ -472,15 +520,23 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
     return np.concatenate(chosen)
 
 
-def _check_squares(data: Array) -> None:
+def _check_squares(low: Array, high: Array) -> None:
     """Refuse data whose covariance no number can hold."""
-    extent = float(np.ptp(data, axis=0).max())
+    extent = float((high.astype(np.float64) - low).max())
     if extent > 0 and not _SMALLEST <= extent <= _LARGEST:
         raise ValueError(
             f"The data extend over {extent:.3g}; GaussianBase needs their squares, and those of "
             f"numbers beyond {_SMALLEST:g} and {_LARGEST:g} leave the range of numbers. Divide X "
             "by its scale."
         )
+
+
+def _count_outside(domain: Domain, points: Points) -> int:
+    return int((~np.isfinite(domain.log_base(points))).sum())
+
+
+def _moments(points: Points, weights: Array | None) -> Moments:
+    return Moments.of(points.data.astype(np.float64), weights)
 
 
 def _check_definite(covariance: Array, n: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import representatives, resolve
+from mercer.chunked import ChunkedPoints
 from mercer.decomposition import decompose
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.eigen import TIE, is_sign_free, separate_ties
@@ -46,6 +47,16 @@ class Groups:
         The kernel that was used, with its numbers.
     n_rows : int
         Rows that were looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.spectroscopy import find_groups
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])
+    >>> groups = find_groups(X)
+    >>> groups.n_groups, groups.shares.tolist()
+    (2, [0.5, 0.5])
     """
 
     n_groups: int
@@ -83,12 +94,24 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
     """
     kernel = as_kernel(kernel)
     points = admit(X, kernel.compares)
-    weights = admit_weights(sample_weight, points.n)
+    weights = admit_weights(sample_weight, points)
     return groups_of(kernel, points, weights)
 
 
 def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
-    """:func:`find_groups` for admitted data; rules of the kernel are resolved here."""
+    """:func:`find_groups` for admitted data; rules of the kernel are resolved here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.points import admit
+    >>> from mercer.spectroscopy import groups_of
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])
+    >>> groups_of(Gaussian("spectroscopy"), admit(X, "vectors"), None).n_groups
+    2
+    """
     kernel = kernel.replace_parts(_spectroscopic)
     if points.kind != "gram":
         points, weights = _few_rows(points, weights)
@@ -119,6 +142,9 @@ def _spectroscopic(leaf: Kernel) -> Kernel:
 
 
 def _few_rows(points: Points, weights: Array | None) -> tuple[Points, Array | None]:
+    if isinstance(points, ChunkedPoints):
+        found, shares = points.counted(weights).representatives(_ROWS)
+        return Points(found), shares
     if points.n <= _ROWS:
         return points, weights
     if points.kind == "vectors":

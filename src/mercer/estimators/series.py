@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.decomposition import decompose
-from mercer.estimators.density import KernelDensityEstimator
+from mercer.distributed import mapped, summed
+from mercer.estimators.density import KernelDensityEstimator, exponential
+from mercer.estimators.rowwise import rowwise
 from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.negative import grid_points, negative_mass_by_draws, negative_mass_on_grid
-from mercer.maths.quantiles import distinct_rows
 from mercer.maths.series import check_terms, choose_terms
 from mercer.maths.types import Array
-from mercer.operators import Sample, WindowSum
+from mercer.operators import Expansion, Sample, WindowSum
 from mercer.operators.fourier import FourierExpansion
 from mercer.points import Points
 from mercer.solvers import mean_window
@@ -112,7 +114,7 @@ class SeriesDensity(KernelDensityEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), Dask array or data frame
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
@@ -156,9 +158,10 @@ class SeriesDensity(KernelDensityEstimator):
         if isinstance(spectrum.expansion, FourierExpansion):
             chosen = spectrum.expansion.take(kept)
             waves = chosen.combination(shares * roots)
-            coefficients = chosen.combination(shares / roots)(spectrum.points)[:, 0]
+            single = chosen.combination(shares / roots).without_points()
+            coefficients = spectrum.points.mapped(partial(_first_column, single))
         else:
-            coefficients = spectrum.projections[:, kept] @ (shares / roots)
+            coefficients = mapped(partial(_combined, kept, shares / roots), spectrum.projections)
         if spectrum.weights is not None:
             coefficients = coefficients * spectrum.weights
         return WindowSum(spectrum.kernel, spectrum.points, coefficients, waves)
@@ -167,14 +170,15 @@ class SeriesDensity(KernelDensityEstimator):
 
     def _negative_mass(self) -> tuple[float, float]:
         """Mass of the negative part, in units of the whole, and its error."""
-        if not self.positive or self._sum.coefficients.min() >= 0:
+        if not self.positive or self._sum.lowest >= 0:
             return 0.0, 0.0
-        points = self._sum.points.data
-        d = points.shape[1]
+        points = self._sum.points
+        d = points.dimension or 0
         rng = np.random.default_rng(0)
         if d in _GRID:
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
-            box = points.min(axis=0) - reach, points.max(axis=0) + reach
+            low, high = points.bounds()
+            box = low - reach, high + reach
             middles, edges = grid_points(*box, _GRID[d])
             values = self._sum.values(Points(middles)) / self.mass_
             # volumes in units of the window's: their own logarithms may be far from 0
@@ -224,9 +228,10 @@ class SeriesDensity(KernelDensityEstimator):
         if self.positive:
             return super().pdf(X)
         sign, logs = self._sum.signed_log(self._admit_new(X))
-        with np.errstate(over="ignore"):
-            return np.asarray(sign * np.exp(logs - self._log_normalizer - np.log(self.mass_)))
+        size = mapped(exponential, logs - self._log_normalizer - np.log(self.mass_))
+        return sign * size
 
+    @rowwise
     def eigenfunctions(self, X: Any) -> Array:
         """The kept eigenfunctions at every row of X, of unit L2 norm under the sample.
 
@@ -256,7 +261,9 @@ class SeriesDensity(KernelDensityEstimator):
         array of shape (n_samples, d)
         """
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        bound = float((self._sum.coefficients / self._parzen.coefficients).max())
+        bound = summed(
+            _largest_ratio, self._sum.coefficients, self._parzen.coefficients, combine=max
+        )
         drawn: list[Array] = []
         missing = n_samples
         while missing > 0:
@@ -268,9 +275,19 @@ class SeriesDensity(KernelDensityEstimator):
         return np.concatenate(drawn)
 
     def _draw_parzen(self, n: int, rng: np.random.Generator) -> Array:
-        """Rows by their places in lexicographic order: those in X must not matter."""
-        points = self._parzen.points.data
-        rows, shares = distinct_rows(points, self._parzen.coefficients)
-        below = np.cumsum(shares)
-        chosen = rows[np.minimum(np.searchsorted(below, rng.random(n)), len(rows) - 1)]
-        return np.asarray(points[chosen] + self.kernel_.draw(n, points.shape[1], rng))
+        chosen = self._parzen.points.draw(self._parzen.coefficients, n, rng)
+        return np.asarray(chosen + self.kernel_.draw(n, chosen.shape[1], rng))
+
+    _stays_behind: ClassVar[tuple[str, ...]] = ("_sum", "_parzen")
+
+
+def _first_column(expansion: Expansion, points: Points) -> Array:
+    return expansion(points)[:, 0]
+
+
+def _combined(which: Array, weights: Array, Z: Array) -> Array:
+    return np.asarray(Z[:, which] @ weights)
+
+
+def _largest_ratio(ours: Array, theirs: Array) -> float:
+    return float((ours / theirs).max(initial=-np.inf))

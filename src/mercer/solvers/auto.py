@@ -4,6 +4,8 @@
 first row that applies                                        solver="auto" does
 ============================================================  =====================================
 kernel with exact features, fewer than n/2                    full decomposition of Φ*Φ
+rows in chunks (Dask)                                         ``Fourier`` where it serves, else
+                                                              ``Nystrom`` with 1000 landmarks
 n ≤ 600, all components, or more than n/8 of them             ``Dense``, where it fits the memory
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid     ``Fourier`` (1e-10)
 that costs less than a product with K (see below)
@@ -31,6 +33,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
 from mercer.errors import ConvergenceError
 from mercer.kernels import Kernel
@@ -90,6 +93,20 @@ class Auto:
     exact_up_to : int or None
         Beyond so many points the last row applies even where an earlier one is affordable: for
         uses that need the span of many components rather than each of them.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import Auto
+    >>> for n in (500, 3000, 20_000):
+    ...     X = np.random.default_rng(0).normal(size=(n, 2))
+    ...     print(n, type(Auto(3).choose(Sample(Gaussian(0.3), admit(X, "vectors")))).__name__)
+    500 Dense
+    3000 Lanczos
+    20000 Fourier
     """
 
     n_components: int | float | None = None
@@ -110,6 +127,8 @@ class Auto:
         """Return the solver of the first row that applies (but the first)."""
         kernel, points = sample.kernel, sample.points
         n = points.n
+        if isinstance(points, ChunkedPoints):
+            return _on_chunks(kernel, points)
         itemsize = points.dtype.itemsize
         if self._full(n) and self._may_hold(n, itemsize) and _dense_fits(n, itemsize):
             return Dense()
@@ -157,6 +176,19 @@ class Auto:
         return Dense().solve(problem, selection)
 
 
+def _on_chunks(kernel: Kernel, points: ChunkedPoints) -> Solver:
+    """Rows on an engine: features that add up, or nothing."""
+    if _serving_grid(kernel, points, _FOURIER_LARGEST) is not None:
+        return Fourier()
+    if not kernel.is_psd:
+        raise ValueError(
+            f"{kernel!r} is not positive semi-definite, and X is a Dask collection: plane waves "
+            "and landmarks, which work on chunks, need a kernel that is. Use one, or "
+            "solver='lanczos' for as many rows as it allows."
+        )
+    return Nystrom(_LANDMARKS)
+
+
 def _dense_fits(n: int, itemsize: int) -> bool:
     return dense_bytes(n, itemsize) <= memory_budget()
 
@@ -169,7 +201,7 @@ def _features(sample: Sample) -> int | None:
     """How many exact features the kernel has, if any."""
     if sample.points.kind != "vectors":
         return None
-    one = sample.kernel.features(sample.points.data[:1])
+    one = sample.kernel.features(np.ones((1, sample.points.dimension)))
     return None if one is None else int(one.shape[1])
 
 
@@ -180,7 +212,7 @@ def _has_few_features(sample: Sample) -> bool:
 
 def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGrid | None:
     """A frequency grid whose doubled version has at most ``largest`` points, if there is one."""
-    if points.kind != "vectors" or points.data.shape[1] > 3:
+    if points.dimension is None or points.dimension > 3:
         return None
     grid = Fourier().grid(kernel, points)
     if isinstance(grid, NoGrid):
@@ -190,7 +222,19 @@ def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGr
 
 
 def streaming_gram(sample: Sample) -> FactoredGram:
-    """Return an operator that can absorb more points: exact features, or landmarks among these."""
+    """Return an operator that can absorb more points: exact features, or landmarks among these.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import streaming_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> type(streaming_gram(Sample(Gaussian(1.0), admit(X, "vectors")))).__name__
+    'NystromGram'
+    """
     return Nystrom(_LANDMARKS).gram(sample) if _features(sample) is None else _explicit(sample)
 
 
@@ -198,6 +242,18 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
     """Return the operator for sums over K, such as V: plane waves, features, or one product.
 
     With a ``box`` the frequency grid serves points of several samples at once.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import summing_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> gram = summing_gram(Sample(Gaussian(1.0), admit(X, "vectors")))
+    >>> bool(np.isclose(gram.potential, Gaussian(1.0)(X).mean()))
+    True
     """
     if _has_few_features(sample):
         return _explicit(sample)
@@ -211,6 +267,16 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     """Return the weighted mean of the kernel about the points, for evaluation anywhere.
 
     By plane waves with ``Fourier``, or where "auto" finds them cheaper; pair by pair otherwise.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> from mercer.solvers import mean_window
+    >>> window = mean_window(Sample(Gaussian(1.0), admit([[0.0], [2.0]], "vectors")))
+    >>> window.values(admit([[1.0]], "vectors")).round(4)
+    array([0.6065])
     """
     chosen = None if solver == "auto" else as_solver(solver, 1)
     if isinstance(chosen, Nystrom):
@@ -235,12 +301,13 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
 def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyGrid | None:
     """Return the grid of frequencies if sums over it are cheaper than over pairs."""
     points = sample.points
-    if points.kind != "vectors" or points.n <= _FOURIER_FROM or points.data.shape[1] > 3:
+    chunked = isinstance(points, ChunkedPoints)
+    small = points.n <= _FOURIER_FROM and not chunked
+    if points.dimension is None or small or points.dimension > 3:
         return None
     grid = Fourier(box=box).grid(sample.kernel, points)
-    if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
-        return grid
-    return None
+    largest = _FOURIER_LARGEST if chunked else points.n**2 / _FOURIER_SHARE
+    return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
 
 
 _NAMES: dict[str, Callable[[], Solver]] = {
@@ -252,7 +319,14 @@ _NAMES: dict[str, Callable[[], Solver]] = {
 
 
 def as_solver(solver: Any, n_components: int | float | None) -> Solver:
-    """Turn a name into its solver; a solver object stays itself."""
+    """Turn a name into its solver; a solver object stays itself.
+
+    Examples
+    --------
+    >>> from mercer.solvers import as_solver
+    >>> as_solver("lanczos", 3)
+    Lanczos(max_products=2000, stored=None)
+    """
     if isinstance(solver, str):
         if solver == "auto":
             return Auto(n_components)
@@ -273,6 +347,18 @@ def count_above(
 
     ``error`` is how far off the values may be. Leading eigenpairs are computed in growing numbers
     until they reach below the smallest value.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import Dense, count_above
+    >>> gram = Dense().gram(Sample(Gaussian(1.0), admit(np.arange(40.0).reshape(-1, 1), "vectors")))
+    >>> values = np.linalg.eigvalsh(gram.dense())[::-1]
+    >>> count_above(gram, values[[0, 4]]).tolist()
+    [1, 5]
     """
     small = problem.size <= _SMALL_ENOUGH_TO_COUNT and _dense_fits(problem.size, 8)
     k = 16
