@@ -3,6 +3,9 @@
 ``pytest tests/trust`` tries a few samples of each; ``./run laws`` as many as it is told.
 """
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+import mercer
 from mercer import EntropyClustering, KernelDenoiser, KernelECA, KernelPCA, MercerMixture
 from mercer.kernels import Gaussian
 from mercer.solvers import Dense, Fourier, Lanczos, Nystrom
@@ -230,6 +234,22 @@ def test_a_frame_is_its_array(case, world, library):
     magnified = condition(case, world, y)
     found, expected = answers(other, frame(world.new)), answers(one, world.new)
     assert_agree(found, expected, case, magnified)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+@law
+@given(world=worlds())
+def test_a_saved_model_gives_the_same_answers(case, world):
+    y = targets(case, world.X)
+    model = fitted(case.make(world.width), world.X, y)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.mercer"
+        mercer.save(model, path)
+        loaded = mercer.load(path)
+    expected = answers(model, world.new)
+    for name, value in answers(loaded, world.new).items():
+        assert_array_equal(value, expected[name], err_msg=name)
+    Tally.count += 1
 
 
 def test_what_a_law_does_not_apply_to_says_why():
