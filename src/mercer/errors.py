@@ -55,8 +55,20 @@ class MemoryBudgetError(MercerError, ValueError, MemoryError):
 
 
 def check_memory(needed: float, budget: float, what: str, remedy: str) -> None:
-    """Refuse what would need more bytes than the budget: ``what`` needs them, ``remedy`` does not.
+    """Refuse what would need more bytes than the budget, and say what to do instead.
 
+    Parameters
+    ----------
+    needed, budget : float
+        Bytes.
+    what : str
+        What needs them: the start of the message.
+    remedy : str
+        What does not.
+
+    Examples
+    --------
+    >>> from mercer.errors import check_memory
     >>> check_memory(8e9, 2e9, "A Gram matrix of 31623 points", "Use solver='nystrom'")
     Traceback (most recent call last):
     mercer.errors.MemoryBudgetError: A Gram matrix of 31623 points needs 8 GB; the memory budget is
