@@ -125,7 +125,8 @@ def analyse(
     kernel = spectra.eca.kernel_
     counting = steps.run("number of clusters", lambda: count_clusters(data, base, n_clusters))
     sweep = steps.run("sweep of bandwidths", lambda: sweep_widths(data, base, counting.chosen))
-    own = sweep if bandwidth == "auto" else None  # clusters have a bandwidth of their own
+    # clusters have a bandwidth of their own; a single one needs none
+    own = sweep if bandwidth == "auto" and counting.chosen > 1 else None
     used = kernel if own is None else own.kernel
     width = _width(table, kernel, bandwidth) if own is None else own.chosen
     solver = "auto" if solver_for(model) == "dense" else solver_for(model)

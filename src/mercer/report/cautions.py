@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from mercer.report.analysis import Analysis
@@ -54,6 +56,11 @@ def _of_clusters(analysis: Analysis) -> list[str]:
                 f"range that the sweep looked at, {number(sweep.widths[0])} to "
                 f"{number(sweep.widths[-1])}."
             )
+        if analysis.bandwidth == "auto" and sweep.chosen in (sweep.widths[0], sweep.widths[-1]):
+            said.append(
+                f"The sweep chose the end of the range that it looked at, {number(sweep.chosen)}: "
+                "the clusters go on changing beyond it."
+            )
     if analysis.clusters.unassigned:
         said.append(
             f"{counted(analysis.clusters.unassigned, 'row')} in no cluster (number −1 in the table "
@@ -69,7 +76,7 @@ def _of_components(analysis: Analysis) -> list[str]:
     order = np.argsort(-values)
     near = [
         (int(a) + 1, int(b) + 1)
-        for a, b in zip(order[:-1], order[1:], strict=True)
+        for a, b in pairwise(order)
         if values[a] - values[b] < _NEAR * values[a]
     ]
     if near:

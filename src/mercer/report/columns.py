@@ -97,4 +97,4 @@ def _three(cells: Any, kind: ColumnKind) -> tuple[Any, Any, Any]:
     values = cells.min(), cells.median(), cells.max()
     if kind == "number":
         return tuple(map(float, values))  # type: ignore[return-value]
-    return tuple(value.isoformat() for value in values)  # type: ignore[return-value]
+    return tuple(value.isoformat() for value in values)

@@ -24,6 +24,8 @@ from mercer.spectroscopy import find_groups
 __all__ = ["STABLE", "Counting", "count_clusters"]
 
 _ROWS = 500
+_GROUP_ROWS = 1000
+_FEW = 10  # rows that say nothing of groups
 _MOST_STABLE = 8
 _MOST = 12  # more clusters than this nobody reads
 _FRACTIONS = np.geomspace(0.15, 1.0, 9)  # of the median distance
@@ -78,8 +80,8 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     sample = take(data, drawn_rows(len(data), _ROWS))
     with silence():
         stability = _stability_by_number(sample, kernel)
-        groups = _groups(data, kernel)
-    stable = _most_stable(stability)
+        groups = _groups(take(data, drawn_rows(len(data), _GROUP_ROWS)), kernel)
+    stable = _most_stable(stability, groups)
     because: Because = "spectroscopy"
     if stable is not None:
         because = "agree" if stable == groups else "stable"
@@ -107,16 +109,23 @@ def _widths(sample: Any) -> Array:
     return _FACTORS if hasattr(sample, "iloc") else median_distance(sample) * _FRACTIONS
 
 
-def _most_stable(stability: dict[int, float]) -> int | None:
-    """The most stable number of clusters; of equals the largest, which holds the others."""
+def _most_stable(stability: dict[int, float], groups: int) -> int | None:
+    """The stable number that spectroscopy sees too, else the most stable one.
+
+    Of equals the largest, which holds the others.
+    """
     best = max(stability.values(), default=0.0)
     if best < STABLE:
         return None
+    if stability.get(groups, 0.0) >= STABLE:
+        return groups
     return max(k for k, value in stability.items() if value >= best - _TIE)
 
 
 def _groups(data: Any, kernel: Kernel) -> int:
+    if len(data) < _FEW:
+        return 1
     try:
-        return find_groups(data, kernel=kernel).n_groups
+        return max(find_groups(data, kernel=kernel).n_groups, 1)
     except ValueError:  # too few rows, or too many alike, for a bandwidth
         return 1

@@ -12,10 +12,13 @@ from mercer.bandwidth import silverman
 from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
 from mercer.report.profiles import Trait
+from mercer.report.samples import drawn_rows
 from mercer.tables import Modelling, Table
 
-__all__ = ["Contours", "Curve", "Densities", "Shares", "estimate_densities"]
+__all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Shares", "estimate_densities"]
 
+#: Rows that a curve is drawn from, at most: no eye sees the difference.
+CURVE_ROWS = 100_000
 _MOST = 8
 _LABELS = 8
 _MOST_PARTS = 6  # clusters that a small picture can hold
@@ -114,7 +117,8 @@ def _range(values: Array) -> tuple[float, float]:
 
 def _curve(table: Table, name: str, numbers: Array) -> Curve:
     is_date = table.kinds[name] == "date"
-    column = table.frame[name]
+    rows = drawn_rows(table.n, CURVE_ROWS)
+    column, numbers = table.frame[name].iloc[rows], numbers[rows]
     known = column.notna().to_numpy()
     values = _floats(column[known], is_date)
     own = numbers[known]

@@ -72,9 +72,12 @@ def eca_figure(analysis: Analysis) -> str:
 def pca_figure(analysis: Analysis) -> str:
     """First two components of kernel PCA."""
     pca = analysis.pca
-    shares = pca.explained_variance_ratio_
+    points = pca.spectrum_.projections
+    shares = [*pca.explained_variance_ratio_, 0.0]  # two different rows have one component only
+    if pca.n_components_ == 1:
+        points = np.column_stack([points, np.zeros(len(points))])
     names = [f"component {i + 1}: {percent(shares[i])} of variance" for i in (0, 1)]
-    return _embedding("pca", "Kernel PCA", pca.spectrum_.projections, names, analysis)
+    return _embedding("pca", "Kernel PCA", points, names, analysis)
 
 
 def clusters_figure(analysis: Analysis) -> str:
@@ -179,7 +182,7 @@ def _plain_ticks(ax: Any, widths: Any) -> None:
     """A few round numbers on a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    ticks = [float(f"{value:.1g}") for value in np.geomspace(widths[0], widths[-1], 5)]
+    ticks = [float(f"{value:.2g}") for value in np.geomspace(widths[0], widths[-1], 5)]
     ax.xaxis.set_major_locator(FixedLocator(sorted(set(ticks))))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_locator(NullLocator())
@@ -277,11 +280,12 @@ def curve_figure(name: str, curve: Curve) -> str:
 
 
 def _few_dates(ax: Any) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    import matplotlib.dates
 
-    locator = AutoDateLocator(minticks=3, maxticks=5)
+    dates: Any = matplotlib.dates
+    locator = dates.AutoDateLocator(minticks=3, maxticks=5)
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def shares_figure(name: str, shares: Shares) -> str:
@@ -330,7 +334,7 @@ def discriminant_figure(prediction: Prediction, label: str) -> str:
     def draw(figure: Any) -> None:
         ax = figure.subplots()
         classes = np.unique(prediction.classes)
-        noise = np.random.default_rng(0).uniform(-0.3, 0.3, n)
+        noise = np.asarray(np.random.default_rng(0).uniform(-0.3, 0.3, n))
         for i, name in enumerate(classes):
             mine = prediction.classes == name
             ax.scatter(

@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import asin, sqrt
 from typing import Any
 
 import numpy as np
@@ -146,9 +145,7 @@ def _of_words(column: Any, name: str, members: dict[int, Array]) -> Iterable[Tra
 
 
 def _cohen(inside: Array, overall: Array) -> Array:
-    return np.array(
-        [2 * asin(sqrt(p)) - 2 * asin(sqrt(q)) for p, q in zip(inside, overall, strict=True)]
-    )
+    return np.asarray(2 * np.arcsin(np.sqrt(inside)) - 2 * np.arcsin(np.sqrt(overall)))
 
 
 def _most_unlike(effects: Array) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import KernelECA, KernelPCA
+from mercer.errors import RankError
 from mercer.maths.types import Array
 from mercer.report.steps import Steps
 from mercer.tables import Modelling
@@ -144,13 +145,18 @@ def fit_spectra(
     ranks = fitted.spectrum_.known_ranks
     if ranks is not None or model.table.n <= _RANKED_ROWS:
         ranks = steps.run("ranks of the kept eigenvalues", lambda: fitted.component_ranks_)
-    pca = steps.run(
-        "kernel PCA",
-        lambda: KernelPCA(2, kernel=fitted.kernel_, verbose=verbose, solver=_for_pca(solver)).fit(
-            data
-        ),
-    )
+    pca = steps.run("kernel PCA", lambda: _pca(fitted.kernel_, data, _for_pca(solver), verbose))
     return Spectra(fitted, pca, because, ranks)
+
+
+def _pca(kernel: Any, data: Any, solver: str, verbose: bool) -> KernelPCA:
+    """Two components, or one where the rows span no more."""
+    try:
+        return KernelPCA(2, kernel=kernel, solver=solver, verbose=verbose).fit(data)
+    except RankError as few:
+        if few.rank < 1:
+            raise
+        return KernelPCA(1, kernel=kernel, solver=solver, verbose=verbose).fit(data)
 
 
 def _for_pca(solver: str) -> str:

@@ -93,7 +93,8 @@ def _bandwidth(analysis: Analysis) -> tuple[str, str]:
 def _of_clusters(analysis: Analysis) -> tuple[str, str]:
     width = number(analysis.clusters.width or 0.0)
     value = f"σ = {width}" if analysis.table.is_numeric else f"Own widths times {width}"
-    if analysis.bandwidth == "auto" and analysis.sweep is not None:
+    swept = analysis.sweep is not None and analysis.counting.chosen > 1
+    if analysis.bandwidth == "auto" and swept:
         return value, (
             "The lowest cost among those at which the labels hardly change (see the sweep). "
             "Clusters need less smoothing than components."

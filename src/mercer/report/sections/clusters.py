@@ -6,7 +6,7 @@ from mercer.report.analysis import Analysis
 from mercer.report.counting import STABLE
 from mercer.report.figures import clusters_figure, counting_figure
 from mercer.report.profiles import SMALL, Trait
-from mercer.report.sections.html import Section, figure, paragraph, table
+from mercer.report.sections.html import Section, figure, grid, paragraph, table
 from mercer.report.words import counted, number, percent, shortened
 
 __all__ = ["clusters_section", "trait_words"]
@@ -88,35 +88,37 @@ def trait_words(trait: Trait) -> str:
 def _traits(analysis: Analysis) -> str:
     if not analysis.traits:
         return ""
-    rows = []
+    tables = []
     for cluster in analysis.clusters.each:
         own = [t for t in analysis.traits if t.cluster == cluster.number]
-        telling = [t for t in own if abs(t.effect) >= SMALL][:_TRAITS]
-        if not telling:
-            rows.append([f"Cluster {cluster.number}", "nothing stands out", "", "", ""])
-        for i, t in enumerate(telling):
-            rows.append(
-                [
-                    f"Cluster {cluster.number}" if i == 0 else "",
-                    shortened(t.column, 40),
-                    _inside(t),
-                    _overall(t),
-                    f"{t.effect:+.2f}".replace("-", "−"),
-                ]
-            )
+        rows = [
+            [
+                shortened(t.column, 40),
+                _inside(t),
+                _overall(t),
+                f"{t.effect:+.2f}".replace("-", "−"),
+            ]
+            for t in own
+            if abs(t.effect) >= SMALL
+        ][:_TRAITS]
+        name = f"Cluster {cluster.number}, {counted(cluster.size, 'row')}"
+        heads = ["Column", "In the cluster", "In all rows", "Effect"]
+        tables.append(
+            table(name, heads, rows, texts=[0])
+            if rows
+            else paragraph(f"{name}: nothing stands out.")
+        )
     words = (
         "For numbers: the median in the cluster and in all rows; the effect is their difference in "
         "robust standard deviations. For labels and words: the most over-represented one with its "
         "shares; the effect is Cohen’s h. About 0.2 is small, 0.8 large. The clusters were made "
         "from these columns, so this describes them and proves nothing."
     )
-    heads = ["Cluster", "Column", "In the cluster", "In all rows", "Effect"]
-    caption = f"What distinguishes each cluster: up to {_TRAITS} columns, by the size of the effect"
     return (
         "<h3>What distinguishes each cluster</h3>\n"
         + paragraph(words)
-        + table(caption, heads, rows, texts=[0, 1])
-        + paragraph("All columns are in clusters.csv.", "soft")
+        + grid(tables, "pair")
+        + paragraph(f"At most {_TRAITS} columns each; all are in clusters.csv.", "soft")
     )
 
 

@@ -40,8 +40,11 @@ def data_section(analysis: Analysis) -> Section:
 
 def _kinds(analysis: Analysis) -> str:
     kinds = list(analysis.table.kinds.values())
-    plurals = {"number": "numbers", "date": "dates", "category": "categories", "text": "texts"}
-    told = ", ".join(f"{kinds.count(kind)} {plurals[kind]}" for kind in plurals if kind in kinds)
+    names = {"number": "number", "date": "date", "category": "categorie", "text": "text"}
+    counts = {kind: kinds.count(kind) for kind in names if kind in kinds}
+    told = ", ".join(
+        f"1 {kind}" if count == 1 else f"{count:,} {names[kind]}s" for kind, count in counts.items()
+    )
     return f"{len(kinds):,}: {told}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.report.analysis import Analysis
-from mercer.report.densities import Curve
+from mercer.report.densities import CURVE_ROWS, Curve
 from mercer.report.figures import contours_figure, curve_figure, shares_figure
 from mercer.report.sections.html import Section, figure, grid, paragraph
 from mercer.report.words import counted, number
@@ -30,11 +30,11 @@ def densities_section(analysis: Analysis) -> Section | None:
         for i, profile in enumerate(densities.profiles):
             if isinstance(profile, Curve):
                 drawing = curve_figure(f"profile{i}", profile)
-                caption = f"Window {number(profile.bandwidth, 3)}."
-                caption += " (days)" if profile.is_date else ""
+                days = " days" if profile.is_date else ""
+                caption = f"Window {number(profile.bandwidth, 3)}{days}."
                 drawn.append(figure(drawing, caption + _outside(profile.outside)))
             else:
-                others = f"{profile.others:,} more labels." if profile.others else ""
+                others = f"{counted(profile.others, 'more label')}." if profile.others else ""
                 drawn.append(figure(shares_figure(f"profile{i}", profile), others))
         body += grid(drawn, "small")
     return Section("densities", "Where the rows are", body) if body else None
@@ -50,6 +50,8 @@ def _words(analysis: Analysis) -> str:
         )
     elif curves:
         words += " Curves are Parzen densities."
+    if curves and analysis.table.n > CURVE_ROWS:
+        words += f" Curves are drawn from {CURVE_ROWS:,} rows, picked at random."
     if analysis.densities.columns_left:
         words += (
             f" Shown are the {len(analysis.densities.profiles)} columns that distinguish clusters "

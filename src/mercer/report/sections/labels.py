@@ -1,4 +1,4 @@
-"""The label column: does it agree with the clusters, and can it be predicted?"""
+"""The label column: whether it agrees with the clusters, and whether it can be predicted."""
 
 from __future__ import annotations
 
