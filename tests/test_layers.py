@@ -9,7 +9,7 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config", "progress", "writing"},
+    {"errors", "config", "notebook", "progress", "writing"},
     {"maths"},
     {"points"},
     {"kernels"},
@@ -21,7 +21,7 @@ FLOORS = [
     {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
     {"baselines"},
-    {"datasets", "plots", "tables"},
+    {"datasets", "persistence", "plots", "tables"},
     {"report", "reproduce"},
     {"cli"},
 ]

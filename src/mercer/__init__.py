@@ -28,6 +28,8 @@ _HOMES = {
     "JointMixtureClassifier": "mercer.estimators",
     "JointMixtureRegressor": "mercer.estimators",
     "Spectrum": "mercer.spectrum",
+    "load": "mercer.persistence",
+    "save": "mercer.persistence",
     "get_config": "mercer.config",
     "set_config": "mercer.config",
     "config_context": "mercer.config",

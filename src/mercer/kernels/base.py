@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.maths.types import Array
+from mercer.notebook import table
 from mercer.points import Kind, rows_of
 
 __all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles"]
@@ -28,6 +29,19 @@ class Kernel:
     A subclass stores its parameters in ``__init__`` under their own names and gives either
     :meth:`matrix` (the formula) or, where there is a faster way, :meth:`tiles`.
     Parameters are checked when they are used, so ``clone`` and ``set_params`` always work.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Kernel
+    >>> class Cauchy(Kernel):
+    ...     def __init__(self, width=1.0):
+    ...         self.width = width
+    ...     def matrix(self, X, Y):
+    ...         return 1 / (1 + ((X[:, None] - Y[None]) ** 2).sum(axis=2) / self.width**2)
+    >>> Cauchy(2.0)([[0.0], [2.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
     """
 
     #: what is compared: "vectors", "objects" or "gram" (see :mod:`mercer.points`)
@@ -233,6 +247,11 @@ class Kernel:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
         return f"{type(self).__name__}({inside})"
 
+    def _repr_html_(self) -> str:
+        parameters = self.get_params(deep=False)
+        rows = [[name, repr(value)] for name, value in parameters.items()]
+        return table(f"{type(self).__name__} kernel", ["parameter", "value"], rows)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel) or type(self) is not type(other):
             return False
@@ -338,6 +357,11 @@ class _Combination(Kernel):
         inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]
         return self._symbol.join(inside)
 
+    def _repr_html_(self) -> str:
+        rows = [[str(i), repr(term)] for i, term in enumerate(self.terms)]
+        title = f"{type(self).__name__} of {len(rows)} kernels"
+        return table(title, ["parameter", "kernel"], rows)
+
 
 class Sum(_Combination):
     """Sum of kernels, ``k(x, y) = Σ_i k_i(x, y)``; written ``k1 + k2``.
@@ -380,14 +404,31 @@ class Sum(_Combination):
 
 
 class Product(_Combination):
-    """Product of kernels, ``k(x, y) = Π_i k_i(x, y)``; written ``k1 * k2``."""
+    """Product of kernels, ``k(x, y) = Π_i k_i(x, y)``; written ``k1 * k2``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> kernel = Gaussian(1.0) * Linear()
+    >>> kernel
+    Gaussian(bandwidth=1.0) * Linear(scale=1.0, constant=0.0)
+    >>> kernel([[1.0]], [[1.0], [2.0]]).round(4)
+    array([[1.    , 1.2131]])
+    """
 
     _join = np.multiply
     _symbol = " * "
 
 
 class Scaled(Kernel):
-    """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``."""
+    """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> 2.0 * Gaussian(1.0)
+    2.0 * Gaussian(bandwidth=1.0)
+    """
 
     def __init__(self, factor: float, kernel: Kernel) -> None:
         self.factor = factor

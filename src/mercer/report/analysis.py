@@ -50,6 +50,16 @@ class Analysis:
         By step.
     raised : tuple of Raised
         Warnings.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.report import analyse
+    >>> from mercer.tables import as_table
+    >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
+    >>> analysis = analyse(table, n_clusters=2)
+    >>> [cluster.size for cluster in analysis.clusters.each]
+    [3, 3]
     """
 
     model: Modelling
@@ -109,7 +119,17 @@ def analyse(
     scale: bool = True,
     verbose: bool = False,
 ) -> Analysis:
-    """Ask all estimators; the parameters are those of ``write_report``."""
+    """Ask all estimators; the parameters are those of ``write_report``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.report import analyse
+    >>> from mercer.tables import as_table
+    >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
+    >>> analyse(table, bandwidth=0.5).sigma
+    0.5
+    """
     if n_components is not None and n_components < 2:
         raise ValueError(f"n_components={n_components} must be at least 2: a picture needs two.")
     if n_clusters is not None and not 1 <= n_clusters <= table.n:

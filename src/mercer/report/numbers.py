@@ -42,7 +42,17 @@ def plain(value: Any) -> Any:
 
 
 def numbers(analysis: Analysis) -> dict[str, Any]:
-    """Return every number of the report; those of single rows are in the table of rows."""
+    """Return every number of the report; those of single rows are in the table of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.report import analyse, numbers
+    >>> from mercer.tables import as_table
+    >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
+    >>> numbers(analyse(table))["data"]["rows"]
+    6
+    """
     found = {
         "data": _data(analysis),
         "choices": _choices(analysis),
