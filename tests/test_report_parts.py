@@ -31,8 +31,8 @@ from mercer.tables import as_table, modelling, read_table
 
 def blobs(n=60, seed=0, sep=8.0, **columns):
     rng = np.random.default_rng(seed)
-    half = n // 2
-    a = np.concatenate([rng.normal(0, 1, half), rng.normal(sep, 1, n - half)])
+    most = 2 * n // 3
+    a = np.concatenate([rng.normal(0, 1, most), rng.normal(sep, 1, n - most)])
     return pd.DataFrame({"a": a, "b": rng.normal(size=n), **columns})
 
 
@@ -103,7 +103,9 @@ def test_persistence_is_one_for_groups_that_are_always_found(iris):
 
 
 def test_counting_wants_both_counts_to_agree():
-    X = np.concatenate([np.random.default_rng(0).normal(at, 1, (60, 2)) for at in (0, 12, 24)])
+    rng = np.random.default_rng(0)
+    groups = (((0, 0), 80), ((12, 0), 60), ((0, 14), 40))
+    X = np.concatenate([rng.normal(at, 1, (size, 2)) for at, size in groups])
     found = count_clusters(X, Gaussian("auto"))
     assert (found.chosen, found.because) == (3, "agree")
     assert found.stability[3] > 0.9
@@ -416,7 +418,9 @@ def test_small_and_odd_tables(frame, tmp_path):
 
 
 def test_rows_in_no_cluster_are_explained():
-    analysis = analyse(as_table(blobs()), bandwidth=1e-3, n_clusters=5)
+    frame = blobs()
+    frame.loc[0] = [400.0, 400.0]
+    analysis = analyse(as_table(frame), bandwidth=0.5, scale=False, n_clusters=2)
     assert analysis.clusters.unassigned == (analysis.clusters.numbers == NOWHERE).sum() > 0
     text = page(analysis)
     assert "None (−1)" in text
