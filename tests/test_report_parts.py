@@ -424,7 +424,7 @@ def test_rows_in_no_cluster_are_explained():
     assert analysis.clusters.unassigned == (analysis.clusters.numbers == NOWHERE).sum() > 0
     text = page(analysis)
     assert "None (−1)" in text
-    assert "in no cluster (number −1 in the table of rows)" in text
+    assert "Rows in no cluster (−1 in the table of rows)" in text
 
 
 def test_very_many_columns():

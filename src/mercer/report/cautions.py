@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.report.analysis import Analysis
 from mercer.report.counting import STABLE
-from mercer.report.words import counted, number, percent
+from mercer.report.words import number, percent
 
 __all__ = ["cautions"]
 
@@ -58,15 +58,9 @@ def _of_clusters(analysis: Analysis) -> list[str]:
             )
         if analysis.bandwidth == "auto" and sweep.chosen in (sweep.widths[0], sweep.widths[-1]):
             said.append(
-                f"The sweep chose the end of the range that it looked at, {number(sweep.chosen)}: "
-                "the clusters go on changing beyond it."
+                f"The sweep chose {number(sweep.chosen)}, the end of the range that it looked at; "
+                "what lies beyond was not tried."
             )
-    if analysis.clusters.unassigned:
-        said.append(
-            f"{counted(analysis.clusters.unassigned, 'row')} in no cluster (number −1 in the table "
-            "of rows): at this bandwidth nothing is similar enough to compare them with. A larger "
-            "bandwidth reaches them."
-        )
     return said
 
 

@@ -178,7 +178,7 @@ def _contours(table: Table, model: Modelling, kernel: Kernel) -> Contours:
         outside |= (column < low) | (column > high)
     scale, centre = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    window = ParzenDensity(kernel=kernel).fit(data)
+    window = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
     values = window.pdf((nodes - centre) / scale) / np.prod(scale)
     first, second = table.columns
     return Contours(

@@ -81,7 +81,16 @@ def pca_figure(analysis: Analysis) -> str:
 
 
 def clusters_figure(analysis: Analysis) -> str:
-    """The clusters in the components that they were found in."""
+    """The clusters in the plane of two columns, or in the components that they were found in."""
+    table = analysis.table
+    if table.is_numeric and len(table.columns) == 2:
+        first, second = (shortened(name, 30) for name in table.columns)
+        return svg(
+            "clusters",
+            f"Scatter plot of {_rows_drawn(analysis)}, {first} and {second}, coloured by cluster.",
+            (4.8, 4.8),
+            lambda figure: _columns_by_cluster(analysis, figure.subplots(), (first, second)),
+        )
     eca = analysis.clusters.estimator.eca_
     names = [f"component {i + 1}: {percent(eca.entropy_ratio_[i])} of V" for i in (0, 1)]
     alt = (
@@ -99,6 +108,16 @@ def clusters_figure(analysis: Analysis) -> str:
             axis_labels=(names[0], names[1]),
         ).plot(figure.subplots(), max_points=_MAX_POINTS),
     )
+
+
+def _columns_by_cluster(analysis: Analysis, ax: Any, names: tuple[str, str]) -> None:
+    EmbeddingDisplay(
+        points=analysis.table.X, labels=_cluster_names(analysis), axis_labels=names
+    ).plot(ax, max_points=_MAX_POINTS)
+    for line in list(ax.lines):  # the origin means nothing here, and may be far away
+        line.remove()
+    ax.relim()
+    ax.autoscale_view()
 
 
 def _embedding(

@@ -50,7 +50,8 @@ def _sizes(analysis: Analysis) -> str:
         "point the same way and small values that they point apart."
     )
     nowhere = (
-        " Rows in no cluster have nothing in common with any other at this bandwidth."
+        " Rows in no cluster (−1 in the table of rows) have nothing in common with any other at "
+        "this bandwidth; a larger one reaches them."
         if clusters.unassigned
         else ""
     )
@@ -61,14 +62,22 @@ def _sizes(analysis: Analysis) -> str:
     picture = (
         figure(
             clusters_figure(analysis),
-            "The two first components that the clusters were found in. What looks mixed here may "
-            "differ along the others.",
+            _caption(analysis),
         )
         if clusters.estimator.eca_.n_components_ > 1
         else ""
     )
     sizes = table(caption, ["Cluster", "Rows", "Share", "Persistence"], rows, texts=[0])
     return paragraph(words) + f'<div class="pair">{picture}<div>{sizes}</div></div>\n'
+
+
+def _caption(analysis: Analysis) -> str:
+    if analysis.table.is_numeric and len(analysis.table.columns) == 2:
+        return "The rows, coloured by cluster."
+    return (
+        "The two first components that the clusters were found in. What looks mixed here may "
+        "differ along the others."
+    )
 
 
 def trait_words(trait: Trait) -> str:
@@ -104,7 +113,7 @@ def _traits(analysis: Analysis) -> str:
         name = f"Cluster {cluster.number}, {counted(cluster.size, 'row')}"
         heads = ["Column", "In the cluster", "In all rows", "Effect"]
         tables.append(
-            table(name, heads, rows, texts=[0])
+            table(name, heads, rows, texts=[0, 1])
             if rows
             else paragraph(f"{name}: nothing stands out.")
         )
@@ -152,8 +161,8 @@ def _number(analysis: Analysis) -> str:
         )
     else:
         stable = (
-            f"{counting.stable} clusters are the most stable: labels at neighbouring bandwidths "
-            f"agree to {counting.stability[counting.stable]:.2f} on average (adjusted Rand index)"
+            f"With {counting.stable} clusters, labels at neighbouring bandwidths agree to"
+            f"  {counting.stability[counting.stable]:.2f} on average (adjusted Rand index)"
         )
     sure = {
         "agree": "Both counts agree, which is as sure as it gets without labels.",

@@ -21,7 +21,8 @@ def densities_section(analysis: Analysis) -> Section | None:
             contours_figure(analysis, densities.contours),
             "Contours of the density enclose 10, 30, 50, 70, 90 and 99 % of it, from thick to "
             f"thin. Window: the kernel’s, σ = {number(analysis.sigma or 0.0)}"
-            f"{' standard deviations' if analysis.model.scaled else ''}. Grey: rows.{outside}",
+            f"{' standard deviations' if analysis.model.scaled else ''}. Grey: rows.{outside}"
+            f"{_picked(analysis)}",
             "wide",
         )
     if densities.profiles:
@@ -50,14 +51,20 @@ def _words(analysis: Analysis) -> str:
         )
     elif curves:
         words += " Curves are Parzen densities."
-    if curves and analysis.table.n > CURVE_ROWS:
-        words += f" Curves are drawn from {CURVE_ROWS:,} rows, picked at random."
+    if curves:
+        words += _picked(analysis)
     if analysis.densities.columns_left:
         words += (
             f" Shown are the {len(analysis.densities.profiles)} columns that distinguish clusters "
             f"most; {counted(analysis.densities.columns_left, 'other')} not."
         )
     return words
+
+
+def _picked(analysis: Analysis) -> str:
+    if analysis.table.n <= CURVE_ROWS:
+        return ""
+    return f" Densities are estimated from {CURVE_ROWS:,} rows, picked at random."
 
 
 def _outside(count: int) -> str:
