@@ -208,7 +208,7 @@ def test_without_cyclopts_there_is_a_sentence(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["report", "--nonsense"], "Unknown option"),
+        (["report", "--nonsense"], "no option --nonsense"),
         (["reprot"], "Unknown command"),
         (["report", "iris", "--components", "1"], "Must be >= 2"),
         (["report", "iris", "--components", "few"], "Invalid value"),

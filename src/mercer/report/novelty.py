@@ -16,6 +16,7 @@ from mercer import ParzenDensity
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.report.samples import drawn_rows, take
+from mercer.report.steps import silence
 from mercer.tables import Modelling
 
 __all__ = ["Novel", "Novelty", "find_novel"]
@@ -138,7 +139,8 @@ def _without_each_other(data: Array, reference: Array, alone: Array, kernel: Ker
     m = len(reference)
     if not len(others):  # every row is alone: the nearest one decides
         return _nearest(data, alone, kernel) - np.log(m - 1)
-    window = ParzenDensity(kernel=kernel).fit(data[others])
+    with silence():  # what there is to say was said of the whole
+        window = ParzenDensity(kernel=kernel).fit(data[others])
     logs = window.score_samples(data[alone]) + kernel.log_normalizer(data.shape[1])
     return np.asarray(logs + np.log(len(others) / (m - 1)))
 
@@ -187,7 +189,8 @@ def _explained(
         return tuple(Novel(int(i), float(scores[i]), ()) for i in rows)
     rest, listed = take(data, others), take(data, rows)
     if model.table.is_numeric:
-        window = ParzenDensity(kernel=kernel).fit(rest)
+        with silence():
+            window = ParzenDensity(kernel=kernel).fit(rest)
 
         def score(rows: Any) -> Array:
             return np.asarray(-window.score_samples(rows))

@@ -118,7 +118,10 @@ def _components(analysis: Analysis) -> str:
         )
     elif ranks is not None:
         said += f" They belong to the {k} largest eigenvalues: here entropy and size choose alike."
-    if any(one.category == "IdentifiabilityWarning" for one in analysis.raised):
+    if any(
+        one.category == "IdentifiabilityWarning" and one.step.startswith("kernel ECA")
+        for one in analysis.raised
+    ):
         said += " But the data do not determine these components: see the warnings."
     return said
 
