@@ -57,6 +57,12 @@ class Rows:
         The column of classes that was named, or that an embedded set has.
     notes : tuple of str
         What had to be guessed while reading.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_rows
+    >>> read_rows("rings").frame.columns.tolist()
+    ['x', 'y', 'class']
     """
 
     name: str
@@ -209,6 +215,7 @@ def read_rows(
 
     Examples
     --------
+    >>> from mercer.tables import read_rows
     >>> rows = read_rows("iris")
     >>> rows.frame.shape, rows.label
     ((150, 5), 'class')
