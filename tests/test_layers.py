@@ -22,7 +22,7 @@ FLOORS = [
     {"estimators"},
     {"baselines"},
     {"datasets", "plots", "tables"},
-    {"report", "reproduce"},
+    {"report", "reproduce", "explorer"},
     {"cli"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
