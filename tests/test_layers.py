@@ -9,7 +9,7 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config", "progress", "writing"},
+    {"errors", "config", "notebook", "progress", "writing"},
     {"maths"},
     {"points"},
     {"kernels"},

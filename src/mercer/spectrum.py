@@ -13,10 +13,13 @@ from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.maths.entropy import entropy_terms
 from mercer.maths.types import Array
+from mercer.notebook import bar, table
 from mercer.operators import Expansion
 from mercer.points import Points, admit
 
 __all__ = ["Spectrum"]
+
+_COMPONENTS_SHOWN = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,3 +164,26 @@ class Spectrum:
             f"Spectrum({self.n_components} components by {self.target}, n={self.points.n}, "
             f"{self.kernel!r}, {self.method}, {proof})"
         )
+
+    def _repr_html_(self) -> str:
+        by = "entropy term ψ" if self.target == "entropy" else "eigenvalue λ"
+        heads = ["component", "λ", "λ / n", "share of trace"]
+        if not self.centered:
+            heads += ["ψ", "share of V"]
+        shown = [self._cells(i) for i in range(min(self.n_components, _COMPONENTS_SHOWN))]
+        if self.n_components > _COMPONENTS_SHOWN:
+            more = f"… {self.n_components - _COMPONENTS_SHOWN} more"
+            shown.append([more, *[""] * (len(heads) - 1)])
+        proof = "certified" if self.certified else "not certified"
+        title = f"{self.n_components} components by {by} of {self.points.n:,} points"
+        note = f"{self.kernel!r}; {self.method}; {proof}: {self.certificate}"
+        return table(title, heads, shown, note)
+
+    def _cells(self, i: int) -> list[str]:
+        """A line of the table that notebooks show."""
+        value, term = float(self.eigenvalues[i]), float(self.entropy_terms[i])
+        cells = [str(i + 1), f"{value:.4g}", f"{value / self.total_weight:.4g}"]
+        cells.append(bar(value / self.trace) if self.trace > 0 else "")
+        if not self.centered:
+            cells += [f"{term:.4g}", bar(term / self.potential) if self.potential > 0 else ""]
+        return cells

@@ -61,6 +61,24 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return admit(X, self.kernel_.compares, estimator=self, reset=False)
 
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, and below it what was found."""
+        return super()._repr_html_inner() + self._found_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._found_html()
+        return bundle
+
+    def _found_html(self) -> str:
+        """The spectrum, or at least the kernel, once they are there."""
+        for name in ("spectrum_", "kernel_"):
+            found = getattr(self, name, None)
+            if found is not None:
+                return str(found._repr_html_())
+        return ""
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(

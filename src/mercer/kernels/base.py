@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.maths.types import Array
+from mercer.notebook import table
 from mercer.points import Kind, rows_of
 
 __all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles"]
@@ -233,6 +234,11 @@ class Kernel:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
         return f"{type(self).__name__}({inside})"
 
+    def _repr_html_(self) -> str:
+        parameters = self.get_params(deep=False)
+        rows = [[name, repr(value)] for name, value in parameters.items()]
+        return table(f"{type(self).__name__} kernel", ["parameter", "value"], rows)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel) or type(self) is not type(other):
             return False
@@ -337,6 +343,11 @@ class _Combination(Kernel):
     def __repr__(self) -> str:
         inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]
         return self._symbol.join(inside)
+
+    def _repr_html_(self) -> str:
+        rows = [[str(i), repr(term)] for i, term in enumerate(self.terms)]
+        title = f"{type(self).__name__} of {len(rows)} kernels"
+        return table(title, ["parameter", "kernel"], rows)
 
 
 class Sum(_Combination):

@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel, Settle, Tiles
 from mercer.kernels.cells import as_array, column_of, numbered, numbers_of
 from mercer.maths.quantiles import distinct_rows, evenly_spaced
 from mercer.maths.types import Array
+from mercer.notebook import table
 from mercer.points import Kind
 
 __all__ = ["Observed", "On"]
@@ -229,6 +230,11 @@ class On(Kernel):
     def __repr__(self) -> str:
         # what stands for missing cells is the training data: too long to print
         return f"On({self.columns!r}, {self.kernel!r})"
+
+    def _repr_html_(self) -> str:
+        missing = "not fitted" if self.observed is None else f"the mean of {self.observed!r}"
+        rows = [["kernel", repr(self.kernel)], ["a missing cell is", missing]]
+        return table(f"Kernel on {_words(self.columns)}", ["", "value"], rows)
 
 
 def _words(columns: Any) -> str:
