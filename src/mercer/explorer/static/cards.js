@@ -6,7 +6,7 @@ export const CARDS = [
   { id: "data", title: "Data", needs: ["data"], say: "The rows as they are. Drag over points to select them everywhere." },
   { id: "spectrum", title: "Spectrum", needs: ["spectrum"], say: "Eigenvalues above, entropy terms below. Click a bar to add or remove its component." },
   { id: "path", title: "Bandwidth path", needs: ["path"], say: "Clustering cost and kept components for every bandwidth; low and steady is good." },
-  { id: "eca", title: "Selected components", needs: ["embedding"], say: "Clusters that hardly touch lie along different rays from the origin." },
+  { id: "eca", title: "Kernel ECA", needs: ["embedding"], say: "Clusters that hardly touch lie along different rays from the origin." },
   { id: "pca", title: "Kernel PCA", needs: ["embedding"], say: "The same kernel, components chosen by variance: for comparison." },
   { id: "clusters", title: "Clusters", needs: ["data", "clusters"], say: "Rows that point the same way, by angle between components." },
   { id: "density", title: "Density", needs: ["data", "density"], say: "The series of the selected eigenfunctions as a density." },

@@ -49,6 +49,7 @@ const ofSweep = () => {
 const sweeps = new Newest(async () => {
   const of = ofSweep();
   if (known.of.path !== of) {
+    waiting(true);
     try {
       const found = await json(`/api/views?${of}&show=path`);
       known.views.path = found.views.path;
@@ -58,9 +59,19 @@ const sweeps = new Newest(async () => {
       if (!(error instanceof Refused)) throw error;
       known.views.path = { reason: error.message };
     }
+    waiting(false);
   }
   drawCards(["path"]);
 });
+
+function waiting(yes) {
+  plotOf("path").querySelector(".waiting")?.remove();
+  if (!yes) return;
+  const text = document.createElement("p");
+  text.className = "waiting";
+  text.textContent = "Sweeping over bandwidths …";
+  plotOf("path").append(text);
+}
 
 function take(found, of) {
   const rows = JSON.stringify(known.views.points?.rows);
@@ -118,7 +129,7 @@ function tellFacts() {
   const facts = [["table", summary.name], ["rows", summary.rows.toLocaleString("en")]];
   if (summary.bandwidth !== null) facts.push([summary.is_numeric ? "bandwidth σ" : "bandwidth factor", number(summary.bandwidth)]);
   facts.push(["components kept", summary.places.map(place).join(", ")], ["of the potential V", percent(summary.share)]);
-  if (clusters && clusters.agreement !== null) facts.push(["clusters agree with classes", clusters.agreement.toFixed(2)]);
+  if (clusters && clusters.agreement !== null) facts.push(["agreement with classes", clusters.agreement.toFixed(2)]);
   at("facts").replaceChildren(...facts.map(([term, what]) => {
     const box = document.createElement("div");
     for (const [kind, text] of [["dt", term], ["dd", what]]) {
@@ -194,6 +205,8 @@ async function main() {
       else requestAnimationFrame(() => drawCards(["eca", "pca"]));
     });
   }
+  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => target.classList.contains("js-plotly-plot") && target.clientHeight && Plotly.Plots.resize(target)));
+  CARDS.forEach((card) => sizes.observe(plotOf(card.id)));
   onChange(follow);
   addEventListener("popstate", () => location.reload());
 }

@@ -20,6 +20,9 @@ export function startSlider() {
     show(width);
     set({ bandwidth: String(width) });
   });
+  document.getElementById("fraction").addEventListener("click", () => {
+    set({ bandwidth: String(Number(Math.sqrt(marks.fraction_low * marks.fraction_high).toPrecision(5))) });
+  });
   field.addEventListener("change", () => {
     const width = Number(field.value);
     if (width > 0 && Number.isFinite(width)) set({ bandwidth: String(width) });
@@ -58,14 +61,14 @@ function show(width) {
 function drawMarks() {
   if (!marks) return;
   const band = document.getElementById("band");
-  band.hidden = marks.fraction_low === undefined;
+  band.hidden = document.getElementById("fraction").hidden = marks.fraction_low === undefined;
   if (!band.hidden) {
     band.style.left = `${percentOf(marks.fraction_low)}%`;
     band.style.width = `${percentOf(marks.fraction_high) - percentOf(marks.fraction_low)}%`;
   }
   const wanted = marks.silverman === undefined
     ? [["table’s own", marks.auto, ""]]
-    : [["10–20 % of median distance", Math.sqrt(marks.fraction_low * marks.fraction_high), "range"], ["Silverman", marks.silverman, ""]];
+    : [["Silverman", marks.silverman, ""]];
   if (marks.silverman !== undefined && Math.abs(Math.log(marks.auto / marks.silverman)) > 0.02) wanted.push(["rule “auto”", marks.auto, ""]);
   if (optimum) wanted.push(["swept optimum", optimum, "best"]);
   const places = wanted.map(([text, width, kind]) => ({ text, width, kind, at: percentOf(width) })).sort((a, b) => a.at - b.at);

@@ -13,13 +13,13 @@ export function project([xs, ys, zs], [around, up]) {
 /** Nearer points are larger. */
 export function sizesOf(depth) {
   const low = Math.min(...depth), span = Math.max(...depth) - low || 1;
-  return depth.map((d) => 4 + (4 * (d - low)) / span);
+  return depth.map((d) => 5 + (4 * (d - low)) / span);
 }
 
 /** The three axes as lines from the origin, with their names. */
 export function axes(columns, turn, names, colour) {
-  const reach = Math.max(...columns.flat().map(Math.abs)) || 1;
-  const ends = project([[reach, 0, 0], [0, reach, 0], [0, 0, reach]], turn);
+  const reach = Math.max(...columns.flat().map(Math.abs)) || 1, long = 0.85 * reach;
+  const ends = project([[long, 0, 0], [0, long, 0], [0, 0, long]], turn);
   const shapes = [], annotations = [];
   names.forEach((name, i) => {
     shapes.push({ type: "line", x0: 0, y0: 0, x1: ends.across[i], y1: ends.upward[i], line: { color: colour, width: 1.2, dash: "dot" }, layer: "below" });

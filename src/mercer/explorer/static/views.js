@@ -20,14 +20,14 @@ function colouring(all) {
 
 const DRAW = {
   data(plot, all, view) {
-    say("data", `${plural(all.summary.shown, "row")} shown${view.scaled ? ", in standard deviations" : ""}. Drag over points to select them in every view.`);
-    return drawScatter(plot, view.x, view.y, colouring(all), view.names, { selected: all.selected, square: all.summary.is_planar });
+    say("data", `${plural(all.summary.shown, "row")} shown${view.scaled ? ", in standard deviations" : ""}. Drag over points to select them everywhere.`);
+    return drawScatter(plot, view.x, view.y, colouring(all), view.names, { legend: true, selected: all.selected, square: all.summary.is_planar });
   },
 
   clusters(plot, all, view) {
     const { x, y, names } = all.views.data;
     const found = groups(all.views.points, "cluster");
-    const agrees = view.agreement === null ? "" : ` Agreement with the classes (adjusted Rand index): ${view.agreement.toFixed(2)}.`;
+    const agrees = view.agreement === null ? "" : ` Adjusted Rand index with the classes: ${view.agreement.toFixed(2)}.`;
     say("clusters", `${view.sizes.length} clusters of ${view.sizes.map((n) => n.toLocaleString("en")).join(", ")} rows${view.lost ? `, ${view.lost} in none` : ""}.${agrees}`);
     chips("clusters", found.map((group) => ({ text: group.name, colour: group.colour, press: () => all.select(group.members) })));
     return drawScatter(plot, x, y, found, names, { selected: all.selected, square: all.summary.is_planar });
@@ -42,7 +42,7 @@ const DRAW = {
       hovertemplate: `component %{x}: %{y:.3p} of ${what}<extra></extra>`,
     });
     const by = view.order === "entropy" ? "by entropy term" : "by eigenvalue";
-    say("spectrum", `Kept: ${all.summary.places.map(place).join(", ")}; they hold ${percent(all.summary.share)} of the information potential. Click a bar to add or remove it.`);
+    say("spectrum", `Kept: ${all.summary.places.map(place).join(", ")}; they hold ${percent(all.summary.share)} of the potential. Click a bar to change that.`);
     chips("spectrum", view.places.map((one) => ({ text: String(one), pressed: kept.has(one), label: `Component ${one}`, press: () => all.toggle(one, view.kept) })));
     numbers("spectrum", ["component", "eigenvalue", "of the trace", "entropy term", "of V", "kept"],
       view.places.map((one, i) => [one, number(view.eigenvalues[i]), percent(view.variance[i]), number(view.terms[i]), percent(view.entropy[i]), kept.has(one) ? "yes" : ""]));
@@ -114,7 +114,7 @@ const DRAW = {
     const columns = all.views.data;
     view.z.forEach((z, i) => {
       const suffix = i ? String(i + 1) : "", reach = Math.max(...z.flat().map(Math.abs));
-      made.push({ type: "contour", x: view.x, y: view.y, z, xaxis: `x${suffix}`, yaxis: `y${suffix}`, zmin: -reach, zmax: reach, autocontour: false, contours: { start: -reach, end: reach, size: reach / 8 }, colorscale: diverging(), showscale: false, line: { width: 0.4, color: colour("line") }, hovertemplate: "%{x:.3~g}, %{y:.3~g}: %{z:.3~g}<extra></extra>" });
+      made.push({ type: "contour", x: view.x, y: view.y, z, xaxis: `x${suffix}`, yaxis: `y${suffix}`, zmin: -reach, zmax: reach, autocontour: false, contours: { start: (-15 * reach) / 16, end: (15 * reach) / 16, size: reach / 8 }, colorscale: diverging(), showscale: false, line: { width: 0.4, color: colour("line") }, hovertemplate: "%{x:.3~g}, %{y:.3~g}: %{z:.3~g}<extra></extra>" });
       if (all.selected.size && columns) {
         const chosen = [...all.selected];
         made.push({ type: "scatter", mode: "markers", xaxis: `x${suffix}`, yaxis: `y${suffix}`, x: chosen.map((j) => columns.x[j]), y: chosen.map((j) => columns.y[j]), marker: { size: 4, color: colour("ink") }, hoverinfo: "skip" });
@@ -132,13 +132,13 @@ const DRAW = {
     const marks = all.summary.marks, now = all.summary.bandwidth, tones = palette();
     const dots = view.bandwidth.flatMap((width, i) => view.components[i].map((one) => [width, one]));
     const vertical = (at, tone, dash) => ({ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: tone, width: dash ? 1 : 2, dash } });
-    say("path", `Cost per row of ${view.clusters} clusters, and the places of the kept components. The sweep would take σ = ${number(view.optimum)}; now it is ${number(now)}.`);
+    say("path", `Cost of ${view.clusters} clusters, and which components are kept, by bandwidth. The sweep takes σ = ${number(view.optimum)}.`);
     numbers("path", ["σ", "cost per row", "stability", "components"], view.bandwidth.map((width, i) => [number(width), number(view.cost[i]), number(view.stability[i], 2), view.components[i].join(", ")]));
     return Plotly.react(plot, [
       { type: "scatter", mode: "lines+markers", x: view.bandwidth, y: view.cost, line: { color: tones[0], width: 2 }, marker: { size: 4 }, hovertemplate: "σ = %{x:.3~g}: cost %{y:.3f}<extra></extra>" },
       { type: "scatter", mode: "markers", x: dots.map((d) => d[0]), y: dots.map((d) => d[1]), yaxis: "y2", marker: { size: 5, color: colour("kept"), symbol: "square" }, hovertemplate: "σ = %{x:.3~g}: component %{y}<extra></extra>" },
     ], layout({
-      xaxis: { type: "log", title: { text: "bandwidth σ", standoff: 4 }, anchor: "y2", fixedrange: true, tickmode: "auto", nticks: 7 },
+      xaxis: { type: "log", title: { text: "bandwidth σ", standoff: 4 }, anchor: "y2", fixedrange: true, tickvals: ticksOf(view.bandwidth) },
       yaxis: { domain: [0.52, 1], title: { text: "cost", standoff: 4 }, nticks: 4, fixedrange: true },
       yaxis2: { domain: [0, 0.44], title: { text: "kept", standoff: 4 }, nticks: 4, rangemode: "tozero", fixedrange: true },
       shapes: [
@@ -149,6 +149,15 @@ const DRAW = {
   },
 };
 
+/** 1, 2 and 5 times powers of ten. */
+function ticksOf(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)], ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    ticks.push(...[1, 2, 5].map((one) => one * 10 ** power).filter((one) => one >= 0.9 * low && one <= 1.1 * high));
+  }
+  return ticks;
+}
+
 const ends = (values) => [values[0], values[values.length - 1]];
 
 function embedding(id, plot, all, columns, names, more = "") {
@@ -158,14 +167,16 @@ function embedding(id, plot, all, columns, names, more = "") {
   plot.tabIndex = deep ? 0 : -1;
   plot.setAttribute("role", deep ? "application" : "img");
   const found = colouring(all);
-  const words = { eca: "Groups that hardly touch lie along different rays from the origin", pca: "The same kernel, components by variance, for comparison" }[id];
+  const words = { eca: "Groups that hardly touch lie along different rays", pca: "For comparison: components by variance" }[id];
   const centred = id === "pca" ? (all.state.center === "1" ? ", centred" : ", not centred") : "";
-  say(id, `${words}${centred}${more}.${deep ? (brush ? " Drag over points to select them." : " Drag or use the arrow keys to turn.") : ""}`);
+  const titles = { entropy: "Kernel ECA", variance: "Leading components" };
+  if (id === "eca") document.getElementById("title-eca").textContent = all.state.picks.length ? "Picked components" : titles[all.state.order];
+  say(id, `${words}${centred}${more}.${deep ? (brush ? " Drag over points to select them." : " Drag or use arrow keys to turn.") : ""}`);
   if (deep) {
     const turn = all.turn();
     const { across, upward, depth } = project(columns, turn);
     const { shapes, annotations, reach } = axes(columns, turn, names.map((name) => name.replace("component ", "")), colour("soft"));
-    const range = [-1.15 * reach, 1.15 * reach];
+    const range = [-0.95 * reach, 0.95 * reach];
     const hidden = { range, showticklabels: false, showgrid: false, zeroline: false, ticks: "", fixedrange: true };
     return drawScatter(plot, across, upward, found, ["", ""], { selected: all.selected, sizes: sizesOf(depth), shapes, annotations, square: true, turns: !brush, xaxis: hidden, yaxis: hidden });
   }
