@@ -21,8 +21,8 @@ FLOORS = [
     {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
     {"baselines"},
-    {"datasets", "plots", "tables"},
-    {"report", "reproduce", "explorer"},
+    {"datasets", "persistence", "plots", "tables"},
+    {"explorer", "report", "reproduce"},
     {"cli"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

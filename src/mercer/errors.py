@@ -16,6 +16,7 @@ __all__ = [
     "NoDomainError",
     "RankError",
     "Tell",
+    "VersionWarning",
     "warn",
 ]
 
@@ -64,6 +65,10 @@ class ApproximationWarning(UserWarning):
 
 class IdentifiabilityWarning(UserWarning):
     """The data do not determine the components: tied eigenvalues, or points without neighbours."""
+
+
+class VersionWarning(UserWarning):
+    """A model file comes from other versions of the libraries than those that read it."""
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -10,6 +10,7 @@ from cyclopts.validators import Number
 from rich.console import Console
 
 from mercer import __version__
+from mercer.cli.exploring import explore
 from mercer.errors import MercerError
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ app = App(
     help_format="markdown",
     result_action="return_value",
 )
+
+
+app.command(explore)
 
 
 def run(arguments: list[str]) -> int:

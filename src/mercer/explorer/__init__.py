@@ -48,7 +48,7 @@ def explore(
         if error.name not in ("starlette", "uvicorn", "pandas"):
             raise
         raise ModuleNotFoundError(
-            f"The explorer needs {error.name}, which is not installed: pip install mercer[web,io]",
+            f"The explorer needs {error.name}, which is not installed: pip install mercer[web]",
             name=error.name,
         ) from error
     query, given = _start(data)

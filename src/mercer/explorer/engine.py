@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from mercer.explorer.fits import Fits
 from mercer.explorer.sessions import Limits, Session
 from mercer.explorer.state import State
 from mercer.explorer.views import VIEWS, rounded, summary
-from mercer.tables import EMBEDDED, Table, as_table
+from mercer.persistence import save
+from mercer.tables import EMBEDDED, Modelling, Table, as_table
 from mercer.tables.kinds import kind_of
 from mercer.tables.reading import read_frame
 
@@ -38,10 +40,14 @@ class Engine:
     limits : Limits
     given : Path or None
         The file named when the explorer was started: every session may look at it.
+    folder : Path or None
+        For files that live for a moment; None for the system's.
     """
 
-    def __init__(self, limits: Limits, given: Path | None = None) -> None:
-        self.limits, self.given = limits, given
+    def __init__(
+        self, limits: Limits, given: Path | None = None, folder: Path | None = None
+    ) -> None:
+        self.limits, self.given, self.folder = limits, given, folder
         self._cache = Cache(_ROOM)
 
     # --- answers ------------------------------------------------------------------------------
@@ -86,6 +92,24 @@ class Engine:
         for column, place in zip(scores.T, fits.selection.places, strict=True):
             frame[f"component_{'' if place is None else place}"] = column
         return str(frame.to_csv(index=False))
+
+    def model(self, session: Session, state: State) -> bytes:
+        """A model file that takes raw rows: the clustering, or the components where those differ.
+
+        The pipeline's first steps are fitted to the whole table, its last one to what was analysed.
+        """
+        fits = self._fits(session, state)
+        data, clustering = fits.data, fits.clustering()
+        estimator = fits.estimator if clustering.kernel == "linear" else clustering
+        how = Modelling(data.table, fits.kernel, data.scale and data.is_numeric)
+        pipeline = how.pipeline(estimator)
+        rows = data.table.frame
+        for _, step in pipeline.steps[:-1]:
+            rows = step.fit_transform(rows)
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            path = Path(folder, "view.mercer")
+            save(pipeline, path)
+            return path.read_bytes()
 
     def check(self, content: bytes, name: str) -> dict[str, Any]:
         """Read an upload; raise ValueError, in words, where it is no table."""

@@ -158,15 +158,20 @@ class Fits:
         return max(2, min(self.state.clusters or self.state.components, self.data.n - 1))
 
     @cached_property
+    def estimator(self) -> KernelECA | KernelPCA:
+        """What finds the selected components, and maybe others."""
+        state = self.state
+        if self.is_plain or (self.data.is_large and state.picks):
+            return self.eca(max(state.picks, default=state.components))
+        return self.leading(max(BARS, *state.picks, state.components))
+
+    @cached_property
     def selection(self) -> Selection:
         """The selected components."""
-        state = self.state
-        if self.data.is_large and (state.picks or self.is_plain):
-            return self._take(self.eca(max(state.picks, default=state.components)).spectrum_)
-        if self.is_plain:
-            spectrum = self.eca(state.components).spectrum_
+        spectrum = self.estimator.spectrum_
+        if self.is_plain and not self.data.is_large:
             return Selection(spectrum, np.arange(spectrum.n_components), self._places(spectrum))
-        return self._take(self.leading(max(BARS, *state.picks, state.components)).spectrum_)
+        return self._take(spectrum)
 
     def _take(self, spectrum: Spectrum) -> Selection:
         picks = self.state.picks or range(1, self.state.components + 1)

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -80,7 +80,8 @@ def make_app(
         Computations at a time.
     """
     limits = limits or Limits()
-    sessions, engine, gate = Sessions(limits), Engine(limits, given), Gate(workers)
+    sessions, gate = Sessions(limits), Gate(workers)
+    engine = Engine(limits, given, sessions.folder)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -99,6 +100,7 @@ def make_app(
         Route("/api/upload", desk.upload, methods=["POST"]),
         Route("/api/code.py", desk.code),
         Route("/api/scores.csv", desk.scores),
+        Route("/api/model", desk.model),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(
@@ -175,6 +177,11 @@ class _Desk:
         work = partial(self.engine.scores, _session(request), _state(request))
         return _file(await self._compute(request, "scores", work), "scores.csv", "text/csv")
 
+    async def model(self, request: Request) -> Response:
+        work = partial(self.engine.model, _session(request), _state(request))
+        content = await self._compute(request, "model", work)
+        return _file(content, "view.mercer", "application/octet-stream")
+
     async def _compute(self, request: Request, kind: str, work: Callable[[], Any]) -> Any:
         tab = request.headers.get("x-mercer-tab", "")[:64]
         try:
@@ -237,9 +244,9 @@ async def _json(request: Request) -> Any:
         raise HTTPException(400, "The request is not JSON.") from None
 
 
-def _file(text: str, name: str, kind: str) -> Response:
+def _file(content: str | bytes, name: str, kind: str) -> Response:
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
-    return PlainTextResponse(text, headers=headers, media_type=kind)
+    return Response(content, headers=headers, media_type=kind)
 
 
 async def _tell(request: Request, error: Exception) -> Response:

@@ -125,7 +125,7 @@ def clusters_view(fits: Fits) -> dict[str, Any]:
     labels = clustering.labels_
     agreement = None
     known = data.labels
-    if known is not None:
+    if known is not None and data.classes is not None and data.classes.kind == "class":
         known = known[data.shown] if data.is_large else known
         agreement = float(adjusted_rand_score(known, labels))
     return {

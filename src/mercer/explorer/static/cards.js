@@ -34,7 +34,7 @@ export function build(grid, seen) {
     box.setAttribute("aria-labelledby", `title-${card.id}`);
     box.innerHTML = `<header><h2 id="title-${card.id}">${card.title}</h2></header>
       <p class="say" id="say-${card.id}">${card.say}</p>
-      <div class="plot" id="plot-${card.id}" role="img" aria-label="${card.title}"></div>
+      <div class="plot" id="plot-${card.id}" role="img" aria-label="${card.title}: ${card.say}"></div>
       <p class="reason" id="reason-${card.id}" hidden></p><div id="under-${card.id}"></div>`;
     for (const kind of ["png", "svg"]) {
       const button = document.createElement("button");

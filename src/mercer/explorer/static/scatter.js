@@ -80,7 +80,7 @@ export function mark(plot, selected) {
 
 export function drawScatter(plot, x, y, found, names, options = {}) {
   const square = options.square ? { scaleanchor: "x", scaleratio: 1 } : {};
-  const labels = options.legend && found.length > 1;
+  const labels = Boolean(options.legend) && found.length > 1;
   return Plotly.react(plot, traces(x, y, found, options), layout({
     dragmode: options.turns ? false : "select",
     xaxis: { title: { text: names[0], standoff: 6 }, ...options.xaxis },

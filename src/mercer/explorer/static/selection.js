@@ -27,7 +27,7 @@ export function startSelection(rows, redrawn) {
 /** Listen to brushing in a plot. */
 export function listen(plot) {
   plot.on("plotly_selected", (event) => {
-    if (!event) return;
+    if (!event?.range && !event?.lassoPoints) return; // our own clearing of the outline comes here too
     select(event.points.filter((point) => point.customdata !== undefined).map((point) => point.customdata));
   });
   plot.on("plotly_doubleclick", () => select([]));

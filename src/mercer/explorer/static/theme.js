@@ -17,10 +17,8 @@ export function startTheme(button, changed) {
   const stored = () => { try { return localStorage.getItem("mercer-theme"); } catch { return null; } };
   const apply = () => {
     root.dataset.theme = stored() ?? (system.matches ? "dark" : "light");
-    button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-pressed", String(isDark()));
+    button.textContent = isDark() ? "Light colours" : "Dark colours";
   };
-  button.setAttribute("aria-label", "Dark colours");
   button.addEventListener("click", () => {
     try { localStorage.setItem("mercer-theme", isDark() ? "light" : "dark"); } catch { root.dataset.theme = isDark() ? "light" : "dark"; }
     apply();

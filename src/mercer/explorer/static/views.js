@@ -72,7 +72,7 @@ const DRAW = {
       made[0].marker.colorbar = { thickness: 8, outlinewidth: 0, len: 0.9 };
       return Plotly.react(plot, made, layout({ dragmode: "select", selections: [], xaxis: { title: { text: names[0] } }, yaxis: { title: { text: names[1] } } }), CONFIG);
     }
-    say("density", `Density from ${what}: darker is denser. Drop components and see what they held.`);
+    say("density", `Density from ${what}: the stronger the colour, the denser. Drop components to see what they held.`);
     const contour = { type: "contour", x: view.x, y: view.y, z: view.z, colorscale: sequential(), showscale: false, ncontours: 14, line: { width: 0.4, color: colour("line") }, hovertemplate: "%{x:.3~g}, %{y:.3~g}: %{z:.3~g}<extra></extra>" };
     const dots = traces(x, y, [{ name: "rows", colour: colour("kept"), symbol: "circle", members: x.map((_, i) => i) }], { selected: all.selected, size: 3, opacity: 0.5 });
     dots[0].hoverinfo = "skip";
@@ -176,7 +176,7 @@ function embedding(id, plot, all, columns, names, more = "") {
     const turn = all.turn();
     const { across, upward, depth } = project(columns, turn);
     const { shapes, annotations, reach } = axes(columns, turn, names.map((name) => name.replace("component ", "")), colour("soft"));
-    const range = [-0.95 * reach, 0.95 * reach];
+    const range = [-0.85 * reach, 0.85 * reach];
     const hidden = { range, showticklabels: false, showgrid: false, zeroline: false, ticks: "", fixedrange: true };
     return drawScatter(plot, across, upward, found, ["", ""], { selected: all.selected, sizes: sizesOf(depth), shapes, annotations, square: true, turns: !brush, xaxis: hidden, yaxis: hidden });
   }
@@ -193,7 +193,7 @@ function modeButton(id, deep, redraw) {
     button.type = "button";
     button.className = "mode";
     button.textContent = "Select";
-    button.setAttribute("aria-label", "Drag selects points instead of turning");
+    button.title = "A drag selects points instead of turning";
     button.setAttribute("aria-pressed", "false");
     button.addEventListener("click", () => {
       button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));

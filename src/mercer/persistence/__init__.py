@@ -1,0 +1,194 @@
+"""Model files: estimators, kernels and results on disk, without pickle.
+
+A file is data only. Loading one runs no code that it brings, imports no module that it names
+(beyond a fixed list), and refuses what is damaged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mercer
+from mercer.errors import VersionWarning, warn
+from mercer.persistence import container
+from mercer.persistence.decoding import decode
+from mercer.persistence.encoding import encode
+
+__all__ = ["FORMAT", "load", "save"]
+
+#: Of the files that this version writes.
+FORMAT = 1
+
+# format -> what makes of its manifest one of the next format
+_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write an estimator, fitted or not, to a file that :func:`mercer.load` reads.
+
+    Estimators, kernels, solvers, spectra and domains of mercer can be saved, pipelines and common
+    preprocessing steps of scikit-learn, and what these hold: arrays, data frames, texts, graphs,
+    generators of random numbers. So can objects of your own classes, as long as they consist of
+    their attributes; ``load`` then asks for the classes. Functions and open files cannot.
+
+    The file appears as a whole: where saving fails, a file that was there before stays as it is.
+    Equal models give equal files.
+
+    Parameters
+    ----------
+    estimator : estimator, kernel, or any other value
+    path : str or path
+        Taken as it is; by custom it ends in ``.mercer``. Folders that are missing are made.
+
+    Raises
+    ------
+    TypeError
+        Where something cannot be saved; the text names the attribute. Nothing was written then.
+
+    See Also
+    --------
+    load : Read the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mercer
+    >>> from mercer.datasets import make_rings
+    >>> X, y = make_rings(random_state=0)
+    >>> eca = mercer.KernelECA(n_components=3).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mercer.save(eca, Path(folder, "rings.mercer"))
+    ...     again = mercer.load(Path(folder, "rings.mercer"))
+    >>> bool((again.transform(X) == eca.transform(X)).all())
+    True
+    """
+    place = Path(os.path.realpath(path))  # through links: they are not to be replaced
+    if place.exists() and not place.is_file():
+        raise ValueError(f"{path} is not a file, so no model can be saved there; add a file name.")
+    tree, arrays, classes = encode(estimator)
+    manifest = {
+        "format": FORMAT,
+        "mercer": mercer.__version__,
+        "numpy": version("numpy"),
+        "scikit-learn": version("scikit-learn"),
+        "borrowed": sorted(name for name in classes if name.startswith("sklearn.")),
+        "value": tree,
+    }
+    container.write(place, manifest, arrays)
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
+    """Read what :func:`mercer.save` wrote.
+
+    A file is data: no code in it is run, no constructor is called. Only classes of mercer and a
+    fixed list of scikit-learn's are made from it, unless you name others. Damaged files are
+    refused. That a file is undamaged does not say who made it: a model from a stranger cannot
+    harm your computer, but it can predict nonsense.
+
+    Parameters
+    ----------
+    path : str or path
+    trusted : iterable of classes
+        Other classes that the file may hold, such as a kernel of yours. Their attributes are set
+        without calling their methods.
+
+    Returns
+    -------
+    estimator
+        Equal to the one that was saved: the same attributes, the same predictions.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ValueError
+        Where the file is no model file, is damaged, is of a format that cannot be read, or holds a
+        class that is not trusted.
+
+    See Also
+    --------
+    save : Write the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mercer
+    >>> from mercer.kernels import Gaussian, Kernel
+    >>> class Halved(Kernel):
+    ...     def matrix(self, X, Y):
+    ...         return 0.5 * Gaussian(1.0)(X, Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mercer.save(Halved(), Path(folder, "halved.mercer"))
+    ...     kernel = mercer.load(Path(folder, "halved.mercer"), trusted=[Halved])
+    >>> kernel([[0.0]])
+    array([[0.5]])
+    """
+    known = [*trusted]
+    for cls in known:
+        if not isinstance(cls, type):
+            raise TypeError(f"trusted holds {cls!r}; it takes classes, such as trusted=[MyKernel].")
+    manifest: dict[str, Any] = {}
+    try:
+        with container.opened(Path(path)) as members:
+            manifest = _current(path, members.manifest())
+            value = decode(manifest["value"], members, known)
+    except (ImportError, MemoryError, OSError, container.RefusedError):
+        raise
+    except Exception as error:
+        # whatever a strange file makes of the reader says something about the file
+        why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} cannot be loaded: {why}.{_writer(manifest)}") from error
+    _compare_versions(path, manifest)
+    return value
+
+
+def _writer(manifest: dict[str, Any]) -> str:
+    """Who wrote a file, where that may be the reason for trouble."""
+    writer = manifest.get("mercer", mercer.__version__)
+    if writer == mercer.__version__:
+        return ""
+    return f" It was written by mercer {writer}, and this is mercer {mercer.__version__}."
+
+
+def _current(path: Any, manifest: Any) -> dict[str, Any]:
+    """Bring a manifest to the current format, or say what to do."""
+    number, writer = manifest["format"], manifest["mercer"]
+    if type(number) is not int or not isinstance(writer, str):
+        raise ValueError("it does not say which version wrote it")
+    if number > FORMAT:
+        raise container.RefusedError(
+            f"{path} has format {number}, written by mercer {writer}; this is mercer "
+            f"{mercer.__version__}, which reads formats up to {FORMAT}. Upgrade: "
+            f"pip install 'mercer>={writer}'"
+        )
+    while number < FORMAT:
+        if number not in _MIGRATIONS:
+            raise container.RefusedError(
+                f"{path} has format {number}, written by mercer {writer}, which mercer "
+                f"{mercer.__version__} does not read any more. Load it with mercer {writer} and "
+                "fit again here, or save it with a version in between that reads both."
+            )
+        manifest = _MIGRATIONS[number](manifest)
+        number += 1
+    borrowed = manifest["borrowed"]
+    if not isinstance(borrowed, list) or not all(isinstance(name, str) for name in borrowed):
+        raise ValueError("its list of borrowed classes is none")
+    return dict(manifest)
+
+
+def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
+    here = version("scikit-learn")
+    if manifest["borrowed"] and manifest["scikit-learn"] != here:
+        names = ", ".join(name.rpartition(".")[2] for name in manifest["borrowed"])
+        warn(
+            f"{path} holds objects of scikit-learn {manifest['scikit-learn']} ({names}), and this "
+            f"is version {here}: they may behave otherwise, or not at all. Fit and save them again "
+            "to be sure.",
+            VersionWarning,
+        )

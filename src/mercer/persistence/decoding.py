@@ -1,0 +1,134 @@
+"""From a tree and arrays back to values: the inverse of :mod:`~mercer.persistence.encoding`.
+
+Nothing in the tree is believed. Whatever does not fit raises, and the caller says so in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mercer.maths.types import Array
+from mercer.persistence.classes import fill, find_class, instance
+from mercer.persistence.container import Members
+from mercer.persistence.encoding import DEEPEST
+from mercer.persistence.kinds import kind_called
+
+__all__ = ["decode"]
+
+_UNFINISHED = object()
+
+
+def decode(tree: Any, members: Members, trusted: Sequence[type]) -> Any:
+    """Return the value that a tree describes; every array of the file belongs to it."""
+    decoder = _Decoder(members, trusted)
+    value = decoder.decode(tree, 0)
+    if decoder.read != members.n_arrays:
+        raise ValueError("it holds arrays that belong to nothing")
+    return value
+
+
+class _Decoder:
+    def __init__(self, members: Members, trusted: Sequence[type]) -> None:
+        self.read = 0
+        self._members = members
+        self._trusted = trusted
+        self._met: list[Any] = []
+        self._tags: dict[str, Callable[[Any, int], Any]] = {
+            "int": self._int,
+            "float": self._float,
+            "again": self._again,
+            "array": self._array,
+            "objects": self._objects,
+            "dict": self._dict,
+            "object": self._object,
+            "tuple": self._collection(tuple),
+            "set": self._collection(set),
+            "frozenset": self._collection(frozenset),
+        }
+
+    def decode(self, node: Any, depth: int) -> Any:
+        if node is None or isinstance(node, bool | int | float | str):
+            return node
+        if depth > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+        if isinstance(node, list):
+            shell: list[Any] = []
+            self._met.append(shell)
+            shell.extend(self.decode(item, depth + 1) for item in node)
+            return shell
+        ((tag, content),) = node.items()
+        if tag in self._tags:
+            return self._tags[tag](content, depth)
+        kind = kind_called(tag)
+        if not kind.has_identity:
+            return kind.whole(*[self.decode(part, depth + 1) for part in content])
+        place = self._place(_UNFINISHED)
+        whole = kind.whole(*[self.decode(part, depth + 1) for part in content])
+        self._met[place] = whole
+        return whole
+
+    def _place(self, value: Any) -> int:
+        self._met.append(value)
+        return len(self._met) - 1
+
+    def _int(self, content: Any, depth: int) -> int:
+        return int(content, 16)
+
+    def _float(self, content: Any, depth: int) -> float:
+        return {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}[content]
+
+    def _again(self, number: Any, depth: int) -> Any:
+        if type(number) is not int or number < 0 or self._met[number] is _UNFINISHED:
+            raise ValueError("it refers to a value that is not there yet")
+        return self._met[number]
+
+    def _array(self, content: Any, depth: int) -> Array:
+        number, writeable = content
+        if number != self.read:
+            raise ValueError("its arrays are not in order")
+        self.read += 1
+        array = self._members.array(number)
+        array.flags.writeable = bool(writeable)
+        self._met.append(array)
+        return array
+
+    def _objects(self, content: Any, depth: int) -> Array:
+        shape, items, writeable = content
+        if any(type(n) is not int or n < 0 for n in shape) or prod(shape) != len(items):
+            raise ValueError(f"an array of shape {shape} has {len(items)} items")
+        array = np.empty(shape, dtype=object)
+        self._met.append(array)
+        flat = array.reshape(-1)  # a view: the array is new and has no gaps
+        for i, item in enumerate(items):
+            flat[i] = self.decode(item, depth + 1)
+        array.flags.writeable = bool(writeable)
+        return array
+
+    def _dict(self, pairs: Any, depth: int) -> dict[Any, Any]:
+        shell: dict[Any, Any] = {}
+        self._met.append(shell)
+        for key, item in pairs:
+            name = self.decode(key, depth + 1)
+            shell[name] = self.decode(item, depth + 1)
+        return shell
+
+    def _object(self, content: Any, depth: int) -> Any:
+        name, state = content
+        shell = instance(find_class(name, self._trusted))
+        self._met.append(shell)
+        fill(shell, {key: self.decode(item, depth + 1) for key, item in state.items()})
+        return shell
+
+    def _collection(self, collect: Callable[[list[Any]], Any]) -> Callable[[Any, int], Any]:
+        def collection(items: Any, depth: int) -> Any:
+            if not items and collect is not set:
+                return collect([])
+            place = self._place(_UNFINISHED)
+            self._met[place] = whole = collect([self.decode(item, depth + 1) for item in items])
+            return whole
+
+        return collection

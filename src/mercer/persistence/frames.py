@@ -1,0 +1,213 @@
+"""Data frames, series and indexes in model files: column by column, without pickle or pyarrow."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from mercer.maths.types import Array
+from mercer.persistence.kinds import Kind
+
+__all__ = ["frame_kind", "frame_kinds"]
+
+
+def frame_kind(value: Any) -> Kind | None:
+    """Return how a value of pandas is taken apart, or None where that is not known."""
+    import pandas as pd
+
+    is_array = isinstance(value, pd.api.extensions.ExtensionArray)
+    wanted = pd.api.extensions.ExtensionArray if is_array else type(value)
+    return next((kind for kind in frame_kinds() if wanted in kind.types), None)
+
+
+@cache
+def frame_kinds() -> tuple[Kind, ...]:
+    """All kinds of pandas' values; the module is imported only where they occur."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "This model file holds a data frame, and pandas is not installed: "
+            "pip install mercer[io]",
+            name=error.name,
+        ) from error
+    return (
+        Kind("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True),
+        Kind("pandas series", (pd.Series,), _series_parts, _series, True),
+        Kind("pandas range", (pd.RangeIndex,), _range_parts, _range, True),
+        Kind("pandas levels", (pd.MultiIndex,), _levels_parts, _levels, True),
+        Kind(
+            "pandas index",
+            (pd.Index, pd.CategoricalIndex, pd.DatetimeIndex, pd.TimedeltaIndex),
+            lambda index: [_values(index), index.name],
+            _index,
+            True,
+        ),
+        Kind("pandas values", (pd.api.extensions.ExtensionArray,), _array_parts, _array, True),
+        Kind("pandas NA", (type(pd.NA),), lambda na: [], lambda: pd.NA),
+        Kind("pandas NaT", (type(pd.NaT),), lambda nat: [], lambda: pd.NaT),
+        Kind("pandas moment", (pd.Timestamp,), _moment_parts, _moment),
+        Kind(
+            "pandas duration",
+            (pd.Timedelta,),
+            lambda duration: [duration.to_timedelta64()],
+            pd.Timedelta,
+        ),
+        Kind("pandas dtype", _dtypes(), lambda dtype: [_empty(dtype)], lambda empty: empty.dtype),
+    )
+
+
+def _dtypes() -> tuple[type, ...]:
+    import pandas as pd
+
+    return (
+        *(pd.CategoricalDtype, pd.DatetimeTZDtype, pd.StringDtype, pd.BooleanDtype),
+        *(pd.Int8Dtype, pd.Int16Dtype, pd.Int32Dtype, pd.Int64Dtype),
+        *(pd.UInt8Dtype, pd.UInt16Dtype, pd.UInt32Dtype, pd.UInt64Dtype),
+        *(pd.Float32Dtype, pd.Float64Dtype),
+    )
+
+
+def _empty(dtype: Any) -> Any:
+    import pandas as pd
+
+    return pd.array([], dtype=dtype)
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def _values(column: Any) -> Any:
+    """Values of a series or an index: an array of numpy, or one of pandas' own types."""
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+
+
+def _frame_parts(frame: Any) -> list[Any]:
+    columns = [_values(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    return [columns, frame.columns, frame.index, frame.attrs]
+
+
+def _frame(columns: list[Any], names: Any, index: Any, attrs: dict[Any, Any]) -> Any:
+    import pandas as pd
+
+    if len(columns) != len(names) or any(len(column) != len(index) for column in columns):
+        raise ValueError("the columns of a table have unlike lengths")
+    series = {i: _series(values, None, None) for i, values in enumerate(columns)}
+    frame = pd.DataFrame(series, index=pd.RangeIndex(len(index)), copy=False)
+    frame.index, frame.columns = index, names
+    frame.attrs = attrs
+    return frame
+
+
+def _series_parts(series: Any) -> list[Any]:
+    return [_values(series), series.index, series.name]
+
+
+def _series(values: Any, index: Any, name: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(values, np.ndarray):
+        values.flags.writeable = True  # pandas lends columns out read-only
+    # the type is said: pandas would look into objects and find texts
+    return pd.Series(values, index=index, name=name, dtype=values.dtype, copy=False)
+
+
+def _range_parts(index: Any) -> list[Any]:
+    return [index.start, index.stop, index.step, index.name]
+
+
+def _range(start: int, stop: int, step: int, name: Any) -> Any:
+    import pandas as pd
+
+    return pd.RangeIndex(start, stop, step, name=name)
+
+
+def _index(values: Any, name: Any) -> Any:
+    import pandas as pd
+
+    return pd.Index(values, name=name, dtype=values.dtype)
+
+
+def _levels_parts(index: Any) -> list[Any]:
+    return [list(index.levels), [np.asarray(codes) for codes in index.codes], list(index.names)]
+
+
+def _levels(levels: list[Any], codes: list[Array], names: list[Any]) -> Any:
+    import pandas as pd
+
+    return pd.MultiIndex(levels, codes, names=names, verify_integrity=True)
+
+
+# --- pandas' own arrays ------------------------------------------------------------------------
+
+
+def _array_parts(array: Any) -> list[Any]:
+    import pandas as pd
+
+    dtype = array.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return ["categories", np.asarray(array.codes), dtype.categories, dtype.ordered]
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return ["moments", np.asarray(array.tz_convert(None)), _zone_name(dtype.tz), None]
+    if isinstance(dtype, pd.StringDtype):
+        cells = array.astype(object)
+        cells[array.isna()] = None
+        return ["texts", cells.tolist(), dtype.storage, dtype.na_value is pd.NA]
+    if type(dtype) in _dtypes():
+        missing = array.isna()
+        cells = array.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
+        return ["masked", cells, missing, None]
+    raise TypeError(f"pandas columns of type {dtype} are unknown; convert them by astype")
+
+
+def _array(kind: str, cells: Any, detail: Any, more: Any) -> Any:
+    import pandas as pd
+
+    if kind == "categories":
+        dtype = pd.CategoricalDtype(detail, ordered=more)
+        return pd.Categorical.from_codes(cells, dtype=dtype)
+    if kind == "moments":
+        return pd.DatetimeIndex(cells).tz_localize("UTC").tz_convert(detail).array
+    if kind == "texts":
+        return pd.array(cells, dtype=_text_type(detail, more))
+    masked = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
+    return masked.get(cells.dtype.kind, pd.arrays.IntegerArray)(cells, detail)
+
+
+def _text_type(storage: str, missing_is_na: bool) -> Any:
+    import pandas as pd
+
+    if find_spec("pyarrow") is None:
+        storage = "python"  # the same texts, held in another way
+    return pd.StringDtype(storage) if missing_is_na else pd.StringDtype(storage, na_value=np.nan)
+
+
+def _zone_name(zone: Any) -> str | None:
+    """Name of a time zone, if that name means the same zone."""
+    if zone is None:
+        return None
+    import pandas as pd
+
+    name = str(zone)
+    try:
+        same = pd.DatetimeTZDtype("ns", name) == pd.DatetimeTZDtype("ns", zone)
+    except Exception as error:  # whatever pandas makes of an unknown name
+        raise TypeError(f"the time zone {name} has no name that pandas knows") from error
+    if not same:
+        raise TypeError(f"the time zone {name} has no name that pandas knows")
+    return name
+
+
+def _moment_parts(moment: Any) -> list[Any]:
+    zone = _zone_name(moment.tz)
+    return [moment.tz_convert(None).to_datetime64() if zone else moment.to_datetime64(), zone]
+
+
+def _moment(moment: Any, zone: str | None) -> Any:
+    import pandas as pd
+
+    stamp = pd.Timestamp(moment)
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
