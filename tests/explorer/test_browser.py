@@ -208,7 +208,7 @@ def test_turning_in_three_dimensions(service, browser):
         page.wait_for_url("**turn=15*")
         page.select_option("#dimensions", "2")
         page.wait_for_selector("#plot-eca .xtitle")
-        assert page.locator("#plot-eca .xtitle").inner_text() == "component 1"
+        assert page.locator("#plot-eca .xtitle").text_content() == "component 1"
 
 
 def test_controls_and_every_table(service, browser):
@@ -259,7 +259,7 @@ def test_good_and_bad_uploads(service, browser):
         page.locator("#columns label", has_text="kind").locator("select").select_option("label")
         settle(page)
         page.wait_for_selector("#plot-data .legendtext")
-        assert page.locator("#plot-data .legendtext").all_inner_texts() == ["a", "b"]
+        assert page.locator("#plot-data .legendtext").all_text_contents() == ["a", "b"]
         address = page.url
         page.reload()
         settle(page)

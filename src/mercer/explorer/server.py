@@ -8,6 +8,7 @@ for.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -186,6 +187,8 @@ class _Desk:
         tab = request.headers.get("x-mercer-tab", "")[:64]
         try:
             return await self.gate.run(f"{_session(request).key} {tab} {kind}", work)
+        except asyncio.CancelledError:  # only the end of the explorer cancels
+            raise HTTPException(503, "The explorer is ending.") from None
         except SupersededError:
             raise HTTPException(409, "A newer request took this one's place.") from None
         except TooBusyError:

@@ -18,13 +18,11 @@ export const SCATTERS = ["data", "eca", "pca", "clusters", "density", "gram", "e
 const plots = new Map();
 export const plotOf = (id) => plots.get(id);
 
-/** Make the cards; `seen(id)` is called when one comes into sight. */
+/** Make the cards; `seen` is called when some come into sight. */
 export function build(grid, seen) {
   const sight = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      entry.target.dataset.seen = entry.isIntersecting ? "1" : "";
-      if (entry.isIntersecting) seen(entry.target.dataset.card);
-    }
+    for (const entry of entries) entry.target.dataset.seen = entry.isIntersecting ? "1" : "";
+    if (entries.some((entry) => entry.isIntersecting)) seen();
   }, { rootMargin: "60px" });
   for (const card of CARDS) {
     const box = document.createElement("article");

@@ -27,7 +27,7 @@ const needed = () => [...new Set(CARDS.filter((card) => card.id !== "path" && is
 const loop = new Newest(async () => {
   const of = computed();
   const names = ["points", ...needed()].filter((name) => known.of[name] !== of);
-  if (names.length === 0 && known.summary) return finish();
+  if (names.length === 0) return finish();
   grid.classList.add("busy");
   try {
     take(await json(`/api/views?${of}&show=${names.join(",")}`), of);
@@ -86,8 +86,9 @@ function take(found, of) {
 }
 
 function finish() {
-  grid.setAttribute("aria-busy", String(!loop.isIdle && loop.next !== null));
-  if (known.of.points === computed()) grid.dataset.settled = `?${computed()}`;
+  const settled = ["points", ...needed()].every((name) => known.of[name] === computed());
+  grid.setAttribute("aria-busy", String(!settled));
+  if (settled) grid.dataset.settled = `?${computed()}`;
 }
 
 // --- pictures ----------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ async function main() {
   startSlider();
   startTakeaway(complain);
   startSelection(() => known.views.points.rows, (ids) => drawCards(ids));
-  build(grid, (id) => (known.summary && id !== "path" ? (loop.ask(), drawCards([id])) : ask()));
+  build(grid, () => { ask(); drawCards(CARDS.map((card) => card.id)); });
   for (const id of ["eca", "pca"]) {
     makeTurnable(plotOf(id), () => turn, (next, done) => {
       turn = next;
