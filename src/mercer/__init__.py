@@ -43,7 +43,6 @@ _MODULES = (
     "errors",
     "information",
     "kernels",
-    "persistence",
     "plots",
     "population",
     "solvers",

@@ -73,7 +73,15 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
 
 
 def scott(X: Any, sample_weight: Any = None) -> float:
-    """Scott's rule, ``s n^(-1/(d+4))``, with s as in :func:`silverman`."""
+    """Scott's rule, ``s n^(-1/(d+4))``, with s as in :func:`silverman`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import scott
+    >>> round(scott(np.arange(10.0).reshape(-1, 1)), 4)
+    1.8123
+    """
     X, weights = _admitted(X, sample_weight)
     return float(_spread(X, weights) * weights.sum() ** (-1 / (X.shape[1] + 4)))
 
@@ -83,6 +91,12 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
 
     This is Jenssen's "median range": among the definitions tried it is the one that gives the
     ranges printed in the paper.
+
+    Examples
+    --------
+    >>> from mercer.bandwidth import median_distance
+    >>> median_distance([[0.0], [1.0], [2.0], [3.0], [10.0]])
+    2.0
     """
     X, weights = _admitted(X, sample_weight)
     rows, weights = representatives(X, weights)
@@ -103,6 +117,12 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
 
     In many dimensions so small a bandwidth makes K almost the identity: it is a range to sweep
     rather than a value to trust.
+
+    Examples
+    --------
+    >>> from mercer.bandwidth import distance_fraction
+    >>> distance_fraction([[0.0], [1.0], [2.0], [3.0], [10.0]], fraction=0.5)
+    1.0
     """
     if not fraction > 0:
         raise ValueError(f"fraction={fraction!r} must be above 0; Jenssen 2010 uses 0.10 to 0.20.")
@@ -115,6 +135,14 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     :math:`q / \sqrt{\chi^2_{0.95, d}}` with q the 95 % quantile, over rows, of the 5 % quantile of
     a row's distances to all rows, itself included: 95 % of the points then have 5 % of all points
     within the radius that holds 95 % of the mass of a Gaussian window.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import spectroscopy
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> round(spectroscopy(X), 3), round(spectroscopy(10 * X), 2)
+    (0.482, 4.82)
     """
     X, weights = _admitted(X, sample_weight)
     rows, weights = representatives(X, weights)
@@ -289,6 +317,15 @@ def representatives(X: Array, weights: Array, most: int = _SAMPLE) -> tuple[Arra
 
     The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
     first, so that it does not matter whether they came as copies or weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import representatives
+    >>> X = np.array([[3.0], [1.0], [2.0], [1.0]])
+    >>> rows, weights = representatives(X, np.ones(4))
+    >>> X[rows, 0].tolist(), weights.tolist()
+    ([1.0, 2.0, 3.0], [2.0, 1.0, 1.0])
     """
     rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:

@@ -36,7 +36,15 @@ _current = Config()
 
 
 def get_config() -> Config:
-    """Return the settings in force."""
+    """Return the settings in force.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.config_context(threads=1):
+    ...     print(mercer.get_config().threads)
+    1
+    """
     return _current
 
 
@@ -61,7 +69,17 @@ def set_config(*, memory: str | int | None = None, threads: int | None = None) -
 
 @contextmanager
 def config_context(**changes: str | int | None) -> Iterator[None]:
-    """Change settings for the length of a ``with`` block."""
+    """Change settings for the length of a ``with`` block.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.config_context(memory="2 GB"):
+    ...     print(mercer.get_config().memory)
+    2 GB
+    >>> print(mercer.get_config().memory)
+    None
+    """
     before = _current
     after = replace(before, **changes)  # type: ignore[arg-type]
     set_config(memory=after.memory, threads=after.threads)

@@ -41,6 +41,17 @@ class ClusterProfile:
     speaks_for : array of shape (k,)
         The cluster with the largest ``mass · constancy``, where that is at least one half; None
         for an eigenvector that speaks for no cluster.
+
+    Examples
+    --------
+    >>> from mercer import KernelECA
+    >>> from mercer.datasets import make_rings
+    >>> from mercer.diagnostics import cluster_profile
+    >>> from mercer.kernels import Gaussian
+    >>> X, y = make_rings(random_state=0)
+    >>> profile = cluster_profile(KernelECA(3, kernel=Gaussian(3.7)).fit(X), y)
+    >>> profile.mass.shape, profile.speaks_for.tolist()
+    ((3, 3), [0, 1, 2])
     """
 
     clusters: Array

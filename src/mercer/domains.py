@@ -4,14 +4,14 @@ The density that a mixture in feature space induces has no normaliser of its own
 over R^d where the kernel is local: far from the data it tends to a constant. So the space has to be
 named. Each domain offers nodes, ``∫ f dμ ≈ Σ_j exp(w_j) f(x_j)``:
 
-==================== ================================ ====================== ===================
-domain               nodes                            error of the integral  draws
-==================== ================================ ====================== ===================
-:class:`FiniteSpace` all its elements                 none                   exact
-:class:`Box`, d ≤ 2  midpoints of a grid              that of the grid       a cell, then within
-:class:`Box`, d > 2  scrambled Sobol' points          from eight scrambles   resampling
-:class:`GaussianBase` draws from q                    Monte Carlo            resampling
-==================== ================================ ====================== ===================
+===================== ========================= ======================= ====================
+domain                nodes                     error of the integral   draws
+===================== ========================= ======================= ====================
+:class:`FiniteSpace`  all its elements          none                    exact
+:class:`Box`, d ≤ 2   midpoints of a grid       that of the grid        a cell, then within
+:class:`Box`, d > 2   scrambled Sobol' points   from eight scrambles    resampling
+:class:`GaussianBase` draws from q              Monte Carlo             resampling
+===================== ========================= ======================= ====================
 
 With a base measure the density is ``p ∝ q f``: f, which is bounded, tilts q.
 """
@@ -64,6 +64,14 @@ class Nodes:
         a draw of its own.
     exact : bool
         Whether there is no error to tell (a finite space), or none that could be told (a grid).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import Box
+    >>> nodes = Box(0, 2).fitted_to(1).nodes()
+    >>> round(float(np.exp(nodes.log_weights).sum()), 6)
+    2.0
     """
 
     points: Any
@@ -87,6 +95,16 @@ class Normalization:
     effective_sizes : array of shape (M,)
         ``(Σ w)² / Σ w²``: by how many of the nodes the integral is carried.
     n_nodes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import MercerMixture
+    >>> from mercer.domains import FiniteSpace
+    >>> from mercer.kernels import Categorical
+    >>> mixture = MercerMixture(kernel=Categorical(0.5), domain=FiniteSpace(["a", "b", "c"]))
+    >>> mixture.fit(["a", "a", "b"]).normalization_.n_nodes
+    3
     """
 
     domain: Domain
@@ -97,7 +115,14 @@ class Normalization:
 
 
 class Domain(ABC):
-    """A space with a measure."""
+    """A space with a measure.
+
+    Examples
+    --------
+    >>> from mercer.domains import Box, Domain, FiniteSpace
+    >>> isinstance(Box([0.0], [1.0]), Domain), isinstance(FiniteSpace(["a", "b"]), Domain)
+    (True, True)
+    """
 
     def fitted(self, points: Points, weights: Array | None) -> Domain:
         """Check that the training points can live here; learn from them what is left open."""
@@ -425,7 +450,19 @@ class GaussianBase(_Vectors):
 
 
 def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
-    """Integrals of components whose logarithms at the nodes are given, as an (N, M) array."""
+    """Integrals of components whose logarithms at the nodes are given, as an (N, M) array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import Box, integrate
+    >>> line = Box(-8, 8).fitted_to(1)
+    >>> nodes = line.nodes()
+    >>> logs = -0.5 * np.square(nodes.points.data)  # exp(-x²/2), whose integral is √(2π)
+    >>> found = integrate(line, nodes, logs)
+    >>> np.exp(found.log_constants).round(6)
+    array([2.506628])
+    """
     terms = logs + nodes.log_weights[:, None]
     totals = logsumexp(terms, axis=0)
     if not np.isfinite(totals).all():
@@ -454,6 +491,15 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
     """Places of nodes drawn for each component, ``counts[m]`` for the m-th (SIR).
 
     Warns where fewer nodes carry a component than were drawn for it, so that draws repeat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import FiniteSpace, resample
+    >>> nodes = FiniteSpace(["often", "never"]).nodes()
+    >>> logs = np.array([[0.0], [-np.inf]])
+    >>> resample(nodes, logs, np.array([5]), np.random.default_rng(0)).tolist()
+    [0, 0, 0, 0, 0]
     """
     terms = logs + nodes.log_weights[:, None]
     shares = np.exp(terms - logsumexp(terms, axis=0))

@@ -46,6 +46,16 @@ class Groups:
         The kernel that was used, with its numbers.
     n_rows : int
         Rows that were looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.spectroscopy import find_groups
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])
+    >>> groups = find_groups(X)
+    >>> groups.n_groups, groups.shares.tolist()
+    (2, [0.5, 0.5])
     """
 
     n_groups: int
@@ -88,7 +98,19 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
 
 
 def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
-    """:func:`find_groups` for admitted data; rules of the kernel are resolved here."""
+    """:func:`find_groups` for admitted data; rules of the kernel are resolved here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.points import admit
+    >>> from mercer.spectroscopy import groups_of
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])
+    >>> groups_of(Gaussian("spectroscopy"), admit(X, "vectors"), None).n_groups
+    2
+    """
     kernel = kernel.replace_parts(_spectroscopic)
     if points.kind != "gram":
         points, weights = _few_rows(points, weights)

@@ -29,6 +29,19 @@ class Kernel:
     A subclass stores its parameters in ``__init__`` under their own names and gives either
     :meth:`matrix` (the formula) or, where there is a faster way, :meth:`tiles`.
     Parameters are checked when they are used, so ``clone`` and ``set_params`` always work.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Kernel
+    >>> class Cauchy(Kernel):
+    ...     def __init__(self, width=1.0):
+    ...         self.width = width
+    ...     def matrix(self, X, Y):
+    ...         return 1 / (1 + ((X[:, None] - Y[None]) ** 2).sum(axis=2) / self.width**2)
+    >>> Cauchy(2.0)([[0.0], [2.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
     """
 
     #: what is compared: "vectors", "objects" or "gram" (see :mod:`mercer.points`)
@@ -391,14 +404,31 @@ class Sum(_Combination):
 
 
 class Product(_Combination):
-    """Product of kernels, ``k(x, y) = Π_i k_i(x, y)``; written ``k1 * k2``."""
+    """Product of kernels, ``k(x, y) = Π_i k_i(x, y)``; written ``k1 * k2``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> kernel = Gaussian(1.0) * Linear()
+    >>> kernel
+    Gaussian(bandwidth=1.0) * Linear(scale=1.0, constant=0.0)
+    >>> kernel([[1.0]], [[1.0], [2.0]]).round(4)
+    array([[1.    , 1.2131]])
+    """
 
     _join = np.multiply
     _symbol = " * "
 
 
 class Scaled(Kernel):
-    """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``."""
+    """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> 2.0 * Gaussian(1.0)
+    2.0 * Gaussian(bandwidth=1.0)
+    """
 
     def __init__(self, factor: float, kernel: Kernel) -> None:
         self.factor = factor

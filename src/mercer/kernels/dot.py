@@ -58,6 +58,13 @@ class Linear(_Dot):
     ----------
     scale : float
     constant : float
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear()([[1.0, 2.0], [3.0, 4.0]])
+    array([[ 5., 11.],
+           [11., 25.]])
     """
 
     def __init__(self, scale: float = 1.0, constant: float = 0.0) -> None:
@@ -99,6 +106,12 @@ class Polynomial(_Dot):
         At least 1.
     constant : float
     scale : float
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(degree=2, constant=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
     """
 
     def __init__(self, degree: int = 2, constant: float = 0.0, scale: float = 1.0) -> None:
@@ -136,6 +149,12 @@ class Sigmoid(_Dot):
     ----------
     scale : float
     constant : float
+
+    Examples
+    --------
+    >>> from mercer.kernels import Sigmoid
+    >>> Sigmoid(scale=0.1)([[1.0, 2.0]], [[3.0, 4.0]]).round(4)
+    array([[0.8005]])
     """
 
     def __init__(self, scale: float = 1.0, constant: float = 0.0) -> None:
@@ -155,7 +174,14 @@ class Sigmoid(_Dot):
 
 
 class Cosine(_Dot):
-    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; a row of zeros has k = 0 with everything."""
+    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; a row of zeros has k = 0 with everything.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Cosine
+    >>> Cosine()([[1.0, 0.0]], [[2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]).round(4)
+    array([[1.    , 0.    , 0.7071]])
+    """
 
     def prepare(self, X: Array) -> Array:
         """Rows of unit length."""

@@ -18,6 +18,17 @@ class Precomputed(Kernel):
 
     Behind :func:`mercer.points.admit` the training points of this kernel are column numbers of
     that matrix, so rows of zero weight can be left out and still be present in later cross-Grams.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelECA
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> K = Gaussian(1.0)(X)
+    >>> Z = KernelECA(2, kernel="precomputed").fit(K).transform(K[:5])
+    >>> np.allclose(Z, KernelECA(2, kernel=Gaussian(1.0)).fit(X).transform(X[:5]))
+    True
     """
 
     compares: ClassVar[Kind] = "gram"

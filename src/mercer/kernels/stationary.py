@@ -52,6 +52,12 @@ class Stationary(Kernel):
 
     A rule's name ("auto", "silverman", …, see :mod:`mercer.bandwidth`) is resolved from the data
     when an estimator is fitted; calling such a kernel directly is refused.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Stationary
+    >>> isinstance(Gaussian("silverman"), Stationary)
+    True
     """
 
     def __init__(self, bandwidth: float | Array | str = "auto") -> None:
@@ -234,6 +240,12 @@ class Epanechnikov(_Radial):
     ----------
     bandwidth : float, array of shape (d,) or str
         The radius b beyond which k is 0.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Epanechnikov
+    >>> Epanechnikov(2.0)([[0.0]], [[0.0], [1.0], [3.0]])
+    array([[1.  , 0.75, 0.  ]])
     """
 
     @property
@@ -276,6 +288,12 @@ class Matern(_Radial):
         b.
     nu : float
         ν > 0; 0.5, 1.5, 2.5 and infinity are fast.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Matern
+    >>> Matern(1.0, nu=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
+    array([[1.    , 0.3679]])
     """
 
     def __init__(self, bandwidth: float | Array | str = "auto", nu: float = 1.5) -> None:
@@ -401,6 +419,12 @@ class Laplacian(Stationary):
     ----------
     bandwidth : float, array of shape (d,) or str
         b.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian
+    >>> Laplacian(1.0)([[0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]).round(4)
+    array([[1.    , 0.1353]])
     """
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:

@@ -63,6 +63,8 @@ _MERCER = {
     "mercer.solvers.lanczos": "Lanczos",
     "mercer.solvers.nystrom": "Nystrom",
     "mercer.spectrum": "Spectrum",
+    "mercer.tables.modelling": "Modelling TypedColumns",
+    "mercer.tables.table": "Omission Table",
 }
 _SKLEARN = {
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",

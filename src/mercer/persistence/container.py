@@ -111,8 +111,9 @@ class Members:
         for info in infos:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise ValueError("a part of it is compressed or encrypted")
-        if sum(info.file_size for info in infos) > room:
-            raise ValueError("its parts are larger than the file")
+        inside = all(0 <= info.header_offset < room for info in infos)
+        if not inside or sum(info.file_size for info in infos) > room:
+            raise ValueError("its parts lie outside the file")
         self._infos = infos
 
     @property

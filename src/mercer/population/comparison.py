@@ -37,6 +37,19 @@ class Comparison:
         1-based places of the population components among all.
     n : float
         Number of points (effective, if they are weighted).
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.population import Normal, compare
+    >>> p = Normal(2, 1)
+    >>> pca = KernelPCA(2, kernel=Gaussian(1.5)).fit(p.sample(400, random_state=0))
+    >>> comparison = compare(pca, p)
+    >>> abs(comparison.sample_eigenvalues - comparison.population_eigenvalues) < 3 * (
+    ...     comparison.standard_errors
+    ... )
+    array([ True,  True])
     """
 
     sample_eigenvalues: Array

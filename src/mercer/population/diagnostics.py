@@ -84,6 +84,13 @@ class DegreeEffect:
         mean embeddings). Even degrees cannot tell x from -x: where this is high and classes sit on
         opposite sides of the origin, they fold them onto each other.
     conclusion : str
+
+    Examples
+    --------
+    >>> from mercer.population import Normal, degree_effect
+    >>> effect = degree_effect(Normal([2, 1]).sample(300, random_state=0), degrees=(1, 2))
+    >>> print(effect.conclusion)
+    At none of these degrees do a few points own the first component.
     """
 
     rows: tuple[DegreeRow, ...]
@@ -276,6 +283,14 @@ class CenteringEffect:
         For a polynomial kernel: the monomial with most weight in the first eigenfunction, before
         and after.
     conclusion : str
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.population import Normal, centering_effect
+    >>> effect = centering_effect(Normal(2, 1).sample(300, random_state=0), Gaussian(1.5))
+    >>> print(effect.conclusion)
+    Centring removes 72 % of the trace. The first uncentred component is nearly constant, and ...
     """
 
     eigenvalues: Array

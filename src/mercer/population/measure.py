@@ -32,6 +32,12 @@ class Measure(ABC):
 
     A subclass gives its dimension, its moments, its density, samples, and two kinds of nodes: a
     tensor grid of Gauss rules, and the image of evenly spread points of a cube.
+
+    Examples
+    --------
+    >>> from mercer.population import Measure, Normal, Uniform
+    >>> isinstance(Normal(0, 1), Measure), Uniform([0, 0], [1, 1]).dimension
+    (True, 2)
     """
 
     #: number of coordinates

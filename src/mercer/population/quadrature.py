@@ -39,6 +39,14 @@ class Quadrature:
     points : array of shape (n, d)
     weights : array of shape (n,)
         Not negative; they add up to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.population import Quadrature
+    >>> rule = Quadrature(np.array([[-1.0], [1.0]]), np.array([0.5, 0.5]))  # a fair coin
+    >>> float(rule(lambda x: x[:, 0] ** 2))
+    1.0
     """
 
     points: Array

@@ -20,7 +20,18 @@ __all__ = ["Analysis", "Report", "analyse", "numbers", "write_report"]
 
 @dataclass(frozen=True)
 class Report:
-    """Where a report was written, and what it is about."""
+    """Where a report was written, and what it is about.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mercer.report import write_report
+    >>> from mercer.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = write_report(read_table("rings"), folder)
+    ...     report.json.name
+    'report.json'
+    """
 
     html: Path
     json: Path

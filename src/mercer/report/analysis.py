@@ -70,6 +70,13 @@ class Analysis:
     seconds : dict of str to float
         By step.
     raised : tuple of Raised
+
+    Examples
+    --------
+    >>> from mercer.report import analyse
+    >>> from mercer.tables import read_table
+    >>> analyse(read_table("rings")).eca.n_components_
+    3
     """
 
     table: Table
@@ -157,7 +164,15 @@ def analyse(
     scale: bool = True,
     verbose: bool = False,
 ) -> Analysis:
-    """Fit kernel ECA and kernel PCA; the parameters are those of ``write_report``."""
+    """Fit kernel ECA and kernel PCA; the parameters are those of ``write_report``.
+
+    Examples
+    --------
+    >>> from mercer.report import analyse
+    >>> from mercer.tables import read_table
+    >>> round(analyse(read_table("rings"), bandwidth=3.7).eca.kernel_.bandwidth, 1)
+    3.7
+    """
     if n_components is not None and n_components < _FEWEST:
         raise ValueError(f"n_components={n_components} must be at least 2: a picture needs two.")
     model = modelling(table, bandwidth=bandwidth, scale=scale)
@@ -191,7 +206,15 @@ def _within_bounds(count: int) -> tuple[int, Because]:
 
 
 def numbers(analysis: Analysis) -> dict[str, Any]:
-    """Return the report as plain data, ready for JSON."""
+    """Return the report as plain data, ready for JSON.
+
+    Examples
+    --------
+    >>> from mercer.report import analyse, numbers
+    >>> from mercer.tables import read_table
+    >>> isinstance(numbers(analyse(read_table("rings"))), dict)
+    True
+    """
     table, eca, pca = analysis.table, analysis.eca, analysis.pca
     return {
         "data": {

@@ -90,6 +90,20 @@ class Auto:
     exact_up_to : int or None
         Beyond so many points the last row applies even where an earlier one is affordable: for
         uses that need the span of many components rather than each of them.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import Auto
+    >>> for n in (500, 3000, 20_000):
+    ...     X = np.random.default_rng(0).normal(size=(n, 2))
+    ...     print(n, type(Auto(3).choose(Sample(Gaussian(0.3), admit(X, "vectors")))).__name__)
+    500 Dense
+    3000 Lanczos
+    20000 Fourier
     """
 
     n_components: int | float | None = None
@@ -190,7 +204,19 @@ def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGr
 
 
 def streaming_gram(sample: Sample) -> FactoredGram:
-    """Return an operator that can absorb more points: exact features, or landmarks among these."""
+    """Return an operator that can absorb more points: exact features, or landmarks among these.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import streaming_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> type(streaming_gram(Sample(Gaussian(1.0), admit(X, "vectors")))).__name__
+    'NystromGram'
+    """
     return Nystrom(_LANDMARKS).gram(sample) if _features(sample) is None else _explicit(sample)
 
 
@@ -198,6 +224,18 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
     """Return the operator for sums over K, such as V: plane waves, features, or one product.
 
     With a ``box`` the frequency grid serves points of several samples at once.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import summing_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> gram = summing_gram(Sample(Gaussian(1.0), admit(X, "vectors")))
+    >>> bool(np.isclose(gram.potential, Gaussian(1.0)(X).mean()))
+    True
     """
     if _has_few_features(sample):
         return _explicit(sample)
@@ -211,6 +249,16 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     """Return the weighted mean of the kernel about the points, for evaluation anywhere.
 
     By plane waves with ``Fourier``, or where "auto" finds them cheaper; pair by pair otherwise.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> from mercer.solvers import mean_window
+    >>> window = mean_window(Sample(Gaussian(1.0), admit([[0.0], [2.0]], "vectors")))
+    >>> window.values(admit([[1.0]], "vectors")).round(4)
+    array([0.6065])
     """
     chosen = None if solver == "auto" else as_solver(solver, 1)
     if isinstance(chosen, Nystrom):
@@ -252,7 +300,14 @@ _NAMES: dict[str, Callable[[], Solver]] = {
 
 
 def as_solver(solver: Any, n_components: int | float | None) -> Solver:
-    """Turn a name into its solver; a solver object stays itself."""
+    """Turn a name into its solver; a solver object stays itself.
+
+    Examples
+    --------
+    >>> from mercer.solvers import as_solver
+    >>> as_solver("lanczos", 3)
+    Lanczos(max_products=2000, stored=None)
+    """
     if isinstance(solver, str):
         if solver == "auto":
             return Auto(n_components)
@@ -273,6 +328,18 @@ def count_above(
 
     ``error`` is how far off the values may be. Leading eigenpairs are computed in growing numbers
     until they reach below the smallest value.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> import numpy as np
+    >>> from mercer.solvers import Dense, count_above
+    >>> gram = Dense().gram(Sample(Gaussian(1.0), admit(np.arange(40.0).reshape(-1, 1), "vectors")))
+    >>> values = np.linalg.eigvalsh(gram.dense())[::-1]
+    >>> count_above(gram, values[[0, 4]]).tolist()
+    [1, 5]
     """
     small = problem.size <= _SMALL_ENOUGH_TO_COUNT and _dense_fits(problem.size, 8)
     k = 16

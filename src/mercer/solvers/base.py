@@ -52,6 +52,15 @@ class Selection:
         The totals that a fraction refers to.
     n_samples : int
         For messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers import Selection
+    >>> values, terms = np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.0, 0.4])
+    >>> by_entropy = Selection("entropy", 2, trace=6.0, potential=0.5, n_samples=10)
+    >>> by_entropy.choose(values, terms, floor=0.0).tolist()
+    [2, 0]
     """
 
     target: Target
@@ -136,6 +145,17 @@ class Eigenpairs:
         Smallest eigenvalue (or Ritz value) seen if it is negative beyond rounding, else 0.
     products : int
         Matrix products with one vector that were spent.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.points import admit
+    >>> from mercer.solvers import Dense, Selection
+    >>> gram = Dense().gram(Sample(Gaussian(1.0), admit([[0.0], [0.1], [5.0]], "vectors")))
+    >>> wanted = Selection("variance", 2, trace=3.0, potential=1.0, n_samples=3)
+    >>> Dense().solve(gram, wanted).values.round(3)
+    array([1.995, 1.   ])
     """
 
     values: Array
@@ -156,6 +176,12 @@ class Solver(Protocol):
     """Settings plus two steps: make the operator, find the pairs.
 
     ``can_grow`` says whether the operator is a factored one, which can absorb more points later.
+
+    Examples
+    --------
+    >>> from mercer.solvers import Dense, Fourier
+    >>> Dense().can_grow, Fourier().can_grow
+    (False, True)
     """
 
     can_grow: ClassVar[bool]

@@ -38,6 +38,16 @@ class Fourier(SmallSideSolver):
     box : pair of arrays of shape (d,), or None
         Lowest and highest coordinates that points may have; None for those of the sample. Needed
         by ``partial_fit``, whose grid must serve points that are yet to come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelECA
+    >>> from mercer.solvers import Fourier
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
+    >>> eca = KernelECA(3, solver=Fourier()).fit(X)
+    >>> eca.certified_, eca.spectrum_.error_bound < 1e-8 * eca.spectrum_.trace
+    (True, True)
     """
 
     tolerance: float = 1e-10

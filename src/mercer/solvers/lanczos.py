@@ -38,6 +38,16 @@ class Lanczos:
         Products with one vector before giving up ("entropy"), or passes of a block ("variance").
     stored : bool or None
         Hold K in memory (True), never (False), or when it fits the memory budget (None).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelECA
+    >>> from mercer.solvers import Lanczos
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> eca = KernelECA(3, solver=Lanczos(stored=False)).fit(X)  # K is never formed
+    >>> eca.certified_, eca.spectrum_.products < 100
+    (True, True)
     """
 
     max_products: int = 2000

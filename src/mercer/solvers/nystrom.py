@@ -30,6 +30,17 @@ class Nystrom(SmallSideSolver):
         Fewer landmarks are taken when the unexplained share of the trace falls below this.
     random_state : int or None
         Seed of the choice of landmarks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelECA
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.solvers import Nystrom
+    >>> X = np.random.default_rng(0).normal(size=(2000, 5))
+    >>> eca = KernelECA(3, kernel=Gaussian(10.0), solver=Nystrom(200)).fit(X)
+    >>> eca.spectrum_.error_bound < 0.01 * eca.spectrum_.trace
+    True
     """
 
     n_landmarks: int = 500

@@ -76,6 +76,13 @@ class Modelling:
         For the columns as the estimator sees them.
     scaled : bool
         Whether columns are standardised before the estimator sees them.
+
+    Examples
+    --------
+    >>> from mercer.tables import modelling, read_table
+    >>> found = modelling(read_table("iris"))
+    >>> found.kernel, found.scaled
+    (Gaussian(bandwidth='auto'), True)
     """
 
     table: Table

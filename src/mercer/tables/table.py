@@ -30,7 +30,14 @@ _NAMES_LISTED = 20
 
 @dataclass(frozen=True)
 class Omission:
-    """A column that was left out, and why."""
+    """A column that was left out, and why.
+
+    Examples
+    --------
+    >>> from mercer.tables import Omission
+    >>> Omission("name", "it holds no numbers")
+    Omission(column='name', reason='it holds no numbers')
+    """
 
     column: str
     reason: str
@@ -58,6 +65,13 @@ class Table:
     omissions : tuple of Omission
     notes : tuple of str
         What had to be guessed while reading.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_table
+    >>> table = read_table("wine")
+    >>> table.name, table.frame.shape, table.rows_read, set(table.kinds.values())
+    ('wine', (178, 13), 178, {'number'})
     """
 
     name: str

@@ -1,0 +1,90 @@
+"""Take tables and figures of full runs into the paper pages.
+
+    mercer reproduce girolami-2002 --out runs/girolami-2002     (and so on, for each paper)
+    python docs/papers/from_run.py runs
+
+writes ``docs/papers/tables/PAPER.md``, every row as the run printed it, and
+``docs/images/papers/PAPER-*.png``, chosen figures with fewer colours. No number is typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+WIDEST = 1500  # pixels
+COLOURS = 48
+FIGURES = {
+    "girolami-2002": ["fig02", "fig04", "fig06", "fig07"],
+    "jenssen-2010": ["fig01", "fig04", "fig07", "fig08", "fig13", "table01-sweeps", "fig18"],
+    "liang-2014": ["fig3_4", "fig4_3", "fig4_4", "fig4_6", "fig4_8", "fig5_5"],
+    "macready-2003": ["fig1", "fig2a", "fig2b"],
+    "paiva-2006": ["fig01"],
+}
+
+
+def cell(text: str) -> str:
+    """Make a text fit into a Markdown table."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_")
+
+
+def rows(table: dict[str, Any]) -> list[str]:
+    """A table's rows as Markdown, with the remarks below the item."""
+    lines = ["| | paper | here | fair range | verdict |", "|---|---|---|---|---|"]
+    for row in table["rows"]:
+        item = cell(row["item"]) + (f"<br>*{cell(row['remark'])}*" if row["remark"] else "")
+        verdict = "" if row["verdict"] == "not judged" else row["verdict"]
+        parts = [item, *(cell(row[key]) for key in ("paper", "here", "fair_range")), verdict]
+        lines.append("| " + " | ".join(parts) + " |")
+    return lines
+
+
+def page(run: dict[str, Any], paper: str) -> str:
+    """All tables of a run."""
+    verdicts = run["verdicts"]
+    judged = verdicts["inside"] + verdicts["outside"]
+    lines = [
+        f"Made by `mercer reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
+        f"inside the range that was fixed beforehand; {verdicts['not judged']} more have no range.",
+        "",
+    ]
+    for table in run["tables"]:
+        lines += [f"**{table['title']}**", ""]
+        if table["layout"]:
+            lines += ["```text", table["layout"].rstrip(), "```", ""]
+        if table["rows"]:
+            lines += [*rows(table), ""]
+        if table["note"]:
+            lines += [cell(table["note"]), ""]
+    return "\n".join(lines)
+
+
+def shrink(source: Path, target: Path) -> None:
+    """Copy a drawing with fewer pixels and colours: it is read on a page."""
+    from PIL import Image
+
+    picture = Image.open(source).convert("RGB")
+    if picture.width > WIDEST:
+        size = (WIDEST, round(picture.height * WIDEST / picture.width))
+        picture = picture.resize(size, Image.Resampling.LANCZOS)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
+def main(runs: Path) -> None:
+    """Do all papers that were run."""
+    for paper, names in FIGURES.items():
+        if not (runs / paper).is_dir():
+            continue
+        run = json.loads((runs / paper / "tables.json").read_text(encoding="utf-8"))
+        (HERE / "tables" / f"{paper}.md").write_text(page(run, paper), encoding="utf-8")
+        for name in names:
+            target = HERE.parent / "images" / "papers" / f"{paper}-{name.replace('_', '-')}.png"
+            shrink(runs / paper / f"{name}.png", target)
+            print(f"{target.name}: {target.stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

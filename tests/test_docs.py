@@ -1,0 +1,236 @@
+"""The pages tell the truth: their code runs and prints what they say; no name is left out."""
+
+import contextlib
+import doctest
+import html
+import importlib
+import importlib.util
+import inspect
+import io
+import re
+import shlex
+import subprocess
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+import mercer
+
+ROOT = Path(__file__).parent.parent
+GENERATED = {"_build", "auto_gallery", "generated"}
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(
+        path
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+        if not GENERATED & set(path.relative_to(ROOT).parts)
+    ),
+]
+FENCE = re.compile(r"^(?P<ticks>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=ticks)[ ]*$", re.M | re.S)
+AS_PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, whether it is marked to run, where it stands."""
+
+    language: str
+    marked: bool
+    body: str
+    line: int
+
+
+def blocks_of(text):
+    return [
+        Block(
+            language=(match["info"].split() or [""])[0],
+            marked=match["info"].split()[1:] == ["run"],
+            body=match["body"],
+            line=text.count("\n", 0, match.start()) + 2,
+        )
+        for match in FENCE.finditer(text)
+    ]
+
+
+def runnable(block):
+    return block.language == "python" or (block.language == "sh" and block.marked)
+
+
+def run_python(block, page, names):
+    code = compile("\n" * (block.line - 1) + block.body, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, names)
+    return printed.getvalue()
+
+
+def run_commands(block, folder):
+    printed = ""
+    for line in block.body.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if not words:
+            continue
+        assert words[0] == "mercer", f"only mercer commands are run, not {line!r}"
+        done = subprocess.run(
+            [sys.executable, "-m", "mercer.cli", *words[1:]],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        printed += done.stdout
+    return printed
+
+
+def check_page(page, text, folder):
+    """Run a page from top to bottom; a ``text`` block says what the block before it prints."""
+    module = types.ModuleType("page")  # a real one: classes of a page can be pickled
+    with mock.patch.dict(sys.modules, page=module):
+        check_blocks(page, text, folder, vars(module))
+
+
+def check_blocks(page, text, folder, names):
+    printed = None
+    for block in blocks_of(text):
+        if runnable(block):
+            is_python = block.language == "python"
+            printed = run_python(block, page, names) if is_python else run_commands(block, folder)
+        elif block.language == "text" and printed is not None:
+            agrees = doctest.OutputChecker().check_output(block.body, printed, AS_PRINTED)
+            where = f"{page}:{block.line}"
+            assert agrees, f"{where} says\n{block.body}\nbut the code prints\n{printed}"
+        else:
+            printed = None
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(map(runnable, blocks_of(page.read_text(encoding="utf-8"))))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_every_block_runs(page, tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    try:
+        check_page(page.relative_to(ROOT), page.read_text(encoding="utf-8"), tmp_path)
+    finally:
+        plt.close("all")
+
+
+def test_a_wrong_print_is_noticed(tmp_path):
+    check_page("page", "```python\nprint(1.25)\n```\n\n```text\n1.2...\n```\n", tmp_path)
+    with pytest.raises(AssertionError, match="page:6 says"):
+        check_page("page", "```python\nprint(1)\n```\n\n```text\n2\n```\n", tmp_path)
+    with pytest.raises(AssertionError, match="mercer nonsense"):
+        check_page("page", "```sh run\nmercer nonsense\n```\n", tmp_path)
+
+
+# --- the reference --------------------------------------------------------------------------------
+
+MODULES = [
+    f"mercer.{name}" for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name))
+] + ["mercer.tables", "mercer.report"]
+PUBLIC = [
+    *(("mercer", name) for name in mercer.__all__ if not inspect.ismodule(getattr(mercer, name))),
+    *((module, name) for module in MODULES for name in importlib.import_module(module).__all__),
+]
+
+
+def listed():
+    """What the API pages list, as (module, name)."""
+    found = set()
+    for page in (ROOT / "docs" / "api").glob("*.rst"):
+        module = None
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. currentmodule::"):
+                module = line.split()[-1]
+            elif re.fullmatch(r"   \w+", line):
+                found.add((module, line.strip()))
+    return found
+
+
+def test_every_public_name_is_in_the_reference():
+    missing = {pair for pair in PUBLIC if pair[1] != "__version__"} - listed()
+    assert not missing, f"list them in docs/api/*.rst: {sorted(missing)}"
+
+
+def test_the_reference_lists_public_names_only():
+    extra = {pair for pair in listed() if pair[0]} - set(PUBLIC)
+    assert not extra, f"not in any __all__: {sorted(extra)}"
+
+
+def test_every_public_name_has_an_example():
+    without = [
+        f"{module}.{name}"
+        for module, name in PUBLIC
+        for thing in [getattr(importlib.import_module(module), name)]
+        if (inspect.isclass(thing) or inspect.isroutine(thing))  # not a constant, nor a type alias
+        and ">>>" not in (thing.__doc__ or "")
+    ]
+    assert not without, f"give these a docstring with a runnable example (>>>): {without}"
+
+
+# --- the site's own tools -------------------------------------------------------------------------
+
+
+def tool(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(sys.modules, {path.stem: module}):  # dataclasses look there
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_broken_links_are_found(tmp_path):
+    check_links = tool(ROOT / "docs" / "check_links.py")
+    (tmp_path / "good.html").write_text(
+        '<h1 id="top">x</h1><a href="#top"></a><a href="https://example.org/a"></a>'
+        '<a href="other.html#here"></a><img src="data:image/png;base64,AA">'
+        '<script src="a.js"></script>'
+    )
+    (tmp_path / "other.html").write_text('<p id="here">y</p>')
+    (tmp_path / "a.js").write_text("")
+    assert check_links.problems(tmp_path) == []
+
+    (tmp_path / "bad.html").write_text(
+        '<a href="gone.html"></a><a href="other.html#gone"></a><a href="https:///nowhere"></a>'
+        '<script src="https://cdn.example.org/x.js"></script><img src="gone.png">'
+        '<p style="background: url(//fonts.example.org/f)"></p>'
+    )
+    (tmp_path / "bad.css").write_text("@font-face { src: url(https://example.org/font.woff) }")
+    found = check_links.problems(tmp_path)
+    for part in (
+        "leads to gone.html, which does not exist",
+        "leads to other.html#gone, where there is no such anchor",
+        "https:///nowhere: no host",
+        "loads https://cdn.example.org/x.js, which is not part of the site",
+        "loads gone.png, which does not exist",
+        "loads //fonts.example.org/f, which is not part of the site",
+        "bad.css loads https://example.org/font.woff",
+    ):
+        assert any(part in line for line in found), part
+    assert len(found) == 7
+
+
+def test_names_of_fitted_attributes_are_no_links():
+    escape = tool(ROOT / "docs" / "_ext" / "docstrings.py").escape
+    assert escape(["shape (n, rank_)", "``rank_`` of rank_.", "a_b"]) == [
+        r"shape (n, rank\_)",
+        r"``rank_`` of rank\_.",
+        "a_b",
+    ]
+    example = [">>> a.b_", "b_ c_", ""]
+    assert escape(example) == example
+
+
+def test_formulas_become_mathml_or_an_error():
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("sphinx")
+    to_mathml = tool(ROOT / "docs" / "_ext" / "mathml.py").to_mathml
+    assert "𝟏" in to_mathml(r"\mathbf{1}", block=False)
+    assert "𝔼" in html.unescape(to_mathml(r"\mathbb{E}", block=False))
+    assert 'display="block"' in to_mathml("x", block=True)
+    with pytest.raises(Exception, match=r"does not know .*nonsense"):
+        to_mathml(r"\nonsense x", block=False)
