@@ -16,6 +16,7 @@ MODULES = [
     "tables",
     "discriminant",
     "dimension",
+    "explorer",
 ]
 
 

@@ -54,9 +54,3 @@ class Cache:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self._held -= freed
         return value
-
-    def forget(self, match: Callable[[Hashable], bool]) -> None:
-        """Drop the values whose key matches."""
-        with self._lock:
-            for key in [key for key in self._kept if match(key)]:
-                self._held -= self._kept.pop(key)[1]

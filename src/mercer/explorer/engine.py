@@ -24,7 +24,8 @@ from mercer.tables.reading import read_frame
 
 __all__ = ["Engine", "NotThereError"]
 
-_ROOM = 400_000_000  # bytes of data and fits that are kept for the next step of a slider
+_ROOM_FOR_DATA = 400_000_000  # bytes
+_ROOM_FOR_FITS = 60_000_000  # enough to slide back over the last hundreds of steps
 _MOST_ROWS = 500
 
 
@@ -33,7 +34,7 @@ class NotThereError(LookupError):
 
 
 class Engine:
-    """Computes views; holds nothing but a cache.
+    """Computes views; holds nothing but what it may forget.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ class Engine:
         self, limits: Limits, given: Path | None = None, folder: Path | None = None
     ) -> None:
         self.limits, self.given, self.folder = limits, given, folder
-        self._cache = Cache(_ROOM)
+        self._tables = Cache(_ROOM_FOR_DATA)
+        self._fitted = Cache(_ROOM_FOR_FITS)
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -112,7 +114,7 @@ class Engine:
             return path.read_bytes()
 
     def check(self, content: bytes, name: str) -> dict[str, Any]:
-        """Read an upload; raise ValueError, in words, where it is no table."""
+        """Read what was uploaded; raise ValueError, in words, where it is no table."""
         stream = io.BytesIO(content)
         stream.name = name
         frame, notes = read_frame(stream)
@@ -127,14 +129,10 @@ class Engine:
         upload = session.uploads.get(data)
         return data if upload is None else upload.name
 
-    def forget(self, data: str) -> None:
-        """Drop what is kept of a data set."""
-        self._cache.forget(lambda key: isinstance(key, tuple) and str(key[0]).startswith(data))
-
     # --- data ---------------------------------------------------------------------------------
 
     def _fits(self, session: Session, state: State) -> Fits:
-        return Fits(self._dataset(session, state), state, self._cache)
+        return Fits(self._dataset(session, state), state, self._fitted)
 
     def _dataset(self, session: Session, state: State) -> Dataset:
         self._path(session, state.data)  # a session must not reach another's data by a cache's key
@@ -146,7 +144,7 @@ class Engine:
             data = Dataset.of(f"{state.data} {what}", table, scale, state.kernel)
             return data, data.nbytes
 
-        return self._cache.get((state.data, "data", what), make)
+        return self._tables.get((state.data, "data", what), make)
 
     def _table(self, session: Session, state: State) -> Table:
         label = state.label or None
@@ -179,7 +177,7 @@ class Engine:
                 self._refuse_too_large(frame, self.source(session, data))
             return frame, int(frame.memory_usage(deep=True).sum())
 
-        return self._cache.get((data, "frame"), make)
+        return self._tables.get((data, "frame"), make)
 
     def _path(self, session: Session, data: str) -> Path | None:
         """Where the data are: None for embedded sets."""
@@ -202,7 +200,7 @@ class Engine:
             some = frame.iloc[:2000]
             return [[str(name), kind_of(some[name])] for name in frame.columns], 1000
 
-        return self._cache.get((state.data, "columns"), make)
+        return self._tables.get((state.data, "columns"), make)
 
     def _refuse_too_large(self, frame: Any, name: str) -> None:
         n, d = frame.shape
