@@ -146,7 +146,8 @@ def load() -> str:
         if errors and kind == "all":
             print(f"errors: {sorted(set(errors))[:3]}")
     quarters = ", ".join(f"{m:.0f}" for m in memory)
-    title = f"Explorer: {USERS} users slide for {SECONDS:.0f} s; MB {before:.0f} before, then {quarters}"
+    memory_told = f"MB {before:.0f} before, then {quarters}"
+    title = f"Explorer: {USERS} users slide for {SECONDS:.0f} s; {memory_told}"
     return table(title, rows, ("data", "users", "steps", "median s", "95 % s", "errors"))
 
 

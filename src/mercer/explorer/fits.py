@@ -26,7 +26,7 @@ __all__ = ["BARS", "DENSE", "Bars", "Fits", "Selection"]
 
 BARS = 24
 DENSE = 1200  # rows up to which a full decomposition is quicker than an iteration
-_SWEEP_ROWS = 1000
+_FACTORS = np.geomspace(0.25, 4, 17)  # on the widths of a table's own kernel
 
 Fitted = TypeVar("Fitted")
 
@@ -87,12 +87,12 @@ class Fits:
         solver = "dense" if self.data.n <= DENSE else "auto"
         count = min(count, self.data.n)
         estimator = KernelPCA(count, kernel=self.kernel, center=False, solver=solver)
-        return self._fitted(_FewerIfNeeded(estimator), self.data.data, "all")
+        return self.fit(_FewerIfNeeded(estimator), self.data.data, "all")
 
     def eca(self, count: int) -> KernelECA:
         """The pairs with the largest entropy terms."""
         estimator = KernelECA(min(count, self.data.n), kernel=self.kernel)
-        return self._fitted(_FewerIfNeeded(estimator), self.data.data, "all")
+        return self.fit(_FewerIfNeeded(estimator), self.data.data, "all")
 
     def pca(self) -> KernelPCA:
         """Kernel PCA for the comparison; of large data on the shown rows."""
@@ -104,7 +104,7 @@ class Fits:
         if self.data.is_large:
             rows, which = self.data.take(self.data.shown), "shown"
         estimator = KernelPCA(min(count, len(rows) - 1), kernel=self.kernel, center=center)
-        return self._fitted(_FewerIfNeeded(estimator), rows, which)
+        return self.fit(_FewerIfNeeded(estimator), rows, which)
 
     def clustering(self) -> EntropyClustering:
         """Clusters in the space of the selected components, by angle.
@@ -116,22 +116,33 @@ class Fits:
         k = min(self.state.n_clusters, len(self.selection.columns))
         if self.is_plain and k == len(self.selection.columns) and not self.data.is_large:
             estimator = EntropyClustering(k, kernel=self.kernel)
-            return self._fitted(estimator, self.data.data, "all")
-        places = self.selection.places, self.selection.spectrum.target
+            return self.fit(estimator, self.data.data, "all")
+        which = f"{self.selection.places} by {self.selection.spectrum.target}"
         estimator = EntropyClustering(k, kernel="linear")
-        return self._fitted(estimator, self.clustered_scores, "scores", places)
+        return self.fit(estimator, self.clustered_scores, which)
 
     def sweep(self) -> EntropyClustering:
-        """The library's sweep over bandwidths, on at most 1000 rows of large data."""
-        kernel = self.data.kernel(self.state)
-        assert isinstance(kernel, Stationary)
-        rows = self.data.data
-        if self.data.is_large:
-            rows = self.data.take(self.data.shown)
-        estimator = EntropyClustering(self.sweep_clusters, kernel=kernel.with_bandwidth("auto"))
-        return self._fitted(estimator, rows, "sweep")
+        """The library's sweep over bandwidths; of a table with other columns than numbers, factors.
 
-    def _fitted(self, estimator: Any, rows: Any, which: str, more: Any = "") -> Any:
+        It chooses at most 1000 rows by itself; of large data and of such tables those shown do.
+        """
+        data, few = self.data, self.sweep_clusters
+        rows = data.data
+        if data.is_large or not data.is_numeric:
+            rows = data.take(data.shown)
+        kernel, bandwidths = data.kernel(self.state, 1.0), None if data.is_numeric else _FACTORS
+        if isinstance(kernel, Stationary):
+            kernel = kernel.with_bandwidth("auto")
+        estimator = EntropyClustering(few, kernel=kernel, bandwidths=bandwidths)
+        key = (data.key, "sweep", few, self.state.kernel, self.state.nu)
+        return self._fitted(estimator, rows, *key)
+
+    def fit(self, estimator: Any, rows: Any, which: str) -> Any:
+        """Fit to some rows, with this view's kernel."""
+        key = (self.data.key, which, repr(estimator), repr(self.kernel))
+        return self._fitted(estimator, rows, *key)
+
+    def _fitted(self, estimator: Any, rows: Any, *key: Any) -> Any:
         """Fit, or take from the cache; what was warned of is remembered with it."""
 
         def make() -> tuple[tuple[Any, list[str]], int]:
@@ -140,7 +151,6 @@ class Fits:
             count = len(getattr(fitted, "path_", "")) + getattr(fitted, "n_components_", 4)
             return (fitted, heard), 8 * len(rows) * (count + 4)
 
-        key = (self.data.key, which, repr(estimator), repr(self.kernel), str(more))
         fitted, heard = self._cache.get(key, make)
         self.notes += [text for text in heard if text not in self.notes]
         return fitted

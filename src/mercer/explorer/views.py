@@ -160,7 +160,7 @@ def _density(fits: Fits, X: Array) -> Array:
     if state.terms == "all":
         return np.asarray(ParzenDensity(kernel=fits.kernel).fit(rows).pdf(X))
     if state.terms == "kronmal-tarter":
-        series = fits._fitted(SeriesDensity(kernel=fits.kernel, positive=False), rows, "all")
+        series = fits.fit(SeriesDensity(kernel=fits.kernel, positive=False), rows, "all")
         return np.asarray(series.pdf(X))
     return series_of(fits, X)
 
@@ -227,11 +227,11 @@ def _grid(X: Array, count: int) -> tuple[Array, Array, Array]:
 def path_view(fits: Fits) -> dict[str, Any]:
     """Cost and kept components along the bandwidths, and the one that the sweep would take."""
     data, state = fits.data, fits.state
-    if not data.is_numeric or not state.has_bandwidth:
+    if data.is_numeric and not state.has_bandwidth:
         return {"reason": "This kernel has no single bandwidth to sweep."}
     sweep = fits.sweep()
     records = sweep.path_
-    optimum = float(sweep.kernel_.bandwidth)
+    optimum = next(r.bandwidth for r in records if repr(r.kernel) == repr(sweep.kernel_))
     # counting eigenvalues costs far more than the sweep where they are not known: a few places do
     step = 1 if len(records[0].labels) <= _COUNTED else 3
     looked_at = {*range(0, len(records), step)}

@@ -97,7 +97,7 @@ export function updateControls(summary) {
   for (const box of document.querySelectorAll("[data-for]")) box.hidden = !summary.is_numeric || !start.kernels[state.kernel].includes(box.dataset.for);
   if (document.activeElement !== at("components")) at("components").value = state.picks.length || state.components;
   const count = state.picks.length || Number(state.components);
-  options(at("clusters"), [["", `as many (${count})`], ...Array.from({ length: Math.max(0, count - 1) }, (_, i) => [String(i + 1), String(i + 1)])]);
+  options(at("clusters"), [["", `${count} (same)`], ...Array.from({ length: Math.max(0, count - 1) }, (_, i) => [String(i + 1), String(i + 1)])]);
   at("clusters").value = state.clusters && Number(state.clusters) < count ? state.clusters : "";
   for (const radio of document.getElementsByName("order")) radio.checked = radio.value === state.order && !state.picks.length;
   at("picks-hint").hidden = !state.picks.length;

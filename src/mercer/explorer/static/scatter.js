@@ -86,7 +86,7 @@ export function drawScatter(plot, x, y, found, names, options = {}) {
     xaxis: { title: { text: names[0], standoff: 6 }, ...options.xaxis },
     yaxis: { title: { text: names[1], standoff: 6 }, ...square, ...options.yaxis },
     showlegend: labels, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 }, itemclick: false, itemdoubleclick: false },
-    margin: { l: 44, r: 10, t: labels ? 26 : 8, b: 38 },
+    margin: options.margin ?? { l: 44, r: 10, t: labels ? 26 : 8, b: 38 },
     shapes: options.shapes ?? [], annotations: options.annotations ?? [], selections: [],
   }), CONFIG);
 }

@@ -65,14 +65,14 @@ const DRAW = {
     const { x, y, names } = all.views.data;
     const what = { selected: `the ${plural(all.summary.places.length, "selected component")}`, "kronmal-tarter": "Kronmal and Tarter’s terms", all: "all terms: Parzen’s estimate" }[all.state.terms];
     if (view.at_points) {
-      say("density", `Density of each row, relative to the highest, from ${what}. Contours need two columns.`);
+      say("density", `Density of each row from ${what}, relative to the highest.`);
       const found = [{ name: "density", values: view.at_points, symbol: "circle", members: x.map((_, i) => i) }];
       const made = traces(x, y, found, { selected: all.selected });
       made[0].marker.colorscale = sequential().map(([at, tone], i) => (i ? [at, tone] : [0, colour("left")]));
       made[0].marker.colorbar = { thickness: 8, outlinewidth: 0, len: 0.9 };
       return Plotly.react(plot, made, layout({ dragmode: "select", selections: [], xaxis: { title: { text: names[0] } }, yaxis: { title: { text: names[1] } } }), CONFIG);
     }
-    say("density", `Density from ${what}: the stronger the colour, the denser. Drop components to see what they held.`);
+    say("density", `Density from ${what}: drop components to see what they hold.`);
     const contour = { type: "contour", x: view.x, y: view.y, z: view.z, colorscale: sequential(), showscale: false, ncontours: 14, line: { width: 0.4, color: colour("line") }, hovertemplate: "%{x:.3~g}, %{y:.3~g}: %{z:.3~g}<extra></extra>" };
     const dots = traces(x, y, [{ name: "rows", colour: colour("kept"), symbol: "circle", members: x.map((_, i) => i) }], { selected: all.selected, size: 3, opacity: 0.5 });
     dots[0].hoverinfo = "skip";
@@ -132,18 +132,18 @@ const DRAW = {
     const marks = all.summary.marks, now = all.summary.bandwidth, tones = palette();
     const dots = view.bandwidth.flatMap((width, i) => view.components[i].map((one) => [width, one]));
     const vertical = (at, tone, dash) => ({ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: tone, width: dash ? 1 : 2, dash } });
-    say("path", `Cost of ${view.clusters} clusters, and which components are kept, by bandwidth. The sweep takes σ = ${number(view.optimum)}.`);
+    say("path", `Cost of ${view.clusters} clusters, and which components are kept, by bandwidth. The sweep takes ${number(view.optimum)}.`);
     numbers("path", ["σ", "cost per row", "stability", "components"], view.bandwidth.map((width, i) => [number(width), number(view.cost[i]), number(view.stability[i], 2), view.components[i].join(", ")]));
     return Plotly.react(plot, [
       { type: "scatter", mode: "lines+markers", x: view.bandwidth, y: view.cost, line: { color: tones[0], width: 2 }, marker: { size: 4 }, hovertemplate: "σ = %{x:.3~g}: cost %{y:.3f}<extra></extra>" },
       { type: "scatter", mode: "markers", x: dots.map((d) => d[0]), y: dots.map((d) => d[1]), yaxis: "y2", marker: { size: 5, color: colour("kept"), symbol: "square" }, hovertemplate: "σ = %{x:.3~g}: component %{y}<extra></extra>" },
     ], layout({
-      xaxis: { type: "log", title: { text: "bandwidth σ", standoff: 4 }, anchor: "y2", fixedrange: true, tickvals: ticksOf(view.bandwidth) },
+      xaxis: { type: "log", title: { text: all.summary.is_numeric ? "bandwidth σ" : "bandwidth factor", standoff: 4 }, anchor: "y2", fixedrange: true, tickvals: ticksOf(view.bandwidth) },
       yaxis: { domain: [0.52, 1], title: { text: "cost", standoff: 4 }, nticks: 4, fixedrange: true },
-      yaxis2: { domain: [0, 0.44], title: { text: "kept", standoff: 4 }, nticks: 4, rangemode: "tozero", fixedrange: true },
+      yaxis2: { domain: [0, 0.44], title: { text: "kept", standoff: 4 }, type: "log", tickvals: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], fixedrange: true },
       shapes: [
-        { type: "rect", x0: marks.fraction_low, x1: marks.fraction_high, yref: "paper", y0: 0, y1: 1, fillcolor: colour("band"), opacity: 0.45, line: { width: 0 }, layer: "below" },
-        vertical(marks.silverman, colour("soft"), "dot"), vertical(view.optimum, colour("accent"), "dash"), vertical(now, colour("ink")),
+        ...(marks.silverman === undefined ? [] : [{ type: "rect", x0: marks.fraction_low, x1: marks.fraction_high, yref: "paper", y0: 0, y1: 1, fillcolor: colour("band"), opacity: 0.45, line: { width: 0 }, layer: "below" }, vertical(marks.silverman, colour("soft"), "dot")]),
+        vertical(view.optimum, colour("accent"), "dash"), vertical(now, colour("ink")),
       ],
     }), CONFIG);
   },
@@ -177,8 +177,8 @@ function embedding(id, plot, all, columns, names, more = "") {
     const { across, upward, depth } = project(columns, turn);
     const { shapes, annotations, reach } = axes(columns, turn, names.map((name) => name.replace("component ", "")), colour("soft"));
     const range = [-0.85 * reach, 0.85 * reach];
-    const hidden = { range, showticklabels: false, showgrid: false, zeroline: false, ticks: "", fixedrange: true };
-    return drawScatter(plot, across, upward, found, ["", ""], { selected: all.selected, sizes: sizesOf(depth), shapes, annotations, square: true, turns: !brush, xaxis: hidden, yaxis: hidden });
+    const hidden = { range, showticklabels: false, showgrid: false, zeroline: false, showline: false, ticks: "", fixedrange: true };
+    return drawScatter(plot, across, upward, found, ["", ""], { selected: all.selected, sizes: sizesOf(depth), shapes, annotations, square: true, turns: !brush, xaxis: hidden, yaxis: hidden, margin: { l: 4, r: 4, t: 4, b: 4 } });
   }
   const ys = columns[1] ?? columns[0].map(() => 0);
   return drawScatter(plot, columns[0], ys, found, [names[0], names[1] ?? ""], { selected: all.selected });
