@@ -233,3 +233,13 @@ def test_the_limit_on_blas_is_lifted_by_the_last_user():
     leave.set()
     thread.join()
     assert blas_threads() == before
+
+
+def test_the_environment_limits_threads(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = thread_count()
+    for text, wanted in [("1", 1), ("0", cores), ("9999", cores), ("4,2", cores), ("", cores)]:
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert thread_count() == wanted
+    with config_context(threads=3):
+        assert thread_count() == 3

@@ -25,7 +25,8 @@ class Config:
         What one fit may allocate: bytes, a size such as ``"2GB"``, a share of the free memory such
         as ``"50%"``, or None for half of what is free when it is asked.
     threads : int or None
-        Worker threads of the matrix-free products; None for the cores this process may use.
+        Worker threads; None for the cores this process may use, or for OMP_NUM_THREADS where that
+        is set and smaller.
     """
 
     memory: str | int | None = None
@@ -95,12 +96,12 @@ def memory_budget() -> int:
 
 
 def thread_count() -> int:
-    """Worker threads for the matrix-free products."""
+    """Worker threads for products and transforms."""
     if _current.threads is not None:
         return _current.threads
-    if hasattr(os, "sched_getaffinity"):  # not on every system
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    asked = os.environ.get("OMP_NUM_THREADS", "")  # whoever sets it means us too
+    return min(cores or 1, int(asked)) if asked.isdecimal() and int(asked) else cores or 1
 
 
 def parse_memory(memory: str | int) -> int:
