@@ -10,8 +10,16 @@ from cyclopts.validators import Number
 from rich.console import Console
 
 from mercer import __version__
+from mercer.cli.clustering import cluster
+from mercer.cli.completing import completion
+from mercer.cli.denoising import denoise
+from mercer.cli.densities import density
+from mercer.cli.discriminating import discriminate
+from mercer.cli.embedding import embed
+from mercer.cli.entropies import entropy
 from mercer.cli.exploring import explore
-from mercer.errors import MercerError
+from mercer.cli.failing import EXPECTED, UsageError, fail, tell_error
+from mercer.cli.options import Bandwidth, Verbose
 
 if TYPE_CHECKING:
     from mercer.report import Report
@@ -19,19 +27,18 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "run"]
 
-#: What a user's data, files or machine may cause; anything else is our mistake and shows itself.
-_EXPECTED = (ValueError, OSError, ImportError, MercerError)
-
 app = App(
     name="mercer",
     version=__version__,
     help="Spectral kernel methods on a table: see what carries its entropy.",
     help_format="markdown",
     result_action="return_value",
+    suppress_keyboard_interrupt=False,  # mercer.cli.main says that it was interrupted
 )
 
 
-app.command(explore)
+for command in (embed, cluster, density, entropy, denoise, discriminate, explore):
+    app.command(command)
 
 
 def run(arguments: list[str]) -> int:
@@ -40,23 +47,14 @@ def run(arguments: list[str]) -> int:
         code: Any = app(arguments, exit_on_error=False)
     except CycloptsError:  # already told on standard error
         return 2
+    except UsageError as error:
+        tell_error(str(error))
+        return 2
+    except BrokenPipeError:
+        raise
+    except EXPECTED as error:
+        return fail(error, "--verbose" in arguments)
     return int(code or 0)
-
-
-def _bandwidth(kind: Any, tokens: Any) -> float | str:
-    """Read a positive number or a rule's name."""
-    text: str = tokens[0].value
-    try:
-        value = float(text)
-    except ValueError:
-        from mercer.bandwidth import RULES
-
-        if text in RULES:
-            return text
-        raise ValueError(f"give a number above 0, or one of {', '.join(RULES)}") from None
-    if not 0 < value < float("inf"):
-        raise ValueError("a bandwidth must be a finite number above 0")
-    return value
 
 
 @app.command
@@ -67,9 +65,9 @@ def report(
     label: str | None = None,
     out: Path = Path("mercer-report"),
     components: Annotated[int | None, Parameter(validator=Number(gte=2))] = None,
-    bandwidth: Annotated[float | str, Parameter(converter=_bandwidth, n_tokens=1)] = "auto",
+    bandwidth: Bandwidth = "auto",
     scale: bool = True,
-    verbose: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    verbose: Verbose = False,
 ) -> int:
     """Write a page on a table: kernel ECA beside kernel PCA, and where the entropy is.
 
@@ -114,8 +112,8 @@ def report(
             scale=scale,
             verbose=verbose,
         )
-    except _EXPECTED as error:
-        return _fail(error, verbose)
+    except EXPECTED as error:
+        return fail(error, verbose)
     _summarise(written)
     return 0
 
@@ -128,7 +126,7 @@ def reproduce(
     out: Path | None = None,
     quick: Annotated[bool, Parameter(negative="")] = False,
     figures: bool = True,
-    verbose: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    verbose: Verbose = False,
 ) -> int:
     """Compute a paper's tables again, set them beside the printed ones, and draw its figures.
 
@@ -158,25 +156,13 @@ def reproduce(
 
     message = unknown_paper(paper)
     if message:
-        _tell_error(message)
+        tell_error(message)
         return 2
     try:
         run_paper(paper, out or Path("mercer-reproduce", paper), quick=quick, figures=figures)
-    except _EXPECTED as error:
-        return _fail(error, verbose)
+    except EXPECTED as error:
+        return fail(error, verbose)
     return 0
-
-
-def _fail(error: Exception, verbose: bool) -> int:
-    if verbose:
-        Console(stderr=True, soft_wrap=True).print_exception()
-    _tell_error(str(error))
-    return 1
-
-
-def _tell_error(message: str) -> None:
-    console = Console(stderr=True, soft_wrap=True)
-    console.print(f"mercer: {message}", style="red", markup=False, highlight=False)
 
 
 def _summarise(written: Report) -> None:
@@ -210,3 +196,6 @@ def _left_out(table: Table) -> str:
     if table.omissions:
         parts.append(f"columns: {', '.join(o.column for o in table.omissions)}")
     return f"(left out: {'; '.join(parts)})" if parts else ""
+
+
+app.command(completion)  # last in the list of commands

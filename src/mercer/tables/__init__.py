@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from mercer.tables.embedded import EMBEDDED
 from mercer.tables.modelling import Modelling, modelling
-from mercer.tables.table import Missing, Omission, Table, as_table, read_table
+from mercer.tables.table import Missing, Omission, Rows, Table, as_table, read_rows, read_table
 
 __all__ = [
     "EMBEDDED",
     "Missing",
     "Modelling",
     "Omission",
+    "Rows",
     "Table",
     "as_table",
     "modelling",
+    "read_rows",
     "read_table",
 ]

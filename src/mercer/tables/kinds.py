@@ -84,10 +84,12 @@ def why_not(column: Any, kind: ColumnKind, chosen: Collection[str]) -> str | Non
     different = present.nunique()
     if different == 1:
         return "the same value in every row"
-    if column.name in chosen or different < len(present) or rows < _MANY_ROWS:
+    if column.name in chosen or different < len(present):
         return None
     if kind == "number" and str(column.name).lower() in _ROW_NUMBERS:
         return "row numbers" if (np.diff(present.to_numpy()) == 1).all() else None
+    if rows < _MANY_ROWS:
+        return None
     if kind in ("category", "text") and not present.astype(str).str.contains(r"\s").any():
         return f"a different label in every row, for example {str(present.iloc[0])[:30]!r}"
     return None
@@ -96,6 +98,8 @@ def why_not(column: Any, kind: ColumnKind, chosen: Collection[str]) -> str | Non
 def _numbers(column: Any) -> Any:
     import pandas as pd
 
+    if column.dtype == np.float64 and np.isfinite(column.to_numpy()).all():
+        return column  # tables may have very many columns
     if pd.api.types.is_complex_dtype(column.dtype):
         raise ValueError(f"Column {column.name!r} holds complex numbers; give their parts.")
     numbers = pd.to_numeric(column, errors="coerce")

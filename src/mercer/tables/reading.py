@@ -28,7 +28,9 @@ _LOOK = 1 << 16  # bytes that tell a format
 _FIELD = 1 << 27  # characters: csv's own limit of 131,072 is for other times
 
 
-def read_frame(source: str | Path | BinaryIO, *, encoding: str = "utf-8") -> tuple[Any, list[str]]:
+def read_frame(
+    source: str | Path | BinaryIO, *, encoding: str = "utf-8", as_written: bool = False
+) -> tuple[Any, list[str]]:
     """Read a table, and tell in notes what had to be guessed.
 
     Parameters
@@ -37,6 +39,8 @@ def read_frame(source: str | Path | BinaryIO, *, encoding: str = "utf-8") -> tup
         "-" is standard input.
     encoding : str
         Of text files. A byte order mark outranks it.
+    as_written : bool
+        Leave the cells of text files as they are: "007", "NA" and "1.50" stay.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def read_frame(source: str | Path | BinaryIO, *, encoding: str = "utf-8") -> tup
     elif content.startswith(b"PK\x03\x04"):
         frame = _from_arrays(name, _load_arrays(name, content))
     else:
-        frame = _text(name, content, encoding, notes)
+        frame = _text(name, content, encoding, notes, as_written)
     frame.columns = _different_names([str(column) for column in frame.columns], notes)
     return frame, notes
 
@@ -80,7 +84,8 @@ def need_pandas() -> None:
 
 def _content(source: str | Path | BinaryIO) -> tuple[str, bytes]:
     if not isinstance(source, str | Path):
-        return getattr(source, "name", "the file"), source.read()
+        name = str(getattr(source, "name", "the file"))
+        return name, _expanded(name, source.read())
     if str(source) == "-":
         return "standard input", _expanded("standard input", sys.stdin.buffer.read())
     path = Path(source)
@@ -169,10 +174,12 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
 # --- text ------------------------------------------------------------------------------------
 
 
-def _text(name: str, content: bytes, encoding: str, notes: list[str]) -> Any:
+def _text(name: str, content: bytes, encoding: str, notes: list[str], as_written: bool) -> Any:
     import pandas as pd
 
     text = _decoded(name, content, encoding)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # as old Macintosh programs end lines
     separator = _separator(text)
     header = _header(name, text, separator)
     named = _are_names(header)
@@ -185,10 +192,12 @@ def _text(name: str, content: bytes, encoding: str, notes: list[str]) -> Any:
         "low_memory": False,
         "skipinitialspace": True,
     }
+    if as_written:
+        options |= {"dtype": str, "keep_default_na": False}
     frame = _parsed(name, text, options)
     if not named:
         frame.columns = [f"x{j + 1}" for j in range(len(frame.columns))]
-    if separator == ";" and _has_decimal_commas(frame, pd):
+    if separator == ";" and not as_written and _has_decimal_commas(frame, pd):
         names = frame.columns
         frame = _parsed(name, text, {**options, "decimal": ","})
         frame.columns = names

@@ -17,7 +17,7 @@ from mercer.tables.embedded import EMBEDDED, embedded_parts
 from mercer.tables.kinds import ColumnKind, as_kind, kind_of, why_not
 from mercer.tables.reading import need_pandas, read_frame
 
-__all__ = ["Missing", "Omission", "Table", "as_table", "read_table"]
+__all__ = ["Missing", "Omission", "Rows", "Table", "as_table", "read_rows", "read_table"]
 
 #: What happens to rows in which a value is missing.
 Missing = Literal["auto", "drop", "keep"]
@@ -41,6 +41,33 @@ class Omission:
 
     column: str
     reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table as it was read: every row, every column.
+
+    Parameters
+    ----------
+    name : str
+        Of the embedded set or of the file.
+    frame : pandas.DataFrame
+    label : str or None
+        The column of classes that was named, or that an embedded set has.
+    notes : tuple of str
+        What had to be guessed while reading.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_rows
+    >>> read_rows("rings").frame.columns.tolist()
+    ['x', 'y', 'class']
+    """
+
+    name: str
+    frame: Any
+    label: str | None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,29 +184,54 @@ def read_table(
     >>> table.X.shape, table.label
     ((178, 13), 'class')
     """
-    need_pandas()
-    import pandas as pd
-
-    if isinstance(data, str) and data in EMBEDDED:
-        columns, classes = embedded_parts(data)
-        frame = pd.DataFrame(columns)
-        notes: list[str] = []
-        if classes is not None:
-            frame["class"] = classes
-            label = "class" if label is None else label
-        name = data
-    else:
-        name = _name(data)
-        frame, notes = read_frame(data, encoding=encoding)
+    rows = read_rows(data, label=label, encoding=encoding)
     return as_table(
-        frame,
-        name=name,
-        label=label,
+        rows.frame,
+        name=rows.name,
+        label=rows.label,
         ignore=ignore,
         categorical=categorical,
         missing=missing,
-        notes=notes,
+        notes=rows.notes,
     )
+
+
+def read_rows(
+    data: str | Path | BinaryIO,
+    *,
+    label: str | None = None,
+    encoding: str = "utf-8",
+    as_written: bool = False,
+) -> Rows:
+    """Read an embedded set or a file, all of it.
+
+    Parameters
+    ----------
+    data, label, encoding
+        As in :func:`read_table`.
+    as_written : bool
+        Leave the cells of text files as they are.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_rows
+    >>> rows = read_rows("iris")
+    >>> rows.frame.shape, rows.label
+    ((150, 5), 'class')
+    """
+    need_pandas()
+    import pandas as pd
+
+    if not (isinstance(data, str) and data in EMBEDDED):
+        name = _name(data)
+        frame, notes = read_frame(data, encoding=encoding, as_written=as_written)
+        return Rows(name, frame, label, tuple(notes))
+    columns, classes = embedded_parts(data)
+    frame = pd.DataFrame(columns)
+    if classes is not None:
+        frame["class"] = classes
+        label = "class" if label is None else label
+    return Rows(data, frame, label, ())
 
 
 def _name(data: str | Path | BinaryIO) -> str:
@@ -235,7 +287,7 @@ def as_table(
             omissions.append(Omission(column, reason))
     rows = _rows(cells, len(frame), missing, all(kind == "number" for kind in kinds.values()))
     _refuse_too_little(name, kinds, rows, len(frame), omissions)
-    for column in [c for c in kinds if cells[c][rows].nunique() < 2]:
+    for column in [] if rows.all() else [c for c in kinds if cells[c][rows].nunique() < 2]:
         omissions.append(Omission(column, "the same value in every complete row"))
         del kinds[column], cells[column]
     _refuse_too_little(name, kinds, rows, len(frame), omissions)
