@@ -84,6 +84,33 @@ def test_picked_components_drive_everything(client):
     assert answer["views"]["eigenfunctions"]["places"] == [1, 5]
 
 
+def test_components_without_entropy_are_shown_and_not_clustered(client, tmp_path):
+    content = "x,y\n" + "\n".join(f"{x},{y}" for x in (-1, 1) for y in (-2, 2) for _ in range(5))
+    key = client.post("/api/upload?name=square.csv", content=content).json()["data"]
+    query = f"data={key}&picks=2&bandwidth=1&scale=0"  # odd, so without a mean
+    views = ask(client, query)["views"]
+    assert "no entropy" in views["clusters"]["reason"]
+    assert "no part of the density" in views["density"]["reason"]
+    assert len(views["embedding"]["eca"][0]) == 20
+    (tmp_path / "square.csv").write_text(content)
+    (found,) = run([client.get(f"/api/code.py?{query}").text], tmp_path)
+    assert found["labels"] == views["points"]["clusters"] == [0] * 20
+    assert client.get(f"/api/scores.csv?{query}").status_code == 200
+    assert client.get(f"/api/model?{query}").status_code == 200
+
+
+def test_what_is_warned_of_is_said_on_the_page(client):
+    notes = ask(client, "data=wine&bandwidth=0.05", "points")["summary"]["notes"]
+    assert any("no neighbour" in note for note in notes)
+    assert ask(client, "data=wine", "points")["summary"]["notes"] == []
+
+
+def test_the_path_of_a_mixed_table_is_one_of_factors(client):
+    path = ask(client, "data=machines", "path")["views"]["path"]
+    assert path["bandwidth"][0] == 0.25
+    assert path["optimum"] in path["bandwidth"]
+
+
 def test_a_component_far_down_can_be_picked(client):
     answer = ask(client, "picks=1,100", "points,spectrum")
     assert answer["views"]["spectrum"]["places"][-1] == 100

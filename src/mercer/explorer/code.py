@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.explorer.dataset import ANALYSED, SHOWN
-from mercer.explorer.fits import Fits
+from mercer.explorer.fits import NO_ENTROPY, Fits
 
 __all__ = ["python_code"]
 
@@ -25,7 +25,9 @@ def python_code(fits: Fits, source: str) -> str:
 
 
 def _header(fits: Fits) -> str:
-    estimators = {_estimator(fits), "EntropyClustering", "KernelPCA"}
+    estimators = {_estimator(fits), "KernelPCA"}
+    if fits.clustering is not None:
+        estimators.add("EntropyClustering")
     if _has_density(fits):
         estimators |= {"all": {"ParzenDensity"}, "kronmal-tarter": {"SeriesDensity"}}.get(
             fits.state.terms, set()
@@ -88,7 +90,9 @@ def _components(fits: Fits) -> str:
 
 
 def _clusters(fits: Fits) -> str:
-    clustering = fits.clustering()
+    clustering = fits.clustering
+    if clustering is None:
+        return "labels = np.zeros(len(X), dtype=int)  # no entropy, so no clusters"
     k = clustering.n_clusters_
     if clustering.kernel != "linear":
         return f"labels = EntropyClustering(n_clusters={k}, kernel=kernel).fit_predict(X)"
@@ -115,6 +119,8 @@ def _has_density(fits: Fits) -> bool:
 def _density(fits: Fits) -> str:
     if not _has_density(fits):
         return ""
+    if fits.state.terms == "selected" and fits.selection.share < NO_ENTROPY:
+        return "# the chosen components have no mean: they hold no part of the density"
     if fits.state.terms == "all":
         return "density = ParzenDensity(kernel=kernel).fit(X).pdf"
     if fits.state.terms == "kronmal-tarter":

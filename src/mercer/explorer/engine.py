@@ -14,6 +14,7 @@ from mercer.explorer.cache import Cache
 from mercer.explorer.code import python_code
 from mercer.explorer.dataset import Dataset, is_scaled
 from mercer.explorer.fits import Fits
+from mercer.explorer.listening import listening
 from mercer.explorer.sessions import Limits, Session
 from mercer.explorer.state import State
 from mercer.explorer.views import VIEWS, rounded, summary
@@ -56,9 +57,11 @@ class Engine:
 
     def views(self, session: Session, state: State, names: Sequence[str]) -> dict[str, Any]:
         """Numbers of the named views, and the summary."""
-        fits = self._fits(session, state)
-        shown = {name: VIEWS[name](fits) for name in names}
-        said = summary(fits)
+        with listening() as heard:
+            fits = self._fits(session, state)
+            shown = {name: VIEWS[name](fits) for name in names}
+            said = summary(fits)
+        said["notes"] += [text for text in heard if text not in said["notes"]]
         said["all_columns"] = self._columns(session, state)
         return {"summary": said, "views": shown, "query": state.query()}
 
@@ -84,9 +87,11 @@ class Engine:
         import pandas as pd
 
         fits = self._fits(session, state)
-        data, clustering = fits.data, fits.clustering()
+        data, clustering = fits.data, fits.clustering
         scores = fits.selection.scores(data.data)
-        labels = clustering.predict(scores) if data.is_large else clustering.labels_
+        labels = np.zeros(data.n, dtype=int)
+        if clustering is not None:
+            labels = clustering.predict(scores) if data.is_large else clustering.labels_
         frame = pd.DataFrame({"row": data.table.rows[data.rows]})
         if data.labels is not None:
             frame[str(data.table.label)] = data.labels
@@ -101,8 +106,9 @@ class Engine:
         The pipeline's first steps are fitted to the whole table, its last one to what was analysed.
         """
         fits = self._fits(session, state)
-        data, clustering = fits.data, fits.clustering()
-        estimator = fits.estimator if clustering.kernel == "linear" else clustering
+        data, clustering = fits.data, fits.clustering
+        is_plain = clustering is not None and clustering.kernel != "linear"
+        estimator = clustering if is_plain else fits.estimator
         how = Modelling(data.table, fits.kernel, data.scale and data.is_numeric)
         pipeline = how.pipeline(estimator)
         rows = data.table.frame

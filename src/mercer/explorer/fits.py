@@ -22,9 +22,10 @@ from mercer.kernels import Kernel, Stationary
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
 
-__all__ = ["BARS", "DENSE", "Bars", "Fits", "Selection"]
+__all__ = ["BARS", "DENSE", "NO_ENTROPY", "Bars", "Fits", "Selection"]
 
 BARS = 24
+NO_ENTROPY = 1e-12  # share of the information potential that is rounding
 DENSE = 1200  # rows up to which a full decomposition is quicker than an iteration
 _FACTORS = np.geomspace(0.25, 4, 17)  # on the widths of a table's own kernel
 
@@ -106,13 +107,16 @@ class Fits:
         estimator = KernelPCA(min(count, len(rows) - 1), kernel=self.kernel, center=center)
         return self.fit(_FewerIfNeeded(estimator), rows, which)
 
-    def clustering(self) -> EntropyClustering:
+    @cached_property
+    def clustering(self) -> EntropyClustering | None:
         """Clusters in the space of the selected components, by angle.
 
         With as many clusters as components in the entropy order this is the paper's method on the
         data. Otherwise it is the same method on the scores, with the linear kernel: its components
-        are the selected ones.
+        are the selected ones. None where these have no mean: without entropy there are no clusters.
         """
+        if self.selection.share < NO_ENTROPY:
+            return None
         k = min(self.state.n_clusters, len(self.selection.columns))
         if self.is_plain and k == len(self.selection.columns) and not self.data.is_large:
             estimator = EntropyClustering(k, kernel=self.kernel)
@@ -240,8 +244,10 @@ class Fits:
 
     @cached_property
     def shown_clusters(self) -> Array:
-        """Clusters of the shown rows."""
-        labels = self.clustering().labels_
+        """Clusters of the shown rows: 0 where there are none."""
+        if self.clustering is None:
+            return np.zeros(len(self.data.shown), dtype=int)
+        labels = self.clustering.labels_
         return labels if self.data.is_large else labels[self.data.shown]
 
 

@@ -19,7 +19,7 @@ _CATEGORIES = (ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning)
 
 @contextmanager
 def listening() -> Iterator[list[str]]:
-    """Collect what mercer warns of in this thread; each text once.
+    """Collect what mercer warns of in this thread; each text once. The innermost listener hears it.
 
     >>> import warnings
     >>> from mercer.errors import ApproximationWarning
@@ -30,11 +30,11 @@ def listening() -> Iterator[list[str]]:
     """
     _install()
     heard: list[str] = []
-    _ears.heard = heard
+    outer, _ears.heard = getattr(_ears, "heard", None), heard
     try:
         yield heard
     finally:
-        del _ears.heard
+        _ears.heard = outer
 
 
 def _install() -> None:

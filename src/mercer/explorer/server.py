@@ -29,6 +29,7 @@ from mercer import __version__
 from mercer.errors import MercerError
 from mercer.explorer.engine import Engine, NotThereError
 from mercer.explorer.gate import Gate, SupersededError, TooBusyError
+from mercer.explorer.listening import listening
 from mercer.explorer.sessions import Limits, Session, Sessions
 from mercer.explorer.state import KERNELS, MOST_COMPONENTS, State, parse_state
 from mercer.explorer.views import VIEWS
@@ -185,8 +186,13 @@ class _Desk:
 
     async def _compute(self, request: Request, kind: str, work: Callable[[], Any]) -> Any:
         tab = request.headers.get("x-mercer-tab", "")[:64]
+
+        def quietly() -> Any:  # what is warned of is said on the page, not in the log
+            with listening():
+                return work()
+
         try:
-            return await self.gate.run(f"{_session(request).key} {tab} {kind}", work)
+            return await self.gate.run(f"{_session(request).key} {tab} {kind}", quietly)
         except asyncio.CancelledError:  # only the end of the explorer cancels
             raise HTTPException(503, "The explorer is ending.") from None
         except SupersededError:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import ParzenDensity, SeriesDensity
-from mercer.explorer.fits import Fits
+from mercer.explorer.fits import NO_ENTROPY, Fits
 from mercer.maths.types import Array
 
 __all__ = ["VIEWS", "rounded", "summary"]
@@ -73,7 +73,7 @@ def points(fits: Fits) -> dict[str, Any]:
         "rows": data.table.rows[data.rows[data.shown]].tolist(),
         "classes": None if classes is None else vars(classes),
         "clusters": clusters.tolist(),
-        "n_clusters": int(fits.clustering().n_clusters_),
+        "n_clusters": 1 if fits.clustering is None else int(fits.clustering.n_clusters_),
     }
 
 
@@ -121,7 +121,9 @@ def clusters_view(fits: Fits) -> dict[str, Any]:
     """Sizes, cost, and agreement with the classes."""
     from sklearn.metrics import adjusted_rand_score
 
-    clustering, data = fits.clustering(), fits.data
+    clustering, data = fits.clustering, fits.data
+    if clustering is None:
+        return {"reason": "The selected components hold no entropy: there is no mean to point at."}
     labels = clustering.labels_
     agreement = None
     known = data.labels
@@ -145,6 +147,8 @@ def density_view(fits: Fits) -> dict[str, Any]:
             "reason": "This kernel is no density window: choose Gaussian, Laplacian, Matérn or "
             "Epanechnikov on columns of numbers."
         }
+    if fits.state.terms == "selected" and fits.selection.share < NO_ENTROPY:
+        return {"reason": "The selected components have no mean: they hold no part of the density."}
     if data.is_planar:
         xs, ys, grid = _grid(data.data, _GRID)
         values = np.maximum(_density(fits, grid), 0).reshape(len(ys), len(xs))

@@ -126,7 +126,7 @@ function toggle(one, kept) {
 }
 
 function tellFacts() {
-  const { summary } = known, clusters = known.views.clusters;
+  const { summary } = known, clusters = known.views.clusters?.sizes ? known.views.clusters : null;
   const facts = [["table", summary.name], ["rows", summary.rows.toLocaleString("en")]];
   if (summary.bandwidth !== null) facts.push([summary.is_numeric ? "bandwidth σ" : "bandwidth factor", number(summary.bandwidth)]);
   facts.push(["components kept", summary.places.map(place).join(", ")], ["of the potential V", percent(summary.share)]);

@@ -46,16 +46,19 @@ function likeClasses({ clusters, n_clusters: count, classes }) {
   return tones;
 }
 
+const MANY = 400; // points: beyond, outlines and sizes of their own cost more than they show
+
 export function traces(x, y, found, { selected, size = 6, opacity = 0.85, axes = {}, sizes = null } = {}) {
+  const many = x.length > MANY;
   return found.map((group) => ({
     type: "scatter", mode: "markers", name: group.name, ...axes,
     x: group.members.map((i) => x[i]), y: group.members.map((i) => y[i]),
     customdata: group.members,
     marker: {
-      size: sizes ? group.members.map((i) => sizes[i]) : size, opacity, symbol: group.symbol,
+      size: sizes && !many ? group.members.map((i) => sizes[i]) : size, opacity, symbol: group.symbol,
       color: group.values ? group.values : group.colour,
       ...(group.values ? { colorscale: isDark() ? "Viridis" : [[0, "#0072b2"], [0.5, "#8a8f96"], [1, "#d55e00"]] } : {}),
-      line: { width: 0.5, color: colour("card") },
+      line: { width: many ? 0 : 0.5, color: colour("card") },
     },
     selectedpoints: selected?.size ? marked(group.members, selected) : null,
     selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.12 } },
