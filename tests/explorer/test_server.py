@@ -151,6 +151,29 @@ def test_files_that_are_too_large_are_refused():
         assert "5 rows" in answer.json()["error"]
 
 
+def test_a_small_file_that_would_become_large_is_not_read():
+    import io
+
+    import numpy as np
+
+    archive, parquet = io.BytesIO(), io.BytesIO()
+    np.savez_compressed(archive, X=np.zeros((10**6, 10)))
+    assert archive.tell() < 200_000
+    files = {"zeros.npz": archive.getvalue()}
+    pq = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    pq.write_table(pa.table({"x": np.zeros(10**7)}), parquet)
+    assert parquet.tell() < 200_000
+    files["zeros.parquet"] = parquet.getvalue()
+    limits = Limits(expanded=50_000_000)
+    with TestClient(make_app(limits=limits), base_url="http://127.0.0.1") as client:
+        for name, content in files.items():
+            answer = client.post(f"/api/upload?name={name}", content=content)
+            assert answer.status_code == 422
+            assert f"{name} would expand to 80 MB" in answer.json()["error"]
+
+
 def test_uploads_live_in_a_folder_that_goes(tmp_path):
     app = make_app(limits=Limits(uploads=2))
     folder = app.state.sessions.folder

@@ -18,6 +18,7 @@ from mercer.explorer.listening import listening
 from mercer.explorer.sessions import Limits, Session
 from mercer.explorer.state import State
 from mercer.explorer.views import VIEWS, rounded, summary
+from mercer.explorer.weighing import refuse_bomb
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Modelling, Table, as_table
 from mercer.tables.kinds import kind_of
@@ -121,6 +122,7 @@ class Engine:
 
     def check(self, content: bytes, name: str) -> dict[str, Any]:
         """Read what was uploaded; raise ValueError, in words, where it is no table."""
+        refuse_bomb(content, name, self.limits.expanded)
         stream = io.BytesIO(content)
         stream.name = name
         frame, notes = read_frame(stream)

@@ -23,6 +23,8 @@ class Limits:
     ----------
     upload : int
         Bytes of one file.
+    expanded : int
+        Bytes that a file may become when it is read.
     all_uploads : int
         Bytes of all files of all sessions.
     uploads : int
@@ -36,6 +38,7 @@ class Limits:
     """
 
     upload: int = 100_000_000
+    expanded: int = 1_000_000_000
     all_uploads: int = 2_000_000_000
     uploads: int = 5
     rows: int = 2_000_000

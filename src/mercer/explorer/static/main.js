@@ -50,6 +50,7 @@ const sweeps = new Newest(async () => {
   const of = ofSweep();
   if (known.of.path !== of) {
     waiting(true);
+    markOptimum(null);
     try {
       const found = await json(`/api/views?${of}&show=path`);
       known.views.path = found.views.path;

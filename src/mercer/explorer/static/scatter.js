@@ -61,7 +61,7 @@ export function traces(x, y, found, { selected, size = 6, opacity = 0.85, axes =
       line: { width: many ? 0 : 0.5, color: colour("card") },
     },
     selectedpoints: selected?.size ? marked(group.members, selected) : null,
-    selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.12 } },
+    selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.12, color: colour("left") } },
     hovertemplate: `%{x:.4~g}, %{y:.4~g}<extra>${escape(group.name)}</extra>`,
   }));
 }

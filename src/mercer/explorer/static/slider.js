@@ -39,13 +39,13 @@ export function updateSlider(summary) {
   box.querySelector("label").innerHTML = summary.is_numeric ? "Bandwidth <i>σ</i>" : "Bandwidth factor";
   if (JSON.stringify(marks) !== JSON.stringify(summary.marks)) {
     marks = summary.marks;
-    optimum = null;
     drawMarks();
   }
   if (document.activeElement !== range) show(summary.bandwidth);
   else range.setAttribute("aria-valuetext", `σ = ${number(summary.bandwidth)}`);
 }
 
+/** Mark what the sweep found; null while it is not known. */
 export function markOptimum(width) {
   if (width === optimum) return;
   optimum = width;
