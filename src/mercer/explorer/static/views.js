@@ -78,8 +78,8 @@ const DRAW = {
     dots[0].hoverinfo = "skip";
     delete dots[0].hovertemplate;
     return Plotly.react(plot, [contour, ...dots], layout({
-      dragmode: "select", selections: [], xaxis: { title: { text: names[0] }, range: ends(view.x), showgrid: false, zeroline: false },
-      yaxis: { title: { text: names[1] }, range: ends(view.y), showgrid: false, zeroline: false },
+      dragmode: "select", selections: [], xaxis: { title: { text: names[0] }, range: ends(view.x), showgrid: false, zeroline: false, constrain: "domain" },
+      yaxis: { title: { text: names[1] }, range: ends(view.y), showgrid: false, zeroline: false, scaleanchor: "x", constrain: "domain" },
     }), CONFIG);
   },
 
