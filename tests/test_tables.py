@@ -13,7 +13,7 @@ from sklearn.base import clone
 from mercer import KernelECA
 from mercer.datasets import make_machines
 from mercer.kernels import Gaussian, table_kernel
-from mercer.tables import EMBEDDED, Omission, as_table, modelling, read_table
+from mercer.tables import EMBEDDED, Omission, as_table, modelling, read_rows, read_table
 from mercer.tables.modelling import TypedColumns
 
 CSV = """\
@@ -306,3 +306,32 @@ def test_rows_that_do_not_fit_the_model():
         columns.transform(pd.DataFrame({"a": ["x"], "b": ["y"]}))
     with pytest.raises(TypeError, match="pass a data frame, not ndarray"):
         columns.transform(np.zeros((1, 2)))
+
+
+# --- rows as they were read ------------------------------------------------------------------
+
+
+def test_rows_as_written():
+    content = b'id;n;when;"a;b"\n007;1,50;2024-01-31;NA\n011;2,0;;"x ""y"""\n'
+    rows = read_rows(io.BytesIO(content), as_written=True)
+    assert rows.frame.to_numpy().tolist() == [
+        ["007", "1,50", "2024-01-31", "NA"],
+        ["011", "2,0", "", 'x "y"'],
+    ]
+    typed = read_rows(io.BytesIO(content))
+    assert typed.frame["n"].tolist() == [1.5, 2.0]
+    assert typed.notes == ("numbers have decimal commas",)
+
+
+def test_row_numbers_are_left_out_of_short_tables_too():
+    """What a command writes has them, and another may read it."""
+    assert text("row,x\n1,4\n2,1\n3,5\n").columns == ("x",)
+    assert text("row,x\n1,4\n3,1\n2,5\n").columns == ("row", "x")
+
+
+def test_lines_that_end_as_on_old_machines():
+    assert text(b"a,b\r1,2\r3,5\r7,1\r").X.tolist() == [[1, 2], [3, 5], [7, 1]]
+
+
+def test_compressed_pipes():
+    assert text(gzip.compress(b"a,b\n1,2\n3,5\n7,1\n")).n == 3

@@ -95,14 +95,6 @@ def long_table(tmp_path):
     return tmp_path / "x.csv"
 
 
-def test_a_slow_reader_gets_everything(long_table):
-    """A pipe without buffer takes a part of what is written, and says so."""
-    process = start(*COMMAND, "embed", long_table, "--quiet", env=environment(PYTHONUNBUFFERED="1"))
-    output, _ = process.communicate()
-    assert len(output) > 2**17
-    assert_array_equal(table(output)["row"], np.arange(1, 4001))
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_leaves_is_no_error(long_table, unbuffered):
     env = environment(PYTHONUNBUFFERED=unbuffered)
@@ -222,7 +214,8 @@ def test_named_pipes_and_links_stay(rings, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     process = start(*COMMAND, "embed", rings, "--quiet", "--out", pipe)
-    assert table(pipe.read_bytes()).shape == (315, 3)
+    read = subprocess.run(["cat", pipe], capture_output=True, timeout=60, check=True)
+    assert table(read.stdout).shape == (315, 3)
     assert process.wait() == 0
     process.communicate()
     assert stat.S_ISFIFO(pipe.stat().st_mode)

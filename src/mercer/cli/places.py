@@ -39,7 +39,7 @@ def _write(path: Path, content: bytes) -> None:
     if str(path) == "-":
         sys.stdout.flush()
         left = memoryview(content)
-        while left:  # without buffering (PYTHONUNBUFFERED) a pipe takes some of it at a time
+        while left:  # without a buffer (PYTHONUNBUFFERED) less may be written, and no error raised
             left = left[sys.stdout.buffer.write(left) :]
         sys.stdout.buffer.flush()
     elif path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
