@@ -120,15 +120,20 @@ class Engine:
             save(pipeline, path)
             return path.read_bytes()
 
-    def check(self, content: bytes, name: str) -> dict[str, Any]:
-        """Read what was uploaded; raise ValueError, in words, where it is no table."""
+    def read(self, content: bytes, name: str) -> tuple[Any, dict[str, Any]]:
+        """Read what was uploaded, and tell of it; raise ValueError, in words, if it is no table."""
         refuse_bomb(content, name, self.limits.expanded)
         stream = io.BytesIO(content)
         stream.name = name
         frame, notes = read_frame(stream)
         self._refuse_too_large(frame, name)
         as_table(frame, name=name)
-        return {"rows": len(frame), "columns": [str(c) for c in frame.columns], "notes": notes}
+        columns = [str(name) for name in frame.columns]
+        return frame, {"rows": len(frame), "columns": columns, "notes": notes}
+
+    def remember(self, data: str, frame: Any) -> None:
+        """Keep a table that was read, so that its first view need not read it again."""
+        self._tables.get((data, "frame"), lambda: _weighed(frame))
 
     def source(self, session: Session, data: str) -> str:
         """What a user would write for this data set in Python."""
@@ -183,7 +188,7 @@ class Engine:
             else:
                 frame, _ = read_frame(path)
                 self._refuse_too_large(frame, self.source(session, data))
-            return frame, int(frame.memory_usage(deep=True).sum())
+            return _weighed(frame)
 
         return self._tables.get((data, "frame"), make)
 
@@ -218,6 +223,10 @@ class Engine:
                 f"{self.limits.rows:,} and {self.limits.columns:,}. Use a part of it here, and the "
                 "library for all."
             )
+
+
+def _weighed(frame: Any) -> tuple[Any, int]:
+    return frame, int(frame.memory_usage(deep=True).sum())
 
 
 def _embedded_frame(name: str) -> Any:

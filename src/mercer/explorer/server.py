@@ -162,13 +162,13 @@ class _Desk:
         name = request.query_params.get("name", "table")
         content = await _body(request, self.limits.upload)
         session = _session(request)
-        found = await self._compute(
-            request, "upload", partial(self.engine.check, content, name[:80])
-        )
+        work = partial(self.engine.read, content, name[:80])
+        frame, found = await self._compute(request, "upload", work)
         try:
             upload = self.sessions.keep(session, name, content)
         except ValueError as full:
             raise HTTPException(507, str(full)) from full
+        self.engine.remember(upload.key, frame)
         return JSONResponse({"data": upload.key, "name": upload.name, **found})
 
     async def code(self, request: Request) -> Response:
