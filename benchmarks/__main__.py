@@ -1,4 +1,7 @@
-"""``python -m benchmarks [NAME ...]``: print the tables of the named modules (default: all)."""
+"""``python -m benchmarks [NAME[:SIZE] ...]``: print the tables of the named modules (default: all).
+
+A size, such as ``distributed:1e7``, goes to modules that take one.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,20 @@ MODULES = [
     "tables",
     "discriminant",
     "dimension",
+    "distributed",
     "explorer",
 ]
 
 
 def main(names: list[str]) -> None:
-    unknown = set(names) - set(MODULES)
+    unknown = {name.partition(":")[0] for name in names} - set(MODULES)
     if unknown:
         sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}; there are: {', '.join(MODULES)}")
     print(f"{machine()}\n", flush=True)
-    for name in names or MODULES:
-        for text in import_module(f"benchmarks.{name}").tables():
+    for entry in names or MODULES:
+        name, _, size = entry.partition(":")
+        sizes = [int(float(size))] if size else []
+        for text in import_module(f"benchmarks.{name}").tables(*sizes):
             print(text, flush=True)
 
 

@@ -9,9 +9,9 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config", "notebook", "progress", "writing"},
-    {"maths"},
-    {"points"},
+    {"errors", "config", "notebook", "progress", "threads", "writing"},
+    {"distributed", "maths"},
+    {"chunked", "points"},
     {"kernels"},
     {"operators"},
     {"bandwidth"},

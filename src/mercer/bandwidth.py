@@ -18,13 +18,15 @@ places, so a rule never costs O(n²) and does not depend on the order of rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
+from mercer.chunked import ChunkedPoints
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
@@ -67,9 +69,9 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
     >>> round(silverman(np.arange(10.0).reshape(-1, 1)), 4)
     1.9196
     """
-    X, weights = _admitted(X, sample_weight)
-    n, d = weights.sum(), X.shape[1]
-    return float(_spread(X, weights) * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
+    sample = _admitted(X, sample_weight)
+    n, d = sample.total, sample.dimension
+    return float(sample.spread() * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
 
 
 def scott(X: Any, sample_weight: Any = None) -> float:
@@ -82,8 +84,8 @@ def scott(X: Any, sample_weight: Any = None) -> float:
     >>> round(scott(np.arange(10.0).reshape(-1, 1)), 4)
     1.8123
     """
-    X, weights = _admitted(X, sample_weight)
-    return float(_spread(X, weights) * weights.sum() ** (-1 / (X.shape[1] + 4)))
+    sample = _admitted(X, sample_weight)
+    return float(sample.spread() * sample.total ** (-1 / (sample.dimension + 4)))
 
 
 def median_distance(X: Any, sample_weight: Any = None) -> float:
@@ -98,9 +100,7 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     >>> median_distance([[0.0], [1.0], [2.0], [3.0], [10.0]])
     2.0
     """
-    X, weights = _admitted(X, sample_weight)
-    rows, weights = representatives(X, weights)
-    X = X[rows]
+    X, weights = _admitted(X, sample_weight).representatives()
     medians = [
         weighted_median(euclidean_distances(X[i : i + _BLOCK], X), weights)
         for i in range(0, len(X), _BLOCK)
@@ -144,9 +144,7 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     >>> round(spectroscopy(X), 3), round(spectroscopy(10 * X), 2)
     (0.482, 4.82)
     """
-    X, weights = _admitted(X, sample_weight)
-    rows, weights = representatives(X, weights)
-    X = X[rows]
+    X, weights = _admitted(X, sample_weight).representatives()
     near = [
         weighted_quantile(euclidean_distances(X[i : i + _BLOCK], X), weights, 0.05)
         for i in range(0, len(X), _BLOCK)
@@ -187,12 +185,11 @@ def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | Non
     >>> round(leave_one_out(X), 2)  # the best for a normal law is about 1.06 n^(-1/5) = 0.31
     0.3
     """
-    X, weights = _admitted(X, sample_weight)
+    sample = _admitted(X, sample_weight)
     window = Gaussian() if kernel is None else kernel
-    d = X.shape[1]
-    chosen, counts = representatives(X, weights)
-    rows = X[chosen]
-    shrink = float(counts.sum() / weights.sum()) ** (1 / (d + 4))
+    d = sample.dimension
+    rows, counts = sample.representatives()
+    shrink = float(counts.sum() / sample.total) ** (1 / (d + 4))
 
     def cost(log_width: float) -> float:
         return -_left_out_likelihood(window.with_bandwidth(float(np.exp(log_width))), rows, counts)
@@ -284,24 +281,96 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
         shape = {"kernel": leaf} if rule in _OF_THE_WINDOW else {}
         return leaf.with_bandwidth(rule(data, weights, **shape))
 
-    return kernel.fitted(points.data, admit_weights(sample_weight, points.n), settle)
+    weights = admit_weights(sample_weight, points)
+    if isinstance(points, ChunkedPoints):
+        return kernel.fitted(points.counted(weights), None, settle)
+    return kernel.fitted(points.data, weights, settle)
 
 
-def _admitted(X: Any, sample_weight: Any) -> tuple[Array, Array]:
+class _Sample(Protocol):
+    """What rules ask of a sample."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+
+    def spread(self) -> float:
+        """Root of the mean marginal variance."""
+
+    def representatives(self) -> tuple[Array, Array]:
+        """At most 2000 rows that stand for all, and their weights."""
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    X: Array
+    weights: Array
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def dimension(self) -> int:
+        return self.X.shape[1]
+
+    def spread(self) -> float:
+        return _spread(self.X, self.weights)
+
+    def representatives(self) -> tuple[Array, Array]:
+        rows, weights = representatives(self.X, self.weights)
+        return self.X[rows], weights
+
+
+@dataclass(frozen=True)
+class _InChunks:
+    points: ChunkedPoints
+
+    @property
+    def total(self) -> float:
+        return self.points.survey.total
+
+    @property
+    def dimension(self) -> int:
+        return self.points.dimension
+
+    def spread(self) -> float:
+        return self.points.spread()
+
+    def representatives(self) -> tuple[Array, Array]:
+        return self.points.representatives(_SAMPLE)
+
+
+def _admitted(X: Any, sample_weight: Any) -> _Sample:
     """Vectors in double precision with weights, without the rows that weigh nothing."""
-    data = admit(X, "vectors").data.astype(np.float64, copy=False)
+    points = admit(X, "vectors")
+    if isinstance(points, ChunkedPoints):
+        points = points.counted(admit_weights(sample_weight, points))
+        low, high = points.bounds()
+        if (low == high).all():
+            raise _no_distance(points.n)
+        return _InChunks(points)
+    data = points.data.astype(np.float64, copy=False)
     weights = admit_weights(sample_weight, len(data))
     if weights is None:
         weights = np.ones(len(data))
     keep = weights > 0
     data, weights = (data, weights) if keep.all() else (data[keep], weights[keep])
     if len(data) == 1 or (data == data[0]).all():
-        rows = "1 sample" if len(data) == 1 else f"all {len(data)} rows equal"
-        raise ValueError(
-            f"No bandwidth can be chosen from {rows}: every distance is 0. Give the kernel a "
-            "number, such as Gaussian(bandwidth=1.0)."
-        )
-    return data, weights
+        raise _no_distance(len(data))
+    return _InMemory(data, weights)
+
+
+def _no_distance(n: int) -> ValueError:
+    rows = "1 sample" if n == 1 else f"all {n} rows equal"
+    return ValueError(
+        f"No bandwidth can be chosen from {rows}: every distance is 0. Give the kernel a "
+        "number, such as Gaussian(bandwidth=1.0)."
+    )
 
 
 def _spread(X: Array, weights: Array) -> float:
@@ -343,13 +412,19 @@ def _mean_distance(X: Array, weights: Array) -> float:
     return total / mass
 
 
-def _warn_of_scales(X: Array, sample_weight: Any) -> None:
+def _warn_of_scales(X: Any, sample_weight: Any) -> None:
+    if isinstance(X, ChunkedPoints):
+        deviation = X.survey.deviation
+        return _warn_of_spreads(deviation[deviation > 0])
     weights = admit_weights(sample_weight, len(X))
     X = X if weights is None else X[weights > 0]
     X = X[:: max(1, len(X) // 10_000)]  # a warning needs no more
     extent = np.ptp(X, axis=0)
     varies = (extent > 0) & np.isfinite(extent)
-    spread = (X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies]
+    _warn_of_spreads((X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies])
+
+
+def _warn_of_spreads(spread: Array) -> None:
     if len(spread) > 1 and spread.max() > _UNEQUAL_SCALES * spread.min():
         warn(
             f"The columns' standard deviations differ {spread.max() / spread.min():.3g}-fold: one "

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-__all__ = ["Config", "config_context", "get_config", "memory_budget", "set_config", "thread_count"]
+__all__ = [
+    "Config",
+    "config_context",
+    "get_config",
+    "memory_budget",
+    "set_config",
+    "single_thread",
+    "thread_count",
+]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -34,6 +43,7 @@ class Config:
 
 
 _current = Config()
+_here = threading.local()
 
 
 def get_config() -> Config:
@@ -97,11 +107,23 @@ def memory_budget() -> int:
 
 def thread_count() -> int:
     """Worker threads for products and transforms."""
+    if getattr(_here, "single", 0):
+        return 1
     if _current.threads is not None:
         return _current.threads
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     asked = os.environ.get("OMP_NUM_THREADS", "")  # whoever sets it means us too
     return min(cores or 1, int(asked)) if asked.isdecimal() and int(asked) else cores or 1
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Let this thread work alone: it is one of an engine that has enough of them."""
+    _here.single = getattr(_here, "single", 0) + 1
+    try:
+        yield
+    finally:
+        _here.single -= 1
 
 
 def parse_memory(memory: str | int) -> int:

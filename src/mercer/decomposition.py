@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from mercer.chunked import ChunkedPoints
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
@@ -16,9 +18,11 @@ from mercer.errors import (
     Tell,
     warn,
 )
+from mercer.kernels import Kernel
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
+from mercer.points import Points
 from mercer.progress import Ticker
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
@@ -38,6 +42,7 @@ _NEIGHBOUR = 0.01
 ISOLATED_SHARE = 0.05  # beyond which a fit warns
 _ISOLATION_ROWS = 200
 _ISOLATION_FIRST = 10_000
+_NEAR_ROWS = 16_384
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
@@ -166,7 +171,7 @@ def _spectrum(
         lowest=pairs.lowest,
         products=pairs.products,
         expansion=gram.expansion(pairs.values, vectors),
-        weights=sample.weights,
+        weights=gram.weights,
         known_ranks=pairs.ranks,
     )
 
@@ -226,6 +231,10 @@ def isolated_share(sample: Sample) -> float:
 
 def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
     """Whether each of these rows has a neighbour among the others that is not itself."""
+    if isinstance(sample.points, ChunkedPoints) and len(others) == sample.points.n:
+        some = sample.points.take(rows).data
+        # itself is one of those that are near
+        return np.asarray(sample.points.summed(partial(_count_near, sample.kernel, some)) > 1)
     if sample.matrix is not None:
         values = sample.matrix[np.ix_(rows, others)]
         diagonal = sample.matrix.diagonal()
@@ -234,9 +243,21 @@ def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
         some, rest = sample.points.take(rows).data, sample.points.take(others).data
         values = sample.kernel(some, rest)
         own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
-    near = np.abs(values) > _NEIGHBOUR * np.sqrt(np.abs(np.outer(own, theirs)))
+    near = _are_near(values, own, theirs)
     near &= rows[:, None] != others
     return np.asarray(near.any(axis=1))
+
+
+def _are_near(values: Array, own: Array, theirs: Array) -> Array:
+    return np.asarray(np.abs(values) > _NEIGHBOUR * np.sqrt(np.abs(np.outer(own, theirs))))
+
+
+def _count_near(kernel: Kernel, some: Array, points: Points) -> Array:
+    near = np.zeros(len(some), dtype=np.int64)
+    own = kernel.diagonal(some)
+    for _, chunk in points.chunks(_NEAR_ROWS):
+        near += _are_near(kernel(some, chunk), own, kernel.diagonal(chunk)).sum(axis=1)
+    return near
 
 
 def _warn_of_isolation(sample: Sample, gram: GramOperator, tell: Tell) -> None:

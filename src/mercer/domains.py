@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, log2
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, qmc
 
 from mercer.errors import ApproximationWarning, warn
+from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 from mercer.points import Points
 
@@ -268,11 +270,11 @@ class Box(_Vectors):
     def fitted(self, points: Points, weights: Array | None) -> Domain:
         """Check the dimension, and that the training points are inside."""
         super().fitted(points, weights)
-        box = self.fitted_to(points.data.shape[1])
-        outside = ~np.isfinite(box.log_base(points))
-        if outside.any():
+        box = self.fitted_to(points.dimension or 0)
+        outside = points.summed(partial(_count_outside, box))
+        if outside:
             raise ValueError(
-                f"{int(outside.sum())} of the {points.n} training points lie outside {self!r}: the "
+                f"{outside} of the {points.n} training points lie outside {self!r}: the "
                 "density would be 0 there. Widen the box, or use GaussianBase()."
             )
         return box
@@ -405,11 +407,11 @@ class GaussianBase(_Vectors):
             raise ValueError(
                 f"n_nodes={self.n_nodes!r} must be a whole number from 2 to {_MOST_NODES}."
             )
-        data = points.data.astype(np.float64)
-        n, d = data.shape
-        mean = np.average(data, axis=0, weights=weights) if self.mean is None else self.mean
+        n, d = points.n, points.dimension or 0
+        known: Moments = points.summed(_moments, weights)
+        mean = known.mean if self.mean is None else self.mean
         if self.covariance is None:
-            covariance = self.widen * np.atleast_2d(np.cov(data.T, aweights=weights, ddof=0))
+            covariance = self.widen * known.scatter / known.total
             covariance[np.diag_indices(d)] *= 1 + _RIDGE
         else:
             covariance = self.covariance
@@ -514,6 +516,14 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
                 ApproximationWarning,
             )
     return np.concatenate(chosen)
+
+
+def _count_outside(domain: Domain, points: Points) -> int:
+    return int((~np.isfinite(domain.log_base(points))).sum())
+
+
+def _moments(points: Points, weights: Array | None) -> Moments:
+    return Moments.of(points.data.astype(np.float64), weights)
 
 
 def _check_definite(covariance: Array, n: int) -> None:

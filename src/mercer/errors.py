@@ -17,6 +17,7 @@ __all__ = [
     "RankError",
     "Tell",
     "VersionWarning",
+    "WorkerError",
     "warn",
 ]
 
@@ -101,6 +102,17 @@ class NoDomainError(MercerError, AttributeError, ValueError):
     ... except NoDomainError:
     ...     print("a density without a domain has no score")
     a density without a domain has no score
+    """
+
+
+class WorkerError(MercerError, RuntimeError):
+    """Work on a chunk failed on the engine for want of memory; the text says what to change.
+
+    Examples
+    --------
+    >>> from mercer.errors import MercerError, WorkerError
+    >>> issubclass(WorkerError, MercerError)
+    True
     """
 
 

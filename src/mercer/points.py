@@ -2,6 +2,8 @@
 
 Whatever the user has (arrays, memory maps, data frames, lists of strings or graphs, a precomputed
 Gram matrix) leaves this module as :class:`Points`, and nothing behind it looks at raw input again.
+Dask collections leave it as :class:`~mercer.chunked.ChunkedPoints`, of which only sums and maps can
+be had.
 What is allowed depends on the kernel, which says what it compares (``kernel.compares``):
 
 ========== ==================================================================================
@@ -13,12 +15,13 @@ What is allowed depends on the kernel, which says what it compares (``kernel.com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from mercer.distributed import added, is_dask
 from mercer.maths.types import Array
 
 __all__ = ["Points", "admit", "admit_weights", "concatenated", "rows_of"]
@@ -58,6 +61,35 @@ class Points:
         if self.kind != "objects" and self.data.dtype == np.float32:
             return np.dtype(np.float32)
         return np.dtype(np.float64)
+
+    def total(self, weights: Array | None = None) -> float:
+        """How many points there are, each counted by its weight."""
+        return float(self.n if weights is None else weights.sum())
+
+    def ones(self) -> Array:
+        """A column of ones."""
+        return np.ones(self.n)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Lowest and highest coordinates, for vectors."""
+        return self.data.min(axis=0), self.data.max(axis=0)
+
+    def draw(self, coefficients: Array, count: int, rng: np.random.Generator) -> Array:
+        """Rows drawn with these probabilities."""
+        return np.asarray(self.data[rng.choice(self.n, count, p=coefficients)])
+
+    def summed(
+        self,
+        summarise: Callable[..., Any],
+        *columns: Any,
+        combine: Callable[[Sequence[Any]], Any] = added,
+    ) -> Any:
+        """``summarise(points, *columns)``; of points in chunks, their summaries combined."""
+        return summarise(self, *columns)
+
+    def mapped(self, function: Callable[..., Any], *columns: Any) -> Any:
+        """``function(points, *columns)``, one result per point; lazy for points in chunks."""
+        return function(self, *columns)
 
     def take(self, rows: Array | slice) -> Points:
         """Return the points with these row numbers."""
@@ -107,6 +139,10 @@ def admit(X: Any, compares: Kind, *, estimator: Any = None, reset: bool = True) 
     """
     if isinstance(X, Points):
         return X
+    if is_dask(X):
+        from mercer.chunked import admit_chunked
+
+        return admit_chunked(X, compares, estimator=estimator, reset=reset)
     if compares == "objects":
         return _admit_objects(X, estimator, reset)
     points = Points(_numeric(X, estimator, reset), compares, _names(estimator))
@@ -213,10 +249,14 @@ def _check_gram(K: Array) -> None:
             )
 
 
-def admit_weights(sample_weight: Any, n: int) -> Array | None:
-    """Check ``sample_weight``: n finite numbers, none negative, not all zero. None stays None."""
-    if sample_weight is None:
-        return None
+def admit_weights(sample_weight: Any, points: Points | int) -> Array | None:
+    """Check ``sample_weight``: n finite numbers, none negative, not all zero. None stays None.
+
+    Lazy weights of points in chunks are checked with the chunks that they belong to.
+    """
+    if sample_weight is None or (is_dask(sample_weight) and hasattr(points, "counted")):
+        return sample_weight
+    n = points if isinstance(points, int) else points.n
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))

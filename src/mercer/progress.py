@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["Bar", "Ticker"]
+__all__ = ["Bar", "Ticker", "progress_is_shown", "show_progress"]
 
 _PATIENCE = 2.0  # seconds before a bar appears by itself
 _WIDTH = 24
+
+_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
+
+
+@contextmanager
+def show_progress(verbose: bool) -> Iterator[None]:
+    """Let work inside show its bars, where the user asked for them."""
+    before = _shown.set(bool(verbose))
+    try:
+        yield
+    finally:
+        _shown.reset(before)
+
+
+def progress_is_shown() -> bool:
+    """Whether the user asked for bars."""
+    return _shown.get()
 
 
 class Ticker:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import representatives, resolve
+from mercer.chunked import ChunkedPoints
 from mercer.decomposition import decompose
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.eigen import TIE, is_sign_free, separate_ties
@@ -93,7 +94,7 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
     """
     kernel = as_kernel(kernel)
     points = admit(X, kernel.compares)
-    weights = admit_weights(sample_weight, points.n)
+    weights = admit_weights(sample_weight, points)
     return groups_of(kernel, points, weights)
 
 
@@ -131,6 +132,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     loudest = np.argmax(np.abs(vectors[:, free]), axis=1)
     shares = np.bincount(loudest, sample.weights, minlength=len(free)) / n
     large = np.flatnonzero(shares > _SMALLEST_SHARE)
+    if not len(large):  # nothing but outliers: then they are one group
+        large = np.array([int(np.argmax(shares))])
     return Groups(len(large), free[large] + 1, shares[large], sample.kernel, sample.points.n)
 
 
@@ -141,6 +144,9 @@ def _spectroscopic(leaf: Kernel) -> Kernel:
 
 
 def _few_rows(points: Points, weights: Array | None) -> tuple[Points, Array | None]:
+    if isinstance(points, ChunkedPoints):
+        found, shares = points.counted(weights).representatives(_ROWS)
+        return Points(found), shares
     if points.n <= _ROWS:
         return points, weights
     if points.kind == "vectors":

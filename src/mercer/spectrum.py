@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -111,7 +111,7 @@ class Spectrum:
     @property
     def counts(self) -> Array:
         """How often each training point counts: the weights, or 1."""
-        return np.ones(self.points.n) if self.weights is None else self.weights
+        return self.points.ones() if self.weights is None else self.weights
 
     @property
     def n_components(self) -> int:
@@ -127,6 +127,10 @@ class Spectrum:
     def entropy_terms(self) -> Array:
         """``ψ_i = λ_i (1'e_i)² / n²``."""
         return entropy_terms(self.eigenvalues, self.overlaps, self.total_weight)
+
+    def without_points(self) -> Spectrum:
+        """The same functions of new points, less the training points where they are not needed."""
+        return replace(self, expansion=self.expansion.without_points(), weights=None)
 
     # --- functions of points ------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
 from mercer.decomposition import make_streaming_gram
+from mercer.distributed import is_dask
+from mercer.estimators.rowwise import rowwise
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
 from mercer.preimages import Preimage, preimages
+from mercer.progress import show_progress
 from mercer.solvers import as_solver
 from mercer.spectrum import Spectrum
 
@@ -47,11 +51,21 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         kernel = as_kernel(self.kernel) if resolved is None else resolved
         points = admit(X, kernel.compares, estimator=self, reset=resolved is None)
-        weights = admit_weights(sample_weight, points.n)
+        weights = admit_weights(sample_weight, points)
         return Sample.of(resolve(kernel, points, weights), points, weights)
+
+    def _refuse_chunks(self, X: Any) -> None:
+        """Say what to do instead, where an estimator needs all rows in one place."""
+        if is_dask(X):
+            raise TypeError(
+                f"{type(self).__name__} does not work on Dask collections: its fit needs all rows "
+                "in one place. Take a sample of the rows, for example X[::100].compute(), and hand "
+                "the rest to the fitted model, X itself or chunk by chunk with X.map_blocks."
+            )
 
     def _admit_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """The sample, and which of all rows are in it: targets must leave out the same."""
+        self._refuse_chunks(X)
         sample = self._admit_training(X, sample_weight)
         weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
         used = np.ones(sample.points.n, dtype=bool) if weights.ndim == 0 else weights > 0
@@ -60,6 +74,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _admit_new(self, X: Any) -> Points:
         check_is_fitted(self)
         return admit(X, self.kernel_.compares, estimator=self, reset=False)
+
+    #: attributes with something for every training row: tasks on chunks do without them
+    _stays_behind: ClassVar[tuple[str, ...]] = ()
+
+    def _travelling(self) -> Self:
+        """What of this fitted model goes to where chunks of new rows are."""
+        model = copy(self)
+        for name in (*self._stays_behind, "feature_names_in_"):  # names were checked before
+            model.__dict__.pop(name, None)
+        if "spectrum_" in model.__dict__:
+            model.spectrum_ = self.spectrum_.without_points()
+        return model
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram, and below it what was found."""
@@ -103,19 +129,23 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     spectrum_: Spectrum
     solver: Any
     preimage: Preimage
+    verbose: bool
+
+    _stays_behind: ClassVar[tuple[str, ...]] = ("_stream",)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of a sample.
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
         """
         self._stream: FactoredGram | None = None
-        return self._learn(self._admit_training(X, sample_weight))
+        with show_progress(self.verbose):
+            return self._learn(self._admit_training(X, sample_weight))
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -162,6 +192,8 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and project the same points (those that weigh nothing as if they were new)."""
         self.fit(X, sample_weight=sample_weight)
+        if is_dask(X):
+            return self.transform(X)
         known = self.spectrum_.projections
         points = self._admit_new(X)
         if len(known) == points.n:
@@ -170,6 +202,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         projected[np.asarray(sample_weight) > 0] = known
         return projected
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Project points onto the components.
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal, Self
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import median_distance, representatives, resolve
+from mercer.chunked import ChunkedPoints
 from mercer.decomposition import make_gram, places_among_all
+from mercer.distributed import is_dask, kept, mapped, summed
 from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, Tell, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.rowwise import rowwise
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.agreement import adjusted_rand_index
 from mercer.maths.angular import (
@@ -27,7 +30,7 @@ from mercer.maths.angular import (
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.points import Points, admit, admit_weights
-from mercer.progress import Bar
+from mercer.progress import Bar, show_progress
 from mercer.solvers import Auto
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
@@ -152,7 +155,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         One for every bandwidth tried, from the smallest: bandwidth, cost, eca_cost, components,
         labels, stability, …
     sweep_rows_ : int array or None
-        The rows that ``path_`` is about, where the sweep took some of them only.
+        The rows that ``path_`` is about, where the sweep took some of them only; None for a Dask
+        collection, whose rows are chosen by their values.
     kernel_ : Kernel
         The kernel with its numbers.
     spectrum_ : Spectrum
@@ -201,17 +205,21 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
         """
+        with show_progress(self.verbose):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: Any, sample_weight: Any) -> Self:
         kernel = as_kernel(self.kernel)
         points = admit(X, kernel.compares, estimator=self)
-        weights = admit_weights(sample_weight, points.n)
+        weights = admit_weights(sample_weight, points)
         _check_steps(self.max_iter)
         n_clusters = self._count(kernel, points, weights)
-        _check_clusters(n_clusters, points.n if weights is None else int((weights > 0).sum()))
+        _check_clusters(n_clusters, Sample.of(kernel, points, weights).points.n)
         kernels = self._kernels(kernel, points, weights)
         rows, records, best = None, None, kernels[0]
         if len(kernels) > 1:
@@ -227,6 +235,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.sweep_rows_ = rows
         return self
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Assign points to the clusters, by angle.
 
@@ -260,7 +269,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             n_clusters, kernel=sample.kernel, solver=solver, random_state=self.random_state
         )
         eca._learn(sample, gram, tell=tell)
-        Z = _projections(gram, eca.spectrum_)
+        Z = kept(_projections(gram, eca.spectrum_))
         found = angular_kmeans(
             Z,
             n_clusters,
@@ -283,15 +292,16 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.cost_ = trial.record.cost
         self.labels_ = trial.record.labels
         self._vanishing = trial.vanishing
-        if weights is not None and not (weights > 0).all():
+        if len(self.labels_) < points.n:  # rows that weigh nothing have a place too
             self.labels_ = self._labels(points)
-            self.labels_[weights > 0] = trial.record.labels
+            if not is_dask(self.labels_):
+                self.labels_[np.asarray(weights) > 0] = trial.record.labels
         if not found.converged:
             warn(
                 f"The clusters still change after {self.max_iter} steps; raise max_iter.",
                 ConvergenceWarning,
             )
-        lost = int((self.labels_ < 0).sum())
+        lost = summed(_count_lost, self.labels_)
         if lost:
             warn(
                 f"{lost} of {len(self.labels_)} points are labelled -1: their projection vanishes "
@@ -301,8 +311,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             )
 
     def _labels(self, points: Points) -> Array:
-        Z = self.spectrum_.project(points)
-        return assign_directions(Z, self.cluster_centers_, self._vanishing)
+        project = self.spectrum_.without_points().project
+        return points.mapped(partial(_directed, project, self.cluster_centers_, self._vanishing))
+
+    _stays_behind: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
+
+    def _travelling(self) -> Self:
+        model = super()._travelling()
+        model.eca_ = self.eca_._travelling()
+        return model
 
     # --- several ------------------------------------------------------------------------------
 
@@ -312,11 +329,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """The records, and the rows that they are about if not all."""
         rows = None
         if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
-            counts = np.ones(points.n) if weights is None else weights
-            present = np.flatnonzero(counts > 0)
-            some, weights = representatives(points.data[present], counts[present], _OWN_ROWS)
-            rows = present[some]
-            points = points.take(rows)
+            rows, points, weights = _few(points, weights)
         sample = Sample.of(kernels[0].kernel, points, weights)
         bar = Bar(len(kernels), "bandwidths", always=self.verbose)
         records, failed = [], []
@@ -361,11 +374,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
-            return median_distance(points.data, weights) * np.geomspace(*_OWN_RANGE, _OWN_COUNT)
+            return median_distance(points, weights) * np.geomspace(*_OWN_RANGE, _OWN_COUNT)
         whole = isinstance(self.bandwidths, int | np.integer)
         if whole and not isinstance(self.bandwidths, bool) and self.bandwidths >= 1:
             count = int(self.bandwidths)
-            return median_distance(points.data, weights) * np.linspace(*_PAPER_RANGE, count)
+            return median_distance(points, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)
         usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
         if not usable or not (np.isfinite(grid) & (grid > 0)).all():
@@ -452,22 +465,19 @@ def _record(
     Z: Array,
     found: AngularClusters,
 ) -> BandwidthRecord:
-    members = found.labels[:, None] == np.arange(len(found.directions))
-    weights = sample.counts
-    counts = weights @ members
-    unassigned = float(weights.sum() - counts.sum())
+    clusters = len(found.directions)
+    counts, sums, lengths = summed(partial(_tally, clusters), Z, found.labels, sample.weights)
+    unassigned = float(counts[-1])
     spectrum = eca.spectrum_
-    # sums of images, seen by the operator W^½ K W^½; the last one of what is in no cluster
-    groups = members if unassigned == 0 else np.column_stack([members, found.labels < 0])
-    products = gram.quadratic(gram.start[:, None] * groups)
-    own = slice(0, members.shape[1])
+    # the last group is what is in no cluster
+    groups = mapped(partial(_groups, clusters), found.labels)
+    products = gram.group_products(groups, clusters + (unassigned > 0))
+    own, counts = slice(0, clusters), counts[:-1]
     cost = angular_cost(
         np.diagonal(products)[own], products[own].sum(axis=1), counts, float(products.sum())
     )
-    sums = (weights[:, None] * Z).T @ members
-    whole = weights @ Z
-    eca_cost = angular_cost((sums**2).sum(axis=0), whole @ sums, counts, float(whole @ whole))
-    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    whole, sums = sums.sum(axis=0), sums[:-1]
+    eca_cost = angular_cost((sums**2).sum(axis=1), sums @ whole, counts, float(whole @ whole))
     return BandwidthRecord(
         bandwidth=wide.width,
         cost=cost + unassigned,
@@ -475,13 +485,48 @@ def _record(
         labels=found.labels,
         stability=np.nan,
         entropy_ratio=float(eca.entropy_ratio_.sum()),
-        coherence=found.objectives[-1] / float(weights @ lengths),
+        coherence=found.objectives[-1] / lengths,
         eigenvalues=spectrum.eigenvalues,
         certified=spectrum.certified,
         _sample=Sample(sample.kernel, sample.points, sample.weights),
         _error=spectrum.error_bound,
         _ranks=spectrum.known_ranks,
     )
+
+
+def _groups(clusters: int, labels: Array) -> Array:
+    return np.where(labels < 0, clusters, labels)
+
+
+def _tally(
+    clusters: int, Z: Array, labels: Array, weights: Array | None
+) -> tuple[Array, Array, float]:
+    """Weight and sum of rows in each cluster and in none, and the sum of all lengths."""
+    weights = np.ones(len(Z)) if weights is None else weights
+    groups = _groups(clusters, labels)
+    counts = np.bincount(groups, weights, clusters + 1)
+    sums = [np.bincount(groups, weights * column, clusters + 1) for column in Z.T]
+    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    return counts, np.column_stack(sums), float(weights @ lengths)
+
+
+def _directed(project: Any, centers: Array, vanishing: float, points: Points) -> Array:
+    return assign_directions(project(points), centers, vanishing)
+
+
+def _count_lost(labels: Array) -> int:
+    return int((labels < 0).sum())
+
+
+def _few(points: Points, weights: Array | None) -> tuple[Array | None, Points, Array]:
+    """At most 1000 rows that stand for all: their numbers, where they are known, and weights."""
+    if isinstance(points, ChunkedPoints):
+        rows, shares = points.counted(weights).representatives(_OWN_ROWS)
+        return None, Points(rows, "vectors", points.feature_names), shares
+    counts = np.ones(points.n) if weights is None else weights
+    present = np.flatnonzero(counts > 0)
+    some, shares = representatives(points.data[present], counts[present], _OWN_ROWS)
+    return present[some], points.take(present[some]), shares
 
 
 def _too_few(n_clusters: int, few: RankError) -> ValueError:

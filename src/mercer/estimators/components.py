@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.rowwise import rowwise
 from mercer.estimators.targets import class_labels, numeric_targets, several_classes
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
@@ -186,6 +187,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         columns = targets.reshape(len(targets), -1)[used]
         return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Values of the fitted function, of the shape of y."""
         values = self._evaluate(X)
@@ -287,11 +289,13 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         classes, codes = several_classes(class_labels(y, len(used))[used])
         return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
+    @rowwise
     def decision_function(self, X: Any) -> Array:
         """Fitted targets: of shape (m,) for two classes, (m, n_classes) for more."""
         values = self._evaluate(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Most likely classes."""
         check_is_fitted(self)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.rowwise import rowwise
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.preimages import Preimage, check_preimage, preimages
@@ -93,6 +94,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         y : ignored
         sample_weight : array-like of shape (n,) or None
         """
+        self._refuse_chunks(X)
         check_order(self.order)
         check_preimage(as_kernel(self.kernel), self.preimage, self.n_neighbors)
         sample = self._admit_training(X, sample_weight)
@@ -106,6 +108,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         self.kernel_ = self.spectrum_.kernel
         return self
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Replace each point by the pre-image of its projection.
 
@@ -122,6 +125,11 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         scores = self.spectrum_.project(points)
         found = preimages(self.spectrum_, scores, self.preimage, self.n_neighbors)
         return found.astype(points.dtype, copy=False)
+
+    def _travelling(self) -> Self:
+        model = super()._travelling()
+        model.spectrum_ = self.spectrum_  # pre-images lean on the training points
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

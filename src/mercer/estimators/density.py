@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import DensityMixin
 
+from mercer.chunked import lazy_column
 from mercer.decomposition import ISOLATED_SHARE, isolated_share
+from mercer.distributed import is_dask, mapped, summed
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.kernels import as_kernel
@@ -16,7 +18,7 @@ from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.points import admit_weights
 
-__all__ = ["Density", "KernelDensityEstimator"]
+__all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
 
 _MANY_COLUMNS = 50
 
@@ -39,7 +41,7 @@ class Density(DensityMixin):  # type: ignore[misc]
         -------
         array of shape (m,)
         """
-        return np.asarray(np.exp(self.score_samples(X)))
+        return mapped(np.exp, self.score_samples(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of the rows of X, so that a grid search maximises the likelihood.
@@ -50,11 +52,24 @@ class Density(DensityMixin):  # type: ignore[misc]
         y : ignored
         sample_weight : array-like of shape (m,) or None
         """
-        logs = self.score_samples(X)
+        return mean_log_density(self.score_samples(X), sample_weight)
+
+
+def mean_log_density(logs: Array, sample_weight: Any = None) -> float:
+    """Mean of log densities; rows of weight 0 do not count, whatever theirs."""
+    if is_dask(logs):
+        weights = None if sample_weight is None else lazy_column(sample_weight, logs, "weights")
+    else:
         weights = admit_weights(sample_weight, len(logs))
-        if weights is not None:
-            logs, weights = logs[weights > 0], weights[weights > 0]
-        return float(np.average(logs, weights=weights))
+    total, mass = summed(_log_sums, logs, weights)
+    return float(total / mass)
+
+
+def _log_sums(logs: Array, weights: Array | None) -> tuple[float, float]:
+    if weights is None:
+        return float(logs.sum()), float(len(logs))
+    logs, weights = logs[weights > 0], weights[weights > 0]
+    return float(weights @ logs), float(weights.sum())
 
 
 class KernelDensityEstimator(Density, KernelEstimator):
@@ -77,7 +92,7 @@ class KernelDensityEstimator(Density, KernelEstimator):
 
 def _warn_of_sparseness(sample: Sample) -> None:
     """Say so where a window estimate cannot be much good."""
-    n, d = sample.points.data.shape
+    n, d = sample.points.n, sample.points.dimension or 0
     if d > _MANY_COLUMNS:
         warn(
             f"A window estimate in {d} dimensions (more than {_MANY_COLUMNS}) from {n} points is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -9,10 +10,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from mercer.chunked import ChunkedPoints
 from mercer.decomposition import decompose
+from mercer.distributed import is_dask, kept, summed
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.targets import class_labels, several_classes
+from mercer.estimators.rowwise import rowwise
+from mercer.estimators.targets import class_labels, lazy_classes, several_classes
 from mercer.kernels import Kernel
 from mercer.maths.discriminant import (
     ClassMoments,
@@ -153,15 +157,14 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : array-like of shape (n,)
             Labels of any kind: numbers or strings.
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
         """
         grid = self._grid()
-        sample, used = self._admit_with_rows(X, sample_weight)
-        classes, codes = several_classes(class_labels(y, len(used))[used])
+        sample, classes, codes = self._admit_classes(X, y, sample_weight)
         count = self._checked_count(len(classes) - 1)
         priors = self.priors
         if priors is not None:
@@ -170,7 +173,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         rank = self._wanted_rank(sample)
         solver = Auto(rank, exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
-        Z = spectrum.projections[:, : _usable(spectrum)]
+        Z = kept(spectrum.projections[:, : _usable(spectrum)])
         moments = ClassMoments.of(Z, codes, sample.weights, priors)
         _check_variation(moments, spectrum)
         ridges = grid * moments.scale
@@ -193,6 +196,16 @@ class KernelLDA(_Discriminant, KernelEstimator):
         }
         return self
 
+    def _admit_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Array, Array]:
+        """The sample, its classes, and the place of every row's class among them."""
+        if is_dask(X):
+            sample = self._admit_training(X, sample_weight)
+            assert isinstance(sample.points, ChunkedPoints)
+            return sample, *lazy_classes(sample.points.matching(y, "y"))
+        sample, used = self._admit_with_rows(X, sample_weight)
+        return sample, *several_classes(class_labels(y, len(used))[used])
+
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Values of the first ``n_components_`` discriminant functions.
 
@@ -208,6 +221,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         values = self._discriminants(self._coordinates(points))[:, : self.n_components_]
         return values.astype(points.dtype, copy=False)
 
+    @rowwise
     def decision_function(self, X: Any) -> Array:
         """Logarithms of class probabilities, up to a constant of each row.
 
@@ -217,11 +231,13 @@ class KernelLDA(_Discriminant, KernelEstimator):
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Most likely classes."""
         winners = np.argmax(self._scores(X), axis=1)
         return self.classes_[winners]
 
+    @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of ``classes_``, of shape (m, n_classes)."""
         return np.asarray(softmax(self._scores(X), axis=1))
@@ -266,7 +282,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         n = sample.points.n
         rank: Any = self.rank
         if rank is None:
-            rows = n if sample.weights is None else max(n, int(sample.weights.sum()))
+            rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
             return min(n, max(_FEW, min(_MOST, rows // _ROWS_PER_COORDINATE)))
         if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 1:
             raise ValueError(
@@ -308,8 +324,12 @@ def _check_variation(moments: ClassMoments, spectrum: Spectrum) -> None:
         )
 
 
+def _class_sizes(count: int, codes: Array) -> Array:
+    return np.bincount(codes, minlength=count)
+
+
 def _warn_of_single_members(classes: Array, codes: Array) -> None:
-    alone = classes[np.bincount(codes) == 1]
+    alone = classes[summed(partial(_class_sizes, len(classes)), codes) == 1]
     if len(alone):
         some = ", ".join(map(repr, alone[:3].tolist())) + (", …" if len(alone) > 3 else "")
         warn(

@@ -159,6 +159,7 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
             Labels of any kind.
         sample_weight : array-like of shape (n,) or None
         """
+        self._refuse_chunks(X)
         sample, there = self._admit_both(X, sample_weight)
         self.classes_, codes = several_classes(class_labels(y, len(there))[there])
         return self._fit_joint(sample, self._corners()[codes])
@@ -243,6 +244,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         y : array-like of shape (n,) or (n, n_targets)
         sample_weight : array-like of shape (n,) or None
         """
+        self._refuse_chunks(X)
         sample, there = self._admit_both(X, sample_weight)
         targets = numeric_targets(y, len(there))
         self._is_vector = targets.ndim == 1

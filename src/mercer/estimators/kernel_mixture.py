@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer.decomposition import decompose
+from mercer.distributed import kept, mapped, summed
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, RankError, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.maths.components import effective_weights
-from mercer.maths.gaussian_mixture import MixtureFit, expectation, fit_mixture, log_components
-from mercer.maths.partitions import farthest_rows, kmeans, scattered_rows
+from mercer.maths.gaussian_mixture import (
+    Mixture,
+    MixtureFit,
+    expectation,
+    fit_mixture,
+    log_components,
+)
+from mercer.maths.partitions import farthest_rows, kmeans, scattered_rows, weighted_mean
 from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.points import Points
@@ -43,6 +51,8 @@ class KernelMixture(KernelEstimator):
     random_state: int | None
     spectrum_: Spectrum
 
+    _stays_behind: ClassVar[tuple[str, ...]] = ("responsibilities_",)
+
     #: coordinates that ``rank=None`` keeps at most
     _most: ClassVar[int] = 1000
 
@@ -55,7 +65,7 @@ class KernelMixture(KernelEstimator):
         self.kernel_ = spectrum.kernel
         values = spectrum.eigenvalues
         self.rank_ = int((values > _ZERO * values[0]).sum())
-        return spectrum.projections[:, : self.rank_].astype(np.float64)
+        return kept(spectrum.projections[:, : self.rank_].astype(np.float64))
 
     def _wanted(self, sample: Sample) -> int | float | None:
         n = sample.points.n
@@ -125,8 +135,7 @@ class KernelMixture(KernelEstimator):
 
     def _left_out(self, Z: Array) -> Array:
         """Squared lengths of what the coordinates of the training points leave out."""
-        norms = self.spectrum_.expansion.training_squared_norms()
-        return np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
+        return mapped(_residuals, self.spectrum_.expansion.training_squared_norms(), Z)
 
     # --- new points -----------------------------------------------------------------------------
 
@@ -145,7 +154,7 @@ class KernelMixture(KernelEstimator):
 
     def _training_scores(self, Z: Array) -> Array:
         """Log-densities of the training points in feature space, not normalised."""
-        return expectation(self.mixture_, Z, self._left_out(Z))[0]
+        return mapped(partial(_log_densities, self.mixture_), Z, self._left_out(Z))
 
     # --- parameters -----------------------------------------------------------------------------
 
@@ -197,11 +206,27 @@ def best_alpha(likelihood: Callable[[float], float], low: float, high: float) ->
 def ruled_alpha(rule: str, Z: Array, weights: Array) -> float | None:
     """α by "auto" or "scaled"; None for other names."""
     if rule == "auto":
-        return _AUTO * float(weights.sum())
+        return _AUTO * summed(_total, weights)
     if rule == "scaled":
-        squares = ((Z - weights @ Z / weights.sum()) ** 2).mean(axis=1)
-        return _AUTO * max(float(weights @ squares), np.finfo(float).tiny)
+        squares = summed(partial(_squares, weighted_mean(Z, weights)), Z, weights)
+        return _AUTO * max(squares, np.finfo(float).tiny)
     return None
+
+
+def _residuals(norms: Array, Z: Array) -> Array:
+    return np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
+
+
+def _log_densities(mixture: Mixture, Z: Array, residuals: Array) -> Array:
+    return expectation(mixture, Z, residuals)[0]
+
+
+def _total(weights: Array) -> float:
+    return float(weights.sum())
+
+
+def _squares(mean: Array, Z: Array, weights: Array) -> float:
+    return float(weights @ ((Z - mean) ** 2).mean(axis=1))
 
 
 def _what_matters(message: str, category: type[Warning]) -> None:

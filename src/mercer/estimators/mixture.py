@@ -10,18 +10,21 @@ from scipy.special import logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.distributed import is_dask, mapped
 from mercer.domains import Domain, Nodes, Normalization, integrate, resample
 from mercer.errors import NoDomainError
+from mercer.estimators.density import mean_log_density
 from mercer.estimators.kernel_mixture import (
     KernelMixture,
     best_alpha,
     ruled_alpha,
 )
+from mercer.estimators.rowwise import rowwise
 from mercer.kernels import Kernel
 from mercer.maths.leaving_out import leave_each_out
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.points import Points, admit, admit_weights
+from mercer.points import Points, admit
 
 __all__ = ["MercerMixture"]
 
@@ -162,7 +165,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
@@ -227,7 +230,6 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     ) -> float:
         if not isinstance(self.alpha, str):
             return float(self.alpha)
-        total = float(weights.sum())
         ruled = ruled_alpha(self.alpha, Z, weights)
         if ruled is not None:
             return ruled
@@ -239,6 +241,13 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 "density: pass domain=FiniteSpace(objects), Box(low, high) or GaussianBase() of "
                 "mercer.domains, or a number for alpha."
             )
+        if is_dask(Z):
+            raise ValueError(
+                "alpha='leave-one-out' compares all rows with all nodes of the domain, which is "
+                "not done on Dask collections. Pass a number for alpha, 'auto' or 'scaled', or "
+                "find it on a sample of the rows."
+            )
+        total = float(weights.sum())
         if sample.points.n < 2 or total <= 1:
             raise ValueError(
                 f"alpha='leave-one-out' needs at least 2 rows, and n_samples={sample.points.n}; "
@@ -270,15 +279,18 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     # --- use ------------------------------------------------------------------------------------
 
+    @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Responsibilities of the components in feature space, of shape (m, M)."""
         joint = self._log_joint(self._admit_new(X))
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Numbers of the components with the largest responsibilities."""
         return np.asarray(np.argmax(self._log_joint(self._admit_new(X)), axis=1))
 
+    @rowwise
     def score_samples(self, X: Any) -> Array:
         """Logarithm of the induced density.
 
@@ -295,7 +307,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     def pdf(self, X: Any) -> Array:
         """Induced density: ``exp(score_samples(X))``."""
-        return np.asarray(np.exp(self.score_samples(X)))
+        return mapped(np.exp, self.score_samples(X))
 
     @property
     def score(self) -> Callable[..., float]:
@@ -314,11 +326,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return self._mean_log_density
 
     def _mean_log_density(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        logs = self.score_samples(X)
-        weights = admit_weights(sample_weight, len(logs))
-        if weights is not None:
-            logs, weights = logs[weights > 0], weights[weights > 0]
-        return float(np.average(logs, weights=weights))
+        return mean_log_density(self.score_samples(X), sample_weight)
 
     def sample(self, n_samples: int = 1, *, random_state: int | None = None) -> tuple[Any, Array]:
         """Draw from the density over the domain.

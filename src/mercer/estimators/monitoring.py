@@ -7,13 +7,17 @@ error, here ``reconstruction_error``) what the components leave unexplained.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import chi2, f
 
+from mercer.chunked import quantile_of
+from mercer.distributed import kept, mapped, summed
 from mercer.estimators.base import SpectralTransformer
-from mercer.maths.quantiles import weighted_median, weighted_quantile
+from mercer.estimators.rowwise import rowwise
+from mercer.maths.quantiles import weighted_median
 from mercer.maths.types import Array
 from mercer.points import Points
 
@@ -25,6 +29,7 @@ Statistic = Literal["reconstruction_error", "hotelling"]
 class MonitoredTransformer(SpectralTransformer):
     """Projections with the statistics of process monitoring."""
 
+    @rowwise
     def reconstruction_error(self, X: Any) -> Array:
         """Squared prediction error ``k(x, x) - |z|²``, with the centred kernel where centred.
 
@@ -37,6 +42,7 @@ class MonitoredTransformer(SpectralTransformer):
         residual = self.spectrum_.squared_norms(points) - _squared(self.spectrum_.project(points))
         return np.maximum(residual, 0)
 
+    @rowwise
     def hotelling(self, X: Any) -> Array:
         """Hotelling's ``T² = Σ_i z_i² / (λ_i/n)``: squared scores in units of their mean square.
 
@@ -67,19 +73,20 @@ class MonitoredTransformer(SpectralTransformer):
         z = spectrum.projections
         weights = spectrum.counts
         n, k = spectrum.total_weight, spectrum.n_components
-        hotelling = _squared(z * np.sqrt(n / spectrum.eigenvalues))
-        error = np.maximum(spectrum.expansion.training_squared_norms() - _squared(z), 0)
-        mean = float(np.average(error, weights=weights))
-        variance = float(np.average((error - mean) ** 2, weights=weights))
+        hotelling = mapped(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
+        norms = spectrum.expansion.training_squared_norms()
+        error = kept(mapped(_left_over, norms, z))
+        mean = summed(_weighted_sum, error, weights) / n
+        variance = summed(partial(_weighted_squares, mean), error, weights) / n
         spread = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
         matched = variance > 0 and variance / (2 * mean) * chi2.ppf(level, 2 * mean**2 / variance)
         return {
             "hotelling": {
-                "quantile": float(weighted_quantile(hotelling, weights, level)),
+                "quantile": quantile_of(hotelling, weights, level),
                 "f": float(spread) if n > k else float("inf"),
             },
             "reconstruction_error": {
-                "quantile": float(weighted_quantile(error, weights, level)),
+                "quantile": quantile_of(error, weights, level),
                 "chi2": float(matched) if variance > 0 else mean,
             },
         }
@@ -117,6 +124,22 @@ class MonitoredTransformer(SpectralTransformer):
             changed[:, j] = value
             result[:, j] = whole - measure(Points(changed, "vectors", points.feature_names))
         return result
+
+
+def _scaled_squares(scale: Array, z: Array) -> Array:
+    return _squared(z * scale)
+
+
+def _left_over(norms: Array, z: Array) -> Array:
+    return np.maximum(norms - _squared(z), 0)
+
+
+def _weighted_sum(values: Array, weights: Array) -> float:
+    return float(weights @ values)
+
+
+def _weighted_squares(mean: float, values: Array, weights: Array) -> float:
+    return float(weights @ (values - mean) ** 2)
 
 
 def _squared(z: Array) -> Array:

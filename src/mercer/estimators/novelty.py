@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import OutlierMixin
 
+from mercer.chunked import quantile_of
 from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha
+from mercer.estimators.rowwise import rowwise
 from mercer.kernels import Kernel
-from mercer.maths.quantiles import weighted_quantile
 from mercer.maths.types import Array
 from mercer.operators import Sample
 
@@ -97,7 +98,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
         """
@@ -118,7 +119,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
             raise self._unknown_alpha()
         self._keep(self._run(Z, weights, alpha), weights, alpha)
         scores = self._training_scores(Z)
-        quantile = float(weighted_quantile(scores, weights, float(share)))
+        quantile = quantile_of(scores, weights, float(share))
         # a training row that the quantile falls on is usual, whatever rounding says
         self.offset_ = quantile - _ROUNDING * max(1.0, abs(quantile))
         return self
@@ -126,17 +127,20 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     def _wanted(self, sample: Sample) -> int | float | None:
         if self.rank is not None:
             return super()._wanted(sample)
-        tenth = int(sample.counts.sum()) // 10
+        tenth = int(sample.points.total(sample.weights)) // 10
         return min(max(tenth, 1), 100, sample.points.n)
 
+    @rowwise
     def score_samples(self, X: Any) -> Array:
         """Logarithm of the induced density, not normalised: low for outliers."""
         return np.asarray(logsumexp(self._log_joint(self._admit_new(X)), axis=1))
 
+    @rowwise
     def decision_function(self, X: Any) -> Array:
         """``score_samples(X) - offset_``: negative for outliers."""
         return self.score_samples(X) - self.offset_
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """1 for usual points, -1 for outliers."""
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer.distributed import is_dask
 from mercer.estimators.density import KernelDensityEstimator
 from mercer.kernels import Kernel
 from mercer.maths.simplex import mixture_weights
@@ -45,7 +46,8 @@ class ParzenDensity(KernelDensityEstimator):
     kernel_ : Kernel
         With its numbers.
     support_ : array of int
-        Rows of X whose windows make up the density.
+        Rows of X whose windows make up the density; None for a Dask collection: all that weigh
+        something.
     weights_ : array
         Their weights a_j, which add up to 1.
     likelihood_gap_ : float
@@ -81,7 +83,7 @@ class ParzenDensity(KernelDensityEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), Dask array or data frame
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
@@ -92,14 +94,17 @@ class ParzenDensity(KernelDensityEstimator):
                 "fit as sample_weight."
             )
         sample = self._admit_window(X, sample_weight)
-        rows = np.arange(sample.points.n)
+        rows: Any = None if is_dask(X) else np.arange(sample.points.n)
         self.likelihood_gap_ = float("nan")
         if self.weights == "learned":
             sample, rows, self.likelihood_gap_ = _of_greatest_likelihood(sample)
         self._sum = mean_window(sample, self.solver)
         self.weights_ = self._sum.coefficients
-        self.support_ = rows if sample_weight is None else _positive(sample_weight)[rows]
+        given = sample_weight is not None and rows is not None
+        self.support_ = _positive(sample_weight)[rows] if given else rows
         return self
+
+    _stays_behind: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 
     def score_samples(self, X: Any) -> Array:
         """Logarithm of the density at every row of X.
@@ -115,7 +120,7 @@ class ParzenDensity(KernelDensityEstimator):
         """
         points = self._admit_new(X)
         _, logs = self._sum.signed_log(points)
-        return np.asarray(logs - self._log_normalizer)
+        return logs - self._log_normalizer
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a training point by its weight, and a step from its window.
@@ -130,9 +135,8 @@ class ParzenDensity(KernelDensityEstimator):
         array of shape (n_samples, d)
         """
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        points = self._sum.points.data
-        chosen = points[rng.choice(len(points), n_samples, p=self.weights_)]
-        return np.asarray(chosen + self.kernel_.draw(n_samples, points.shape[1], rng))
+        chosen = self._sum.points.draw(self.weights_, n_samples, rng)
+        return np.asarray(chosen + self.kernel_.draw(n_samples, chosen.shape[1], rng))
 
 
 def _of_greatest_likelihood(sample: Sample) -> tuple[Sample, Array, float]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.decomposition import decompose
+from mercer.distributed import mapped, summed
 from mercer.estimators.density import KernelDensityEstimator
+from mercer.estimators.rowwise import rowwise
 from mercer.kernels import Kernel
 from mercer.maths.negative import grid_points, negative_mass_by_draws, negative_mass_on_grid
 from mercer.maths.series import check_terms, choose_terms
 from mercer.maths.types import Array
-from mercer.operators import Sample, WindowSum
+from mercer.operators import Expansion, Sample, WindowSum
 from mercer.operators.fourier import FourierExpansion
 from mercer.points import Points
 from mercer.solvers import mean_window
@@ -109,7 +112,7 @@ class SeriesDensity(KernelDensityEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), Dask array or data frame
         y : ignored
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
@@ -153,9 +156,10 @@ class SeriesDensity(KernelDensityEstimator):
         if isinstance(spectrum.expansion, FourierExpansion):
             chosen = spectrum.expansion.take(kept)
             waves = chosen.combination(shares * roots)
-            coefficients = chosen.combination(shares / roots)(spectrum.points)[:, 0]
+            single = chosen.combination(shares / roots).without_points()
+            coefficients = spectrum.points.mapped(partial(_first_column, single))
         else:
-            coefficients = spectrum.projections[:, kept] @ (shares / roots)
+            coefficients = mapped(partial(_combined, kept, shares / roots), spectrum.projections)
         if spectrum.weights is not None:
             coefficients = coefficients * spectrum.weights
         return WindowSum(spectrum.kernel, spectrum.points, coefficients, waves)
@@ -164,14 +168,15 @@ class SeriesDensity(KernelDensityEstimator):
 
     def _negative_mass(self) -> tuple[float, float]:
         """Mass of the negative part, in units of the whole, and its error."""
-        if not self.positive or self._sum.coefficients.min() >= 0:
+        if not self.positive or self._sum.lowest >= 0:
             return 0.0, 0.0
-        points = self._sum.points.data
-        d = points.shape[1]
+        points = self._sum.points
+        d = points.dimension or 0
         rng = np.random.default_rng(0)
         if d in _GRID:
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
-            box = points.min(axis=0) - reach, points.max(axis=0) + reach
+            low, high = points.bounds()
+            box = low - reach, high + reach
             middles, cell = grid_points(*box, _GRID[d])
             found = negative_mass_on_grid(self._unclipped(Points(middles)), d, cell)
             if found[1] <= _ROUGH:
@@ -182,7 +187,7 @@ class SeriesDensity(KernelDensityEstimator):
     def _unclipped(self, points: Points) -> Array:
         """The series with mass 1, negative values and all."""
         scale = np.exp(-self._log_normalizer) / self.mass_
-        return np.asarray(scale * self._sum.values(points))
+        return scale * self._sum.values(points)
 
     def _ratio(self, points: Points) -> Array:
         """The series, not renormalised, in units of Parzen's estimate."""
@@ -223,6 +228,7 @@ class SeriesDensity(KernelDensityEstimator):
             return super().pdf(X)
         return self._unclipped(self._admit_new(X))
 
+    @rowwise
     def eigenfunctions(self, X: Any) -> Array:
         """The kept eigenfunctions at every row of X, of unit L2 norm under the sample.
 
@@ -252,7 +258,9 @@ class SeriesDensity(KernelDensityEstimator):
         array of shape (n_samples, d)
         """
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        bound = float((self._sum.coefficients / self._parzen.coefficients).max())
+        bound = summed(
+            _largest_ratio, self._sum.coefficients, self._parzen.coefficients, combine=max
+        )
         drawn: list[Array] = []
         missing = n_samples
         while missing > 0:
@@ -264,6 +272,19 @@ class SeriesDensity(KernelDensityEstimator):
         return np.concatenate(drawn)
 
     def _draw_parzen(self, n: int, rng: np.random.Generator) -> Array:
-        points = self._parzen.points.data
-        chosen = points[rng.choice(len(points), n, p=self._parzen.coefficients)]
-        return np.asarray(chosen + self.kernel_.draw(n, points.shape[1], rng))
+        chosen = self._parzen.points.draw(self._parzen.coefficients, n, rng)
+        return np.asarray(chosen + self.kernel_.draw(n, chosen.shape[1], rng))
+
+    _stays_behind: ClassVar[tuple[str, ...]] = ("_sum", "_parzen")
+
+
+def _first_column(expansion: Expansion, points: Points) -> Array:
+    return expansion(points)[:, 0]
+
+
+def _combined(which: Array, weights: Array, Z: Array) -> Array:
+    return np.asarray(Z[:, which] @ weights)
+
+
+def _largest_ratio(ours: Array, theirs: Array) -> float:
+    return float((ours / theirs).max(initial=-np.inf))

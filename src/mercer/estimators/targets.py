@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from mercer.distributed import mapped, summed
 from mercer.maths.types import Array
 
-__all__ = ["class_labels", "numeric_targets", "several_classes"]
+__all__ = ["class_labels", "lazy_classes", "numeric_targets", "several_classes"]
 
 
 def numeric_targets(y: Any, n: int) -> Array:
@@ -32,15 +35,41 @@ def class_labels(y: Any, n: int) -> Array:
     return labels
 
 
+def lazy_classes(labels: Any) -> tuple[Array, Any]:
+    """The same for a Dask array of labels; the places are lazy."""
+    classes = summed(_distinct, labels, combine=_all_distinct)
+    check_classification_targets(classes)
+    _check_several(classes)
+    codes = mapped(partial(_places, classes), labels, like=np.empty(0, dtype=np.intp))
+    return classes, codes
+
+
+def _places(classes: Array, labels: Array) -> Array:
+    return np.asarray(np.searchsorted(classes, labels))
+
+
+def _distinct(labels: Array) -> Array:
+    assert_all_finite(labels, input_name="y")
+    return np.unique(labels)
+
+
+def _all_distinct(parts: Sequence[Array]) -> Array:
+    return np.unique(np.concatenate(parts))
+
+
 def several_classes(labels: Array) -> tuple[Array, Array]:
     """Classes in order, and the place of every label's among them; one alone is refused."""
     classes, codes = np.unique(labels, return_inverse=True)
+    _check_several(classes)
+    return classes, codes
+
+
+def _check_several(classes: Array) -> None:
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only (with a positive weight), {classes[0]!r}; a "
             "classifier needs at least two."
         )
-    return classes, codes
 
 
 def _check_given(y: Any) -> None:

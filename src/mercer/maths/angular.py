@@ -8,10 +8,14 @@ sum of cosines nor the cost J of eq. (28) is monotone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from mercer.distributed import fingerprint, first_least, kept, mapped, summed
 from mercer.maths.types import Array
 
 __all__ = [
@@ -63,28 +67,71 @@ def farthest_directions(Z: Array, n_clusters: int) -> Array:
     array([[0., 1.],
            [1., 0.]])
     """
-    lengths = _lengths(Z)
-    reliable = np.flatnonzero(lengths > _RELIABLE * lengths.max())
-    unit = Z[reliable] / lengths[reliable, None]
-    longest = unit[np.argmax(lengths[reliable])]
+    longest, floor = _longest_direction(Z)
     if n_clusters == 1:
         return longest[None]
-    chosen = [unit[np.argmin(unit @ longest)]]
-    similarity = unit @ chosen[0]
-    nearest = similarity.copy()  # largest cosine with any chosen one
+    chosen = [summed(partial(_farthest, longest[None], floor), Z, combine=_best_of_both)[1][1]]
     while len(chosen) < n_clusters:
-        free = np.where(nearest < 1 - _SAME, similarity, np.inf)
-        best = np.argmin(free) if np.isfinite(free).any() else np.argmin(similarity)
-        chosen.append(unit[best])
-        cosines = unit @ chosen[-1]
-        similarity += cosines
-        np.maximum(nearest, cosines, out=nearest)
+        free, best = summed(partial(_farthest, np.array(chosen), floor), Z, combine=_best_of_both)
+        chosen.append(free[1] if np.isfinite(free[0]) else best[1])
     return np.array(chosen)
+
+
+def _longest_direction(Z: Array) -> tuple[Array, float]:
+    """Direction of the longest row, and the length from which rows are reliable.
+
+    The latter is 0 where all are.
+    """
+    least, (length, row) = summed(_ends, Z, combine=_least_and_first_longest)
+    floor = _RELIABLE * -length
+    return row / -length, 0.0 if least > floor else floor
+
+
+def _ends(Z: Array) -> tuple[float, tuple[float, Array]]:
+    """The shortest length, and the longest (negative) with its row."""
+    if len(Z) == 0:
+        return np.inf, (np.inf, Z)
+    lengths = _lengths(Z)
+    longest = int(np.argmax(lengths))
+    return float(lengths.min()), (-float(lengths[longest]), Z[longest])
+
+
+def _least_and_first_longest(parts: Sequence[Any]) -> Any:
+    return min(part[0] for part in parts), first_least([part[1] for part in parts])
+
+
+def _reliable(Z: Array, weights: Array | None, floor: float) -> tuple[Array, Array | None]:
+    """Rows that are longer than the floor."""
+    if floor == 0:
+        return Z, weights
+    long = _lengths(Z) > floor
+    return Z[long], None if weights is None else weights[long]
+
+
+def _farthest(chosen: Array, floor: float, Z: Array) -> Any:
+    """The row with the smallest sum of cosines: among those apart from all chosen, and of all."""
+    Z, _ = _reliable(Z, None, floor)
+    if len(Z) == 0:
+        return (np.inf, Z), (np.inf, Z)
+    unit = Z / _lengths(Z)[:, None]
+    cosines = chosen @ unit.T
+    similarity = cosines.sum(axis=0)
+    apart = np.where(cosines.max(axis=0) < 1 - _SAME, similarity, np.inf)
+    free, best = int(np.argmin(apart)), int(np.argmin(similarity))
+    return (float(apart[free]), unit[free]), (float(similarity[best]), unit[best])
+
+
+def _best_of_both(parts: Sequence[Any]) -> Any:
+    return first_least([part[0] for part in parts]), first_least([part[1] for part in parts])
 
 
 def shortest(Z: Array, noise: float) -> float:
     """Length up to which a row vanishes beside the longest, whose relative error is ``noise``."""
-    return _VANISHING * noise * float(_lengths(Z).max(initial=0.0))
+    return _VANISHING * noise * summed(_longest, Z, combine=max)
+
+
+def _longest(Z: Array) -> float:
+    return float(_lengths(Z).max(initial=0.0))
 
 
 def assign_directions(Z: Array, directions: Array, vanishing: float = 0.0) -> Array:
@@ -118,32 +165,49 @@ def angular_kmeans(
     direction of the row that fits its own cluster worst; as every row may then choose anew, the
     objective still cannot fall.
     """
-    every, vanishing = Z, shortest(Z, noise)
-    lengths = _lengths(Z)
-    reliable = lengths > _RELIABLE * lengths.max()
-    if not reliable.all():
-        Z, weights = Z[reliable], None if weights is None else weights[reliable]
-    weighted = Z if weights is None else Z * weights[:, None]
+    vanishing = shortest(Z, noise)
+    _, floor = _longest_direction(Z)
     directions = farthest_directions(Z, n_clusters)
     objectives: list[float] = []
-    labels = np.full(len(Z), -1)
+    seen: tuple[bytes, ...] = ()
     converged = False
     for _ in range(max_iter):
-        before, labels = labels, assign_directions(Z, directions)
-        labels, directions = _fill_empty(labels, Z, directions)
-        sums = _cluster_sums(weighted, labels, n_clusters)
-        lengths = _lengths(sums)
+        before = seen
+        step, directions = _full_step(Z, weights, directions, floor)
+        seen = step.labels
+        lengths = _lengths(step.sums)
         objectives.append(float(lengths.sum()))
         moving = lengths > 0  # opposite rows may cancel: such a cluster keeps its direction
         directions = directions.copy()
-        directions[moving] = sums[moving] / lengths[moving, None]
+        directions[moving] = step.sums[moving] / lengths[moving, None]
         gained = len(objectives) < 2 or objectives[-1] > objectives[-2] * (1 + _SETTLED)
-        if np.array_equal(before, labels) or not gained:
+        if before == seen or not gained:
             converged = True
             break
     # by the directions as they are now, so that new points are treated as these were
-    labels = assign_directions(every, directions, vanishing)
+    labels = kept(mapped(partial(assign_directions, directions=directions, vanishing=vanishing), Z))
     return AngularClusters(labels, directions, objectives, converged)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Rows and sums of all clusters, and a fingerprint of the labels."""
+
+    counts: Array
+    sums: Array
+    labels: tuple[bytes, ...]
+
+    def __add__(self, other: _Step) -> _Step:
+        return _Step(self.counts + other.counts, self.sums + other.sums, self.labels + other.labels)
+
+
+def _step(directions: Array, floor: float, Z: Array, weights: Array | None) -> _Step:
+    Z, weights = _reliable(Z, weights, floor)
+    labels = assign_directions(Z, directions)
+    count = len(directions)
+    weighted = Z if weights is None else Z * weights[:, None]
+    sums = _cluster_sums(weighted, labels, count)
+    return _Step(np.bincount(labels, minlength=count), sums, fingerprint(labels))
 
 
 def angular_cost(products: Array, totals: Array, counts: Array, potential: float) -> float:
@@ -169,21 +233,32 @@ def _cluster_sums(Z: Array, labels: Array, n_clusters: int) -> Array:
     return np.column_stack([np.bincount(labels, column, minlength=n_clusters) for column in Z.T])
 
 
-def _fill_empty(labels: Array, Z: Array, directions: Array) -> tuple[Array, Array]:
-    """Turn the direction of each empty cluster towards the row that fits worst where it is."""
+def _full_step(
+    Z: Array, weights: Array | None, directions: Array, floor: float
+) -> tuple[_Step, Array]:
+    """Assign; turn the direction of each empty cluster towards the row that fits worst."""
+    step = summed(partial(_step, directions, floor), Z, weights)
     for _ in range(len(directions)):
-        counts = np.bincount(labels, minlength=len(directions))
-        if counts.all():
+        if step.counts.all():
             break
-        lengths = _lengths(Z)
-        fit = np.einsum("ij,ij->i", Z, directions[labels]) / lengths
-        worst = np.argmin(fit)
-        if fit[worst] >= 1 - _SAME:  # fewer directions than clusters
+        fit, row = summed(partial(_worst_fit, directions, floor), Z, combine=first_least)
+        if fit >= 1 - _SAME:  # fewer directions than clusters
             break
         directions = directions.copy()
-        directions[np.argmin(counts)] = Z[worst] / lengths[worst]
-        labels = assign_directions(Z, directions)
-    return labels, directions
+        directions[np.argmin(step.counts)] = row
+        step = summed(partial(_step, directions, floor), Z, weights)
+    return step, directions
+
+
+def _worst_fit(directions: Array, floor: float, Z: Array) -> tuple[float, Array]:
+    """The least cosine with a row's own direction, and that row as a unit vector."""
+    Z, _ = _reliable(Z, None, floor)
+    if len(Z) == 0:
+        return np.inf, Z
+    lengths = _lengths(Z)
+    fit = np.einsum("ij,ij->i", Z, directions[assign_directions(Z, directions)]) / lengths
+    worst = int(np.argmin(fit))
+    return float(fit[worst]), Z[worst] / lengths[worst]
 
 
 def _lengths(Z: Array) -> Array:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 import numpy as np
 
+from mercer.distributed import summed
 from mercer.maths.types import Array
 
 __all__ = ["effective_weights"]
@@ -21,17 +26,38 @@ def effective_weights(weights: Array, responsibilities: Array) -> Array:
     >>> effective_weights(np.ones(4), np.full((4, 2), 0.5))
     array([1.])
     """
-    shares = weights @ responsibilities / weights.sum()
-    kept: list[tuple[Array, float]] = []
+    (n, total), sums = summed(_sums, weights, responsibilities)
+    shares = sums / total
+    positive = np.maximum(shares, np.finfo(float).tiny)
+    highest, apart = summed(partial(_gaps, positive), responsibilities, combine=_largest)
+    kept: list[tuple[int, float]] = []
     for m in np.argsort(-shares):
-        if shares[m] * len(weights) < 1 and kept:
+        if shares[m] * n < 1 and kept:
             continue
-        profile = responsibilities[:, m] / shares[m]
         for place, (other, share) in enumerate(kept):
-            if np.abs(profile - other).max() <= _SAME * max(1.0, float(profile.max())):
+            if apart[m, other] <= _SAME * max(1.0, highest[m]):
                 kept[place] = (other, share + float(shares[m]))
                 break
         else:
-            kept.append((profile, float(shares[m])))
+            kept.append((int(m), float(shares[m])))
     merged = np.sort([share for _, share in kept])[::-1]
     return np.asarray(merged / merged.sum())
+
+
+def _sums(weights: Array, responsibilities: Array) -> Any:
+    return (len(weights), float(weights.sum())), weights @ responsibilities
+
+
+def _gaps(shares: Array, responsibilities: Array) -> tuple[Array, Array]:
+    """Largest entry of every profile, and the largest difference of every two."""
+    profiles = responsibilities / shares
+    highest = profiles.max(axis=0, initial=0.0)
+    apart = [
+        np.abs(profiles - profiles[:, [m]]).max(axis=0, initial=0.0) for m in range(len(shares))
+    ]
+    return highest, np.array(apart)
+
+
+def _largest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    highest, apart = (np.maximum.reduce(place) for place in zip(*parts, strict=True))
+    return highest, apart

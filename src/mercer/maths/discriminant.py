@@ -11,12 +11,13 @@ Dictionary: :math:`z` coordinates, :math:`\pi_l` priors, :math:`m_l` class means
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
+from mercer.distributed import kept, mapped, summed
 from mercer.maths.types import Array
 
 __all__ = [
@@ -88,15 +89,12 @@ class ClassMoments:
         cls, Z: Array, codes: Array, weights: Array | None = None, priors: Array | None = None
     ) -> ClassMoments:
         """Moments of rows Z with class numbers ``codes``; priors default to the classes' shares."""
-        weights = np.ones(len(Z)) if weights is None else weights
-        masses = np.bincount(codes, weights)
+        count = summed(_highest, codes, combine=max) + 1
+        masses, sums = summed(partial(_class_sums, count), Z, codes, weights)
         priors = masses / masses.sum() if priors is None else priors
-        members = [codes == k for k in range(len(masses))]
-        sums = np.array([weights[mine] @ Z[mine] for mine in members])
         means = sums / masses[:, None]
-        residuals = Z - means[codes]
-        residuals *= np.sqrt(weights * (priors / masses)[codes])[:, None]
-        return cls(priors, masses, means, residuals.T @ residuals)
+        within = summed(partial(_scatter_within, means, priors / masses), Z, codes, weights)
+        return cls(priors, masses, means, within)
 
     @property
     def scale(self) -> float:
@@ -141,6 +139,28 @@ class ClassMoments:
             center=center,
             priors=self.priors,
         )
+
+
+def _highest(codes: Array) -> int:
+    return int(codes.max(initial=-1))
+
+
+def _class_sums(count: int, Z: Array, codes: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Total weight and sum of the rows of each class."""
+    weights = np.ones(len(Z)) if weights is None else weights
+    members = [codes == k for k in range(count)]
+    sums = np.array([weights[mine] @ Z[mine] for mine in members])
+    return np.bincount(codes, weights, count), sums
+
+
+def _scatter_within(
+    means: Array, shares: Array, Z: Array, codes: Array, weights: Array | None
+) -> Array:
+    """``Σ_i share_i w_i (z_i - m)(z_i - m)'`` about the mean of each row's class."""
+    residuals = Z - means[codes]
+    counts = shares[codes] if weights is None else weights * shares[codes]
+    residuals *= np.sqrt(counts)[:, None]
+    return np.asarray(residuals.T @ residuals)
 
 
 def _signs(class_means: Array) -> Array:
@@ -215,27 +235,57 @@ class LeftOut:
         cls, Z: Array, codes: Array, weights: Array | None, moments: ClassMoments, ridge: float
     ) -> LeftOut:
         """Leave out each row in turn; classes count by their priors, rows alone in one do not."""
-        scores = left_out_scores(Z, codes, weights, moments, ridge)
-        known = np.isfinite(scores).all(axis=1)
-        scores, codes = scores[known], codes[known]
-        shares = (moments.priors / moments.masses)[codes]
-        shares = shares if weights is None else shares * weights[known]
-        shares /= shares.sum()
-        rows = np.arange(len(scores))
-        confidence = _best_confidence(scores - scores[rows, codes][:, None], shares)
-        logs = log_softmax(confidence * scores, axis=1)[rows, codes]
-        wrong = np.argmax(scores, axis=1) != codes
-        return cls(float(shares @ wrong), confidence, float(shares @ logs))
+        # scores less that of the true class, the number of which goes along
+        leads = kept(mapped(partial(_leads, moments, ridge), Z, codes, weights))
+        shares = moments.priors / moments.masses
+        confidence = _best_confidence(leads, codes, weights, shares)
+        whole, wrong, logs = summed(partial(_verdict, confidence, shares), leads, codes, weights)
+        return cls(wrong / whole, confidence, logs / whole)
 
 
-def _best_confidence(leads: Array, shares: Array) -> float:
+def _leads(
+    moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
+) -> Array:
+    """Left-out scores less that of the true class; NaN for rows alone in theirs."""
+    scores = left_out_scores(Z, codes, weights, moments, ridge)
+    return np.asarray(scores - scores[np.arange(len(scores)), codes][:, None])
+
+
+def _known(
+    shares: Array, leads: Array, codes: Array, weights: Array | None
+) -> tuple[Array, Array, Array]:
+    """The rows that can be judged, their classes, and how much each counts."""
+    known = np.isfinite(leads).all(axis=1)
+    counts = shares[codes[known]]
+    counts = counts if weights is None else counts * weights[known]
+    return leads[known], codes[known], counts
+
+
+def _verdict(
+    confidence: float, shares: Array, leads: Array, codes: Array, weights: Array | None
+) -> tuple[float, float, float]:
+    """How much was judged, how much of it went to a wrong class, and log-probabilities."""
+    leads, codes, counts = _known(shares, leads, codes, weights)
+    logs = log_softmax(confidence * leads, axis=1)[np.arange(len(leads)), codes]
+    wrong = np.argmax(leads, axis=1) != codes
+    return float(counts.sum()), float(counts @ wrong), float(counts @ logs)
+
+
+def _best_confidence(leads: Array, codes: Array, weights: Array | None, shares: Array) -> float:
     """Where the likelihood, which is concave in t, has its top; ``leads`` are over the truth."""
 
     def slope(confidence: float) -> float:
-        return -float(shares @ np.einsum("ij,ij->i", softmax(confidence * leads, axis=1), leads))
+        return -summed(partial(_pull, confidence, shares), leads, codes, weights)
 
     if slope(1.0) >= 0:
         return 1.0
     if slope(_LEAST_CONFIDENCE) <= 0:
         return _LEAST_CONFIDENCE
     return float(brentq(slope, _LEAST_CONFIDENCE, 1.0, xtol=1e-15, rtol=1e-14))
+
+
+def _pull(
+    confidence: float, shares: Array, leads: Array, codes: Array, weights: Array | None
+) -> float:
+    leads, _, counts = _known(shares, leads, codes, weights)
+    return float(counts @ np.einsum("ij,ij->i", softmax(confidence * leads, axis=1), leads))

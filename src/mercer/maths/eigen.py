@@ -7,6 +7,8 @@ space: it is what a Krylov space started there contains, so all solvers agree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from mercer.maths.types import Array
 
 __all__ = [
     "TIE",
+    "LargestEntries",
     "canonical",
     "has_no_overlap",
     "is_sign_free",
@@ -32,6 +35,9 @@ TIE = 1e-11
 # ... unless that gap is large beside the eigenvalues themselves: rotating such a pair would cost
 # the small ones their relative accuracy.
 _RELATIVE_TIE = 1e-6
+
+# Entries that differ in size by less than this share are equal: rounding must not choose.
+_EQUAL = 1e-6
 
 # An overlap below this share of ‖1‖ leaves the sign to the largest entry instead.
 _NO_OVERLAP = 1e-9
@@ -109,9 +115,48 @@ def _reflected_diagonal(values: Array, mirror: Array) -> Array:
 
 def largest_entry_signs(entries: Array) -> Array:
     """±1 per column, so that the entry largest in size (the first of equal ones) turns positive."""
+    return LargestEntries.of(entries).signs
+
+
+@dataclass(frozen=True)
+class LargestEntries:
+    """The largest entries of columns, found in pieces: of rows one after the other.
+
+    Attributes
+    ----------
+    records : list of arrays
+        Per column, the entries (with their signs) that are larger in size than all before them and
+        within :data:`_EQUAL` of the largest: whatever comes later, the first of equal ones is here.
+    """
+
+    records: list[Array]
+
+    @classmethod
+    def of(cls, entries: Array) -> LargestEntries:
+        """Look at one piece."""
+        size = np.abs(entries)
+        near = size >= (1 - _EQUAL) * size.max(axis=0, initial=0)
+        return cls([_records(entries[near[:, j], j]) for j in range(entries.shape[1])])
+
+    @staticmethod
+    def joined(parts: Sequence[LargestEntries]) -> LargestEntries:
+        """Join consecutive pieces."""
+        columns = zip(*(part.records for part in parts), strict=True)
+        return LargestEntries([_records(np.concatenate(column)) for column in columns])
+
+    @property
+    def signs(self) -> Array:
+        """±1 per column."""
+        return np.array([-1.0 if len(first) and first[0] < 0 else 1.0 for first in self.records])
+
+
+def _records(entries: Array) -> Array:
+    """Entries larger in size than all before, less those that are not near the largest."""
     size = np.abs(entries)
-    largest = np.argmax(size >= (1 - 1e-6) * size.max(axis=0, initial=0), axis=0)
-    return np.where(entries[largest, np.arange(entries.shape[1])] < 0, -1.0, 1.0)
+    entries = entries[size >= (1 - _EQUAL) * size.max(initial=0)]
+    size = np.abs(entries)
+    highest = np.maximum.accumulate(size)
+    return entries[np.r_[True, size[1:] > highest[:-1]]] if len(entries) else entries
 
 
 def has_no_overlap(overlaps: Array, n: float, precision: np.dtype[Any]) -> Array:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import log, pi
 
 import numpy as np
@@ -27,6 +28,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 from scipy.special import logsumexp
 
+from mercer.distributed import fingerprint, mapped, summed
 from mercer.maths.types import Array
 
 __all__ = [
@@ -104,6 +106,58 @@ def weighted_scatter(Z: Array, masses: Array, mean: Array) -> Array:
     return scatter
 
 
+@dataclass(frozen=True)
+class _Totals:
+    """What an M step needs of rows with responsibilities; totals of pieces add up.
+
+    Attributes
+    ----------
+    masses : array of shape (M,)
+        n_m.
+    means : array of shape (M, r)
+    scatters : array of shape (M, r, r)
+        S_m.
+    likelihood : float
+        ``Σ_i w_i log p(z_i)`` where responsibilities are those of a mixture.
+    seen : tuple
+        Fingerprints of the responsibilities.
+    """
+
+    masses: Array
+    means: Array
+    scatters: Array
+    likelihood: float
+    seen: tuple[bytes, ...]
+
+    @classmethod
+    def of(
+        cls, Z: Array, weights: Array, responsibilities: Array, likelihood: float = 0.0
+    ) -> _Totals:
+        """Totals of one piece."""
+        M, r = responsibilities.shape[1], Z.shape[1]
+        masses = weights[:, None] * responsibilities
+        totals = masses.sum(axis=0)
+        means, scatters = np.empty((M, r)), np.empty((M, r, r))
+        for m in range(M):
+            means[m] = masses[:, m] @ Z / max(totals[m], _NOTHING)
+            scatters[m] = weighted_scatter(Z, masses[:, m], means[m])
+        return cls(totals, means, scatters, likelihood, fingerprint(responsibilities))
+
+    def __add__(self, other: _Totals) -> _Totals:
+        """Parallel axes, component by component."""
+        masses = self.masses + other.masses
+        share = other.masses / np.maximum(masses, _NOTHING)
+        steps = other.means - self.means
+        apart = (self.masses * share)[:, None, None]
+        return _Totals(
+            masses,
+            self.means + share[:, None] * steps,
+            self.scatters + other.scatters + apart * steps[:, :, None] * steps[:, None, :],
+            self.likelihood + other.likelihood,
+            self.seen + other.seen,
+        )
+
+
 def maximization(
     Z: Array,
     weights: Array,
@@ -113,9 +167,12 @@ def maximization(
     previous: Mixture | None = None,
 ) -> Mixture:
     """M step: the parameters that maximise Q given the responsibilities."""
-    r, M = Z.shape[1], responsibilities.shape[1]
-    masses = weights[:, None] * responsibilities
-    totals = masses.sum(axis=0)
+    return _parameters(_Totals.of(Z, weights, responsibilities), alpha, beta, previous)
+
+
+def _parameters(found: _Totals, alpha: float, beta: float, previous: Mixture | None) -> Mixture:
+    totals = found.masses
+    M, r = found.means.shape
     means, factors, variances = np.empty((M, r)), np.empty((M, r, r)), np.empty(M)
     for m in range(M):
         if totals[m] <= _NOTHING and previous is not None:
@@ -123,8 +180,8 @@ def maximization(
             variances[m] = previous.residual_variances[m]
             continue
         share = max(totals[m], _NOTHING)
-        means[m] = masses[:, m] @ Z / share
-        covariance = weighted_scatter(Z, masses[:, m], means[m])
+        means[m] = found.means[m]
+        covariance = found.scatters[m].copy()
         covariance[np.diag_indices(r)] += alpha
         factors[m] = np.linalg.cholesky(covariance / (share + beta))
         variances[m] = alpha / (share + beta)
@@ -167,13 +224,17 @@ def penalized_likelihood(
     mixture: Mixture, likelihood: Array, weights: Array, alpha: float, beta: float
 ) -> float:
     """``Σ_i w_i log p(z_i) + ½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, constants left out."""
+    return float(weights @ likelihood) + _penalty(mixture, alpha, beta)
+
+
+def _penalty(mixture: Mixture, alpha: float, beta: float) -> float:
     penalty = 0.0
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)
         inverse = np.tril(inverse)
         penalty -= beta * np.log(factor.diagonal()).sum()
         penalty -= 0.5 * alpha * float(np.einsum("ij,ij->", inverse, inverse))
-    return float(weights @ likelihood + penalty)
+    return penalty
 
 
 def fit_mixture(
@@ -202,18 +263,29 @@ def fit_mixture(
     tol : float
         Stop when the bound rises by less than this per unit of weight, or nothing changes.
     """
-    responsibilities, mixture = start, None
+    found, mixture = summed(_Totals.of, Z, weights, start), None
+    total = float(found.masses.sum())
     bounds: list[float] = []
     converged = False
     while not converged and len(bounds) < max_iter:
-        mixture = maximization(Z, weights, responsibilities, alpha, beta, mixture)
-        likelihood, updated = expectation(mixture, Z)
-        bounds.append(penalized_likelihood(mixture, likelihood, weights, alpha, beta))
-        risen = len(bounds) == 1 or bounds[-1] - bounds[-2] > tol * weights.sum()
-        converged = not risen or np.array_equal(updated, responsibilities)
-        responsibilities = updated
+        mixture, before = _parameters(found, alpha, beta, mixture), found.seen
+        found = summed(partial(_expected_totals, mixture), Z, weights)
+        bounds.append(found.likelihood + _penalty(mixture, alpha, beta))
+        risen = len(bounds) == 1 or bounds[-1] - bounds[-2] > tol * total
+        converged = not risen or found.seen == before
     assert mixture is not None, "max_iter is at least 1"
+    responsibilities = mapped(partial(_responsibilities, mixture), Z)
     return MixtureFit(mixture, responsibilities, np.array(bounds), converged)
+
+
+def _expected_totals(mixture: Mixture, Z: Array, weights: Array) -> _Totals:
+    """E step, and what the next M step needs of it: one pass over the rows."""
+    likelihood, responsibilities = expectation(mixture, Z)
+    return _Totals.of(Z, weights, responsibilities, float(weights @ likelihood))
+
+
+def _responsibilities(mixture: Mixture, Z: Array) -> Array:
+    return expectation(mixture, Z)[1]
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -8,7 +8,7 @@ from mercer.operators.factored import FactoredGram, SmallSide
 from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeatures
 from mercer.operators.fourier import FourierGram
 from mercer.operators.frequencies import FrequencyGrid, NoGrid, frequency_grid
-from mercer.operators.gram import BlockedGram, DenseGram
+from mercer.operators.gram import BlockedGram, ChunkedGram, DenseGram
 from mercer.operators.landmarks import choose_landmarks
 from mercer.operators.sample import Sample
 from mercer.operators.sums import WindowSum
@@ -16,6 +16,7 @@ from mercer.operators.sums import WindowSum
 __all__ = [
     "BlockedGram",
     "CenteredGram",
+    "ChunkedGram",
     "DenseGram",
     "EigenProblem",
     "ExactFeatures",

@@ -64,12 +64,24 @@ class EigenProblem(ABC):
 class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
     """``A = W^½ K W^½`` as a linear operator, with what the estimators need beside products."""
 
-    def __init__(self, size: int, dtype: np.dtype[Any], weights: Array | None) -> None:
+    def __init__(
+        self,
+        size: int,
+        dtype: np.dtype[Any],
+        weights: Array | None,
+        total: float | None = None,
+    ) -> None:
         super().__init__(dtype=np.dtype(np.float64), shape=(size, size))
         self.precision = dtype
         self.weights = weights
-        self.start = np.ones(size) if weights is None else np.sqrt(weights)
-        self.total = float(size if weights is None else weights.sum())
+        if total is None:
+            total = float(size if weights is None else weights.sum())
+        self.total = total
+
+    @cached_property
+    def start(self) -> Array:
+        """``√w``, which the papers call 1."""
+        return np.ones(self.shape[0]) if self.weights is None else np.sqrt(self.weights)
 
     @property
     def unit(self) -> Array:
@@ -93,6 +105,10 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
     def quadratic(self, V: Array) -> Array:
         """``V'AV`` for a few columns."""
         return np.asarray(V.T @ self.matmat(V))
+
+    def group_products(self, labels: Array, count: int) -> Array:
+        """``⟨s_i, s_j⟩``, products of the (weighted) sums of images over groups 0, …, count - 1."""
+        return self.quadratic(self.start[:, None] * (labels[:, None] == np.arange(count)))
 
     @property
     @abstractmethod
@@ -126,7 +142,7 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         """±1 per column: the signs that make the largest entry of each eigenvector positive."""
 
 
-class MultiplyingGram(GramOperator, EigenProblem):
+class MultiplyingGram(GramOperator, EigenProblem):  # type: ignore[override]
     """A Gram operator that is its own eigenproblem: K multiplies n-vectors."""
 
     @property

@@ -7,10 +7,11 @@ a fitted estimator is small to pickle.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer.chunked import AbsentPoints
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.features import FeatureMap
@@ -53,6 +54,10 @@ class Expansion(ABC):
     def mean_products(self, points: Points) -> Array:
         """``⟨φ(x), m⟩``, the mean embedding at points; asked only where centred."""
 
+    def without_points(self) -> Expansion:
+        """The same functions, less the training points where new ones can do without them."""
+        return self
+
     def squared_norms(self, points: Points) -> Array:
         """``k(x, x)``, or ``k(x, x) - 2 ⟨φ(x), m⟩ + |m|²`` where centred."""
         norms = self.kernel.diagonal(points.data).astype(np.float64, copy=False)
@@ -62,7 +67,7 @@ class Expansion(ABC):
 
     def training_squared_norms(self) -> Array:
         """The same at the training points."""
-        return self.squared_norms(self.points)
+        return self.points.mapped(self.without_points().squared_norms)
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,11 @@ class FeatureExpansion(Expansion):
 
     def at_training(self, values: Array) -> Array:
         """The same formula: features know nothing of training and new points."""
-        return self(self.points)
+        return self.points.mapped(self.without_points())
+
+    def without_points(self) -> FeatureExpansion:
+        """Features need none."""
+        return replace(self, points=AbsentPoints.like(self.points))
 
     @property
     def mean_coordinates(self) -> Array | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 
+from mercer.kernels import Kernel
 from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 from mercer.operators.base import GramOperator
@@ -40,7 +41,7 @@ class ExplicitGram(FactoredGram):
         weights: Array | None = None,
         center: bool = False,
     ) -> None:
-        super().__init__(points.n, points.dtype, weights)
+        super().__init__(points.n, points.dtype, weights, points.total(weights))
         self.features = features
         self.kernel = features.kernel
         self.points = points
@@ -49,10 +50,8 @@ class ExplicitGram(FactoredGram):
     @cached_property
     def moments(self) -> Moments:
         """Mean and scatter of the features: all that the small side knows of the points."""
-        return self.features.moments(
-            (x, None if self.weights is None else self.weights[rows])
-            for rows, x in self.points.chunks(_ROWS)
-        )
+        sums = self.points.summed(self.features.raw_moments, self.weights)
+        return self.features.finished(sums)
 
     def absorb(self, earlier: FactoredGram) -> None:
         """Add the moments."""
@@ -84,6 +83,9 @@ class ExplicitGram(FactoredGram):
     def _adjoint(self, V: Array) -> Array:
         """``Φ*V``."""
         return np.asarray(sum(part.T @ V[rows] for rows, part in self._weighted_chunks()))
+
+    def _group_sums(self) -> Callable[..., Array]:
+        return partial(_feature_sums, self.features)
 
     def quadratic(self, V: Array) -> Array:
         """``|Φ*V|²``: one pass over the points."""
@@ -131,6 +133,20 @@ class ExplicitGram(FactoredGram):
         return f"{len(self.moments.mean)} exact features{', centred' if self.center else ''}"
 
 
+def _feature_sums(
+    features: FeatureMap, count: int, points: Points, weights: Array | None, labels: Array
+) -> Array:
+    members = (labels == np.arange(count)[:, None]).astype(np.float64)
+    members = members if weights is None else members * weights
+    parts = [members[:, rows] @ features(x) for rows, x in points.chunks(_ROWS)]
+    return np.asarray(sum(parts))
+
+
+def _trace(kernel: Kernel, points: Points, weights: Array | None) -> float:
+    diagonal = kernel.diagonal(points.data).astype(np.float64)
+    return float(diagonal.sum() if weights is None else diagonal @ weights)
+
+
 class NystromGram(ExplicitGram):
     """Features of landmarks: an approximation from below, whose error is known exactly.
 
@@ -142,8 +158,7 @@ class NystromGram(ExplicitGram):
     @cached_property
     def whole_trace(self) -> float:
         """``tr W^½ K W^½``, exactly."""
-        diagonal = self.kernel.diagonal(self.points.data).astype(np.float64)
-        return float(diagonal.sum() if self.weights is None else diagonal @ self.weights)
+        return float(self.points.summed(partial(_trace, self.kernel), self.weights))
 
     def absorb(self, earlier: FactoredGram) -> None:
         """Add the moments and the traces."""

@@ -8,14 +8,16 @@ the product with Φ*Φ and the start vector Φ*√w.
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 
-from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.eigen import LargestEntries
 from mercer.maths.types import Array
 from mercer.operators.base import EigenProblem, GramOperator
+from mercer.operators.expansion import Expansion
 from mercer.points import Points
 
 __all__ = ["FactoredGram", "SmallSide"]
@@ -25,6 +27,7 @@ class FactoredGram(GramOperator):
     """``A = ΦΦ*``; with ``center`` the (weighted) mean feature is removed from every row of Φ."""
 
     center: bool
+    points: Points
 
     @property
     @abstractmethod
@@ -67,10 +70,26 @@ class FactoredGram(GramOperator):
     def undecided_signs(self, vectors: Array) -> Array:
         """From the projections of the training points, which have the eigenvectors' signs."""
         expansion = self.expansion(np.ones(vectors.shape[1]), vectors)
-        return largest_entry_signs(expansion(expansion.points))
+        found: LargestEntries = expansion.points.summed(
+            partial(_largest_entries, expansion.without_points()), combine=LargestEntries.joined
+        )
+        return found.signs
+
+    def group_products(self, labels: Array, count: int) -> Array:
+        """One pass: sums of features over each group."""
+        sums = self.points.summed(partial(self._group_sums(), count), self.weights, labels)
+        return np.asarray((sums.conj() @ sums.T).real)
+
+    @abstractmethod
+    def _group_sums(self) -> Callable[..., Array]:
+        """``f(count, points, weights, labels)``: sums of uncentred features, (count, m)."""
 
     def _matvec(self, v: Array) -> Array:
         return self._matmat(v.reshape(-1, 1))
+
+
+def _largest_entries(expansion: Expansion, points: Points) -> LargestEntries:
+    return LargestEntries.of(expansion(points))
 
 
 class SmallSide(EigenProblem):

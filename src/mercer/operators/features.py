@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -20,7 +19,7 @@ from mercer.points import Points
 
 __all__ = ["ExactFeatures", "FeatureMap", "LandmarkFeatures"]
 
-_ROWS = 4096
+_ROWS = 8192
 # Pivots of k(S, S) beyond this ratio: its condition is at most 1e6 or so, and summing kernel values
 # instead of features loses no more than six of sixteen digits.
 _WELL = 1e-3
@@ -35,13 +34,28 @@ class FeatureMap(ABC):
     def __call__(self, chunk: Any) -> Array:
         """Features of a chunk of points, of shape (len(chunk), m)."""
 
-    def moments(self, chunks: Iterable[tuple[Any, Array | None]]) -> Moments:
-        """Mean and scatter of the features of points that come in chunks, with their weights."""
-        return reduce(add, (Moments.of(self(x), w) for x, w in chunks))
+    def raw_moments(self, points: Points, weights: Array | None) -> Moments:
+        """Mean and scatter of what is summed up over points: the features, or what makes them."""
+        return reduce(
+            add,
+            (
+                Moments.of(self.raw(x), None if weights is None else weights[rows])
+                for rows, x in points.chunks(_ROWS)
+            ),
+        )
+
+    def raw(self, chunk: Any) -> Array:
+        """What is summed up: the features."""
+        return self(chunk)
+
+    def finished(self, raw: Moments) -> Moments:
+        """Moments of the features from :meth:`raw_moments`."""
+        return raw
 
     def project(self, points: Points, directions: Array) -> Array:
         """``φ(x)' directions`` for every point."""
-        return np.concatenate([self(chunk) @ directions for _, chunk in points.chunks(_ROWS)])
+        parts = [self(chunk) @ directions for _, chunk in points.chunks(_ROWS)]
+        return np.concatenate(parts) if parts else np.empty((0, directions.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -86,16 +100,22 @@ class LandmarkFeatures(FeatureMap):
     def _values(self, chunk: Any) -> Array:
         return cross_gram(self.kernel, Points(chunk, self.landmarks.kind), self.landmarks)
 
-    def moments(self, chunks: Iterable[tuple[Any, Array | None]]) -> Moments:
-        """Moments of the kernel values, then one triangular solve on either side for all points.
+    @property
+    def _is_well_conditioned(self) -> bool:
+        pivots = np.abs(self.factor.diagonal())
+        return bool(self.factor.dtype == np.float64 and pivots.min() > _WELL * pivots.max())
+
+    def raw(self, chunk: Any) -> Array:
+        """Kernel values, so that one triangular solve on either side serves all points.
 
         That squares the condition of k(S, S); where it is too bad for that, features are summed.
         """
-        pivots = np.abs(self.factor.diagonal())
-        well = self.factor.dtype == np.float64 and pivots.min() > _WELL * pivots.max()
-        if not well:
-            return super().moments(chunks)
-        values = reduce(add, (Moments.of(self._values(x), w) for x, w in chunks))
+        return self._values(chunk) if self._is_well_conditioned else self(chunk)
+
+    def finished(self, values: Moments) -> Moments:
+        """The triangular solves."""
+        if not self._is_well_conditioned:
+            return values
         half = solve_triangular(self.factor, values.scatter, lower=True)
         return Moments(
             values.total,

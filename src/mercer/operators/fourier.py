@@ -16,14 +16,15 @@ whatever breaks the symmetry in it is ignored by the transforms, so it only adds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
 from scipy import fft
 
+from mercer.chunked import AbsentPoints
 from mercer.config import thread_count
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -62,7 +63,7 @@ class FourierGram(FactoredGram):
         center: bool = False,
         only_mean: bool = False,
     ) -> None:
-        super().__init__(points.n, points.dtype, weights)
+        super().__init__(points.n, points.dtype, weights, points.total(weights))
         self.only_mean = only_mean
         self.kernel = kernel
         self.points = points
@@ -156,6 +157,9 @@ class FourierGram(FactoredGram):
         ).reshape(V.shape[1], -1)
         return np.asarray((waves.conj() @ waves.T).real)
 
+    def _group_sums(self) -> Callable[..., Array]:
+        return partial(_wave_sums, self.grid)
+
     def _matmat(self, V: Array) -> Array:
         root = self.start
         columns = []
@@ -213,6 +217,17 @@ class FourierGram(FactoredGram):
         )
 
 
+def _wave_sums(
+    grid: FrequencyGrid, count: int, points: Points, weights: Array | None, labels: Array
+) -> Array:
+    sums = []
+    for group in range(count):
+        mine = np.flatnonzero(labels == group)
+        counts = None if weights is None else weights[mine]
+        sums.append(grid.roots * grid.sums(points.take(mine), counts, doubled=False))
+    return np.array(sums).reshape(count, -1)
+
+
 @dataclass(frozen=True)
 class FourierExpansion(Expansion):
     """``f_i(x) = Σ_m b_mi exp(i θ_m x) - shift_i``: evaluated without the training points.
@@ -263,7 +278,11 @@ class FourierExpansion(Expansion):
 
     def at_training(self, values: Array) -> Array:
         """The same formula: waves know nothing of training and new points."""
-        return self(self.points)
+        return self.points.mapped(self.without_points())
+
+    def without_points(self) -> FourierExpansion:
+        """Waves need none."""
+        return replace(self, points=AbsentPoints.like(self.points))
 
     @property
     def mean_coordinates(self) -> Array | None:

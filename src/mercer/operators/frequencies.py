@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ class FrequencyGrid:
         """Refuse points outside the box, in words."""
         middle, half = self.center * self.widths, self.half_box * self.widths
         slack = 1e-9 * (np.abs(middle) + half)
-        low, high = points.data.min(axis=0), points.data.max(axis=0)
+        low, high = points.bounds()
         outside = (low < middle - half - slack) | (high > middle + half + slack)
         if outside.any():
             j = int(np.argmax(outside))
@@ -130,6 +130,9 @@ class FrequencyGrid:
 
         For the grid's own frequencies, or for the doubled range of all their differences.
         """
+        return np.asarray(points.summed(partial(_grid_sums, self, doubled), weights))
+
+    def _sums(self, points: Points, weights: Array | None, doubled: bool) -> Array:
         modes = tuple(2 * n - 1 for n in self.shape) if doubled else self.shape
         total = np.zeros(modes, complex)
         for rows, chunk in points.chunks(_POINTS):
@@ -173,6 +176,10 @@ class FrequencyGrid:
             modeord=1,
             nthreads=thread_count(),
         )
+
+
+def _grid_sums(grid: FrequencyGrid, doubled: bool, points: Points, weights: Array | None) -> Array:
+    return grid._sums(points, weights, doubled)
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
+from mercer.chunked import ChunkedPoints
+from mercer.distributed import kept, taken
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.base import MultiplyingGram
 from mercer.operators.expansion import Expansion, KernelExpansion
-from mercer.operators.tiled import fill_gram, gram_product
+from mercer.operators.tiled import fill_gram, gram_product, tile_product
 from mercer.points import Points
 
-__all__ = ["BlockedGram", "DenseGram"]
+__all__ = ["BlockedGram", "ChunkedGram", "DenseGram"]
+
+_MOST_BLOCK = 20_000  # rows: a tile's two factors then take little room on any worker
+_FEWEST_BLOCKS = 6  # so that two dozen tiles keep some workers busy
 
 
 class _KernelGram(MultiplyingGram):
@@ -128,3 +134,37 @@ class BlockedGram(_KernelGram):
     def description(self) -> str:
         """Matrix-free."""
         return f"matrix-free products, {self.precision.name} tiles"
+
+
+class ChunkedGram(BlockedGram):
+    """Matrix-free products of points on an engine: tiles of K where blocks of points are.
+
+    Blocks of points are the one thing that travels between workers here, as a tile needs two of
+    them; each is sent once to a worker and kept. Vectors of n numbers go back and forth with every
+    product, and the fitted model holds the points, as every exact one does.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    points : ChunkedPoints
+    weights : lazy array or None
+    """
+
+    def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:
+        here = points.take(slice(None))
+        super().__init__(kernel, here, None if weights is None else taken(weights, slice(None)))
+        size = max(1, min(_MOST_BLOCK, -(-points.n // _FEWEST_BLOCKS)))
+        self.blocks = kept(points.rows.rechunk({0: size}))
+
+    def _matmat(self, V: Array) -> Array:
+        from mercer.distributed.engine import symmetric_product
+
+        root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
+        tile = partial(tile_product, self.kernel)
+        return root * symmetric_product(self.blocks, tile, root * V)
+
+    @property
+    def description(self) -> str:
+        """Matrix-free, on the engine."""
+        return f"matrix-free products of {self.blocks.numblocks[0]} blocks, {self.precision.name}"

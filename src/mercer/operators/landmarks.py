@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.distributed import taken
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.features import LandmarkFeatures
@@ -54,10 +55,11 @@ def choose_landmarks(
     rng = np.random.default_rng(random_state)
     room = max(min(memory // (points.dtype.itemsize * count), _ROWS_EACH * count), 4 * count)
     tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
+    rows: Array | slice = slice(None)
     if room < points.n:
         rows = np.sort(rng.choice(points.n, size=room, replace=False))
-        points = points.take(rows)
-        weights = None if weights is None else weights[rows]
+    points = points.take(rows)
+    weights = None if weights is None else taken(weights, rows)
     importance = np.ones(points.n) if weights is None else weights
     diagonal = kernel.diagonal(points.data).astype(np.float64)
     residual = diagonal.copy()

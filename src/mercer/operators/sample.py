@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.chunked import ChunkedPoints
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.points import Points
@@ -36,13 +37,12 @@ class Sample:
     @property
     def counts(self) -> Array:
         """How often each point counts: the weights, or 1."""
-        return np.ones(self.points.n) if self.weights is None else self.weights
+        return self.points.ones() if self.weights is None else self.weights
 
     @property
     def shares(self) -> Array:
         """The counts as shares of their sum."""
-        counts = self.counts
-        return np.asarray(counts / counts.sum())
+        return self.counts / self.points.total(self.weights)
 
     def take(self, rows: Array) -> Sample:
         """Return the sample of these rows alone; a precomputed kernel numbers its columns anew."""
@@ -61,6 +61,10 @@ class Sample:
     @classmethod
     def of(cls, kernel: Kernel, points: Points, weights: Array | None) -> Sample:
         """Leave out the rows that weigh nothing, and set a precomputed matrix apart."""
+        if isinstance(points, ChunkedPoints):
+            counted = points.counted(weights)
+            counted.survey  # noqa: B018 (rows that are no numbers are found here, if not before)
+            return cls(kernel, counted, counted.weights)
         keep = np.arange(points.n) if weights is None else np.flatnonzero(weights > 0)
         weights = None if weights is None else weights[keep]
         everything = len(keep) == points.n

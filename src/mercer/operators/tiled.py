@@ -9,10 +9,17 @@ import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators.threads import run_shares
 from mercer.points import Points
+from mercer.threads import run_shares
 
-__all__ = ["cross_gram", "cross_product", "fill_gram", "gram_product", "log_cross_sums"]
+__all__ = [
+    "cross_gram",
+    "cross_product",
+    "fill_gram",
+    "gram_product",
+    "log_cross_sums",
+    "tile_product",
+]
 
 # A float64 tile of this side and its workspace fit a second-level cache: larger ones run slower.
 _TILE = 256
@@ -54,6 +61,22 @@ def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
         return total
 
     return np.asarray(sum(_run(kernel, _lower_triangle(points.n), work, points.n**2)))
+
+
+def tile_product(
+    kernel: Kernel, X: Array, V: Array, Y: Array | None = None, U: Array | None = None
+) -> tuple[Array, Array | None]:
+    """``k(X, Y) U`` and ``k(Y, X) V`` from one evaluation; of one set alone, ``k(X, X) V``."""
+    if Y is None or U is None:
+        return gram_product(kernel, Points(X), V), None
+    tiles = kernel.tiles(X, Y)
+    right, left = np.zeros((len(X), U.shape[1])), np.zeros((len(Y), V.shape[1]))
+    for rows in _ranges(len(X), _TILE):
+        for columns in _ranges(len(Y), _TILE):
+            block = tiles(rows, columns, None)
+            right[rows] += block @ U[columns].astype(block.dtype, copy=False)
+            left[columns] += block.T @ V[rows].astype(block.dtype, copy=False)
+    return right, left
 
 
 def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:

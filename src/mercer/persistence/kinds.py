@@ -19,6 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.chunked import AbsentPoints, ChunkedPoints
+from mercer.distributed import is_dask
+from mercer.points import Points
+
 __all__ = ["Kind", "kind_called", "kind_of"]
 
 
@@ -64,6 +68,8 @@ def kind_of(value: Any) -> Kind | None:
         from mercer.persistence.frames import frame_kind
 
         return frame_kind(value)
+    if is_dask(value):
+        return _LAZY
     if cls.__module__.startswith("scipy.sparse"):
         return _sparse_kind()
     if cls.__module__.startswith("networkx.") and hasattr(value, "is_multigraph"):
@@ -220,12 +226,18 @@ def _bytes(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
+def _absent_parts(points: Points) -> list[Any]:
+    return [points.n, points.dimension, points.dtype, points.kind, points.feature_names]
+
+
 _KINDS = (
     _SCALAR,
     _DTYPE,
     _TYPE,
     _TEXTS,
     Kind("bytes", (bytes,), lambda data: [base64.b64encode(data).decode("ascii")], _bytes),
+    # training rows that lie on an engine stay there: what the model does without them is kept
+    Kind("absent", (AbsentPoints, ChunkedPoints), _absent_parts, AbsentPoints, True),
     Kind("complex", (complex,), lambda z: [z.real, z.imag], complex),
     Kind("slice", (slice,), lambda s: [s.start, s.stop, s.step], slice),
     Kind("range", (range,), lambda r: [r.start, r.stop, r.step], range),
@@ -266,6 +278,15 @@ _KINDS = (
         has_identity=True,
     ),
 )
+
+
+def _lazy_parts(value: Any) -> list[Any]:
+    raise TypeError(
+        "it is lazy, and lies on an engine; compute it (np.asarray) or delete it from the model"
+    )
+
+
+_LAZY = Kind("lazy", (), _lazy_parts, list)
 _BY_TAG = {kind.tag: kind for kind in _KINDS}
 _BY_TYPE = {cls: kind for kind in _KINDS for cls in kind.types}
 

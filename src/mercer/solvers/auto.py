@@ -4,6 +4,8 @@
 first row that applies                                        solver="auto" does
 ============================================================  =====================================
 kernel with exact features, fewer than n/2                    full decomposition of Φ*Φ
+rows in chunks (Dask)                                         ``Fourier`` where it serves, else
+                                                              ``Nystrom`` with 1000 landmarks
 n ≤ 600, all components, or more than n/8 of them             ``Dense``, where it fits the memory
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid     ``Fourier`` (1e-10)
 that costs less than a product with K (see below)
@@ -31,6 +33,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
 from mercer.errors import ConvergenceError
 from mercer.kernels import Kernel
@@ -124,6 +127,8 @@ class Auto:
         """Return the solver of the first row that applies (but the first)."""
         kernel, points = sample.kernel, sample.points
         n = points.n
+        if isinstance(points, ChunkedPoints):
+            return _on_chunks(kernel, points)
         itemsize = points.dtype.itemsize
         if self._full(n) and self._may_hold(n, itemsize) and _dense_fits(n, itemsize):
             return Dense()
@@ -171,6 +176,19 @@ class Auto:
         return Dense().solve(problem, selection)
 
 
+def _on_chunks(kernel: Kernel, points: ChunkedPoints) -> Solver:
+    """Rows on an engine: features that add up, or nothing."""
+    if _serving_grid(kernel, points, _FOURIER_LARGEST) is not None:
+        return Fourier()
+    if not kernel.is_psd:
+        raise ValueError(
+            f"{kernel!r} is not positive semi-definite, and X is a Dask collection: plane waves "
+            "and landmarks, which work on chunks, need a kernel that is. Use one, or "
+            "solver='lanczos' for as many rows as it allows."
+        )
+    return Nystrom(_LANDMARKS)
+
+
 def _dense_fits(n: int, itemsize: int) -> bool:
     return dense_bytes(n, itemsize) <= memory_budget()
 
@@ -183,7 +201,7 @@ def _features(sample: Sample) -> int | None:
     """How many exact features the kernel has, if any."""
     if sample.points.kind != "vectors":
         return None
-    one = sample.kernel.features(sample.points.data[:1])
+    one = sample.kernel.features(np.ones((1, sample.points.dimension)))
     return None if one is None else int(one.shape[1])
 
 
@@ -194,7 +212,7 @@ def _has_few_features(sample: Sample) -> bool:
 
 def _serving_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGrid | None:
     """A frequency grid whose doubled version has at most ``largest`` points, if there is one."""
-    if points.kind != "vectors" or points.data.shape[1] > 3:
+    if points.dimension is None or points.dimension > 3:
         return None
     grid = Fourier().grid(kernel, points)
     if isinstance(grid, NoGrid):
@@ -283,12 +301,13 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
 def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyGrid | None:
     """Return the grid of frequencies if sums over it are cheaper than over pairs."""
     points = sample.points
-    if points.kind != "vectors" or points.n <= _FOURIER_FROM or points.data.shape[1] > 3:
+    chunked = isinstance(points, ChunkedPoints)
+    small = points.n <= _FOURIER_FROM and not chunked
+    if points.dimension is None or small or points.dimension > 3:
         return None
     grid = Fourier(box=box).grid(sample.kernel, points)
-    if isinstance(grid, FrequencyGrid) and grid.size <= points.n**2 / _FOURIER_SHARE:
-        return grid
-    return None
+    largest = _FOURIER_LARGEST if chunked else points.n**2 / _FOURIER_SHARE
+    return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
 
 
 _NAMES: dict[str, Callable[[], Solver]] = {

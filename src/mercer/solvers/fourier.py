@@ -61,13 +61,13 @@ class Fourier(SmallSideSolver):
             )
         if points.kind != "vectors":
             return NoGrid("it takes numeric columns")
-        X = points.data
-        ends = (X.min(axis=0), X.max(axis=0)) if self.box is None else self.box
-        low, high = (np.broadcast_to(np.asarray(end, float), X.shape[1:]) for end in ends)
+        ends = points.bounds() if self.box is None else self.box
+        d = points.dimension or 0
+        low, high = (np.broadcast_to(np.asarray(end, float), (d,)) for end in ends)
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise ValueError(
                 f"Fourier(box={self.box!r}) must be a pair of finite ends with low ≤ high, each a "
-                f"number or one per column (here {X.shape[1]})."
+                f"number or one per column (here {d})."
             )
         grid = frequency_grid(kernel, low, high, self.tolerance)
         if self.box is not None and isinstance(grid, FrequencyGrid):

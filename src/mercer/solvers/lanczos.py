@@ -7,11 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
 from mercer.errors import ConvergenceError
 from mercer.maths.eigen import TIE, canonical
 from mercer.operators import (
     BlockedGram,
+    ChunkedGram,
     DenseGram,
     EigenProblem,
     GramOperator,
@@ -22,6 +24,20 @@ from mercer.solvers.entropy import EntropySearch
 from mercer.solvers.krylov import leading_eigenpairs
 
 __all__ = ["Lanczos"]
+
+
+_MOST_ON_ENGINE = 300_000  # rows: beyond, one product takes a core a quarter of an hour
+
+
+def _on_engine(sample: Sample, points: ChunkedPoints) -> ChunkedGram:
+    if points.n > _MOST_ON_ENGINE:
+        raise ValueError(
+            f"solver='lanczos' is exact, and every product with K of {points.n} rows evaluates the "
+            f"kernel {points.n**2 / 2:.2g} times; on Dask collections the limit is "
+            f"{_MOST_ON_ENGINE} rows. Use solver='fourier' (Gaussian or Matern, at most 3 "
+            "columns), solver='nystrom', or a sample of the rows."
+        )
+    return ChunkedGram(sample.kernel, points, sample.weights)
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,8 @@ class Lanczos:
 
     def gram(self, sample: Sample) -> GramOperator:
         """Stored or matrix-free, by the memory budget unless the user decided."""
+        if isinstance(sample.points, ChunkedPoints):
+            return _on_engine(sample, sample.points)
         needed = sample.points.n**2 * sample.points.dtype.itemsize
         stored = 2 * needed <= memory_budget() if self.stored is None else self.stored
         if stored or sample.matrix is not None:

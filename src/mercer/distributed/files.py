@@ -1,0 +1,152 @@
+"""Folders of Parquet or CSV parts: read lazily, written part by part, complete or not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from mercer.maths.types import Array
+
+__all__ = ["columns_of", "read_parts", "write_parts"]
+
+_ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+
+
+def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
+    """A lazy Dask data frame of a folder's Parquet or CSV parts, or of one file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Parts are taken in the order of their names; files that begin with a dot or an underscore
+        are not parts.
+    columns : sequence of str or None
+        Which columns; None for all that hold numbers.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+    """
+    import dask.dataframe as dd
+
+    parts, kind = _parts_of(Path(path))
+    names = [str(part) for part in parts]
+    frame = dd.read_parquet(names) if kind == "parquet" else dd.read_csv(names)
+    if columns is None:
+        columns = [name for name in frame.columns if frame.dtypes[name].kind in "iuf"]
+        if not columns:
+            raise ValueError(
+                f"{path} has no column of numbers; it has: {', '.join(map(repr, frame.columns))}."
+            )
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it has: "
+            f"{', '.join(map(repr, frame.columns))}."
+        )
+    return frame[list(columns)]
+
+
+def _parts_of(path: Path) -> tuple[list[Path], str]:
+    if not path.exists():
+        raise FileNotFoundError(f"There is no {path}: name a folder of Parquet or CSV parts.")
+    found = [path] if path.is_file() else sorted(path.iterdir())
+    parts = [part for part in found if part.name[0] not in "._" and part.suffix in _ENDINGS]
+    kinds = {_ENDINGS[part.suffix] for part in parts}
+    if len(kinds) != 1:
+        what = "both Parquet and CSV parts" if kinds else "no part that ends in .parquet or .csv"
+        raise ValueError(f"{path} holds {what}; it should hold parts of one kind.")
+    return parts, kinds.pop()
+
+
+def write_parts(
+    path: str | Path, columns: dict[str, Any], *, overwrite: bool = False
+) -> tuple[int, int]:
+    """Compute lazy columns and write them as Parquet parts, one per chunk.
+
+    Parts are written to a folder beside the target, which takes its place when all are there: the
+    target is complete or not there. A part that a lost worker began is written anew by another. The
+    workers must see the folder (a shared file system, or one machine).
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder to be made.
+    columns : dict of str to dask.array.Array of shape (n,)
+        With the same chunks; at least one.
+    overwrite : bool
+        Replace a folder that exists.
+
+    Returns
+    -------
+    parts, rows : int
+        How many were written.
+    """
+    from mercer.distributed import engine
+
+    target = Path(path).absolute()
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; name another folder, or pass overwrite=True.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    try:
+        arrays = list(columns.values())
+        write = partial(_write_part, str(folder), list(columns))
+        rows = engine.counted_parts(write, arrays)
+        folder.chmod(0o777 & ~_umask())
+        _move(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(arrays[0].chunks[0]), rows
+
+
+def _write_part(folder: str, names: list[str], *pieces: Any) -> int:
+    """Write one part under a name of its own, then move it to its place: twice does no harm."""
+    import pandas as pd
+
+    *columns, number = pieces
+    frame = pd.DataFrame(dict(zip(names, map(np.asarray, columns), strict=True)))
+    temporary = Path(folder, f".part-{number:05d}-{uuid4().hex}")
+    frame.to_parquet(temporary, index=False)
+    os.replace(temporary, Path(folder, f"part-{number:05d}.parquet"))
+    return len(frame)
+
+
+def _move(folder: Path, target: Path) -> None:
+    """Let the folder take the target's place; an earlier one is removed only then."""
+    for stray in folder.glob(".part-*"):  # of workers that were lost while they wrote
+        stray.unlink()
+    if not target.exists():
+        os.rename(folder, target)
+        return
+    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-old-"))
+    os.rename(target, old / "folder")
+    try:
+        os.rename(folder, target)
+    except OSError:
+        os.rename(old / "folder", target)
+        raise
+    shutil.rmtree(old)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def columns_of(array: Array, prefix: str) -> dict[str, Any]:
+    """Columns of a lazy array (n, k) by name: prefix1, prefix2 and so on.
+
+    >>> sorted(columns_of(np.zeros((2, 2)), "component"))
+    ['component1', 'component2']
+    """
+    return {f"{prefix}{i + 1}": array[:, i] for i in range(array.shape[1])}
