@@ -15,6 +15,7 @@ from mercer.cli.densities import density
 from mercer.cli.discriminating import discriminate
 from mercer.cli.embedding import embed
 from mercer.cli.entropies import entropy
+from mercer.cli.exploring import explore
 from mercer.cli.failing import EXPECTED, UsageError, fail, tell_error
 from mercer.cli.options import Verbose
 from mercer.cli.reporting import report
@@ -31,7 +32,7 @@ app = App(
 )
 
 
-for command in (report, embed, cluster, density, entropy, denoise, discriminate):
+for command in (report, embed, cluster, density, entropy, denoise, discriminate, explore):
     app.command(command)
 
 
