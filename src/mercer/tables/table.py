@@ -23,7 +23,8 @@ __all__ = ["Missing", "Omission", "Rows", "Table", "as_table", "read_rows", "rea
 Missing = Literal["auto", "drop", "keep"]
 
 _FEWEST_ROWS = 3  # two centred components need three rows
-_NO_LABEL = "no label"
+#: Stands for a label that is missing.
+NO_LABEL = "no label"
 _ACCEPTABLE_LOSS = 0.2  # of the rows of a table of numbers, for the sake of a simple kernel
 _NAMES_LISTED = 20
 
@@ -349,7 +350,7 @@ def _labels(column: Any) -> Array:
     values: Array = column.to_numpy()
     if values.dtype.kind in "iuf" and not column.isna().any():
         return values
-    return column.astype(object).where(column.notna(), _NO_LABEL).astype(str).to_numpy(dtype=str)
+    return column.astype(object).where(column.notna(), NO_LABEL).astype(str).to_numpy(dtype=str)
 
 
 def _some(names: Any) -> str:
