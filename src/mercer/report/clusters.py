@@ -13,13 +13,13 @@ from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.report.samples import drawn_rows, take
 from mercer.report.steps import silence
+from mercer.tables import WIDTH_FACTORS
 
 __all__ = ["NOWHERE", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
 
 #: What rows that are in no cluster are numbered.
 NOWHERE = -1
 _SWEEP_ROWS = 1000
-_FACTORS = np.geomspace(0.35, 1.4, 9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     if not is_frame and len(data) > _SWEEP_ROWS:
         rows, weights = representatives(data, np.ones(len(data)), _SWEEP_ROWS)
     count = max(n_clusters, 2)
-    tried = EntropyClustering(count, kernel=kernel, bandwidths=_FACTORS if is_frame else None)
+    tried = EntropyClustering(count, kernel=kernel, bandwidths=WIDTH_FACTORS if is_frame else None)
     try:
         with silence():
             tried.fit(take(data, rows), sample_weight=weights)

@@ -20,6 +20,7 @@ from mercer.maths.types import Array
 from mercer.report.samples import drawn_rows, take
 from mercer.report.steps import silence
 from mercer.spectroscopy import find_groups
+from mercer.tables import WIDTH_FACTORS
 
 __all__ = ["STABLE", "Counting", "count_clusters"]
 
@@ -29,7 +30,6 @@ _FEW = 10  # rows that say nothing of groups
 _MOST_STABLE = 8
 _MOST = 12  # more clusters than this nobody reads
 _FRACTIONS = np.geomspace(0.15, 1.0, 9)  # of the median distance
-_FACTORS = np.geomspace(0.35, 1.4, 9)
 #: Mean agreement of neighbouring bandwidths from which on a number of clusters counts as found.
 STABLE = 0.9
 _TIE = 0.005
@@ -106,7 +106,9 @@ def _stability_by_number(sample: Any, kernel: Kernel) -> dict[int, float]:
 
 
 def _widths(sample: Any) -> Array:
-    return _FACTORS if hasattr(sample, "iloc") else median_distance(sample) * _FRACTIONS
+    if hasattr(sample, "iloc"):
+        return np.array(WIDTH_FACTORS)
+    return median_distance(sample) * _FRACTIONS
 
 
 def _most_stable(stability: dict[int, float], groups: int) -> int | None:
