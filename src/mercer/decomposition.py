@@ -21,12 +21,13 @@ from mercer.errors import (
 from mercer.kernels import Kernel
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
-from mercer.operators import FactoredGram, GramOperator, Sample
+from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample
 from mercer.points import Points
 from mercer.progress import Ticker
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
+from mercer.threads import blas_threads_for
 
 __all__ = [
     "ISOLATED_SHARE",
@@ -113,13 +114,16 @@ def decompose(
     progress = Ticker() if verbose else None
     chosen = as_solver(solver, n_components)
     hints: dict[str, Any] = {"random_state": random_state, "progress": progress}
-    try:
-        pairs = chosen.solve(gram.problem(), selection, **hints)
-    except RankError as few:
-        if not at_most or few.rank == 0:
-            raise
-        selection = replace(selection, n_components=few.rank)
-        pairs = chosen.solve(gram.problem(), selection, **hints)
+    problem = gram.problem()
+    # plane waves are multiplied by Fourier transforms, which leaves BLAS nothing but vectors
+    with blas_threads_for(0 if isinstance(gram, FourierGram) else problem.size):
+        try:
+            pairs = chosen.solve(problem, selection, **hints)
+        except RankError as few:
+            if not at_most or few.rank == 0:
+                raise
+            selection = replace(selection, n_components=few.rank)
+            pairs = chosen.solve(gram.problem(), selection, **hints)
     if progress is not None:
         progress.close()
     _warn_of_pairs(pairs, tell)

@@ -35,6 +35,7 @@ from mercer.progress import Bar, show_progress
 from mercer.solvers import Auto
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
+from mercer.threads import blas_threads_for
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
@@ -335,14 +336,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         sample = Sample.of(kernels[0].kernel, points, weights)
         bar = Bar(len(kernels), "bandwidths", always=self.verbose)
         records, failed = [], []
-        for done, wide in enumerate(kernels, start=1):
-            tried = replace(sample, kernel=wide.kernel)
-            try:
-                trial = self._cluster(tried, wide, n_clusters, _silence)
-                records.append(trial.record)
-            except RankError as few:
-                failed.append(few)
-            bar.step(done)
+        with blas_threads_for(sample.points.n):
+            for done, wide in enumerate(kernels, start=1):
+                tried = replace(sample, kernel=wide.kernel)
+                try:
+                    trial = self._cluster(tried, wide, n_clusters, _silence)
+                    records.append(trial.record)
+                except RankError as few:
+                    failed.append(few)
+                bar.step(done)
         bar.close()
         if not records:
             raise _too_few(n_clusters, failed[0]) from failed[0]
