@@ -455,3 +455,11 @@ def test_words():
     assert (counted(1, "row"), counted(1200, "row")) == ("1 row", "1,200 rows")
     assert shortened("abcdef", 4) == "abc…"
     assert some([f"c{i}" for i in range(17)]).endswith("c14 and 2 more")
+
+
+def test_a_clearly_more_stable_number_outranks_spectroscopy():
+    from mercer.report.counting import _most_stable
+
+    assert _most_stable({2: 0.84, 3: 0.91, 4: 1.0}, groups=3) == 4
+    assert _most_stable({2: 0.84, 3: 0.96, 4: 1.0}, groups=3) == 3
+    assert _most_stable({2: 0.84, 3: 0.89}, groups=3) is None

@@ -33,6 +33,7 @@ _FRACTIONS = np.geomspace(0.15, 1.0, 9)  # of the median distance
 #: Mean agreement of neighbouring bandwidths from which on a number of clusters counts as found.
 STABLE = 0.9
 _TIE = 0.005
+_NEARLY = 0.05  # by so much less stable a number may be if spectroscopy sees it too
 
 Because = Literal["asked", "agree", "stable", "spectroscopy"]
 
@@ -112,14 +113,14 @@ def _widths(sample: Any) -> Array:
 
 
 def _most_stable(stability: dict[int, float], groups: int) -> int | None:
-    """The stable number that spectroscopy sees too, else the most stable one.
+    """The number that spectroscopy sees if it is nearly as stable as the best, else the best.
 
     Of equals the largest, which holds the others.
     """
     best = max(stability.values(), default=0.0)
     if best < STABLE:
         return None
-    if stability.get(groups, 0.0) >= STABLE:
+    if stability.get(groups, 0.0) >= max(STABLE, best - _NEARLY):
         return groups
     return max(k for k, value in stability.items() if value >= best - _TIE)
 
