@@ -20,6 +20,7 @@ MODULES = [
     "discriminant",
     "dimension",
     "distributed",
+    "explorer",
 ]
 
 

@@ -107,10 +107,11 @@ def test_what_is_no_count_of_threads_is_refused(wrong):
     assert get_config().threads is None
 
 
-def test_threads_are_those_given_or_the_cores():
+def test_threads_are_those_given_or_the_cores(monkeypatch):
     set_config(threads=3)
     assert thread_count() == 3
     set_config()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
     assert thread_count() == len(cores)
 

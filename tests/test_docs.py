@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -77,6 +78,7 @@ def run_commands(block, folder):
         done = subprocess.run(
             [sys.executable, "-m", "mercer.cli", *words[1:]],
             cwd=folder, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(Path(mercer.__file__).parents[1])},
         )  # fmt: skip
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         printed += done.stdout

@@ -22,7 +22,7 @@ FLOORS = [
     {"estimators"},
     {"baselines"},
     {"datasets", "persistence", "plots", "tables"},
-    {"report", "reproduce"},
+    {"explorer", "report", "reproduce"},
     {"cli"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -451,3 +451,12 @@ def test_centering_effect_is_drawn():
     assert_allclose(display.axes_["matches"].images[0].get_array(), effect.matches)
     with pytest.raises(TypeError, match="degree_effect"):
         EffectDisplay.from_effect("nothing")
+
+
+def test_bandwidth_of_a_composite_kernel_is_a_factor():
+    X, _ = make_rings(random_state=0)
+    kernel = Gaussian(3.0) * Gaussian(1e9)
+    clustering = EntropyClustering(3, kernel=kernel, bandwidths=[0.8, 1.0, 1.2]).fit(X)
+    display = BandwidthDisplay.from_estimator(clustering, components=False)
+    assert display.chosen in (0.8, 1.0, 1.2)
+    assert display.axes_["stability"].get_xlabel() == "factor for all widths"

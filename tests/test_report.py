@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,14 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
-import mercer.report.page
+import mercer.report
 from mercer import KernelECA, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.report import write_report
 from mercer.report.words import number, percent, sequence
 from mercer.tables import as_table, read_table
 
+FILES = {"report.html", "report.json", "rows.csv", "clusters.csv", "components.csv", "columns.csv"}
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
 
@@ -98,7 +100,7 @@ def test_page_needs_nothing_from_elsewhere(page, source):
         if name in attributes
     ]
     references += re.findall(r"url\(([^)]*)\)", source)
-    assert references  # the figures refer to their own parts
+    assert references  # figures and contents refer to parts of the page
     assert all(reference.startswith("#") for reference in references)
     assert "@import" not in source
 
@@ -111,10 +113,11 @@ def test_figures_refer_to_parts_that_exist(page, source):
 
 def test_every_figure_has_an_alternative_text_and_a_caption(page):
     figures = page.all("svg")
-    assert len(figures) == 3
+    # clusters, their number, two embeddings, discriminants, contours, two curves, spectrum, sweep
+    assert len(figures) == 10
     assert all(figure["role"] == "img" and len(figure["aria-label"]) > 40 for figure in figures)
-    assert len(page.all("figcaption")) == len(page.all("figure")) == 3
-    assert "eigenvalue ranks 1, 2 and 9" in figures[2]["aria-label"]
+    assert len(page.all("figcaption")) == len(page.all("figure")) == 10
+    assert any("eigenvalue ranks 1, 2 and 9" in figure["aria-label"] for figure in figures)
 
 
 def test_page_suits_phones_and_dark_rooms(page, source):
@@ -133,7 +136,21 @@ def test_headings_go_down_one_by_one(page):
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert set(levels[1:]) == {2}
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_contents_lead_to_every_section(page):
+    sections = [attributes["id"] for attributes in page.all("section")]
+    links = [a["href"] for a in page.all("a")]
+    assert links == ["#main", *(f"#{name}" for name in sections)]
+    assert len(page.all("nav")) == len(page.all("main")) == len(page.all("footer")) == 1
+    assert sections[:2] == ["clusters", "embeddings"]
+
+
+def test_tables_have_captions_and_scopes(page):
+    assert len(page.all("caption")) == len(page.all("table")) > 5
+    assert all(head["scope"] in ("col", "row") for head in page.all("th"))
+    assert all(region["tabindex"] == "0" for region in page.all("div") if "role" in region)
 
 
 def test_page_tells_what_was_found(page, rings):
@@ -148,7 +165,7 @@ def test_page_tells_what_was_found(page, rings):
 
 
 def test_page_lists_the_components(page, rings):
-    rows = rings.analysis.components()
+    rows = rings.analysis.spectra.components()
     assert len(rows) == 10
     assert [row.rank for row in rows[:3]] == [1, 2, 9]
     assert [row.kept for row in rows] == [True] * 3 + [False] * 7
@@ -207,8 +224,8 @@ def test_number_of_components(tmp_path, asked, kept, because):
     cloud = blobs(X=np.random.default_rng(0).normal(size=(40, 2)))
     report = write_report(cloud, tmp_path, n_components=asked, bandwidth=3.0)
     assert report.analysis.eca.n_components_ == kept
-    assert report.analysis.because == because
-    assert len(report.analysis.components()) == max(10, kept)
+    assert report.analysis.spectra.because == because
+    assert len(report.analysis.spectra.components()) == max(10, kept)
 
 
 def test_a_page_shows_ten_components_at_most(tmp_path):
@@ -216,7 +233,7 @@ def test_a_page_shows_ten_components_at_most(tmp_path):
     X = np.repeat(corners, np.arange(1, 16), axis=0)  # fifteen groups of different sizes
     report = write_report(blobs(X=X), tmp_path, bandwidth=1.0, scale=False)
     assert report.analysis.eca.n_components_ == 10
-    assert report.analysis.because == "most"
+    assert report.analysis.spectra.because == "most"
     assert "The most this page shows" in report.html.read_text(encoding="utf-8")
 
 
@@ -230,7 +247,7 @@ def test_columns_are_standardised_unless_told_otherwise(tmp_path):
 
 
 def test_beyond_the_dense_size_the_page_says_what_is_not_known(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.report.analysis.DENSE_ROWS", 100)
+    monkeypatch.setattr("mercer.report.spectra.DENSE_ROWS", 100)
     rng = np.random.default_rng(0)
     centres = np.array([[0, 0], [9, 0], [0, 9]]).repeat([200, 250, 300], axis=0)
     table = blobs(X=rng.normal(size=centres.shape) + centres)
@@ -253,9 +270,8 @@ def test_warnings_are_shown(tmp_path):
     told = json.loads(report.json.read_text(encoding="utf-8"))["warnings"]
     assert told[0]["category"] == "IdentifiabilityWarning"
     text = Page(report.html.read_text(encoding="utf-8")).text
-    assert "Read this first: warnings of the fits" in text
+    assert "Read this first" in text
     assert all(one["message"] in text for one in told)
-    assert "single cloud" not in text
 
 
 def test_what_was_left_out_is_told(tmp_path):
@@ -273,7 +289,7 @@ def test_what_was_left_out_is_told(tmp_path):
 def test_nothing_is_left_behind_when_writing_fails(tmp_path, monkeypatch):
     write_report(blobs(), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert set(before) == {"report.html", "report.json"}
+    assert set(before) == FILES
     replaced = []
 
     def full_disk(source, target):

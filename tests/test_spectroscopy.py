@@ -206,3 +206,8 @@ def test_weighted_quantiles_are_those_of_copies(level):
         expected = np.quantile(np.repeat(values, weights), level)
         found = weighted_quantile(values, weights.astype(float), level)
         assert_allclose(found, expected, atol=1e-9)
+
+
+def test_rows_without_company_are_one_group():
+    X = np.random.default_rng(0).normal(size=(60, 2000))
+    assert find_groups(X).n_groups == 1

@@ -142,8 +142,8 @@ def parse_memory(memory: str | int) -> int:
 
 
 def free_memory() -> int:
-    """Bytes that can be had without swapping, within a control group's limit if there is one."""
-    free = [_meminfo(), _cgroup()]
+    """Bytes that can be had without swapping, within the limits of control group and process."""
+    free = [_meminfo(), _cgroup(), _address_space()]
     return min((size for size in free if size is not None), default=4 * 2**30)
 
 
@@ -163,3 +163,17 @@ def _cgroup() -> int | None:
     except (OSError, ValueError):
         return None
     return None if limit == "max" else max(int(limit) - used, 0)
+
+
+def _address_space() -> int | None:
+    """What ``ulimit -v`` leaves: allocations beyond it fail however much memory is free."""
+    try:
+        import resource  # not on every system
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return None
+    if limit == resource.RLIM_INFINITY:
+        return None
+    return max(limit - pages * resource.getpagesize(), 0)

@@ -21,12 +21,13 @@ from mercer.errors import (
 from mercer.kernels import Kernel
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
-from mercer.operators import FactoredGram, GramOperator, Sample
+from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample
 from mercer.points import Points
 from mercer.progress import Ticker
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
+from mercer.threads import blas_threads_for
 
 __all__ = [
     "ISOLATED_SHARE",
@@ -42,6 +43,7 @@ _NEIGHBOUR = 0.01
 ISOLATED_SHARE = 0.05  # beyond which a fit warns
 _ISOLATION_ROWS = 200
 _ISOLATION_FIRST = 10_000
+_SMALLEST, _LARGEST = 1e-150, 1e150  # traces whose squares are numbers
 _NEAR_ROWS = 16_384
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
@@ -98,6 +100,7 @@ def decompose(
     rows = sample.points.n if gram is None else int(gram.total)
     n_components = _checked_count(n_components, rows)
     gram = make_gram(sample, solver, n_components) if gram is None else gram
+    _check_size(gram.trace)
     _warn_of_isolation(sample, gram, tell)
     potential = 0.0
     if center:
@@ -111,13 +114,16 @@ def decompose(
     progress = Ticker() if verbose else None
     chosen = as_solver(solver, n_components)
     hints: dict[str, Any] = {"random_state": random_state, "progress": progress}
-    try:
-        pairs = chosen.solve(gram.problem(), selection, **hints)
-    except RankError as few:
-        if not at_most or few.rank == 0:
-            raise
-        selection = replace(selection, n_components=few.rank)
-        pairs = chosen.solve(gram.problem(), selection, **hints)
+    problem = gram.problem()
+    # plane waves are multiplied by Fourier transforms, which leaves BLAS nothing but vectors
+    with blas_threads_for(0 if isinstance(gram, FourierGram) else problem.size):
+        try:
+            pairs = chosen.solve(problem, selection, **hints)
+        except RankError as few:
+            if not at_most or few.rank == 0:
+                raise
+            selection = replace(selection, n_components=few.rank)
+            pairs = chosen.solve(gram.problem(), selection, **hints)
     if progress is not None:
         progress.close()
     _warn_of_pairs(pairs, tell)
@@ -201,6 +207,17 @@ def _checked_count(n_components: Any, n: int) -> int | float | None:
     return n_components
 
 
+def _check_size(trace: float) -> None:
+    """Refuse K whose squares overflow or vanish: every method forms some."""
+    if trace == 0 or _SMALLEST <= abs(trace) <= _LARGEST:
+        return
+    raise ValueError(
+        f"The trace of K is {trace:.3g}; squares of numbers beyond {_SMALLEST:g} and {_LARGEST:g} "
+        "cannot be formed. Scale the data, or multiply the kernel (or the precomputed matrix) by "
+        "a number that brings k(x, x) near 1."
+    )
+
+
 def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]) -> None:
     """``isolated`` is what V would be if no two points had anything in common."""
     if potential > max(1e-10, 100 * float(np.finfo(precision).eps)) * abs(isolated):
@@ -249,7 +266,9 @@ def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
 
 
 def _are_near(values: Array, own: Array, theirs: Array) -> Array:
-    return np.asarray(np.abs(values) > _NEIGHBOUR * np.sqrt(np.abs(np.outer(own, theirs))))
+    # roots first: products of large kernel values overflow
+    sizes = np.outer(np.sqrt(np.abs(own)), np.sqrt(np.abs(theirs)))
+    return np.asarray(np.abs(values) > _NEIGHBOUR * sizes)
 
 
 def _count_near(kernel: Kernel, some: Array, points: Points) -> Array:

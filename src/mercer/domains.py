@@ -50,6 +50,7 @@ _MOST_BITS = 20
 _MOST_NODES = 10**7
 _CANDIDATES = 20  # for each wanted draw; and never fewer than the nodes of an integral
 _RIDGE = 1e-3  # keeps a covariance definite where there are fewer rows than columns
+_SMALLEST, _LARGEST = 1e-152, 1e152  # extents whose squares are numbers
 _FEW = 100  # fewer effective nodes than this do not make an integral
 
 
@@ -408,6 +409,7 @@ class GaussianBase(_Vectors):
                 f"n_nodes={self.n_nodes!r} must be a whole number from 2 to {_MOST_NODES}."
             )
         n, d = points.n, points.dimension or 0
+        _check_squares(*points.bounds())
         known: Moments = points.summed(_moments, weights)
         mean = known.mean if self.mean is None else self.mean
         if self.covariance is None:
@@ -516,6 +518,17 @@ def resample(nodes: Nodes, logs: Array, counts: Array, rng: np.random.Generator)
                 ApproximationWarning,
             )
     return np.concatenate(chosen)
+
+
+def _check_squares(low: Array, high: Array) -> None:
+    """Refuse data whose covariance no number can hold."""
+    extent = float((high.astype(np.float64) - low).max())
+    if extent > 0 and not _SMALLEST <= extent <= _LARGEST:
+        raise ValueError(
+            f"The data extend over {extent:.3g}; GaussianBase needs their squares, and those of "
+            f"numbers beyond {_SMALLEST:g} and {_LARGEST:g} leave the range of numbers. Divide X "
+            "by its scale."
+        )
 
 
 def _count_outside(domain: Domain, points: Points) -> int:

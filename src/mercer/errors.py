@@ -18,6 +18,7 @@ __all__ = [
     "Tell",
     "VersionWarning",
     "WorkerError",
+    "check_memory",
     "warn",
 ]
 
@@ -51,6 +52,33 @@ class MemoryBudgetError(MercerError, ValueError, MemoryError):
     ...     print(error)
     A full decomposition of 200 points needs ... GB; the memory budget is 1e-06 GB. Use ...
     """
+
+
+def check_memory(needed: float, budget: float, what: str, remedy: str) -> None:
+    """Refuse what would need more bytes than the budget, and say what to do instead.
+
+    Parameters
+    ----------
+    needed, budget : float
+        Bytes.
+    what : str
+        What needs them: the start of the message.
+    remedy : str
+        What does not.
+
+    Examples
+    --------
+    >>> from mercer.errors import check_memory
+    >>> check_memory(8e9, 2e9, "A Gram matrix of 31623 points", "Use solver='nystrom'")
+    Traceback (most recent call last):
+    mercer.errors.MemoryBudgetError: A Gram matrix of 31623 points needs 8 GB; the memory budget is
+    2 GB. Use solver='nystrom', or raise the budget with mercer.set_config(memory=…).
+    """
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} needs {needed / 1e9:.3g} GB; the memory budget is {budget / 1e9:.3g} GB. "
+            f"{remedy}, or raise the budget with mercer.set_config(memory=…)."
+        )
 
 
 class ConvergenceError(MercerError, RuntimeError):

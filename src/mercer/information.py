@@ -59,7 +59,8 @@ def information_potential(
     normalize : bool
         Divide by the kernel's normaliser, so that V estimates ``∫ p²``. Without it V is that of K
         as it is, as in ``KernelECA.information_potential_``, and ``-log V`` differs from
-        :func:`renyi_entropy` by the logarithm of the normaliser.
+        :func:`renyi_entropy` by the logarithm of the normaliser. (inf or 0 where no number can hold
+        it; the entropy is right there too.)
 
     Examples
     --------
@@ -73,7 +74,8 @@ def information_potential(
     if not normalize:
         return potential
     dimension = sample.points.dimension or 0
-    return float(np.exp(np.log(potential) - sample.kernel.log_normalizer(dimension)))
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.log(potential) - sample.kernel.log_normalizer(dimension)))
 
 
 def renyi_entropy(
@@ -396,8 +398,12 @@ def potential_gradient(
         potential, gradient = gram.potential, 2 * shares[:, None] * slope
     else:
         potential, gradient = gaussian_potential(points.data, kernel.bandwidth_vector(d), shares)
-    scale = np.exp(-kernel.log_normalizer(d)) if normalize else 1.0
-    return float(scale * potential), np.asarray(scale * gradient)
+    if not normalize:
+        return float(potential), gradient
+    shift = -kernel.log_normalizer(d)
+    with np.errstate(over="ignore", divide="ignore"):  # a product of 0 and infinity is no number
+        size = np.exp(np.log(np.abs(gradient)) + shift)
+        return float(np.exp(np.log(potential) + shift)), np.asarray(np.sign(gradient) * size)
 
 
 def log_normalizer(kernel: Kernel, points: Points) -> float:

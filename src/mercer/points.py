@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.distributed import added, is_dask
+from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 
 __all__ = ["Points", "admit", "admit_weights", "concatenated", "rows_of"]
@@ -75,8 +76,15 @@ class Points:
         return self.data.min(axis=0), self.data.max(axis=0)
 
     def draw(self, coefficients: Array, count: int, rng: np.random.Generator) -> Array:
-        """Rows drawn with these probabilities."""
-        return np.asarray(self.data[rng.choice(self.n, count, p=coefficients)])
+        """Rows drawn with these probabilities.
+
+        They are sought along the lexicographic order of rows, so draws depend neither on the order
+        in which rows came nor on whether they came as copies or weights.
+        """
+        rows, shares = distinct_rows(self.data, coefficients)
+        below = np.cumsum(shares)
+        found = np.searchsorted(below, rng.random(count) * below[-1])
+        return np.asarray(self.data[rows[np.minimum(found, len(rows) - 1)]])
 
     def summed(
         self,

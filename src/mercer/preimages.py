@@ -135,6 +135,8 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     nearness = _Nearness(spectrum)
     data, kernel = nearness.data, spectrum.kernel
     scales = kernel.length_scales(data.shape[1])
+    widest = float(scales.max())
+    relative = scales / widest
     count = min(n_neighbors, len(data))
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), max(len(data), count * data.shape[1])):
@@ -145,7 +147,13 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
             nearness.own_norms(scores[rows])[:, None],
             nearness.norms[near],
         )
-        found[rows] = points_at_distances(data[near] / scales, squared) * scales
+        # from the neighbours' mean, in units of their extent: bandwidths may be far smaller
+        neighbors = data[near].astype(np.float64, copy=False)
+        middle = neighbors.mean(axis=1)
+        offsets = (neighbors - middle[:, None]) / relative
+        extent = float(np.abs(offsets).max()) or widest
+        steps = points_at_distances(offsets / extent, squared * (widest / extent) ** 2)
+        found[rows] = middle + extent * relative * steps
     return found
 
 

@@ -132,6 +132,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     loudest = np.argmax(np.abs(vectors[:, free]), axis=1)
     shares = np.bincount(loudest, sample.weights, minlength=len(free)) / n
     large = np.flatnonzero(shares > _SMALLEST_SHARE)
+    if not len(large):  # nothing but outliers: then they are one group
+        large = np.array([int(np.argmax(shares))])
     return Groups(len(large), free[large] + 1, shares[large], sample.kernel, sample.points.n)
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
 from mercer.config import thread_count
 
-__all__ = ["run_shares", "single_threaded_blas"]
+__all__ = ["blas_threads_for", "run_shares", "single_threaded_blas"]
 
 Task = TypeVar("Task")
 
+# OpenBLAS's threads wait for each other by spinning. Where another process has one of the cores, a
+# full decomposition of 500 to 2000 rows took 11 to 40 times as long with two threads as with one;
+# where none has, two threads gain a third at 2000 rows and nothing at 500.
+_WORTH_THREADS = 2000
+
 _lock = threading.Lock()
-_users = 0
+_users: set[object] = set()
 _limiter: Any = None
 
 
@@ -24,25 +29,31 @@ _limiter: Any = None
 def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread while any caller is inside.
 
-    The limit is a property of the process, so callers are counted: the first sets it and the last
-    lifts it. (Each restoring what it found would leave the limit in place for ever when two
-    overlap.)
+    The limit is a property of the process, so callers are told apart: the first sets it and the
+    last lifts it. (Each restoring what it found would leave the limit in place for ever when two
+    overlap.) Wherever an interrupt comes, at the entry too, its caller is taken off the list.
     """
-    global _users, _limiter
-    with _lock:
-        if _users == 0:
-            _limiter = _libraries().limit(limits=1, user_api="blas")
-        _users += 1
+    global _limiter
+    caller = object()
     try:
+        with _lock:
+            _users.add(caller)
+            if _limiter is None:
+                _limiter = _libraries().limit(limits=1, user_api="blas")
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0:
+            _users.discard(caller)
+            if not _users and _limiter is not None:
                 _take_control()
                 _limiter.restore_original_limits()
                 _take_control()
                 _limiter = None
+
+
+def blas_threads_for(size: int) -> AbstractContextManager[None]:
+    """Limit BLAS to one thread for matrices of an order where more are not worth their risk."""
+    return single_threaded_blas() if size <= _WORTH_THREADS else nullcontext()
 
 
 @cache

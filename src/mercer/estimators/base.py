@@ -15,6 +15,7 @@ from mercer.bandwidth import resolve
 from mercer.decomposition import make_streaming_gram
 from mercer.distributed import is_dask
 from mercer.estimators.rowwise import rowwise
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
@@ -133,6 +134,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
 
     _stays_behind: ClassVar[tuple[str, ...]] = ("_stream",)
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of a sample.
 
@@ -148,6 +150,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
             return self._learn(self._admit_training(X, sample_weight))
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of all batches so far, as if they had come as one sample.
 

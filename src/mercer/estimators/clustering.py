@@ -18,6 +18,7 @@ from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, T
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.eca import KernelECA
 from mercer.estimators.rowwise import rowwise
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.agreement import adjusted_rand_index
 from mercer.maths.angular import (
@@ -34,6 +35,7 @@ from mercer.progress import Bar, show_progress
 from mercer.solvers import Auto
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
+from mercer.threads import blas_threads_for
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
@@ -200,6 +202,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of a sample.
 
@@ -333,14 +336,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         sample = Sample.of(kernels[0].kernel, points, weights)
         bar = Bar(len(kernels), "bandwidths", always=self.verbose)
         records, failed = [], []
-        for done, wide in enumerate(kernels, start=1):
-            tried = replace(sample, kernel=wide.kernel)
-            try:
-                trial = self._cluster(tried, wide, n_clusters, _silence)
-                records.append(trial.record)
-            except RankError as few:
-                failed.append(few)
-            bar.step(done)
+        with blas_threads_for(sample.points.n):
+            for done, wide in enumerate(kernels, start=1):
+                tried = replace(sample, kernel=wide.kernel)
+                try:
+                    trial = self._cluster(tried, wide, n_clusters, _silence)
+                    records.append(trial.record)
+                except RankError as few:
+                    failed.append(few)
+                bar.step(done)
         bar.close()
         if not records:
             raise _too_few(n_clusters, failed[0]) from failed[0]

@@ -13,6 +13,7 @@ from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.rowwise import rowwise
 from mercer.estimators.targets import class_labels, numeric_targets, several_classes
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
 from mercer.maths.types import Array
@@ -172,6 +173,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         self.cv = cv
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the components to X and the coefficients to y.
 
@@ -274,6 +276,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         self.cv = cv
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the components to X and the coefficients to the classes.
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.decomposition import decompose
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.rowwise import rowwise
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.preimages import Preimage, check_preimage, preimages
@@ -85,6 +86,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         self.solver = solver
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of clean data.
 

@@ -40,8 +40,9 @@ class Density(DensityMixin):  # type: ignore[misc]
         Returns
         -------
         array of shape (m,)
+            inf or 0 where a number cannot hold it; ``score_samples`` can.
         """
-        return mapped(np.exp, self.score_samples(X))
+        return mapped(exponential, self.score_samples(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of the rows of X, so that a grid search maximises the likelihood.
@@ -118,3 +119,9 @@ def _warn_of_sparseness(sample: Sample) -> None:
             "the rule 'leave-one-out'.",
             ApproximationWarning,
         )
+
+
+def exponential(logs: Array) -> Array:
+    """``exp``; inf where no number can hold it."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(logs))

@@ -17,6 +17,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.rowwise import rowwise
 from mercer.estimators.targets import class_labels, lazy_classes, several_classes
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.discriminant import (
     ClassMoments,
@@ -152,6 +153,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         self.priors = priors
         self.solver = solver
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coordinates of X and the functions that tell its classes apart.
 

@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from mercer.estimators.kernel_mixture import KernelMixture, best_alpha
 from mercer.estimators.targets import class_labels, numeric_targets, several_classes
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.conditional import (
     Conditional,
@@ -149,6 +150,7 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
     True
     """
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the mixture of X and y.
 
@@ -235,6 +237,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     True
     """
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the mixture of X and y.
 

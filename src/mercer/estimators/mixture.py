@@ -20,6 +20,7 @@ from mercer.estimators.kernel_mixture import (
     ruled_alpha,
 )
 from mercer.estimators.rowwise import rowwise
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.leaving_out import leave_each_out
 from mercer.maths.types import Array
@@ -160,6 +161,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     # --- fitting --------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the mixture, and normalise it where there is a domain.
 

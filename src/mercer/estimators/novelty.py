@@ -11,6 +11,7 @@ from sklearn.base import OutlierMixin
 from mercer.chunked import quantile_of
 from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha
 from mercer.estimators.rowwise import rowwise
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators import Sample
@@ -93,6 +94,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         self.tol = tol
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the mixture, and set the threshold.
 

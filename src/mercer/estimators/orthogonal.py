@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.density import Density
+from mercer.estimators.whole import all_or_nothing
 from mercer.maths.bases import BASES
 from mercer.maths.negative import grid_points, negative_mass_on_grid
 from mercer.maths.series import check_terms, choose_terms
@@ -23,6 +24,7 @@ __all__ = ["OrthogonalSeries"]
 _GRID = {1: 4095, 2: 255, 3: 63}  # cells per axis for the clipped mass and for draws
 
 _CHUNK = 8192
+_FAR = 1e4  # scales from the middle, where every function is 0
 
 
 class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
@@ -52,7 +54,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     coefficients_ : array
-        ĉ_k of all candidates.
+        ĉ_k of all candidates, of functions orthonormal in the coordinates of X.
     degrees_ : array of shape (candidates, d)
         Which function of each column.
     selected_ : array of int
@@ -87,6 +89,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         self.max_terms = max_terms
         self.domain = domain
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the coefficients and choose among them.
 
@@ -105,15 +108,16 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         data, weights = data[weights > 0], weights[weights > 0]
         self._check_data(data)
         n = float(weights.sum())
-        self._offset, self._scale = self._scaling(data, weights / n)
+        self._offset, self._scale = self._scaling(data, weights / n, n)
+        self._log_volume = float(np.log(self._scale).sum())
         self.degrees_ = _degrees(data.shape[1], self.max_terms)
-        values = self._functions(data, np.arange(len(self.degrees_)))
-        self.coefficients_ = weights @ values / n
-        squares, moments = self.coefficients_**2, weights @ values**2 / n
+        values = self._functions(self._standardized(data), np.arange(len(self.degrees_)))
+        self._coefficients = weights @ values / n
+        squares, moments = self._coefficients**2, weights @ values**2 / n
         self.selected_ = choose_terms(self.terms, squares, moments, n)
         if len(self.selected_) == 0:
             self.selected_ = np.array([0])
-        self.mass_ = float(self._masses() @ self.coefficients_[self.selected_])
+        self.mass_ = float(self._masses() @ self._coefficients[self.selected_])
         self.clipped_mass_, self.clipped_mass_error_ = self._negative_mass()
         return self
 
@@ -139,10 +143,10 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             rows = "1 sample" if len(data) == 1 else "a constant column"
             raise ValueError(f"No scale can be found from {rows}; a series needs points that vary.")
 
-    def _scaling(self, data: Array, shares: Array) -> tuple[Array, Array]:
-        """Offset and scale of every column."""
+    def _scaling(self, data: Array, shares: Array, n: float) -> tuple[Array, Array]:
+        """Offset and scale of every column, from n rows counted by their weights."""
         if self.domain is None:
-            pad = 0.5 * np.ptp(data, axis=0) / (len(data) - 1)
+            pad = 0.5 * np.ptp(data, axis=0) / max(n - 1, 1)
             low, high = data.min(axis=0) - pad, data.max(axis=0) + pad
         else:
             low, high = (
@@ -155,40 +159,61 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         offset, scale = np.array(pairs).T
         return offset, scale
 
-    def _functions(self, X: Array, which: Array) -> Array:
-        """Some of the candidates at points, orthonormal in the coordinates of X."""
-        z = (X - self._offset) / self._scale
+    # All that follows is in coordinates z = (x - offset) / scale, where nothing overflows; a
+    # density in z is one in x times the volume Π scale.
+
+    def _standardized(self, X: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.clip((X - self._offset) / self._scale, -_FAR, _FAR)
+
+    def _functions(self, z: Array, which: Array) -> Array:
+        """Some of the candidates at points, orthonormal."""
         columns = [BASES[self.basis].functions(column, self.max_terms) for column in z.T]
         parts = [one[:, k] for one, k in zip(columns, self.degrees_[which].T, strict=True)]
-        return reduce(np.multiply, parts) / np.sqrt(np.prod(self._scale))
+        return reduce(np.multiply, parts)
 
     def _masses(self) -> Array:
         """Integrals of the kept functions."""
         one = BASES[self.basis].masses(self.max_terms)
-        return np.prod(one[self.degrees_[self.selected_]], axis=1) * np.sqrt(np.prod(self._scale))
+        return np.asarray(np.prod(one[self.degrees_[self.selected_]], axis=1))
 
-    def _unclipped(self, X: Array) -> Array:
+    def _unclipped(self, z: Array) -> Array:
         """The series with mass 1, negative values and all; in chunks, for there may be many."""
-        kept, values = self.selected_, np.empty(len(X))
-        coefficients = self.coefficients_[kept] / self.mass_
-        for first in range(0, len(X), _CHUNK):
+        kept, values = self.selected_, np.empty(len(z))
+        coefficients = self._coefficients[kept] / self.mass_
+        for first in range(0, len(z), _CHUNK):
             rows = slice(first, first + _CHUNK)
-            values[rows] = self._functions(X[rows], kept) @ coefficients
+            values[rows] = self._functions(z[rows], kept) @ coefficients
         return values
 
-    def _grid(self) -> tuple[Array, float]:
-        low, high = (np.full(len(self._scale), end) for end in self._extent())
-        box = self._offset + low * self._scale, self._offset + high * self._scale
-        return grid_points(*box, _GRID[len(self._scale)])
-
-    def _extent(self) -> tuple[float, float]:
-        return BASES[self.basis].extent(self.max_terms)
+    def _grid(self) -> tuple[Array, Array]:
+        d = len(self._scale)
+        low, high = BASES[self.basis].extent(self.max_terms)
+        return grid_points(np.full(d, low), np.full(d, high), _GRID[d])
 
     def _negative_mass(self) -> tuple[float, float]:
         if not self.positive:
             return 0.0, 0.0
-        points, cell = self._grid()
+        points, edges = self._grid()
+        cell = float(np.prod(edges))
         return negative_mass_on_grid(self._unclipped(points), len(self._scale), cell)
+
+    @property
+    def coefficients_(self) -> Array:
+        """ĉ_k of all candidates, of functions orthonormal in the coordinates of X."""
+        check_is_fitted(self)
+        with np.errstate(over="ignore"):
+            return np.asarray(self._coefficients * np.exp(-0.5 * self._log_volume))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mass_")
+
+    def _signed_density(self, X: Any) -> Array:
+        """The series in z, clipped if it is to be."""
+        check_is_fitted(self)
+        data = admit(X, "vectors", estimator=self, reset=False).data.astype(np.float64)
+        values = self._unclipped(self._standardized(data))
+        return np.maximum(values, 0) / (1 + self.clipped_mass_) if self.positive else values
 
     def pdf(self, X: Any) -> Array:
         """Density at every row of X; with ``positive=False`` it may be negative.
@@ -200,11 +225,12 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (m,)
+            inf or 0 where a number cannot hold it; ``score_samples`` can.
         """
-        check_is_fitted(self)
-        data = admit(X, "vectors", estimator=self, reset=False).data.astype(np.float64)
-        values = self._unclipped(data)
-        return np.maximum(values, 0) / (1 + self.clipped_mass_) if self.positive else values
+        values = self._signed_density(X)
+        with np.errstate(divide="ignore", over="ignore"):
+            logs = np.log(np.abs(values)) - self._log_volume
+            return np.asarray(np.sign(values) * np.exp(logs))
 
     def score_samples(self, X: Any) -> Array:
         """Logarithm of the density at every row of X; -inf where it is not positive.
@@ -218,7 +244,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         array of shape (m,)
         """
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.maximum(self.pdf(X), 0)))
+            return np.asarray(np.log(np.maximum(self._signed_density(X), 0)) - self._log_volume)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the clipped density, as it is on a fine grid: even within each cell.
@@ -234,12 +260,11 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        points, _ = self._grid()
+        points, edges = self._grid()
         mass = np.maximum(self._unclipped(points), 0)
         chosen = points[rng.choice(len(points), n_samples, p=mass / mass.sum())]
-        low, high = self._extent()
-        widths = (high - low) * self._scale / _GRID[points.shape[1]]
-        return np.asarray(chosen + widths * (rng.random(chosen.shape) - 0.5))
+        z = chosen + edges * (rng.random(chosen.shape) - 0.5)
+        return np.asarray(self._offset + self._scale * z)
 
 
 def _degrees(d: int, below: int) -> Array:

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from mercer.distributed import is_dask
 from mercer.estimators.density import KernelDensityEstimator
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.simplex import mixture_weights
 from mercer.maths.types import Array
@@ -78,6 +79,7 @@ class ParzenDensity(KernelDensityEstimator):
         self.weights = weights
         self.solver = solver
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Place a window on every row.
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators.whole import all_or_nothing
 from mercer.information import potential_gradient
 from mercer.kernels import Gaussian
 from mercer.maths.perceptron import Perceptron, standardize, standardize_backward
@@ -100,6 +101,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.optimizer = optimizer
         self.learning_rate = learning_rate
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the outputs, one after the other.
 

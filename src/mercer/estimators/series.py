@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 
 from mercer.decomposition import decompose
 from mercer.distributed import mapped, summed
-from mercer.estimators.density import KernelDensityEstimator
+from mercer.estimators.density import KernelDensityEstimator, exponential
 from mercer.estimators.rowwise import rowwise
+from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.negative import grid_points, negative_mass_by_draws, negative_mass_on_grid
 from mercer.maths.series import check_terms, choose_terms
@@ -107,6 +108,7 @@ class SeriesDensity(KernelDensityEstimator):
         self.solver = solver
         self.max_terms = max_terms
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the eigenpairs and choose among them.
 
@@ -139,7 +141,7 @@ class SeriesDensity(KernelDensityEstimator):
         n = spectrum.total_weight
         self.term_masses_ = spectrum.overlaps**2 / n
         self.entropy_terms_ = spectrum.entropy_terms
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # per volume, which may be tiny
             self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
         second_moments = spectrum.eigenvalues / n
         rule = self.terms if isinstance(self.terms, str) else None
@@ -177,17 +179,15 @@ class SeriesDensity(KernelDensityEstimator):
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
             low, high = points.bounds()
             box = low - reach, high + reach
-            middles, cell = grid_points(*box, _GRID[d])
-            found = negative_mass_on_grid(self._unclipped(Points(middles)), d, cell)
+            middles, edges = grid_points(*box, _GRID[d])
+            values = self._sum.values(Points(middles)) / self.mass_
+            # volumes in units of the window's: their own logarithms may be far from 0
+            cell = float(np.exp(np.log(edges).sum() - self._log_normalizer))
+            found = negative_mass_on_grid(values, d, cell)
             if found[1] <= _ROUGH:
                 return found
         drawn = Points(self._draw_parzen(_DRAWS, rng))
         return negative_mass_by_draws(self._ratio(drawn) / self.mass_)
-
-    def _unclipped(self, points: Points) -> Array:
-        """The series with mass 1, negative values and all."""
-        scale = np.exp(-self._log_normalizer) / self.mass_
-        return scale * self._sum.values(points)
 
     def _ratio(self, points: Points) -> Array:
         """The series, not renormalised, in units of Parzen's estimate."""
@@ -223,10 +223,13 @@ class SeriesDensity(KernelDensityEstimator):
         Returns
         -------
         array of shape (m,)
+            inf or 0 where a number cannot hold it; ``score_samples`` can.
         """
         if self.positive:
             return super().pdf(X)
-        return self._unclipped(self._admit_new(X))
+        sign, logs = self._sum.signed_log(self._admit_new(X))
+        size = mapped(exponential, logs - self._log_normalizer - np.log(self.mass_))
+        return sign * size
 
     @rowwise
     def eigenfunctions(self, X: Any) -> Array:

@@ -11,6 +11,8 @@ from mercer.maths.types import Array
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
 
+_SUMMED = 1e6  # products of features that may be added up without a fear of overflow
+
 
 class _Dot(Kernel):
     """A function of ``t = x'y``, applied in place."""
@@ -27,6 +29,7 @@ class _Dot(Kernel):
         """One matrix product per tile."""
         left = self.prepare(X)
         right = left if Y is None else self.prepare(Y)
+        self._check_size(left, right)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             return self.profile(np.matmul(left[rows], right[columns].T, out=out))
@@ -37,6 +40,21 @@ class _Dot(Kernel):
         """The function of ``|x|²``."""
         X = self.prepare(self._as_points(X))
         return self.profile(np.einsum("ij,ij->i", X, X))
+
+    def _check_size(self, left: Array, right: Array, room: float = 1.0) -> None:
+        """Refuse rows so long that kernel values, at most those of ``±|x||y|``, overflow.
+
+        ``room`` is how many of them will be added up.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            longest = _longest(left) * (_longest(left) if right is left else _longest(right))
+            values = self.profile(np.array([longest, -longest], np.result_type(left, right)))
+        if not (np.abs(values) <= np.finfo(values.dtype).max / room).all():
+            raise ValueError(
+                f"{self!r} overflows: inner products reach {longest:.3g}, and their kernel values "
+                f"exceed {np.finfo(values.dtype).max:.3g}, the largest {values.dtype}. Divide X by "
+                "its scale, or give the kernel a smaller scale."
+            )
 
     def inverse_profile(self, values: Array) -> Array | None:
         """Inner products with these kernel values; None where they are not determined."""
@@ -91,6 +109,7 @@ class Linear(_Dot):
         if not self.is_psd:
             return None
         X = self._as_points(X)
+        self._check_size(X, X, _SUMMED)
         scaled = X * np.sqrt(self.scale).astype(X.dtype)
         if self.constant == 0:
             return scaled
@@ -197,3 +216,11 @@ class Cosine(_Dot):
     def features(self, X: Any) -> Array | None:
         """Rows of unit length: the kernel has rank d."""
         return self.prepare(self._as_points(X))
+
+
+def _longest(X: Array) -> float:
+    """The greatest length of a row; squares are taken of shares, so that none overflows."""
+    largest = float(np.abs(X).max(initial=0))
+    if largest == 0:
+        return 0.0
+    return largest * float(np.linalg.norm(X / largest, axis=1).max())

@@ -448,10 +448,11 @@ class Laplacian(Stationary):
             total = np.zeros((len(x), len(y)), dtype) if out is None else out
             total[...] = 0
             difference = np.empty_like(total)
-            for one, other, width in zip(x.T, y.T, widths, strict=True):
-                np.subtract.outer(one, other, out=difference)
-                np.divide(difference, width, out=difference)
-                total -= np.abs(difference, out=difference)
+            with np.errstate(over="ignore"):  # farther than can be told: -inf, as it should be
+                for one, other, width in zip(x.T, y.T, widths, strict=True):
+                    np.subtract.outer(one, other, out=difference)
+                    np.divide(difference, width, out=difference)
+                    total -= np.abs(difference, out=difference)
             return total
 
         return tile

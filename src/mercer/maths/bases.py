@@ -62,7 +62,8 @@ def _hermite_masses(m: int) -> Array:
 def _hermite_scaling(x: Array, shares: Array, ends: tuple[float, float]) -> tuple[float, float]:
     """Mean and standard deviation: a normal law is then the first function alone."""
     mean = float(shares @ x)
-    return mean, float(np.sqrt(shares @ (x - mean) ** 2))
+    farthest = float(np.abs(x - mean).max())  # squares of shares of it cannot overflow
+    return mean, farthest * float(np.sqrt(shares @ ((x - mean) / farthest) ** 2))
 
 
 def _laguerre(z: Array, m: int) -> Array:

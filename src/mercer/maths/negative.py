@@ -13,17 +13,19 @@ from mercer.maths.types import Array
 __all__ = ["grid_points", "negative_mass_by_draws", "negative_mass_on_grid"]
 
 
-def grid_points(low: Array, high: Array, cells: int) -> tuple[Array, float]:
-    """The middles of a regular grid's cells, ``cells`` per axis, as rows; and a cell's volume.
+def grid_points(low: Array, high: Array, cells: int) -> tuple[Array, Array]:
+    """The middles of a regular grid's cells, ``cells`` per axis, as rows; and a cell's edges.
+
+    Edges, not their product: the volume of a cell can underflow.
 
     >>> grid_points(np.zeros(1), np.ones(1), 2)
     (array([[0.25],
-           [0.75]]), 0.5)
+           [0.75]]), array([0.5]))
     """
     middles = (np.arange(cells) + 0.5) / cells
     axes = [a + (b - a) * middles for a, b in zip(low, high, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
-    return points, float(np.prod((high - low) / cells))
+    return points, np.asarray((high - low) / cells)
 
 
 def negative_mass_on_grid(values: Array, d: int, cell: float) -> tuple[float, float]:

@@ -30,6 +30,7 @@ def gaussian_potential(X: Array, widths: Array, shares: Array) -> tuple[float, A
     0.8033
     """
     X = X.astype(np.float64, copy=False)
+    X = X - X.mean(axis=0)  # only differences matter, and those of large numbers are rough
     potential, gradient = 0.0, np.empty(X.shape)
     for first in range(0, len(X), _BLOCK):
         rows = slice(first, first + _BLOCK)
@@ -39,5 +40,6 @@ def gaussian_potential(X: Array, widths: Array, shares: Array) -> tuple[float, A
         sums = kernel.sum(axis=1)
         potential += float(shares[rows] @ sums)
         pull = X[rows] * sums[:, None] - kernel @ X
-        gradient[rows] = -2 * shares[rows, None] * pull / widths**2
+        with np.errstate(over="ignore"):
+            gradient[rows] = -2 * shares[rows, None] * pull / widths / widths
     return potential, gradient

@@ -45,11 +45,12 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
     share = np.cumsum(weights[order], axis=-1)
     place = np.maximum(level * (share[..., -1:] - 1), 0)
     slack = 1e-12 * share[..., -1:]  # sums of weights round
-    low = np.argmax(share > np.floor(place + slack) + slack, axis=-1)[..., None]
-    high = np.argmax(share > np.floor(place + slack) + 1 + slack, axis=-1)[..., None]
-    high = np.where(share[..., -1:] > np.floor(place + slack) + 1 + slack, high, low)
+    whole = np.floor(place + slack)
+    low = np.argmax(share > whole + slack, axis=-1)[..., None]
+    high = np.argmax(share > whole + 1 + slack, axis=-1)[..., None]
+    high = np.where(share[..., -1:] > whole + 1 + slack, high, low)
     below, above = (np.take_along_axis(ordered, at, -1)[..., 0] for at in (low, high))
-    return np.asarray(below + (place - np.floor(place))[..., 0] * (above - below))
+    return np.asarray(below + np.maximum(place - whole, 0)[..., 0] * (above - below))
 
 
 def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeature
 from mercer.operators.fourier import FourierGram
 from mercer.operators.frequencies import FrequencyGrid, NoGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, ChunkedGram, DenseGram
-from mercer.operators.landmarks import choose_landmarks
+from mercer.operators.landmarks import choose_landmarks, landmark_bytes
 from mercer.operators.sample import Sample
 from mercer.operators.sums import WindowSum
 
@@ -37,4 +37,5 @@ __all__ = [
     "WindowSum",
     "choose_landmarks",
     "frequency_grid",
+    "landmark_bytes",
 ]

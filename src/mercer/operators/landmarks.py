@@ -17,10 +17,17 @@ from mercer.operators.features import LandmarkFeatures
 from mercer.operators.tiled import cross_gram
 from mercer.points import Points
 
-__all__ = ["choose_landmarks"]
+__all__ = ["choose_landmarks", "landmark_bytes"]
 
 _BLOCK = 128
-_ROWS_EACH = 100
+_ROWS_EACH, _LEAST_ROWS_EACH = 100, 4
+_SMALL_MATRICES = 8  # of m x m numbers: factor, moments, and the decomposition of the small side
+
+
+def landmark_bytes(n: int, count: int, itemsize: int) -> int:
+    """The least memory that landmarks take: the factor at the fewest rows, and what follows."""
+    rows = min(n, _LEAST_ROWS_EACH * count)
+    return count * rows * itemsize + _SMALL_MATRICES * 8 * count**2
 
 
 def choose_landmarks(
@@ -53,7 +60,8 @@ def choose_landmarks(
     (fewer where the memory asks for it): beyond that, more rows cost time and change little.
     """
     rng = np.random.default_rng(random_state)
-    room = max(min(memory // (points.dtype.itemsize * count), _ROWS_EACH * count), 4 * count)
+    room = min(memory // (points.dtype.itemsize * count), _ROWS_EACH * count)
+    room = max(room, _LEAST_ROWS_EACH * count)
     tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
     rows: Array | slice = slice(None)
     if room < points.n:

@@ -37,6 +37,8 @@ class BandwidthDisplay:
         they are not known.
     chosen : float or None
         The bandwidth that was taken.
+    are_factors : bool
+        Whether the bandwidths are factors for the widths of a composite kernel.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class BandwidthDisplay:
         errors: Array | None = None,
         components: Sequence[Array | None] | None = None,
         chosen: float | None = None,
+        are_factors: bool = False,
     ) -> None:
         self.bandwidths = bandwidths
         self.costs = costs
@@ -75,6 +78,7 @@ class BandwidthDisplay:
         self.errors = errors
         self.components = components
         self.chosen = chosen
+        self.are_factors = are_factors
 
     @classmethod
     def from_estimator(
@@ -112,7 +116,8 @@ class BandwidthDisplay:
             stabilities=np.array([record.stability for record in records]),
             errors=errors,
             components=[record.components for record in records] if components else None,
-            chosen=float(estimator.kernel_.bandwidth),
+            chosen=next(r.bandwidth for r in records if r.kernel == estimator.kernel_),
+            are_factors=not hasattr(estimator.kernel_, "bandwidth"),
         )
         return display.plot(**options)
 
@@ -148,7 +153,7 @@ class BandwidthDisplay:
                 ax.axvline(self.chosen, color=KEPT, linestyle="--", linewidth=1.2) for ax in axes
             ]
             axes[0].set_title(f"chosen: σ = {self.chosen:.3g}", color=KEPT, fontsize="medium")
-        axes[-1].set_xlabel("bandwidth σ")
+        axes[-1].set_xlabel("factor for all widths" if self.are_factors else "bandwidth σ")
         return self
 
     def _panels(self) -> dict[str, tuple[Array | None, str]]:

@@ -1,59 +1,54 @@
-"""Figures as SVG that takes its colours from the page: one drawing for light and dark paper."""
+"""The figures of the page; each says in words what it shows."""
 
 from __future__ import annotations
 
-import io
-import re
-from html import escape
 from typing import Any
 
-from mercer.plots import EmbeddingDisplay, SpectrumDisplay
-from mercer.plots.style import DARK_PALETTE, PALETTE
+import numpy as np
+
+from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
+from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
 from mercer.report.analysis import Analysis
-from mercer.report.words import percent, sequence
+from mercer.report.clusters import NOWHERE
+from mercer.report.counting import STABLE
+from mercer.report.densities import Contours, Curve, Shares
+from mercer.report.labels import Prediction
+from mercer.report.samples import drawn_rows
+from mercer.report.svg import svg
+from mercer.report.words import number, percent, sequence, shortened
 
-__all__ = ["eca_figure", "pca_figure", "root_colours", "spectrum_figure"]
+__all__ = [
+    "clusters_figure",
+    "contours_figure",
+    "counting_figure",
+    "curve_figure",
+    "discriminant_figure",
+    "eca_figure",
+    "pca_figure",
+    "shares_figure",
+    "spectrum_figure",
+    "sweep_figure",
+]
 
-# A colour no figure would choose by itself; where matplotlib wrote it, the page's ink goes.
-_INK = "#010203"
-_THEME: dict[Any, Any] = {
-    "text.color": _INK,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "font.size": 11,
-    "svg.fonttype": "path",  # the page looks the same whatever fonts the reader has
-    "svg.hashsalt": "mercer",
-    "savefig.transparent": True,
-}
 # Keeps a page of many rows to a few hundred kilobytes.
-_MAX_POINTS = 4000
+_MAX_POINTS = 3000
+_SMALL = (3.6, 2.5)
 
 
-def root_colours() -> tuple[str, str]:
-    """CSS variables of the palette, for light and for dark paper."""
-    light, dark = (
-        " ".join(f"--c{i}: {colour};" for i, colour in enumerate(palette))
-        for palette in (PALETTE, DARK_PALETTE)
-    )
-    return light, dark
+# --- components ------------------------------------------------------------------------------
 
 
 def spectrum_figure(analysis: Analysis) -> str:
     """Eigenvalues above, entropy terms below."""
-    eca = analysis.eca
+    eca, ranks = analysis.eca, analysis.spectra.ranks
     shares = sequence([percent(share) for share in eca.entropy_ratio_])
-    ranks = eca.component_ranks_
     which = "" if ranks is None else f" They have eigenvalue ranks {sequence(ranks)}."
     alt = (
         "Two charts with a common axis of eigenpairs, largest eigenvalue first. Above: eigenvalues "
         "of the kernel matrix. Below: the share of the information potential that each pair holds. "
         f"Marked are the {eca.n_components_} components kept, which hold {shares}.{which}"
     )
-    return _svg(
+    return svg(
         "spectrum",
         alt,
         (5.4, 4.8),
@@ -65,58 +60,312 @@ def spectrum_figure(analysis: Analysis) -> str:
 
 def eca_figure(analysis: Analysis) -> str:
     """First two components of kernel ECA."""
-    return _embedding("eca", "Kernel ECA", analysis.eca, analysis)
+    eca, ranks = analysis.eca, analysis.spectra.ranks
+    names = [
+        f"component {i + 1}: {'' if ranks is None else f'λ rank {ranks[i]}, '}"
+        f"{percent(eca.entropy_ratio_[i])} of V"
+        for i in (0, 1)
+    ]
+    return _embedding("eca", "Kernel ECA", eca.spectrum_.projections, names, analysis)
 
 
 def pca_figure(analysis: Analysis) -> str:
     """First two components of kernel PCA."""
-    return _embedding("pca", "Kernel PCA", analysis.pca, analysis)
+    pca = analysis.pca
+    points = pca.spectrum_.projections
+    shares = [*pca.explained_variance_ratio_, 0.0]  # two different rows have one component only
+    if pca.n_components_ == 1:
+        points = np.column_stack([points, np.zeros(len(points))])
+    names = [f"component {i + 1}: {percent(shares[i])} of variance" for i in (0, 1)]
+    return _embedding("pca", "Kernel PCA", points, names, analysis)
 
 
-def _embedding(name: str, title: str, estimator: Any, analysis: Analysis) -> str:
+def clusters_figure(analysis: Analysis) -> str:
+    """The clusters in the plane of two columns, or in the components that they were found in."""
     table = analysis.table
-    coloured = "" if table.labels is None else f", coloured by {table.label}"
-    alt = f"Scatter plot of {table.n} rows on the first two components of {title}{coloured}."
-    return _svg(
-        name,
+    if table.is_numeric and len(table.columns) == 2:
+        first, second = (shortened(name, 30) for name in table.columns)
+        return svg(
+            "clusters",
+            f"Scatter plot of {_rows_drawn(analysis)}, {first} and {second}, coloured by cluster.",
+            (4.8, 4.8),
+            lambda figure: _columns_by_cluster(analysis, figure.subplots(), (first, second)),
+        )
+    eca = analysis.clusters.estimator.eca_
+    names = [f"component {i + 1}: {percent(eca.entropy_ratio_[i])} of V" for i in (0, 1)]
+    alt = (
+        f"Scatter plot of {_rows_drawn(analysis)} on the first two of the "
+        f"{eca.n_components_} components that the clusters were found in, coloured by cluster. "
+        f"Clusters are directions from the origin."
+    )
+    return svg(
+        "clusters",
         alt,
         (4.8, 4.8),
-        lambda figure: EmbeddingDisplay.from_estimator(
-            estimator,
-            labels=table.labels,
-            ax=figure.subplots(),
-            title=title,
-            max_points=_MAX_POINTS,
-        ),
+        lambda figure: EmbeddingDisplay(
+            points=eca.spectrum_.projections[:, :2],
+            labels=_cluster_names(analysis),
+            axis_labels=(names[0], names[1]),
+        ).plot(figure.subplots(), max_points=_MAX_POINTS),
     )
 
 
-def _svg(name: str, alt: str, size: tuple[float, float], draw: Any) -> str:
-    """Draw on a new figure and return an ``<svg>`` element with ids of its own."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "A report needs matplotlib, which is not installed: pip install mercer[plot]",
-            name=error.name,
-        ) from error
-    text = io.StringIO()
-    with mpl.rc_context(_THEME):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure)
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(text, format="svg", metadata=nothing)
-    return _at_home(text.getvalue(), name, alt)
+def _columns_by_cluster(analysis: Analysis, ax: Any, names: tuple[str, str]) -> None:
+    EmbeddingDisplay(
+        points=analysis.table.X, labels=_cluster_names(analysis), axis_labels=names
+    ).plot(ax, max_points=_MAX_POINTS)
+    for line in list(ax.lines):  # the origin means nothing here, and may be far away
+        line.remove()
+    ax.relim()
+    ax.autoscale_view()
 
 
-def _at_home(svg: str, name: str, alt: str) -> str:
-    """Make a stand-alone SVG document a part of the page."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)  # HTML knows what an <svg> is
-    # ids of several figures share the page
-    svg = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    svg = svg.replace(_INK, "var(--ink)")
-    for i, colour in enumerate(PALETTE):
-        svg = svg.replace(colour, f"var(--c{i})")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(alt)}" ', 1)
+def _embedding(
+    name: str, title: str, projections: Any, axis_labels: list[str], analysis: Analysis
+) -> str:
+    table = analysis.table
+    labels, what = table.labels, table.label
+    if labels is None and len(analysis.clusters.each) > 1:
+        labels, what = _cluster_names(analysis), "cluster"
+    coloured = "" if labels is None else f", coloured by {what}"
+    alt = (
+        f"Scatter plot of {_rows_drawn(analysis)} on the first two components of {title}{coloured}."
+    )
+    return svg(
+        name,
+        alt,
+        (4.8, 4.8),
+        lambda figure: EmbeddingDisplay(
+            points=projections[:, :2], labels=labels, axis_labels=(axis_labels[0], axis_labels[1])
+        ).plot(figure.subplots(), title=title, max_points=_MAX_POINTS),
+    )
+
+
+def _rows_drawn(analysis: Analysis) -> str:
+    n = analysis.table.n
+    return f"{n:,} rows" if n <= _MAX_POINTS else f"{_MAX_POINTS:,} of {n:,} rows"
+
+
+def _cluster_names(analysis: Analysis) -> Any:
+    numbers = analysis.clusters.numbers
+    return np.where(numbers == NOWHERE, "none", numbers.astype(str))
+
+
+# --- bandwidth and number of clusters --------------------------------------------------------
+
+
+def sweep_figure(analysis: Analysis) -> str:
+    """Cost and stability over bandwidths, with the bandwidths in use marked."""
+    sweep = analysis.sweep
+    assert sweep is not None
+    word = "bandwidth σ" if sweep.kind == "bandwidth" else "factor for all widths"
+    own = analysis.sigma if sweep.kind == "bandwidth" else analysis.factor
+    assert own is not None
+    alt = (
+        f"Two charts over the {word}, from {number(sweep.widths[0])} to "
+        f"{number(sweep.widths[-1])}. Above: cost of {sweep.n_clusters} clusters per row, from "
+        f"{number(sweep.costs.min())} to {number(sweep.costs.max())}. Below: stability of the "
+        f"labels, from {number(sweep.stabilities.min(), 2)} to "
+        f"{number(sweep.stabilities.max(), 2)}. Marked are {number(sweep.chosen)}, which the sweep "
+        f"chooses, and {number(own)}, which the components were computed with."
+    )
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.08})
+        BandwidthDisplay(
+            bandwidths=sweep.widths, costs=sweep.costs, stabilities=sweep.stabilities
+        ).plot(axes)
+        axes[0].set_xscale("log")
+        for ax in axes:
+            ax.axvline(sweep.chosen, color=KEPT, linestyle="--", linewidth=1.3)
+            ax.axvline(own, color=LEFT_OUT, linestyle=":", linewidth=1.6)
+        for x, text, colour in ((sweep.chosen, "sweep", KEPT), (own, "components", LEFT_OUT)):
+            axes[0].annotate(
+                text,
+                (x, 1),
+                (3, 2),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                color=colour,
+                fontsize=9,
+                rotation=30,
+            )
+        axes[-1].set_xlabel(word)
+        axes[-1].set_ylim(min(0.0, float(sweep.stabilities.min()) - 0.05), 1.05)
+        _plain_ticks(axes[-1], sweep.widths)
+
+    return svg("sweep", alt, (5.4, 4.4), draw)
+
+
+def _plain_ticks(ax: Any, widths: Any) -> None:
+    """A few round numbers on a logarithmic axis."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    ticks = [float(f"{value:.2g}") for value in np.geomspace(widths[0], widths[-1], 5)]
+    ax.xaxis.set_major_locator(FixedLocator(sorted(set(ticks))))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def counting_figure(analysis: Analysis) -> str:
+    """Stability by number of clusters."""
+    counting = analysis.counting
+    stability = counting.stability
+    told = ", ".join(f"{k}: {value:.2f}" for k, value in stability.items())
+    alt = (
+        "Bar chart of the stability of the labels by number of clusters (1 is best; the line at "
+        f"{STABLE} is what counts as stable). {told}."
+    )
+
+    def draw(figure: Any) -> None:
+        ax = figure.subplots()
+        colours = [KEPT if k == counting.chosen else LEFT_OUT for k in stability]
+        bars = ax.bar(list(stability), list(stability.values()), color=colours, width=0.7)
+        ax.bar_label(bars, [f"{value:.2f}" for value in stability.values()], fontsize=9)
+        ax.axhline(STABLE, color=PALETTE[0], linewidth=1.2, linestyle="--")
+        ax.set_xticks(list(stability))
+        ax.set_ylim(min(0.0, *stability.values()), 1.12)
+        ax.set_xlabel("number of clusters")
+        ax.set_ylabel("stability")
+
+    return svg("counting", alt, (5.4, 2.9), draw)
+
+
+# --- densities -------------------------------------------------------------------------------
+
+
+def contours_figure(analysis: Analysis, contours: Contours) -> str:
+    """Density of two columns over some of the rows."""
+    first, second = (shortened(name, 30) for name in contours.columns)
+    rows = drawn_rows(analysis.table.n, _MAX_POINTS)
+    points = analysis.table.X[rows]
+    inside = np.logical_and.reduce(
+        [
+            (points[:, j] >= axis[0]) & (points[:, j] <= axis[-1])
+            for j, axis in enumerate((contours.x, contours.y))
+        ]
+    )
+    i, j = np.unravel_index(int(contours.density.argmax()), contours.density.shape)
+    alt = (
+        f"Contours of the density of {first} and {second}, which enclose 10, 30, 50, 70, 90 and "
+        f"99 % of the rows. The peak is near {first} = {number(contours.x[i], 3)}, {second} = "
+        f"{number(contours.y[j], 3)}."
+    )
+
+    def draw(figure: Any) -> None:
+        display = DensityDisplay(
+            axes_points=[contours.x, contours.y],
+            values=contours.density,
+            points=points[inside],
+            labels=[first, second],
+        ).plot(figure.subplots())
+        # one colour that the page can set, from thin to thick
+        display.contours_.set(edgecolor=PALETTE[0], linewidth=np.linspace(0.8, 2.0, 6))
+
+    return svg("contours", alt, (5.4, 4.4), draw)
+
+
+def curve_figure(name: str, curve: Curve) -> str:
+    """Density of one column, with the clusters' parts."""
+    title = shortened(curve.column, 34)
+    peak = float(curve.x[curve.density.argmax()])
+    at = str(np.datetime64(round(peak), "D")) if curve.is_date else number(peak, 3)
+    parts = f", and the parts of {len(curve.parts)} clusters" if curve.parts else ""
+    alt = f"Density of {title}{parts}. It is highest near {at}."
+
+    def draw(figure: Any) -> None:
+        ax = figure.subplots()
+        x = (
+            np.asarray(np.round(curve.x * 86400), dtype="datetime64[s]")
+            if curve.is_date
+            else curve.x
+        )
+        for i, part in enumerate(curve.parts):
+            ax.fill_between(x, part, color=PALETTE[i], alpha=0.25, linewidth=0)
+            ax.plot(x, part, color=PALETTE[i], linewidth=1.2, label=str(i + 1))
+        if curve.parts:
+            ax.plot(x, curve.density, color=LEFT_OUT, linewidth=1.0)
+        else:
+            DensityDisplay(axes_points=[x], values=curve.density, labels=[""]).plot(ax)
+        ax.set_title(title, fontsize=11)
+        ax.set(xlabel="", ylabel="", yticks=[])
+        ax.set_ylim(0)
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(labelsize=9)
+        if curve.is_date:
+            _few_dates(ax)
+
+    return svg(name, alt, _SMALL, draw)
+
+
+def _few_dates(ax: Any) -> None:
+    import matplotlib.dates
+
+    dates: Any = matplotlib.dates
+    locator = dates.AutoDateLocator(minticks=3, maxticks=5)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+
+def shares_figure(name: str, shares: Shares) -> str:
+    """Shares of labels as bars."""
+    title = shortened(shares.column, 34)
+    told = ", ".join(
+        f"{shortened(label, 30)} {percent(share)}"
+        for label, share in zip(shares.labels, shares.shares, strict=True)
+    )
+    others = f"; {shares.others:,} other labels are rarer" if shares.others else ""
+    alt = f"Shares of the labels of {title}: {told}{others}."
+
+    def draw(figure: Any) -> None:
+        ax = figure.subplots()
+        places = range(len(shares.labels))
+        ax.barh(places, shares.shares, color=PALETTE[0], height=0.7)
+        ax.set_yticks(places, [shortened(label, 18) for label in shares.labels], fontsize=9)
+        ax.invert_yaxis()
+        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        ax.tick_params(labelsize=9)
+        ax.set_title(title, fontsize=11)
+
+    return svg(name, alt, _SMALL, draw)
+
+
+# --- labels ----------------------------------------------------------------------------------
+
+
+def discriminant_figure(prediction: Prediction, label: str) -> str:
+    """Rows on the first two discriminant functions; curves where there is one only."""
+    n, functions = prediction.functions.shape
+    if functions > 1:
+        alt = f"Scatter plot of {n:,} rows on two discriminant functions, coloured by {label}."
+        return svg(
+            "discriminant",
+            alt,
+            (4.8, 4.8),
+            lambda figure: EmbeddingDisplay(
+                points=prediction.functions[:, :2],
+                labels=prediction.classes,
+                axis_labels=("discriminant function 1", "discriminant function 2"),
+            ).plot(figure.subplots(), max_points=_MAX_POINTS),
+        )
+    alt = f"One row of points per class of {label}, along the only discriminant function."
+
+    def draw(figure: Any) -> None:
+        ax = figure.subplots()
+        classes = np.unique(prediction.classes)
+        noise = np.asarray(np.random.default_rng(0).uniform(-0.3, 0.3, n))
+        for i, name in enumerate(classes):
+            mine = prediction.classes == name
+            ax.scatter(
+                prediction.functions[mine, 0],
+                i + noise[mine],
+                color=PALETTE[i % len(PALETTE)],
+                marker=MARKERS[i % len(MARKERS)],
+                s=14,
+                alpha=0.7,
+                linewidths=0,
+            )
+        ax.set_yticks(range(len(classes)), [shortened(str(c), 20) for c in classes])
+        ax.set_xlabel("discriminant function")
+
+    return svg("discriminant", alt, (4.8, 2.8), draw)

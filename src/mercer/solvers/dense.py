@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from mercer.config import memory_budget
-from mercer.errors import MemoryBudgetError
+from mercer.errors import check_memory
 from mercer.maths.eigen import TIE, canonical, tie_groups
 from mercer.operators import (
     DenseGram,
@@ -45,13 +45,12 @@ class Dense:
 
     def gram(self, sample: Sample) -> GramOperator:
         """Hold K; refused before anything is allocated if the decomposition would not fit."""
-        needed, budget = dense_bytes(sample.points.n, sample.points.dtype.itemsize), memory_budget()
-        if needed > budget:
-            raise MemoryBudgetError(
-                f"A full decomposition of {sample.points.n} points needs {needed / 1e9:.3g} GB; "
-                f"the memory budget is {budget / 1e9:.3g} GB. Use solver='lanczos' (matrix-free), "
-                "fewer points, or raise the budget with mercer.set_config(memory=…)."
-            )
+        check_memory(
+            dense_bytes(sample.points.n, sample.points.dtype.itemsize),
+            memory_budget(),
+            f"A full decomposition of {sample.points.n} points",
+            "Use solver='lanczos' (matrix-free), fewer points",
+        )
         return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
 
     def solve(

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
-from mercer.errors import ConvergenceError
+from mercer.errors import ConvergenceError, check_memory
 from mercer.maths.eigen import TIE, canonical
 from mercer.operators import (
     BlockedGram,
@@ -77,6 +77,13 @@ class Lanczos:
             return _on_engine(sample, sample.points)
         needed = sample.points.n**2 * sample.points.dtype.itemsize
         stored = 2 * needed <= memory_budget() if self.stored is None else self.stored
+        if self.stored and sample.matrix is None:
+            check_memory(
+                needed,
+                memory_budget(),
+                f"The Gram matrix of {sample.points.n} points",
+                "Use Lanczos(stored=False) (matrix-free)",
+            )
         if stored or sample.matrix is not None:
             return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
         return BlockedGram(sample.kernel, sample.points, sample.weights)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mercer.config import memory_budget
+from mercer.errors import check_memory
 from mercer.operators import (
     NystromGram,
     Sample,
     choose_landmarks,
+    landmark_bytes,
 )
 from mercer.solvers.small import SmallSideSolver
 
@@ -61,11 +63,18 @@ class Nystrom(SmallSideSolver):
                 f"{sample.kernel!r} is not positive semi-definite, which landmarks need; use "
                 "solver='lanczos' or 'dense'."
             )
+        count = min(self.n_landmarks, sample.points.n)
+        check_memory(
+            landmark_bytes(sample.points.n, count, sample.points.dtype.itemsize),
+            memory_budget(),
+            f"A choice of {count} landmarks among {sample.points.n} points",
+            "Use fewer landmarks",
+        )
         features = choose_landmarks(
             sample.kernel,
             sample.points,
             sample.weights,
-            min(self.n_landmarks, sample.points.n),
+            count,
             tolerance=self.tolerance,
             random_state=self.random_state,
             memory=memory_budget() // 4,

@@ -8,11 +8,12 @@ and ``modelling`` turns the outcome into what an estimator takes.
 from __future__ import annotations
 
 from mercer.tables.embedded import EMBEDDED
-from mercer.tables.modelling import Modelling, modelling
+from mercer.tables.modelling import WIDTH_FACTORS, Modelling, modelling
 from mercer.tables.table import Missing, Omission, Rows, Table, as_table, read_rows, read_table
 
 __all__ = [
     "EMBEDDED",
+    "WIDTH_FACTORS",
     "Missing",
     "Modelling",
     "Omission",

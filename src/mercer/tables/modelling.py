@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +20,11 @@ from mercer.kernels import Gaussian, Kernel, table_kernel
 from mercer.tables.kinds import ColumnKind, as_kind
 from mercer.tables.table import Selection, Table
 
-__all__ = ["Modelling", "TypedColumns", "modelling"]
+__all__ = ["WIDTH_FACTORS", "Modelling", "TypedColumns", "modelling"]
+
+#: What the widths of a table's kernel are multiplied by in a sweep; 1 is usually too wide to see
+#: groups, since the kernel shares one unit of difference among all columns.
+WIDTH_FACTORS = tuple(np.geomspace(0.35, 1.4, 9).tolist())
 
 
 class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -85,7 +90,7 @@ class Modelling:
     (Gaussian(bandwidth='auto'), True)
     """
 
-    table: Selection
+    table: Any  # a Table; in chunks another Selection
     kernel: Kernel
     scaled: bool
 

@@ -39,7 +39,8 @@ Missing = Literal["auto", "drop", "keep"]
 ACCEPTABLE_LOSS = 0.2
 
 _FEWEST_ROWS = 3  # two centred components need three rows
-_NO_LABEL = "no label"
+#: Stands for a label that is missing.
+NO_LABEL = "no label"
 _NAMES_LISTED = 20
 
 
@@ -389,7 +390,7 @@ def labels_of(column: Any) -> Array:
     values: Array = column.to_numpy()
     if values.dtype.kind in "iuf" and not column.isna().any():
         return values
-    return column.astype(object).where(column.notna(), _NO_LABEL).astype(str).to_numpy(dtype=str)
+    return column.astype(object).where(column.notna(), NO_LABEL).astype(str).to_numpy(dtype=str)
 
 
 def some_names(names: Any) -> str:

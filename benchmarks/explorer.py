@@ -1,0 +1,207 @@
+"""The explorer under load: twenty people slide at once; and one person in a real browser.
+
+Each simulated user keeps one request in flight and then asks for the newest bandwidth, as the page
+does: a step takes as long as its answer. Half of them have wine or rings, half a table of 1000 rows
+and 10 columns of their own. The explorer runs in a process of its own, whose memory is watched. The
+browser (Chromium, software rendering) is driven by Playwright, where both are installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from benchmarks.harness import table
+
+USERS = int(os.environ.get("MERCER_USERS", "20"))
+SECONDS = float(os.environ.get("MERCER_SECONDS", "60"))
+VIEWS = "points,data,spectrum,embedding,clusters"
+SERVE = "from mercer.explorer import explore; explore(port={port}, open_browser=False)"
+
+
+def clouds(n: int, d: int) -> bytes:
+    """Four Gaussian clouds, as a file."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(3 * i, 1, size=(n // 4, d)) for i in range(4)])
+    file = io.BytesIO()
+    np.save(file, X.astype(np.float32))
+    return file.getvalue()
+
+
+@contextmanager
+def explorer() -> Iterator[tuple[str, int]]:
+    """Address and process of an explorer."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", SERVE.format(port=port)], stdout=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                httpx.get(f"{address}/api/start")
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield address, process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def resident(pid: int) -> float:
+    """Megabytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1e3
+
+
+@dataclass
+class Log:
+    """What a user met."""
+
+    kind: str
+    times: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+async def slide(address: str, number: int, until: float, log: Log) -> None:
+    """One user: load, then slide up and down until the time is over."""
+    limits = httpx.Timeout(60)
+    async with httpx.AsyncClient(base_url=address, timeout=limits) as client:
+        if log.kind == "1,000 x 10":
+            answer = await client.post("/api/upload?name=clouds.npy", content=clouds(1000, 10))
+            data = answer.json()["data"]
+        else:
+            data = log.kind
+        first = await client.get(f"/api/views?data={data}&show={VIEWS}")
+        marks = first.json()["summary"]["marks"]
+        grid = np.geomspace(marks["low"] * 2, marks["high"], 120)
+        step = number
+        while time.monotonic() < until:
+            place = abs((step % 238) - 119)
+            step += 1
+            begin = time.perf_counter()
+            answer = await client.get(
+                f"/api/views?data={data}&bandwidth={grid[place]:.6g}&show={VIEWS}",
+                headers={"x-mercer-tab": str(number)},
+            )
+            log.times.append(time.perf_counter() - begin)
+            if answer.status_code != 200:
+                log.errors.append(f"{answer.status_code} {answer.text[:80]}")
+            await asyncio.sleep(0.05)  # the page draws
+
+
+async def crowd(address: str, pid: int) -> tuple[list[Log], list[float]]:
+    """Everybody at once; memory every quarter of the time."""
+    until = time.monotonic() + SECONDS
+    logs = [Log(("rings", "wine", "1,000 x 10", "1,000 x 10")[i % 4]) for i in range(USERS)]
+    memory: list[float] = []
+
+    async def watch() -> None:
+        for quarter in range(1, 5):
+            await asyncio.sleep(max(0.0, until - SECONDS * (1 - quarter / 4) - time.monotonic()))
+            memory.append(resident(pid))
+
+    users = [slide(address, i, until, log) for i, log in enumerate(logs)]
+    await asyncio.gather(watch(), *users)
+    return logs, memory
+
+
+def load() -> str:
+    """Latencies of a crowd, errors and memory."""
+    with explorer() as (address, pid):
+        before = resident(pid)
+        logs, memory = asyncio.run(crowd(address, pid))
+    rows = []
+    for kind in ("rings", "wine", "1,000 x 10", "all"):
+        mine = [log for log in logs if kind in (log.kind, "all")]
+        times = np.concatenate([log.times for log in mine])
+        errors = [error for log in mine for error in log.errors]
+        median, high = np.quantile(times, [0.5, 0.95])
+        rows.append(
+            (
+                kind,
+                str(len(mine)),
+                str(len(times)),
+                f"{median:.2f}",
+                f"{high:.2f}",
+                str(len(errors)),
+            )
+        )
+        if errors and kind == "all":
+            print(f"errors: {sorted(set(errors))[:3]}")
+    quarters = ", ".join(f"{m:.0f}" for m in memory)
+    memory_told = f"MB {before:.0f} before, then {quarters}"
+    title = f"Explorer: {USERS} users slide for {SECONDS:.0f} s; {memory_told}"
+    return table(title, rows, ("data", "users", "steps", "median s", "95 % s", "errors"))
+
+
+def browser() -> str:
+    """Times of one user in Chromium: a step until the views are drawn, and 20 fast steps."""
+    from playwright.sync_api import sync_playwright
+
+    rows = []
+    with explorer() as (address, _), sync_playwright() as started:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        chromium = started.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        page = chromium.new_page(viewport={"width": 1440, "height": 900})
+        settled = "#grid[data-settled^='?']"
+        begin = time.perf_counter()
+        page.goto(address)
+        page.wait_for_selector(settled)
+        rows.append(("rings", "first view", f"{time.perf_counter() - begin:.2f}", ""))
+        for name, content in (
+            ("1,000 x 10", clouds(1000, 10)),
+            ("1,000,000 x 2", clouds(1_000_000, 2)),
+        ):
+            file = {"name": f"{name}.npy", "mimeType": "", "buffer": content}
+            begin = time.perf_counter()
+            page.set_input_files("#file", file)
+            page.locator("#facts dd", has_text=name).wait_for()
+            page.wait_for_selector(settled)
+            rows.append((name, "upload and first view", f"{time.perf_counter() - begin:.2f}", ""))
+            page.wait_for_selector("#marks .best", timeout=60_000)
+            page.focus("#sigma")
+            steps = []
+            for _ in range(15):
+                begin = time.perf_counter()
+                page.keyboard.press("ArrowRight")
+                page.wait_for_selector(settled)
+                steps.append(time.perf_counter() - begin)
+            rows.append((name, "a step", f"{np.median(steps):.2f}", f"{max(steps):.2f}"))
+            for _ in range(20):
+                page.keyboard.press("ArrowLeft")
+            begin = time.perf_counter()
+            page.wait_for_selector(settled)
+            rows.append((name, "after 20 fast steps", f"{time.perf_counter() - begin:.2f}", ""))
+        chromium.close()
+    return table("Explorer in Chromium, 1440 x 900", rows, ("data", "what", "median s", "worst s"))
+
+
+def tables() -> Iterator[str]:
+    """All tables of this module."""
+    yield load()
+    try:
+        import playwright  # noqa: F401
+    except ModuleNotFoundError:
+        print("the browser's times need playwright")
+        return
+    if shutil.which("chromium") is None:
+        print("the browser's times need Chromium")
+        return
+    yield browser()

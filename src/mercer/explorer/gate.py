@@ -1,0 +1,87 @@
+"""Computations in a few threads, with a short and fair queue.
+
+Of one tab only the newest request waits: a slider that moves on replaces what it asked for before,
+and keeps its place in the queue. So twenty users are served in turn, however fast each of them is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+__all__ = ["Gate", "SupersededError", "TooBusyError"]
+
+
+class SupersededError(Exception):
+    """A newer request of the same tab took this one's place."""
+
+
+class TooBusyError(Exception):
+    """Too many requests are waiting."""
+
+
+class Gate:
+    """A queue in front of worker threads.
+
+    Parameters
+    ----------
+    workers : int
+        Computations at a time.
+    most_waiting : int
+        Requests that may wait, over all tabs.
+    """
+
+    def __init__(self, workers: int = 2, most_waiting: int = 100) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer-explorer")
+        self._free = workers
+        self._most = most_waiting
+        self._waiting: OrderedDict[str, tuple[asyncio.Future[Any], Callable[[], Any]]] = (
+            OrderedDict()
+        )
+
+    async def run(self, tab: str, work: Callable[[], Any]) -> Any:
+        """Compute in a thread when it is this tab's turn.
+
+        Raises
+        ------
+        SupersededError
+            If the same tab asks for something else before the work has begun.
+        TooBusyError
+            If the queue is full.
+        """
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        older = self._waiting.get(tab)
+        if older is None and len(self._waiting) >= self._most:
+            raise TooBusyError
+        self._waiting[tab] = (future, work)  # an old key keeps its place
+        if older is not None and not older[0].done():
+            older[0].set_exception(SupersededError())
+        self._start()
+        return await future
+
+    def _start(self) -> None:
+        while self._free and self._waiting:
+            _, (future, work) = self._waiting.popitem(last=False)
+            if future.done():  # its client has gone
+                continue
+            self._free -= 1
+            task = asyncio.get_running_loop().run_in_executor(self._pool, work)
+            task.add_done_callback(partial(self._finish, future))
+
+    def _finish(self, wanted: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
+        self._free += 1
+        error = done.exception()
+        if not wanted.done():
+            if error is None:
+                wanted.set_result(done.result())
+            else:
+                wanted.set_exception(error)
+        self._start()
+
+    def close(self) -> None:
+        """Let running work end, and start no more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

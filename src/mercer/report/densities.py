@@ -1,0 +1,186 @@
+"""Where the rows are: a density of the plane for two columns of numbers, profiles for others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import ParzenDensity
+from mercer.bandwidth import silverman
+from mercer.kernels import Gaussian, Kernel
+from mercer.maths.types import Array
+from mercer.report.profiles import Trait
+from mercer.report.samples import drawn_rows
+from mercer.tables import Modelling, Table
+
+__all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Shares", "estimate_densities"]
+
+#: Rows that a curve is drawn from, at most: no eye sees the difference.
+CURVE_ROWS = 100_000
+_MOST = 8
+_LABELS = 8
+_MOST_PARTS = 6  # clusters that a small picture can hold
+_GRID = 160
+_PLANE = 120
+_TAIL = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Density of one column in its own units; parts are the clusters' shares of it."""
+
+    column: str
+    x: Array
+    density: Array
+    parts: tuple[Array, ...]
+    bandwidth: float
+    outside: int
+    is_date: bool = False
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the most frequent labels of a column."""
+
+    column: str
+    labels: tuple[str, ...]
+    shares: tuple[float, ...]
+    others: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contours:
+    """Density of two columns in their own units, on a grid."""
+
+    columns: tuple[str, str]
+    x: Array
+    y: Array
+    density: Array
+    outside: int
+
+
+@dataclass(frozen=True, eq=False)
+class Densities:
+    """All that is drawn of densities, and how many columns are not."""
+
+    contours: Contours | None
+    profiles: tuple[Curve | Shares, ...]
+    columns_left: int
+
+
+def estimate_densities(
+    model: Modelling, kernel: Kernel, numbers: Array, traits: tuple[Trait, ...]
+) -> Densities:
+    """Density contours of a table of two numbers, and profiles of up to eight columns.
+
+    Columns that distinguish clusters most come first.
+
+    Parameters
+    ----------
+    model : Modelling
+    kernel : Kernel
+        The window of the contours, for the data as the model sees them.
+    numbers : int array of shape (n,)
+        Clusters from 1.
+    traits : tuple of Trait
+    """
+    table = model.table
+    contours = None
+    if table.is_numeric and len(table.columns) == 2:
+        contours = _contours(table, model, kernel)
+    telling: dict[str, float] = dict.fromkeys(table.columns, 0.0)
+    for trait in traits:
+        telling[trait.column] = max(telling[trait.column], abs(trait.effect))
+    comparable = [name for name in table.columns if table.kinds[name] != "text"]
+    chosen = sorted(comparable, key=lambda name: -telling[name])[:_MOST]
+    profiles = tuple(
+        _curve(table, name, numbers)
+        if table.kinds[name] in ("number", "date")
+        else _shares(table.frame[name], name)
+        for name in comparable
+        if name in chosen
+    )
+    return Densities(contours, profiles, len(comparable) - len(profiles))
+
+
+def _range(values: Array) -> tuple[float, float]:
+    """All values, or, where single ones lie far out, the middle 99.8 per cent; with a margin."""
+    low, high = float(values.min()), float(values.max())
+    inner = np.quantile(values, [_TAIL, 1 - _TAIL])
+    if high - low > 2 * (inner[1] - inner[0]) > 0:
+        low, high = map(float, inner)
+    margin = 0.06 * (high - low)
+    return low - margin, high + margin
+
+
+def _curve(table: Table, name: str, numbers: Array) -> Curve:
+    is_date = table.kinds[name] == "date"
+    rows = drawn_rows(table.n, CURVE_ROWS)
+    column, numbers = table.frame[name].iloc[rows], numbers[rows]
+    known = column.notna().to_numpy()
+    values = _floats(column[known], is_date)
+    own = numbers[known]
+    sigma = _window(values, own)
+    low, high = _range(values)
+    x = np.linspace(low, high, _GRID)
+    count = int(own.max(initial=0))
+    parts: tuple[Array, ...] = ()
+    if 2 <= count <= _MOST_PARTS:
+        parts = tuple(
+            _density(values[own == c], sigma, x) * float((own == c).mean())
+            if (own == c).any()
+            else np.zeros(_GRID)
+            for c in range(1, count + 1)
+        )
+    outside = int(((values < low) | (values > high)).sum())
+    return Curve(name, x, _density(values, sigma, x), parts, sigma, outside, is_date)
+
+
+def _floats(column: Any, is_date: bool) -> Array:
+    """Numbers; dates as days since 1970."""
+    if is_date:
+        days = column.to_numpy(dtype="datetime64[ns]").astype(np.int64) / 86_400e9
+        return np.asarray(days)
+    return np.asarray(column.to_numpy(dtype=np.float64))
+
+
+def _window(values: Array, clusters: Array) -> float:
+    """Silverman's rule within clusters, so that gaps between them are not smoothed away."""
+    centred = values - np.median(values)
+    for c in np.unique(clusters):
+        mine = clusters == c
+        centred[mine] = values[mine] - np.median(values[mine])
+    if np.ptp(centred) == 0:
+        centred = values
+    return silverman(centred[:, None])
+
+
+def _density(values: Array, sigma: float, x: Array) -> Array:
+    window = ParzenDensity(kernel=Gaussian(sigma)).fit(values[:, None])
+    return np.asarray(window.pdf(x[:, None]))
+
+
+def _shares(column: Any, name: str) -> Shares:
+    counts = column.dropna().astype(str).value_counts()
+    top = counts.head(_LABELS)
+    shares = tuple(float(count) / max(int(counts.sum()), 1) for count in top)
+    return Shares(name, tuple(map(str, top.index)), shares, len(counts) - len(top))
+
+
+def _contours(table: Table, model: Modelling, kernel: Kernel) -> Contours:
+    raw, data = table.X, model.data
+    axes, outside = [], np.zeros(len(raw), dtype=bool)
+    for column in raw.T:
+        low, high = _range(column)
+        axes.append(np.linspace(low, high, _PLANE))
+        outside |= (column < low) | (column > high)
+    scale, centre = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    window = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
+    values = window.pdf((nodes - centre) / scale) / np.prod(scale)
+    first, second = table.columns
+    return Contours(
+        (first, second), axes[0], axes[1], values.reshape(_PLANE, _PLANE), int(outside.sum())
+    )

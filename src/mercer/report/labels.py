@@ -1,0 +1,166 @@
+"""The label column beside the clusters, and how well the other columns predict it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from mercer import KernelLDA
+from mercer.diagnostics import clustering_error
+from mercer.maths.types import Array
+from mercer.report.samples import drawn_rows
+from mercer.tables import Modelling, Table
+from mercer.tables.table import NO_LABEL
+
+__all__ = ["Agreement", "LabelFindings", "Prediction", "class_labels", "study_labels"]
+
+_MOST_CLASSES = 50
+_MOST_NUMBERS = 20  # different numbers that may still be names of classes
+_ROWS = 2000
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far clusters and classes are the same."""
+
+    adjusted_rand_index: float
+    normalized_mutual_information: float
+    error: float
+    rows: int
+    table: tuple[tuple[int, ...], ...]
+    classes: tuple[str, ...]
+    clusters: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Kernel LDA on the classes, judged by rows that it was not fitted to."""
+
+    accuracies: tuple[float, ...]
+    majority: float
+    folds: int
+    rows: int
+    left_out: tuple[str, ...]
+    functions: Array
+    classes: Array
+    rank: int
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.accuracies))
+
+
+@dataclass(frozen=True)
+class LabelFindings:
+    """What a label column says; ``reason`` where it is not a column of classes."""
+
+    name: str
+    classes: dict[str, int]
+    unlabelled: int
+    reason: str | None
+    agreement: Agreement | None
+    prediction: Prediction | None
+
+
+def class_labels(table: Table) -> tuple[Array | None, str | None]:
+    """Classes as text, or the reason why the labels are none."""
+    labels = table.labels
+    assert labels is not None
+    different = np.unique(labels)
+    if labels.dtype.kind in "iuf" and len(different) > _MOST_NUMBERS:
+        return None, (
+            f"{len(different):,} different numbers: a measurement rather than classes, so there is "
+            "nothing to agree with or to predict as a class"
+        )
+    names = np.array([_name(label) for label in different])[np.searchsorted(different, labels)]
+    known = np.unique(names[names != NO_LABEL])
+    if len(known) > min(_MOST_CLASSES, max(table.n // 2, 2)):
+        return None, f"{len(known):,} different labels are too many to be classes"
+    if len(known) < 2:
+        return None, "all rows have the same label"
+    return names, None
+
+
+def study_labels(model: Modelling, numbers: Array, estimator: Any = None) -> LabelFindings:
+    """Agreement with the clusters, and cross-validated kernel LDA.
+
+    Parameters
+    ----------
+    model : Modelling
+        Its table has a label.
+    numbers : int array of shape (n,)
+        Clusters from 1; rows of other numbers count as a cluster of their own.
+    estimator : classifier or None
+        None for ``KernelLDA(kernel=model.kernel, regularization="cv")``.
+    """
+    table = model.table
+    name = str(table.label)
+    names, reason = class_labels(table)
+    if names is None:
+        return LabelFindings(name, {}, 0, reason, None, None)
+    counts = {str(c): int((names == c).sum()) for c in np.unique(names) if c != NO_LABEL}
+    known = np.flatnonzero(names != NO_LABEL)
+    if estimator is None:
+        estimator = KernelLDA(kernel=model.kernel, regularization="cv")
+    return LabelFindings(
+        name=name,
+        classes=counts,
+        unlabelled=table.n - len(known),
+        reason=None,
+        agreement=_agreement(names[known], numbers[known]),
+        prediction=_prediction(model, names, known, estimator),
+    )
+
+
+def _name(label: Any) -> str:
+    whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return str(int(label)) if whole else str(label)
+
+
+def _agreement(names: Array, numbers: Array) -> Agreement:
+    classes, rows = np.unique(names, return_inverse=True)
+    clusters, columns = np.unique(numbers, return_inverse=True)
+    table = np.zeros((len(classes), len(clusters)), dtype=int)
+    np.add.at(table, (rows, columns), 1)
+    return Agreement(
+        adjusted_rand_index=float(adjusted_rand_score(names, numbers)),
+        normalized_mutual_information=float(normalized_mutual_info_score(names, numbers)),
+        error=float(clustering_error(names, numbers)),
+        rows=len(names),
+        table=tuple(tuple(map(int, line)) for line in table),
+        classes=tuple(map(str, classes)),
+        clusters=tuple(map(int, clusters)),
+    )
+
+
+def _prediction(model: Modelling, names: Array, known: Array, lda: Any) -> Prediction | None:
+    """None where no two classes have two rows each."""
+    rows = known[drawn_rows(len(known), _ROWS)]
+    classes, counts = np.unique(names[rows], return_counts=True)
+    rare = classes[counts < 2]
+    rows = rows[~np.isin(names[rows], rare)]
+    classes, counts = np.unique(names[rows], return_counts=True)
+    if len(classes) < 2:
+        return None
+    y, frame = names[rows], model.table.frame.iloc[rows]
+    folds = StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=0)
+    whole = model.pipeline(lda)
+    accuracies = cross_val_score(clone(whole), frame, y, cv=folds, error_score="raise")
+    fitted = whole.fit(frame, y)
+    return Prediction(
+        accuracies=tuple(map(float, accuracies)),
+        majority=float(counts.max() / counts.sum()),
+        folds=folds.get_n_splits(),
+        rows=len(rows),
+        left_out=tuple(map(str, rare)),
+        functions=np.asarray(fitted.transform(frame)),
+        classes=y,
+        rank=int(fitted[-1].rank_),
+    )

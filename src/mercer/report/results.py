@@ -1,0 +1,93 @@
+"""Result tables: a file per question, to go on working with."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from mercer.report.analysis import Analysis
+
+__all__ = ["CSV_ROWS", "ROW_FILES", "result_files"]
+
+#: Beyond so many rows the table of rows is a Parquet file.
+CSV_ROWS = 200_000
+#: The table of rows is one of these.
+ROW_FILES = ("rows.csv", "rows.parquet")
+_DIGITS = "%.7g"
+
+
+def result_files(analysis: Analysis) -> dict[str, bytes]:
+    """Contents of the result tables by file name.
+
+    ``rows`` has the row's number in the file (the first below the header is 1), its cluster (-1
+    for none), novelty, log density (tables of numbers) and kernel ECA coordinates; the others are
+    as in ``report.json``. Up to 200,000 rows it is CSV with seven digits, beyond that Parquet with
+    single precision.
+    """
+    rows = _rows(analysis)
+    if analysis.table.n <= CSV_ROWS:
+        files = {"rows.csv": _csv(rows)}
+    else:
+        parquet = io.BytesIO()
+        rows.to_parquet(parquet, index=False)
+        files = {"rows.parquet": parquet.getvalue()}
+    for name, lines in (
+        ("clusters", _clusters(analysis)),
+        ("components", analysis.spectra.components()),
+        ("columns", _columns(analysis)),
+    ):
+        files[f"{name}.csv"] = _csv(_frame(lines))
+    return files
+
+
+def _rows(analysis: Analysis) -> Any:
+    import pandas as pd
+
+    novelty = analysis.novelty
+    columns: dict[str, Any] = {
+        "row": analysis.table.rows + 1,
+        "cluster": analysis.clusters.numbers,
+        "novelty": novelty.scores.astype(np.float32),
+    }
+    if novelty.log_density is not None:
+        columns["log_density"] = novelty.log_density.astype(np.float32)
+    for i, z in enumerate(analysis.eca.spectrum_.projections.T, start=1):
+        columns[f"component_{i}"] = z.astype(np.float32)
+    return pd.DataFrame(columns)
+
+
+def _clusters(analysis: Analysis) -> list[dict[str, Any]]:
+    """One line per cluster and column; a single line where there is one cluster."""
+    lines = []
+    for cluster in analysis.clusters.each:
+        own = [trait for trait in analysis.traits if trait.cluster == cluster.number]
+        size = {
+            "cluster": cluster.number,
+            "size": cluster.size,
+            "share": cluster.share,
+            "persistence": cluster.persistence,
+        }
+        lines += [{**size, **vars(trait)} for trait in own] or [size]
+    return lines
+
+
+def _columns(analysis: Analysis) -> list[dict[str, Any]]:
+    used = [
+        {**vars(c), "frequent": "; ".join(f"{name}: {count}" for name, count in c.frequent)}
+        for c in analysis.columns
+    ]
+    omitted = [{"name": o.column, "left_out": o.reason} for o in analysis.table.omissions]
+    return [{**line, "left_out": None} for line in used] + omitted
+
+
+def _frame(lines: list[Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame([line if isinstance(line, dict) else vars(line) for line in lines])
+
+
+def _csv(frame: Any) -> bytes:
+    text: str = frame.to_csv(index=False, float_format=_DIGITS, lineterminator="\n")
+    return text.encode("utf-8")

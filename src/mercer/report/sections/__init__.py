@@ -1,0 +1,1 @@
+"""Sections of the page: words and markup, one module per question."""

@@ -1,0 +1,27 @@
+"""An explorer to ask, without a browser."""
+
+import pytest
+
+starlette = pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
+
+
+@pytest.fixture
+def client():
+    from starlette.testclient import TestClient
+
+    from mercer.explorer.server import make_app
+
+    with TestClient(make_app(), base_url="http://127.0.0.1") as one:
+        yield one
+
+
+@pytest.fixture
+def two_clients():
+    """Two people at one explorer."""
+    from starlette.testclient import TestClient
+
+    from mercer.explorer.server import make_app
+
+    app = make_app()
+    with TestClient(app, base_url="http://127.0.0.1") as first:
+        yield first, TestClient(app, base_url="http://127.0.0.1")

@@ -1,0 +1,284 @@
+"""Views hold the numbers that the library gives, and the exported code gives them again."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
+import mercer
+from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity
+from mercer.datasets import make_rings
+from mercer.kernels import Gaussian
+
+ALL = "points,data,spectrum,embedding,clusters,density,gram,eigenfunctions"
+
+
+def ask(client, query, show=ALL):
+    answer = client.get(f"/api/views?{query}&show={show}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def up_to_sign(found, expected):
+    found, expected = np.asarray(found), np.asarray(expected)
+    return np.allclose(found, expected, atol=1e-5) or np.allclose(found, -expected, atol=1e-5)
+
+
+# --- views -----------------------------------------------------------------------------------
+
+
+def test_the_views_are_the_librarys_numbers(client):
+    X, _ = make_rings(random_state=0)
+    answer = ask(client, "bandwidth=3.7")
+    eca = KernelECA(3, kernel=Gaussian(3.7)).fit(X)
+    summary, views = answer["summary"], answer["views"]
+    assert summary["places"] == eca.component_ranks_.tolist() == [1, 2, 9]
+    assert summary["share"] == pytest.approx(eca.entropy_ratio_.sum(), rel=1e-9)
+    spectrum = KernelPCA(24, kernel=Gaussian(3.7), center=False).fit(X).spectrum_
+    np.testing.assert_allclose(views["spectrum"]["eigenvalues"], spectrum.eigenvalues, rtol=1e-4)
+    np.testing.assert_allclose(
+        views["spectrum"]["entropy"], spectrum.entropy_terms / spectrum.potential, atol=1e-6
+    )
+    np.testing.assert_allclose(np.array(views["embedding"]["eca"]).T, eca.transform(X), atol=1e-6)
+    pca = KernelPCA(3, kernel=Gaussian(3.7)).fit_transform(X)
+    for ours, theirs in zip(views["embedding"]["pca"], pca.T, strict=True):
+        assert up_to_sign(ours, theirs)
+    clustering = EntropyClustering(3, kernel=Gaussian(3.7)).fit(X)
+    assert views["points"]["clusters"] == clustering.labels_.tolist()
+    assert views["clusters"]["cost"] == pytest.approx(clustering.cost_)
+    assert views["clusters"]["agreement"] == 1.0
+
+
+def test_the_density_of_the_entropy_order_is_the_series_density(client):
+    X, _ = make_rings(random_state=0)
+    density = ask(client, "bandwidth=3.7&components=3", "density")["views"]["density"]
+    grid = np.array([[x, y] for y in density["y"] for x in density["x"]])
+    series = SeriesDensity(kernel=Gaussian(3.7), terms=3, positive=False).fit(X)
+    expected = np.maximum(series.pdf(grid), 0)
+    assert np.allclose(np.ravel(density["z"]), expected, atol=1e-5 * expected.max())
+
+
+def test_all_terms_are_parzens_estimate_and_sum_to_one(client):
+    density = ask(client, "terms=all", "density")["views"]["density"]
+    z = np.array(density["z"])
+    cell = np.diff(density["x"]).mean() * np.diff(density["y"]).mean()
+    assert z.sum() * cell == pytest.approx(1, abs=0.02)  # the margin cuts some of the tails
+
+
+def test_picked_components_drive_everything(client):
+    X, _ = make_rings(random_state=0)
+    answer = ask(client, "bandwidth=3.7&picks=1,5")
+    spectrum = KernelPCA(5, kernel=Gaussian(3.7), center=False).fit(X).spectrum_
+    assert answer["summary"]["places"] == [1, 5]
+    assert answer["views"]["spectrum"]["kept"] == [1, 5]
+    share = spectrum.entropy_terms[[0, 4]].sum() / spectrum.potential
+    assert answer["summary"]["share"] == pytest.approx(share, rel=1e-9)
+    for ours, column in zip(answer["views"]["embedding"]["eca"], (0, 4), strict=True):
+        assert up_to_sign(ours, spectrum.projections[:, column])
+    assert len(answer["views"]["clusters"]["sizes"]) == 2
+    assert answer["views"]["eigenfunctions"]["places"] == [1, 5]
+
+
+def test_components_without_entropy_are_shown_and_not_clustered(client, tmp_path):
+    content = "x,y\n" + "\n".join(f"{x},{y}" for x in (-1, 1) for y in (-2, 2) for _ in range(5))
+    key = client.post("/api/upload?name=square.csv", content=content).json()["data"]
+    query = f"data={key}&picks=2&bandwidth=1&scale=0"  # odd, so without a mean
+    views = ask(client, query)["views"]
+    assert "no entropy" in views["clusters"]["reason"]
+    assert "no part of the density" in views["density"]["reason"]
+    assert len(views["embedding"]["eca"][0]) == 20
+    (tmp_path / "square.csv").write_text(content)
+    (found,) = run([client.get(f"/api/code.py?{query}").text], tmp_path)
+    assert found["labels"] == views["points"]["clusters"] == [0] * 20
+    assert client.get(f"/api/scores.csv?{query}").status_code == 200
+    assert client.get(f"/api/model?{query}").status_code == 200
+
+
+def test_what_is_warned_of_is_said_on_the_page(client):
+    notes = ask(client, "data=wine&bandwidth=0.05", "points")["summary"]["notes"]
+    assert any("no neighbour" in note for note in notes)
+    assert ask(client, "data=wine", "points")["summary"]["notes"] == []
+
+
+def test_the_path_of_a_mixed_table_is_one_of_factors(client):
+    path = ask(client, "data=machines", "path")["views"]["path"]
+    assert path["bandwidth"][0] == 0.25
+    assert path["optimum"] in path["bandwidth"]
+
+
+def test_a_component_far_down_can_be_picked(client):
+    answer = ask(client, "picks=1,100", "points,spectrum")
+    assert answer["views"]["spectrum"]["places"][-1] == 100
+    assert answer["summary"]["places"] == [1, 100]
+
+
+def test_the_gram_matrix_and_its_reconstruction_are_ordered_by_cluster(client):
+    views = ask(client, "bandwidth=3.7", "points,gram")["views"]
+    codes = np.array(views["points"]["clusters"])[views["gram"]["rows"]]
+    assert (np.diff(codes) >= 0).all()
+    assert views["gram"]["size"] == len(views["gram"]["rows"]) == 200
+
+
+def test_the_path_marks_the_bandwidth_that_the_library_would_take(client):
+    X, _ = make_rings(random_state=0)
+    path = ask(client, "", "path")["views"]["path"]
+    clustering = EntropyClustering(3).fit(X)
+    assert path["optimum"] == pytest.approx(clustering.kernel_.bandwidth)
+    at = path["bandwidth"].index(pytest.approx(path["optimum"]))
+    assert path["components"][at] == clustering.eca_.component_ranks_.tolist()
+    assert path["cost"][at] == pytest.approx(clustering.cost_ / len(X), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "kernel=polynomial&degree=3",
+        "kernel=linear&data=iris",
+        "kernel=cosine&data=wine",
+        "kernel=laplacian&order=variance",
+        "kernel=matern&nu=0.5&center=0",
+        "kernel=epanechnikov&components=2",
+        "data=machines&components=4&clusters=2",
+        "data=diabetes",
+        "data=iris&x=petal length (cm)&y=sepal width (cm)",
+        "data=wine&ignore=alcohol&ignore=ash&categorical=hue",
+        "data=wine&label=&terms=kronmal-tarter",
+        "data=iris&label=petal width (cm)",
+        "components=1",
+        "components=12&dimensions=2",
+    ],
+)
+def test_every_control_gives_views(client, query):
+    views = ask(client, query)["views"]
+    assert set(views) == set(ALL.split(","))
+
+
+def test_kernels_that_are_no_windows_have_no_density_and_say_so(client):
+    density = ask(client, "kernel=polynomial", "density")["views"]["density"]
+    assert "no density window" in density["reason"]
+
+
+def test_many_rows_are_sampled_and_the_page_can_say_so(client, rng):
+    rows = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.normal(size=(3000, 3)))
+    key = client.post("/api/upload?name=big.csv", content=f"a,b,c\n{rows}\n").json()["data"]
+    summary = ask(client, f"data={key}", "points")["summary"]
+    assert (summary["rows"], summary["analysed"], summary["shown"]) == (3000, 2000, 1000)
+    assert not summary["is_large"]
+
+
+def test_many_points_of_the_plane_are_all_analysed(client, rng):
+    import io
+
+    X = np.concatenate([rng.normal(at, 0.3, size=(10_000, 2)) for at in (0, 3)])
+    file = io.BytesIO()
+    np.save(file, X)
+    key = client.post("/api/upload?name=plane.npy", content=file.getvalue()).json()["data"]
+    answer = ask(client, f"data={key}&components=2&bandwidth=0.4&scale=0")
+    assert answer["summary"]["analysed"] == 20_000
+    assert answer["summary"]["is_large"]
+    eca = KernelECA(2, kernel=Gaussian(0.4)).fit(X)
+    assert answer["summary"]["share"] == pytest.approx(eca.entropy_ratio_.sum(), rel=1e-6)
+    assert sum(answer["views"]["clusters"]["sizes"]) == 1000
+    assert min(answer["views"]["clusters"]["sizes"]) > 400  # the two blobs
+    picked = ask(client, f"data={key}&picks=1,3&bandwidth=0.4&scale=0", "points,spectrum")
+    assert picked["views"]["spectrum"]["kept"] == [1, 3]
+
+
+# --- what one takes away ---------------------------------------------------------------------
+
+
+REPRODUCED = [
+    "bandwidth=3.7",
+    "bandwidth=3.7&picks=1,2,5",
+    "data=wine&order=variance&components=4&clusters=2&terms=kronmal-tarter",
+    "data=machines&components=3",
+    "data=iris&kernel=matern&nu=2.5&terms=all&center=0&label=&ignore=sepal width (cm)",
+]
+# tells what exported code has found, and runs each piece of code by itself
+DRIVER = """
+import json, sys
+from pathlib import Path
+for name in sys.argv[1:]:
+    found = {}
+    exec(compile(Path(name).read_text(encoding="utf-8"), name, "exec"), found)
+    told = {key: found[key].T.tolist() for key in ("labels", "scores", "pca_scores")}
+    told["density"] = found["density"](found["X"]).tolist() if "density" in found else None
+    Path(name + ".json").write_text(json.dumps(told))
+"""
+
+
+def test_the_exported_code_gives_the_views_numbers(client, rng, tmp_path):
+    mine = upload_of_sampled_rows(client, rng, tmp_path)
+    queries = [*REPRODUCED, mine]
+    results = run([client.get(f"/api/code.py?{query}").text for query in queries], tmp_path)
+    for query, found in zip(REPRODUCED, results, strict=False):
+        views = ask(client, query)["views"]
+        assert found["labels"] == views["points"]["clusters"], query
+        for ours, theirs in zip(found["scores"], views["embedding"]["eca"], strict=False):
+            assert up_to_sign(ours, theirs), query
+        for ours, theirs in zip(found["pca_scores"], views["embedding"]["pca"], strict=True):
+            assert up_to_sign(ours, theirs), query
+        if "at_points" in views["density"]:
+            values = np.maximum(found["density"], 0)
+            assert np.allclose(values / values.max(), views["density"]["at_points"], atol=1e-5)
+    # of sampled rows the page shows a part, the CSV file all
+    lines = client.get(f"/api/scores.csv?{mine}").text.splitlines()
+    assert lines[0].startswith("row,kind,cluster,component_")
+    cells = np.array([line.split(",") for line in lines[1:]])
+    assert cells.shape == (2000, 5)
+    np.testing.assert_allclose(cells[:, 3:].astype(float).T, results[-1]["scores"], atol=1e-8)
+    assert cells[:, 2].astype(int).tolist() == results[-1]["labels"]
+
+
+def upload_of_sampled_rows(client, rng, folder):
+    """A table of more rows than are analysed; its file is where the exported code will look."""
+    lines = [f"{x:.4f},{y:.4f},{z:.4f},k{int(x > 0)}" for x, y, z in rng.normal(size=(2500, 3))]
+    content = "\n".join(["a,b,c,kind", *lines])
+    (folder / "mine.csv").write_text(content)
+    key = client.post("/api/upload?name=mine.csv", content=content).json()["data"]
+    return f"data={key}&label=kind&components=2"
+
+
+def run(codes, folder):
+    """Run exported code as a user would: in a process of its own."""
+    names = [f"view{i}.py" for i in range(len(codes))]
+    for name, code in zip(names, codes, strict=True):
+        (folder / name).write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", DRIVER, *names],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(mercer.__file__).parents[1])},
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads((folder / f"{name}.json").read_text()) for name in names]
+
+
+def test_the_model_file_takes_raw_rows(client, tmp_path):
+    from sklearn.datasets import load_wine
+
+    query = "data=wine&bandwidth=3"
+    path = tmp_path / "view.mercer"
+    path.write_bytes(client.get(f"/api/model?{query}").content)
+    model = mercer.load(path)
+    frame = load_wine(as_frame=True).data
+    assert model.predict(frame).tolist() == ask(client, query)["views"]["points"]["clusters"]
+    path.write_bytes(client.get(f"/api/model?{query}&picks=1,3").content)
+    scores = mercer.load(path).transform(frame)[:, [0, 2]]
+    picked = ask(client, f"{query}&picks=1,3")["views"]["embedding"]["eca"]
+    for ours, theirs in zip(scores.T, picked, strict=True):
+        assert up_to_sign(ours, theirs)
+
+
+def test_rows_are_shown_as_they_were_read(client):
+    answer = client.post("/api/rows?data=machines", json={"rows": [2, 0, 10**9, -1]}).json()
+    assert [line[0] for line in answer["rows"]] == [2, 0]
+    assert answer["columns"][-1] == "class"
+    assert len(answer["rows"][0]) == 1 + len(answer["columns"])
