@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.distributed import is_dask, mapped, summed, taken
+from mercer.errors import AbsentRowsError
 from mercer.maths.quantiles import distinct_rows, evenly_spaced, weighted_quantile
 from mercer.maths.types import Array
 from mercer.points import Kind, Points
@@ -327,7 +328,7 @@ class AbsentPoints(Points):
     @property
     def data(self) -> NoReturn:
         """Refuse, in words."""
-        raise TypeError(
+        raise AbsentRowsError(
             "This needs the training rows, which stayed on the engine that the model was fitted "
             "with; ask the estimator in the session that fitted it."
         )
@@ -374,7 +375,7 @@ class AbsentColumn:
         return self.shape[0]
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError(
+        raise AbsentRowsError(
             f"This needs something for each of the {len(self)} training rows, which stayed on the "
             "engine that the model was fitted with; ask the estimator in the session that fitted "
             "it, or save the values beside the model."

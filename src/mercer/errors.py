@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 
 __all__ = [
+    "AbsentRowsError",
     "ApproximationWarning",
     "ConvergenceError",
     "ConvergenceWarning",
@@ -130,6 +131,17 @@ class NoDomainError(MercerError, AttributeError, ValueError):
     ... except NoDomainError:
     ...     print("a density without a domain has no score")
     a density without a domain has no score
+    """
+
+
+class AbsentRowsError(MercerError, TypeError):
+    """Something needs the training rows, and these stayed on the engine that they were fitted on.
+
+    Examples
+    --------
+    >>> from mercer.errors import AbsentRowsError, MercerError
+    >>> issubclass(AbsentRowsError, MercerError)
+    True
     """
 
 

@@ -138,6 +138,16 @@ def test_row_numbers_are_left_out_across_parts(frame, tmp_path, command):
     assert "row numbers" not in told
 
 
+def test_far_rows_of_a_density_whose_rows_are_gone(places, frame, command, monkeypatch):
+    monkeypatch.chdir(places)
+    command("density", "parts", *OPTIONS, "--engine", "dask", "--out", "b", "--model", "m.mercer")
+    frame.loc[3, "a"] = 1e4
+    frame.to_parquet("far.parquet", index=False)
+    for more in (["--out", "o.parquet"], ["--out", "o", "--engine", "dask"]):
+        told = command("density", "far.parquet", "--apply", "m.mercer", *more, code=1)
+        assert "needs the training rows, which stayed on the engine" in told
+
+
 def test_entropy(places, capsys):
     facts = []
     for data in (["all.parquet"], ["parts", "--engine", "dask"]):
@@ -213,7 +223,7 @@ def test_a_running_scheduler(places):
     distributed = pytest.importorskip("distributed", reason="needs mercer[dask]")
     options = ["embed", places / "parts", *OPTIONS, "--engine", "dask", "--scheduler"]
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
     ) as cluster:
         done = run(*options, cluster.scheduler_address, "--out", places / "there")
     assert done.returncode == 0, done.stderr
