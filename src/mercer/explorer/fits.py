@@ -26,7 +26,7 @@ __all__ = ["BARS", "DENSE", "NO_ENTROPY", "Bars", "Fits", "Selection"]
 
 BARS = 24
 NO_ENTROPY = 1e-12  # share of the information potential that is rounding
-DENSE = 1200  # rows up to which a full decomposition is quicker than an iteration
+DENSE = 500  # rows up to which a full decomposition is quicker than an iteration
 _FACTORS = np.geomspace(0.25, 4, 17)  # on the widths of a table's own kernel
 
 Fitted = TypeVar("Fitted")
@@ -201,9 +201,11 @@ class Fits:
         """Places of the entropy components among all eigenvalues."""
         if spectrum.known_ranks is not None:
             return [int(place) for place in spectrum.known_ranks]
-        everything = self.leading(BARS).spectrum_.known_eigenvalues
-        if self.data.n <= DENSE:
-            found = np.abs(everything[None, :] - spectrum.eigenvalues[:, None]).argmin(axis=1)
+        # counting eigenvalues is slow: those among the leading ones, which are known, are looked up
+        leading = self.leading(BARS).spectrum_
+        known = leading.known_eigenvalues if self.data.n <= DENSE else leading.eigenvalues
+        if spectrum.eigenvalues.min() >= known[-1]:
+            found = np.abs(known[None, :] - spectrum.eigenvalues[:, None]).argmin(axis=1)
             return [int(place) + 1 for place in found]
         ranks = self.eca(self.state.components).component_ranks_
         return [None] * spectrum.n_components if ranks is None else [int(rank) for rank in ranks]

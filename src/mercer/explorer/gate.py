@@ -13,6 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from mercer.config import single_thread
+from mercer.threads import single_threaded_blas
+
 __all__ = ["Gate", "SupersededError", "TooBusyError"]
 
 
@@ -69,7 +72,7 @@ class Gate:
             if future.done():  # its client has gone
                 continue
             self._free -= 1
-            task = asyncio.get_running_loop().run_in_executor(self._pool, work)
+            task = asyncio.get_running_loop().run_in_executor(self._pool, partial(_alone, work))
             task.add_done_callback(partial(self._finish, future))
 
     def _finish(self, wanted: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
@@ -85,3 +88,9 @@ class Gate:
     def close(self) -> None:
         """Let running work end, and start no more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _alone(work: Callable[[], Any]) -> Any:
+    """Compute with one thread: other users, and the browser that draws, need the other cores."""
+    with single_thread(), single_threaded_blas():
+        return work()

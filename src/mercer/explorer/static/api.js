@@ -39,7 +39,10 @@ export async function call(path, options = {}) {
 
 export const json = async (path, options) => (await call(path, options)).json();
 
-/** Runs one job at a time; of those that come meanwhile only the newest is done. */
+/**
+ * Runs one job at a time; of those that come meanwhile only the newest is done.
+ * A job may return what is to be done once the next one has begun.
+ */
 export class Newest {
   constructor(job) {
     this.job = job;
@@ -53,13 +56,15 @@ export class Newest {
       return;
     }
     this.busy = true;
+    let then;
     try {
-      await this.job(what);
+      then = await this.job(what);
     } finally {
       this.busy = false;
       const next = this.next;
       this.next = null;
       if (next) this.ask(next.what);
+      then?.();
     }
   }
 

@@ -30,15 +30,19 @@ const loop = new Newest(async () => {
   if (names.length === 0) return finish();
   grid.classList.add("busy");
   try {
-    take(await json(`/api/views?${of}&show=${names.join(",")}`), of);
-    complain(null);
+    const found = await json(`/api/views?${of}&show=${names.join(",")}`);
+    return () => { // after the next question is on its way: it is answered while this is drawn
+      take(found, of);
+      complain(null);
+      finish();
+    };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status !== 409) complain(error.message);
   } finally {
     grid.classList.remove("busy");
   }
-  finish();
+  return finish();
 });
 
 // the sweep depends on less, and takes longer: it has a loop of its own
