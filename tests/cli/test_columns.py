@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 import mercer
@@ -602,3 +603,14 @@ def test_strange_files_that_can_be_read(tmp_path, command):
     found, told = command("embed", path)
     assert "5 rows, 3,000 columns" in told
     assert list(found) == ["row", "eca1", "eca2"]
+
+
+@pytest.mark.parametrize("name", ["wine", "machines"])
+def test_cluster_counts_and_sweeps_as_the_report_does(name, tmp_path):
+    from mercer.report import analyse
+    from mercer.tables import read_table
+
+    assert main(["cluster", name, "--out", str(tmp_path / "c.csv")]) == 0
+    labels = pd.read_csv(tmp_path / "c.csv")["cluster"].to_numpy()
+    told = analyse(read_table(name)).clusters.numbers
+    assert adjusted_rand_score(told, labels) == 1

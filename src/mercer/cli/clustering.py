@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from cyclopts import Parameter
 
@@ -16,6 +16,7 @@ from mercer.cli.working import Task, perform
 if TYPE_CHECKING:
     from mercer.kernels import Kernel
     from mercer.maths.types import Array
+    from mercer.tables import Modelling
 
 __all__ = ["cluster"]
 
@@ -26,12 +27,33 @@ class Clustering(Task):
 
     command: ClassVar[str] = "cluster"
     clusters: int | Literal["auto"] = "auto"
+    counted: int | None = None
+    factors: tuple[float, ...] | None = None
+
+    def settled(self, modelling: Modelling, bandwidth: float | str) -> Self:
+        """In memory: as many clusters as the report counts, at widths that are swept as there."""
+        from mercer.report.counting import count_clusters
+        from mercer.tables import WIDTH_FACTORS, Table
+
+        if bandwidth != "auto" or not isinstance(modelling.table, Table):
+            return self
+        counted = None
+        if self.clusters == "auto":
+            counted = count_clusters(modelling.data, modelling.kernel).chosen
+        factors = None if modelling.table.is_numeric else WIDTH_FACTORS
+        return replace(self, counted=counted, factors=factors)
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
-        """Entropy clustering; a Gaussian with an automatic bandwidth is swept."""
+        """Entropy clustering; a Gaussian with an automatic bandwidth is swept by itself."""
         from mercer import EntropyClustering
 
-        return EntropyClustering(self.clusters, kernel=kernel, solver=solver, verbose=verbose)
+        return EntropyClustering(
+            self.clusters if self.counted is None else self.counted,
+            kernel=kernel,
+            bandwidths=self.factors,
+            solver=solver,
+            verbose=verbose,
+        )
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Labels, and how well each row fits its cluster's direction."""
@@ -114,6 +136,7 @@ def cluster(
     data
         A CSV, TSV, Parquet, NPY or NPZ file; - for standard input; or an embedded set such as wine.
     clusters
-        How many; auto counts the groups that the spectrum shows, which may be one.
+        How many; auto counts as the report does: the number at which clusters change least with the
+        bandwidth, or the groups that the spectrum shows (always so with --bandwidth or in chunks).
     """
     return perform(Clustering(clusters), data, reading, fitting, output, running)

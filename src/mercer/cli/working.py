@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mercer.cli.failing import UsageError
 from mercer.cli.options import Fitting, Output, Reading, Running
@@ -52,6 +52,10 @@ class Task:
 
     def check(self, modelling: Modelling) -> None:
         """Refuse tables that the command can do nothing with."""
+
+    def settled(self, modelling: Modelling, bandwidth: float | str) -> Self:
+        """The same task, with what depends on the table decided."""
+        return self
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
         """What is fitted."""
@@ -182,6 +186,7 @@ def _fitted(task: Task, engine: Engine, fitting: Fitting, verbose: bool, tell: T
     tell.all(table_lines(table))
     chosen = modelling(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
     task.check(chosen)
+    task = task.settled(chosen, fitting.bandwidth)
     estimator = task.estimator(chosen.kernel, fitting.solver, verbose)
     model = engine.fitted(chosen.pipeline(estimator), table, task)
     tell.all(kernel_words(model))
