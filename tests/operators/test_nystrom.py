@@ -222,7 +222,7 @@ def test_little_memory_seeks_landmarks_in_a_sample(X):
     gram = NystromGram(features, Points(X))
     exact = (kernel(X) - gram @ np.eye(N)).trace()
     assert_allclose(gram.error_bound, exact, rtol=1e-9)  # over all rows, not the sample
-    with config_context(memory="100KB"):
+    with config_context(memory="200KB"):
         small = KernelECA(2, kernel=Gaussian(3.0), solver=Nystrom(40)).fit(X)
     dense = KernelECA(2, kernel=Gaussian(3.0), solver="dense").fit(X)
     error = np.abs(small.eigenvalues_ - dense.eigenvalues_)
