@@ -143,8 +143,17 @@ class Table(Selection):
 
     Parameters
     ----------
-    name, kinds, label, rows_read, omissions, notes
-        As in :class:`Selection`.
+    name : str
+        Of the embedded set or of the file.
+    kinds : dict of str to str
+        By column that is analysed: "number", "date", "category" or "text".
+    label : str or None
+        Name of the column with classes.
+    rows_read : int
+    omissions : tuple of Omission
+        Columns that were left out, and why.
+    notes : tuple of str
+        What had to be guessed while reading.
     frame : pandas.DataFrame
         The columns and rows that are analysed.
     labels : array of shape (n,) or None
