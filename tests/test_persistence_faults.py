@@ -266,7 +266,7 @@ FORGED_FILES = {
     "no text": [("arrays/0.npy", npy(X))],
     "the text last": [("arrays/0.npy", npy(X)), ("mercer.json", manifest({"array": [0, True]}))],
     "a path upwards": [("mercer.json", manifest(None)), ("../../x", b"")],
-    "an absolute path": [("mercer.json", manifest(None)), ("/tmp/x", b"")],
+    "an absolute path": [("mercer.json", manifest(None)), ("/x/y", b"")],
     "an array of nobody": [("mercer.json", manifest(None)), ("arrays/0.npy", npy(X))],
     "a gap": [("mercer.json", manifest({"array": [0, True]})), ("arrays/1.npy", npy(X))],
     "not JSON": [("mercer.json", b"{")],

@@ -463,3 +463,11 @@ def test_a_clearly_more_stable_number_outranks_spectroscopy():
     assert _most_stable({2: 0.84, 3: 0.91, 4: 1.0}, groups=3) == 4
     assert _most_stable({2: 0.84, 3: 0.96, 4: 1.0}, groups=3) == 3
     assert _most_stable({2: 0.84, 3: 0.89}, groups=3) is None
+
+
+@pytest.mark.parametrize(("clusters", "is_filled"), [(2, True), (9, False)])
+def test_the_number_in_use_is_pointed_at_only_where_it_is_drawn(clusters, is_filled):
+    from mercer.report.page import page
+
+    shown = page(analyse(read_table("iris"), n_clusters=clusters))
+    assert ("Filled in orange: the number in use" in shown) == is_filled

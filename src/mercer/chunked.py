@@ -302,6 +302,10 @@ def _sketch_of_column(values: Array, weights: Array, size: int) -> tuple[Array, 
 class AbsentPoints(Points):
     """Training rows that stayed behind: enough for all that does not touch them."""
 
+    _n: int
+    _dimension: int | None
+    _dtype: np.dtype[Any]
+
     def __init__(
         self,
         n: int,
@@ -336,17 +340,17 @@ class AbsentPoints(Points):
     @property
     def n(self) -> int:
         """Number of rows there were."""
-        return self._n  # type: ignore[attr-defined]
+        return self._n
 
     @property
     def dimension(self) -> int | None:
         """Number of coordinates, for vectors."""
-        return self._dimension  # type: ignore[attr-defined]
+        return self._dimension
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Floating type of the rows."""
-        return self._dtype  # type: ignore[attr-defined]
+        return self._dtype
 
     def __reduce__(self) -> Any:
         known = (self.n, self.dimension, self.dtype, self.kind, self.feature_names)

@@ -8,6 +8,7 @@ replaced.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -407,15 +408,19 @@ def _clear_errors() -> Iterator[None]:
         raise
     except MemoryError as error:
         raise WorkerError(_out_of_memory("A chunk's work did not fit the memory")) from error
-    except Exception as error:
-        if type(error).__name__ != "KilledWorker":
-            raise
+    except _lost_workers() as error:
         raise WorkerError(
             _out_of_memory(
                 f"Workers died again and again at the same task ({error}), most likely because its "
                 "chunk's work exceeds their memory"
             )
         ) from error
+
+
+def _lost_workers() -> tuple[type[Exception], ...]:
+    """What tells of workers that died; nothing does where distributed is not in use."""
+    distributed = sys.modules.get("distributed")
+    return () if distributed is None else (distributed.KilledWorker,)
 
 
 def worker_memory() -> int | None:

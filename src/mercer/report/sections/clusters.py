@@ -180,7 +180,9 @@ def _number(analysis: Analysis) -> str:
     if counting.stability:
         caption = (
             f"Stability by number of clusters; at {STABLE} (line) and above a number counts as "
-            "stable. Filled in orange: the number in use."
+            "stable."
         )
+        if counting.chosen in counting.stability:
+            caption += " Filled in orange: the number in use."
         text += figure(counting_figure(analysis), caption, "wide")
     return "<h3>How sure is the number of clusters?</h3>\n" + text
