@@ -11,7 +11,7 @@ ROOT = Path(mercer.__file__).parent
 FLOORS = [
     {"errors", "config", "notebook", "progress", "threads", "writing"},
     {"distributed", "maths"},
-    {"chunked", "points"},
+    {"chunked", "points", "samples"},
     {"kernels"},
     {"operators"},
     {"bandwidth"},
@@ -22,6 +22,7 @@ FLOORS = [
     {"estimators"},
     {"baselines"},
     {"datasets", "persistence", "plots", "tables"},
+    {"counting"},
     {"explorer", "report", "reproduce"},
     {"cli"},
 ]
