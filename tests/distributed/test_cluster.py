@@ -22,6 +22,7 @@ from mercer import (
     ParzenDensity,
     SeriesDensity,
 )
+from mercer.distributed import kept
 from mercer.errors import WorkerError
 from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
@@ -291,6 +292,18 @@ def test_chunks_that_the_cluster_holds_stay_there(client, data):
 
 
 # --- faults ---------------------------------------------------------------------------------------
+
+
+def broken(block):
+    if block[0, 0] == 1:
+        raise ValueError("this chunk is broken")
+    return block
+
+
+def test_errors_of_chunks_come_where_they_are_kept(client):
+    rows = da.from_array(np.arange(4.0)[:, None], chunks=(1, 1))
+    with pytest.raises(ValueError, match="this chunk is broken"):
+        kept(rows.map_blocks(broken, meta=np.empty((0, 1))))
 
 
 def slowly(block, seen, block_info=None):
