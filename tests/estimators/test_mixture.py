@@ -308,6 +308,17 @@ def test_joint_regression_is_kernel_ridge():
     assert_allclose(model.predict(new), ridge.predict(crossed) + y.mean(), atol=1e-6)
 
 
+@pytest.mark.parametrize(("n", "weight"), [(2, 1.0), (40, 0.02)], ids=["two-rows", "light-rows"])
+def test_joint_models_of_too_little_to_leave_anything_out(n, weight):
+    """Then α is a hundredth of what there is; y lies between those that were seen."""
+    X, weights = points(n), np.full(n, weight)
+    model = JointMixtureRegressor(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
+    assert_allclose(model.alpha_, 0.01 * n * weight)
+    found = model.predict(X)
+    assert (found >= X[:, 0].min() - 1e-9).all()
+    assert (found <= X[:, 0].max() + 1e-9).all()
+
+
 def test_joint_regression_is_a_density_of_y():
     X = points(60, 1)
     y = X[:, 0] ** 2
@@ -396,6 +407,30 @@ def test_novelty_in_a_table():
 def test_refusals(settings, words):
     with refused(*words):
         MercerMixture(**settings).fit(points())
+
+
+@pytest.mark.parametrize(
+    ("X", "weights", "words"),
+    [
+        ([[0.5, 0.5]], None, ("n_samples=1 weigh 1;",)),
+        ([[0.5, 0.5], [1.0, 0.0]], [0.25, 0.5], ("n_samples=2 weigh 0.75;",)),
+    ],
+    ids=["one-row", "light-rows"],
+)
+def test_too_little_to_leave_anything_out(X, weights, words):
+    model = MercerMixture(kernel=Gaussian(1.0), alpha="leave-one-out", domain=Box(-2, 2))
+    with refused("leave-one-out", "at least 2 rows", *words, "pass a number for alpha"):
+        model.fit(X, sample_weight=weights)
+
+
+def test_a_rank_beyond_that_of_the_kernel_is_cut(halo):
+    X, _ = halo
+    expected = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=None).fit(X)
+    for rank in (50, np.int64(50)):
+        found = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=rank).fit(X)
+        assert found.rank_ == expected.rank_ <= 6
+    with refused("K is 0 to rounding"):
+        MercerMixture(kernel="linear", center=True, rank=2).fit(np.ones((5, 2)))
 
 
 def test_a_box_is_no_place_for_strings():
