@@ -53,9 +53,12 @@ class Explorer:
                 stderr=log,
                 text=True,
             )
+
+    def ready(self):
         line = self.process.stdout.readline()
         self.port = int(re.search(r"127\.0\.0\.1:(\d+)/", line).group(1))
         eventually(self.is_well)
+        return self
 
     @classmethod
     def within(cls, folder, limits):
@@ -98,11 +101,15 @@ class Explorer:
 
     def end(self, how=signal.SIGINT):
         self.process.send_signal(how)
-        try:
-            return self.process.wait(LONG)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
+        return self.process.wait(LONG)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()  # unless it has ended, as it should
+        self.process.wait()
+        self.process.stdout.close()
 
 
 def eventually(holds):
@@ -179,23 +186,26 @@ def watched(explorer):
         assert line == "WARNING:  Invalid HTTP request received."
 
 
-def explorer_within(limits, tmp_path_factory):
-    explorer = Explorer.within(tmp_path_factory.mktemp("explorer"), limits)
-    yield explorer
-    assert explorer.end() == 0
-    assert not list(explorer.temporary.iterdir())
+@pytest.fixture(scope="module")
+def explorers(tmp_path_factory):
+    folders = [tmp_path_factory.mktemp(name) for name in ("hasty", "crowded")]
+    with Explorer.within(folders[0], HASTY) as one, Explorer.within(folders[1], CROWDED) as other:
+        yield one, other
+        for explorer in (one, other):
+            assert explorer.end() == 0
+            assert not list(explorer.temporary.iterdir())
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory):
+def hasty(explorers):
     """It waits for nobody."""
-    yield from explorer_within(HASTY, tmp_path_factory)
+    return explorers[0].ready()
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory):
+def crowded(explorers):
     """It has little room."""
-    yield from explorer_within(CROWDED, tmp_path_factory)
+    return explorers[1].ready()
 
 
 # --- slow ------------------------------------------------------------------------------------
@@ -569,19 +579,24 @@ def test_requests_in_a_row_are_answered_in_a_row(crowded):
 # --- the end ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_it_ends_while_clients_hang(tmp_path, how, code):
-    explorer = Explorer(tmp_path, "-u", "-m", "mercer.cli", "explore", "--no-browser")
+def test_it_ends_while_clients_hang(tmp_path):
     begun = [b"", b"GET / HT", upload(TABLE, 1000), get(LONG_WORK).encode()]
     begun.append(f"GET /static/plotly-cartesian.min.js HTTP/1.1\r\n{HOST}\r\n\r\n".encode() * 20)
     begun.append(f"GET /api/start HTTP/1.1\r\n{HOST}\r\n\r\n".encode())
-    assert explorer.ask(upload(TABLE))[0] == 200
-    assert explorer.uploads()
+    ends = {"interrupted": (signal.SIGINT, 0), "terminated": (signal.SIGTERM, 143)}
+    command = ("-u", "-m", "mercer.cli", "explore", "--no-browser")
     with ExitStack() as stack:
-        for request in begun * 3:
-            client = stack.enter_context(explorer.connect())
-            send(client, request)
-        assert explorer.is_well()
-        assert explorer.end(how) == code
-    assert not list(explorer.temporary.iterdir())
-    assert "Traceback" not in explorer.said()
+        explorers = []
+        for name in ends:
+            (tmp_path / name).mkdir()
+            explorers.append(stack.enter_context(Explorer(tmp_path / name, *command)))
+        for explorer, (how, code) in zip(explorers, ends.values(), strict=True):
+            assert explorer.ready().ask(upload(TABLE))[0] == 200
+            assert explorer.uploads()
+            for request in begun * 3:
+                client = stack.enter_context(explorer.connect())
+                send(client, request)
+            assert explorer.is_well()
+            assert explorer.end(how) == code
+            assert not list(explorer.temporary.iterdir())
+            assert explorer.said() == ""
