@@ -58,7 +58,7 @@ class _Patient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._answered = self._resumed = 0
+        self._answered = self._resumed = self._looks = 0
         self._has_ended = False
         self._awaited, self._since = self._awaits(), self.loop.time()
         self._timer = self.loop.call_later(self.limits.patience / _LOOKS, self._look)
@@ -85,11 +85,13 @@ class _Patient(H11Protocol):
         return None
 
     def _look(self) -> None:
-        awaited, now = self._awaits(), self.loop.time()
+        awaited = self._awaits()
         if awaited is None or awaited != self._awaited:
-            self._awaited, self._since = awaited, now
-        elif now - self._since >= self.limits.patience:
-            self._give_up()
+            self._awaited, self._since, self._looks = awaited, self.loop.time(), 0
+        else:  # looks are counted, and not seconds: the loop itself may have been held up
+            self._looks += 1
+            if self._looks >= _LOOKS:
+                self._give_up()
         self._timer = self.loop.call_later(self.limits.patience / _LOOKS, self._look)
 
     def _give_up(self) -> None:
