@@ -338,11 +338,12 @@ def test_who_has_gone_leaves_the_queue():
     asyncio.run(play())
 
 
-def test_work_that_outlives_the_explorer_is_not_waited_for():
+def test_work_that_outlives_the_explorer_is_not_waited_for(monkeypatch):
     """Neither by the loop nor by Python, whose end waits for threads that are no daemons."""
     import threading
 
-    go = threading.Event()
+    go, raised = threading.Event(), []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
 
     async def play():
         gate = Gate(1)
@@ -358,6 +359,7 @@ def test_work_that_outlives_the_explorer_is_not_waited_for():
     for thread in working:
         thread.join(30)
         assert not thread.is_alive()
+    assert not raised
 
 
 def test_the_cache_keeps_within_its_room():
