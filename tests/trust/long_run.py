@@ -52,21 +52,24 @@ def run_round(seed: int) -> dict[str, int]:
     return {"seed": seed, "examples": int(found[1]), "held": held, "seconds": seconds}
 
 
+def compared(rounds: dict[int, dict[str, int]]) -> int:
+    """Examples of all rounds."""
+    return sum(one["examples"] for one in rounds.values())
+
+
 def main(wanted: int) -> int:
     """Go on until this run and those before it have compared so many examples."""
     FOLDER.mkdir(exist_ok=True)
     done = rounds_done()
     again = [seed for seed, one in done.items() if not one["held"]]
-    while again or (total := sum(one["examples"] for one in done.values())) < wanted:
+    while again or compared(done) < wanted:
         seed = again.pop() if again else max(done, default=0) + 1
         done[seed] = run_round(seed)
         with LOG.open("a") as log:
             log.write(json.dumps(done[seed]) + "\n")
-        print(
-            f"{done[seed]}, {sum(one['examples'] for one in done.values())} of {wanted}", flush=True
-        )
+        print(f"{done[seed]}, {compared(done)} of {wanted}", flush=True)
     failed = [seed for seed, one in done.items() if not one["held"]]
-    print(f"{total} examples in {len(done)} rounds; rounds that failed: {failed or 'none'}")
+    print(f"{compared(done)} examples in {len(done)} rounds; failed: {failed or 'none'}")
     return 1 if failed else 0
 
 
