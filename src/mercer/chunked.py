@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mercer.distributed import is_dask, mapped, summed, taken
+from mercer.distributed import added, is_dask, mapped, summed, taken
 from mercer.errors import AbsentRowsError
 from mercer.maths.quantiles import distinct_rows, evenly_spaced, weighted_quantile
 from mercer.maths.types import Array
@@ -237,11 +237,10 @@ class ChunkedPoints(Points):
         self,
         summarise: Callable[..., Any],
         *columns: Any,
-        combine: Callable[[Sequence[Any]], Any] | None = None,
+        combine: Callable[[Sequence[Any]], Any] = added,
     ) -> Any:
         """Summary of all chunks, of which only summaries travel."""
-        how = {} if combine is None else {"combine": combine}
-        return summed(partial(_of_points, summarise), self.rows, *columns, **how)
+        return summed(partial(_of_points, summarise), self.rows, *columns, combine=combine)
 
     def mapped(self, function: Callable[..., Array], *columns: Any) -> Any:
         """Lazy results, chunk by chunk."""
