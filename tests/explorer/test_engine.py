@@ -119,7 +119,7 @@ def test_a_component_far_down_can_be_picked(client):
 
 def test_a_place_beyond_the_leading_eigenvalues_is_counted(client):
     """Waves on a circle have larger eigenvalues than a few rows far out, and no entropy."""
-    angles = 2 * np.pi * np.arange(590) / 590
+    angles = 2 * np.pi * np.arange(892) / 892
     X = np.concatenate([np.column_stack([np.cos(angles), np.sin(angles)]), [[9.0, 9.0]] * 8])
     content = "\n".join(["x,y", *(f"{x:.6f},{y:.6f}" for x, y in X)])
     key = client.post("/api/upload?name=circle.csv", content=content).json()["data"]
