@@ -107,6 +107,17 @@ def test_the_browser_is_shown_the_address(started):
     started(open_browser=False)
 
 
+def test_the_usual_end_is_no_failure(monkeypatch, capsys):
+    def interrupted(server, sockets):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("uvicorn.Server.run", interrupted)
+    assert main(["explore", "wine", "--no-browser"]) == 0
+    told = capsys.readouterr()
+    assert re.search(r"http://127\.0\.0\.1:\d+/\?data=wine \(stop it with Ctrl\+C\)", told.out)
+    assert told.err == ""
+
+
 def test_elsewhere_the_address_has_a_name_and_a_token(started):
     found = re.fullmatch(
         r"http://(.+):\d+/\?data=wine&token=([\w-]{32})", started("wine", host="0.0.0.0")
