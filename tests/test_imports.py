@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = [
+HEAVY = (
     "numpy",
     "scipy",
     "sklearn",
@@ -24,7 +24,7 @@ HEAVY = [
     "uvicorn",
     "cyclopts",
     "rich",
-]
+)
 
 # one after the other in one process: what each step may add
 STEPS = [

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -29,6 +30,7 @@ from tests.archives import complaints
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "versions"
+EVERYTHING = ("tests", "--pyargs", "mercer")  # the sdist's tests and the installed doctests
 TOOLS = ("pytest", "pytest-xdist", "hypothesis")  # without these nothing can be tested
 
 
@@ -136,12 +138,10 @@ def try_out(name: str, sdist: Path, wheel: Path, arguments: list[str]) -> Result
     counts = folder / "results.xml"
     plugins = [part for plugin in environment.plugins for part in ("-p", plugin)]
     started = time.monotonic()
+    command = [python, "-m", "pytest", "-v", "--tb=short", "-n", "2", "-p", "no:cacheprovider"]
     with (folder / "log.txt").open("w") as log:
         subprocess.run(
-            [
-                *(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *plugins),
-                *(f"--junitxml={counts}", *(arguments or ["tests", "--pyargs", "mercer"])),
-            ],
+            [*command, *plugins, f"--junitxml={counts}", *(arguments or EVERYTHING)],
             cwd=sources,
             env=clean_variables(),
             stdout=log,
@@ -201,6 +201,7 @@ def main(arguments: list[str]) -> int:
     names = arguments[:cut] or list(ENVIRONMENTS)
     if unknown := set(names) - set(ENVIRONMENTS):
         raise SystemExit(f"{sorted(unknown)} are no environments: {', '.join(ENVIRONMENTS)}")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored below `... &`, and inherited
     sdist, wheel = build()
     results = []
     for name in names:
