@@ -78,7 +78,7 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
     ) -> None:
         super().__init__(dtype=np.dtype(np.float64), shape=(size, size))
         for name in ("ndim", "_xp"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self.precision = dtype
         self.weights = weights
         if total is None:
@@ -86,10 +86,10 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         self.total = total
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self).copy()
+        return self.__dict__.copy()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        self.__dict__.update(state)
 
     @cached_property
     def start(self) -> Array:
