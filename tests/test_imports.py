@@ -76,3 +76,27 @@ def test_help_and_version_compute_nothing():
         [ask, *(f"with redirect_stdout(io.StringIO()): main([{flag!r}])" for flag in flags)]
     )
     assert found[-1] <= {"cyclopts", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("package", "statement", "extra"),
+    [
+        ("cyclopts", "mercer.cli.main(['report'])", "cli"),
+        ("pandas", "mercer.tables.reading.read_frame('absent.csv')", "io"),
+        ("pandas", "mercer.tables.read_rows('absent.csv')", "io"),
+        ("uvicorn", "mercer.explorer.explore()", "web"),
+        (
+            "matplotlib",
+            "mercer.plots.SpectrumDisplay(eigenvalues=[1.0], entropy_ratio=None, kept=[0]).plot()",
+            "plot",
+        ),
+    ],
+)
+def test_without_an_extra_its_name_is_told(package, statement, extra):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        f"import mercer.cli, mercer.explorer, mercer.plots, mercer.tables\n{statement}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"needs {package}" in done.stderr or f"need {package}" in done.stderr, done.stderr
+    assert f"pip install mercer[{extra}]" in done.stderr
