@@ -15,7 +15,6 @@ import sys
 import types
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -85,10 +84,24 @@ def run_commands(block, folder):
     return printed
 
 
+@contextlib.contextmanager
+def importable(name, module):
+    """Put a module among the imported ones for a while.
+
+    Only this one goes: packages that were imported meanwhile would be imported again, and some
+    (pandas with pyarrow) cannot be.
+    """
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
 def check_page(page, text, folder):
     """Run a page from top to bottom; a ``text`` block says what the block before it prints."""
     module = types.ModuleType("page")  # a real one: classes of a page can be pickled
-    with mock.patch.dict(sys.modules, page=module):
+    with importable("page", module):
         check_blocks(page, text, folder, vars(module))
 
 
@@ -180,7 +193,7 @@ def test_every_public_name_has_an_example():
 def tool(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    with mock.patch.dict(sys.modules, {path.stem: module}):  # dataclasses look there
+    with importable(path.stem, module):  # dataclasses look there
         spec.loader.exec_module(module)
     return module
 
