@@ -85,23 +85,19 @@ def run_commands(block, folder):
 
 
 @contextlib.contextmanager
-def importable(name, module):
-    """Put a module among the imported ones for a while.
-
-    Only this one goes: packages that were imported meanwhile would be imported again, and some
-    (pandas with pyarrow) cannot be.
-    """
-    sys.modules[name] = module
+def known_module(module):
+    """Have ``sys.modules`` know one module more; what is imported meanwhile stays there."""
+    sys.modules[module.__name__] = module
     try:
         yield
     finally:
-        del sys.modules[name]
+        del sys.modules[module.__name__]
 
 
 def check_page(page, text, folder):
     """Run a page from top to bottom; a ``text`` block says what the block before it prints."""
     module = types.ModuleType("page")  # a real one: classes of a page can be pickled
-    with importable("page", module):
+    with known_module(module):
         check_blocks(page, text, folder, vars(module))
 
 
@@ -193,7 +189,7 @@ def test_every_public_name_has_an_example():
 def tool(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    with importable(path.stem, module):  # dataclasses look there
+    with known_module(module):  # dataclasses look there
         spec.loader.exec_module(module)
     return module
 
