@@ -35,8 +35,7 @@ import pytest
 
 from tests.mutation.operators import FUNCTIONS, Mutant, Program
 
-LONGEST_TEST = 3.0  # seconds of CPU
-PER_MUTANT = 6.0  # seconds of CPU that the tests of a mutant take together when nothing is wrong
+LONGEST_TEST = 1.5  # seconds of CPU
 MEMORY = 6 << 30
 
 
@@ -49,7 +48,9 @@ class Server:
         sources: list[Path],
         folder: Path,
         use: Callable[[Server], None],
+        seconds_each: float,
     ) -> None:
+        self.seconds_each = seconds_each
         self.sources = sorted(path.resolve() for path in sources)
         self.programs = {program.path: program for program in programs}
         self.folder = folder
@@ -158,7 +159,7 @@ class Server:
         ]
         chosen, total = [], 0.0
         for _, seconds, name in sorted(rounds):
-            if total + seconds <= PER_MUTANT:
+            if total + seconds <= self.seconds_each:
                 chosen.append(name)
                 total += seconds
         killer = self.killers.get((mutant.file, mutant.unit))

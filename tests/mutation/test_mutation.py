@@ -109,7 +109,7 @@ def changed(program, before, after):
     """The module after a change in place."""
     import victim_of_mutation as module
 
-    server = Server([program], [program.path], Path(), lambda server: None)
+    server = Server([program], [program.path], Path(), lambda server: None, 1.0)
     server.live = _live_functions({str(program.path.resolve())})
     (mutant,) = [m for m in program.mutants if (m.before, m.after) == (before, after)]
     held = module.clipped, module.made(2.0), module.Box
