@@ -330,18 +330,31 @@ def _set_defaults(function: FunctionType, node: Any) -> None:
 def _rebind(program: Program, mutant: Mutant) -> None:
     """Give a constant its new value: in its module or class, and wherever it was imported to."""
     statement: Any = _innermost_statement(program.tree, mutant.line)
-    name = _assigned(statement)
     path = str(program.path.resolve())
     homes = [m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == path]
     for module in homes:
-        value = eval(compile(ast.Expression(statement.value), path, "eval"), vars(module))
         if mutant.unit:
-            _set_field(getattr(module, mutant.unit), name, value)
-            continue
-        old = vars(module)[name]
-        for other in list(sys.modules.values()):
-            if getattr(other, "__dict__", {}).get(name) is old:
-                setattr(other, name, value)
+            value = _evaluated(statement, module)
+            _set_field(getattr(module, mutant.unit), _assigned(statement), value)
+        else:
+            changed: set[str] = set()
+            for later in program.tree.body[program.tree.body.index(statement) :]:
+                if later is statement or (
+                    isinstance(later, ast.Assign) and _words(later.value) & changed
+                ):
+                    changed.add(_assigned(later))
+                    _replace_everywhere(_assigned(later), _evaluated(later, module), module)
+
+
+def _evaluated(statement: Any, module: Any) -> Any:
+    return eval(compile(ast.Expression(statement.value), module.__file__, "eval"), vars(module))
+
+
+def _replace_everywhere(name: str, value: Any, home: Any) -> None:
+    old = vars(home)[name]
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is old:
+            setattr(module, name, value)
 
 
 def _set_field(owner: type, name: str, value: Any) -> None:

@@ -16,6 +16,7 @@ SOURCE = '''
 __all__ = ["LIMIT", "clipped"]
 
 LIMIT = 3
+TWICE = 2 * LIMIT
 
 
 def clipped(x: int = 1, *, least: int = -9) -> int:
@@ -131,6 +132,13 @@ def test_a_default_changes(program):
 def test_a_constant_changes(program):
     clipped, _, _ = changed(program, "3", "4")
     assert clipped(7) == 4
+
+
+def test_constants_made_from_it_change_too(program):
+    import victim_of_mutation as module
+
+    changed(program, "3", "4")
+    assert module.TWICE == 8
 
 
 def test_closures_change_where_they_are_made_later(program):
