@@ -193,6 +193,25 @@ def test_confidence_maximises_the_likelihood_of_left_out_rows(rng):
         assert likelihood(factor * judged.confidence) < judged.log_probability
 
 
+def test_confidence_is_least_where_left_out_rows_go_to_the_other_class():
+    """Classes with equal means: without a row, the mean of its own class is the farther one."""
+    Z, codes = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([0, 0, 1, 1])
+    judged = LeftOut.judge(Z, codes, None, ClassMoments.of(Z, codes), 0.1)
+    assert judged.error == 1
+    assert 0 < judged.confidence < 1e-5
+    assert_allclose(judged.log_probability, -np.log(2), rtol=1e-5)
+
+
+def test_a_direction_is_positive_for_the_last_class_that_it_moves():
+    moments = ClassMoments(
+        np.full(3, 1 / 3), np.ones(3), np.array([[-3.0, 0], [3, 0], [0, -1]]), np.eye(2)
+    )
+    means = moments.discriminants(0.1).class_means
+    assert_allclose(means[2, 0], 0, atol=1e-12)  # the first direction says nothing of the third
+    assert means[1, 0] > 0
+    assert means[2, 1] > 0
+
+
 def test_probabilities_are_honest_where_the_sample_is_separated(rng):
     """100 coordinates of 240 rows: without the confidence the loss is far worse than ignorance."""
     X = rng.normal(size=(1240, 8))

@@ -611,6 +611,12 @@ def test_a_kernel_of_one_formula_passes():
     check_kernel(_Plain(0.7))
 
 
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_rounding_is_judged_by_the_size_of_values(factor):
+    check_kernel(factor * (Linear() + Polynomial(3, constant=1.0)))
+    check_kernel(factor * Linear())
+
+
 @pytest.mark.parametrize(
     ("defect", "clause"),
     [
@@ -703,6 +709,17 @@ def test_lists_and_integers_are_points_too():
     assert_array_equal(Gaussian(2.0)([[0, 1], [3, 4]]), expected)
     with pytest.raises(ValueError, match=r"2-D.*1-D.*reshape"):
         Gaussian(2.0)(np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(2.0), Linear(), Cosine(), 2.0 * Gaussian(2.0) + Linear()]
+)
+def test_diagonals_and_features_take_lists_and_integers(kernel):
+    points = [[0, 1], [3, 4]]
+    assert_allclose(kernel.diagonal(points), kernel(points).diagonal(), rtol=1e-15)
+    features = kernel.features(points)
+    if features is not None:
+        assert_allclose(features @ features.T, kernel(points), rtol=1e-15)
 
 
 @pytest.mark.parametrize("degree", [0, -1, 1.5])

@@ -28,6 +28,7 @@ from mercer.kernels import (
     check_kernel,
     table_kernel,
 )
+from mercer.kernels.columns import Observed
 
 pd = pytest.importorskip("pandas")
 
@@ -463,3 +464,36 @@ def test_widening_needs_a_width():
         Gaussian().widened(2.0)
     with pytest.raises(ValueError, match="factor=0"):
         Gaussian(1.0).widened(0)
+
+
+def test_what_stands_for_missing_cells_may_change():
+    frame = with_gaps(FRAME)
+    settled = resolve(On("land", Categorical(0.3)), frame)
+    settled(frame)  # k(?, ?) is known now
+    cells = np.array(["it", "fr"], dtype=object)
+    settled.set_params(observed=Observed(cells, np.array([0.25, 0.75])))
+    missing = frame["land"].isna().to_numpy()
+    # k(?, ?) = Σ s² + 0.3 (1 - Σ s²)
+    assert_allclose(settled.diagonal(frame)[missing], 0.625 + 0.3 * 0.375)
+
+
+def test_integer_arrays_have_columns_too():
+    X = np.array([[1, 5], [4, 5], [2, 7]])
+    assert_array_equal(On(0, Gaussian(2.0))(X), Gaussian(2.0)(X[:, [0]]))
+    assert_array_equal(On([0, 1], Linear())(X), Linear()(X))
+
+
+def test_cells_without_an_order_keep_that_of_the_rows():
+    table = np.array([["a"], [1], [None], ["a"]], dtype=object)
+    expected = mean_embedding(Categorical(0.5), ["a", 1, None, "a"], [0, 0, 1, 0])
+    settled = resolve(On(0, Categorical(0.5)), table)
+    assert settled.observed.cells.tolist() == ["a", 1]
+    assert_allclose(settled.observed.shares, [2 / 3, 1 / 3])
+    assert_allclose(settled(table), expected, rtol=1e-14)
+
+
+def test_the_sign_of_numbers_does_not_matter():
+    numbers = pd.DataFrame({"a": [-1.0, -2.0, -5.0, -9.0], "b": [1e200, -3e200, 0.0, 2e200]})
+    ours, mirrored = table_kernel(numbers), table_kernel(-numbers)
+    assert_array_equal(ours(numbers), mirrored(-numbers))
+    assert 0 < ours.get_params()["0__kernel__bandwidth"] < 10

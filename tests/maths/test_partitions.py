@@ -105,3 +105,21 @@ def test_a_center_without_rows_stays(Z, weights):
     far = np.array([[1e3, 0, 0]])
     members = kmeans(Z, weights, np.concatenate([Z[:2], far]))
     assert_array_equal(members, np.column_stack([kmeans(Z, weights, Z[:2]), np.zeros(60)]))
+
+
+class FixedLevels:
+    """A generator that draws these levels."""
+
+    def __init__(self, levels):
+        self.levels = iter(levels)
+
+    def random(self):
+        return next(self.levels)
+
+
+@pytest.mark.parametrize("levels", [(0.0, 0.0, 0.0), (0.5, 0.5, 0.25), (1 - 2**-53,) * 3])
+@pytest.mark.parametrize("n", [8, 2048])
+def test_levels_at_the_ends_and_between_rows(n, levels):
+    Z = np.column_stack([np.arange(n), np.zeros(n)])
+    drawn = scattered_rows(Z, np.ones(n), 3, FixedLevels(levels))
+    assert_array_equal(drawn, naive_draws(Z, np.ones(n), 3, FixedLevels(levels)))

@@ -272,7 +272,7 @@ def _call(node: ast.Call, place: _Place) -> Iterator[ast.AST]:
         yield node.func.value
     if not isinstance(node.func, ast.Name) or node.func.id != "super":
         for at, keyword in enumerate(node.keywords):
-            if keyword.arg is not None:
+            if keyword.arg not in (None, "strict"):  # `strict` guards what cannot happen
                 yield _with(node, keywords=node.keywords[:at] + node.keywords[at + 1 :])
 
 
