@@ -202,6 +202,19 @@ def test_confidence_is_least_where_left_out_rows_go_to_the_other_class():
     assert_allclose(judged.log_probability, -np.log(2), rtol=1e-5)
 
 
+def test_rows_alone_in_their_class_are_not_judged():
+    """Of eight rows that are, the one in the midst of the other class goes wrong."""
+    Z = np.array([-1.0, -1.1, -1.2, 1.05, 1.0, 1.1, 1.2, 1.3, 9.0])[:, None]
+    codes = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
+    moments = ClassMoments.of(Z, codes, priors=np.array([0.25, 0.25, 0.5]))
+    judged = LeftOut.judge(Z, codes, None, moments, 0.1)
+    assert_allclose(judged.error, 1 / 8)
+    scores = left_out_scores(Z, codes, None, moments, 0.1)
+    assert np.isnan(scores[-1]).all()
+    logs = log_softmax(judged.confidence * scores[:8], axis=1)[np.arange(8), codes[:8]]
+    assert_allclose(judged.log_probability, logs.mean())
+
+
 def test_a_direction_is_positive_for_the_last_class_that_it_moves():
     moments = ClassMoments(
         np.full(3, 1 / 3), np.ones(3), np.array([[-3.0, 0], [3, 0], [0, -1]]), np.eye(2)

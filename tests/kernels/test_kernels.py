@@ -534,7 +534,7 @@ def test_names_become_kernels_and_others_are_refused_with_the_list():
         assert type(as_kernel(name)) is kind
     kernel = Gaussian(2.0)
     assert as_kernel(kernel) is kernel
-    for wrong in ("gauss", 3, None, Gaussian):
+    for wrong in ("gauss", 3, None, Gaussian, ["gaussian"]):
         with pytest.raises(ValueError, match=r"'gaussian', 'rbf', 'laplacian'.*'precomputed'"):
             as_kernel(wrong)
 
@@ -800,3 +800,18 @@ def test_cross_validation_slices_a_precomputed_kernel_both_ways():
     expected = cross_val_predict(made, X, y, cv=folds, method="decision_function")
     # logistic regression stops at a gradient of 1e-4: features equal to 1e-12 may end that apart
     assert_allclose(found, expected, rtol=0, atol=1e-3)
+
+
+class _Remembering(Gaussian):
+    """Returns the same array each time, as a kernel may that keeps its diagonal."""
+
+    kept = np.ones(3)
+
+    def diagonal(self, X):
+        return self.kept
+
+
+def test_joining_diagonals_leaves_those_of_the_terms_alone():
+    total = (_Remembering(1.0) + Gaussian(1.0)).diagonal(np.zeros((3, 1)))
+    assert_array_equal(total, 2.0)
+    assert_array_equal(_Remembering.kept, 1.0)

@@ -455,6 +455,7 @@ def test_widening_divides_squared_distances():
     kernel = On("x", Gaussian(2.0)) * On("c", Categorical(0.3))
     assert_allclose(kernel.widened(0.5)(frame), kernel(frame) ** 4, rtol=1e-12)
     assert kernel.widened(1.0) == kernel
+    assert NGram(2, normalize=True, rho=0.3).widened(0.5) == NGram(2, normalize=True, rho=0.3**4)
 
 
 def test_widening_needs_a_width():
@@ -497,3 +498,10 @@ def test_the_sign_of_numbers_does_not_matter():
     ours, mirrored = table_kernel(numbers), table_kernel(-numbers)
     assert_array_equal(ours(numbers), mirrored(-numbers))
     assert 0 < ours.get_params()["0__kernel__bandwidth"] < 10
+
+
+def test_columns_of_different_types_are_compared_cell_by_cell():
+    days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01"])
+    frame = pd.DataFrame({"day": days, "count": [1, 1, 2]})
+    expected = [[1, 0.5, 0.5], [0.5, 1, 0.25], [0.5, 0.25, 1]]
+    assert_array_equal(On(["day", "count"], Hamming(0.5))(frame), expected)

@@ -76,3 +76,10 @@ def test_products_are_refused_where_they_cancel(dtype, near, far):
         away = np.array([[0, reach, 0]], dtype)
         assert products_would_cancel(away, at) is refused
         assert products_would_cancel(at, away) is refused
+
+
+def test_without_points_nothing_cancels():
+    none, far = np.zeros((0, 3)), np.full((1, 3), 1e9)
+    assert not products_would_cancel(none, none)
+    assert products_would_cancel(none, far)
+    assert products_would_cancel(far, none)

@@ -181,3 +181,21 @@ def test_effective_weights():
     assert_allclose(effective_weights(np.ones(5), R), [0.6, 0.4])
     same = np.column_stack([np.full(5, 0.3), np.full(5, 0.7)])
     assert_allclose(effective_weights(np.ones(5), same), [1.0])
+
+
+def test_the_bound_is_the_penalised_likelihood(rng):
+    """``Σ w log p(z) + ½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, from densities and inverses."""
+    Z, w, alpha, beta = rng.normal(size=(40, 3)), rng.uniform(0.5, 2, 40), 0.7, 1.5
+    fit = fit_mixture(Z, w, soft(rng, 40, 2), alpha, beta, max_iter=5, tol=0)
+    inverses = [np.linalg.inv(covariance) for covariance in covariances(fit.mixture)]
+    densities = sum(
+        share * multivariate_normal(mean, covariance).pdf(Z)
+        for share, mean, covariance in zip(
+            np.exp(fit.mixture.log_weights),
+            fit.mixture.means,
+            covariances(fit.mixture),
+            strict=True,
+        )
+    )
+    prior = sum(beta * np.linalg.slogdet(A)[1] - alpha * np.trace(A) for A in inverses) / 2
+    assert_allclose(fit.lower_bounds[-1], w @ np.log(densities) + prior, rtol=1e-12)
