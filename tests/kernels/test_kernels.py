@@ -607,8 +607,51 @@ class _NotFinite(_Plain):
         return K
 
 
+class _Cropped(_Plain):
+    def __call__(self, X, Y=None):
+        return super().__call__(X, Y)[:-1]
+
+
+class _CroppedCross(_Plain):
+    def __call__(self, X, Y=None):
+        K = super().__call__(X, Y)
+        return K if Y is None else K[:, :-1]
+
+
+class _OtherWithItself(_Plain):
+    def __call__(self, X, Y=None):
+        K = super().__call__(X, Y)
+        return K if Y is None else 2 * K
+
+
+class _NotTheTranspose(_Plain):
+    def matrix(self, X, Y):
+        return super().matrix(X, Y) * (1 if len(X) >= len(Y) else 2)
+
+
+class _Elsewhere(_Plain):
+    def tiles(self, X, Y=None):
+        inner = super().tiles(X, Y)
+        return lambda rows, columns, out: inner(rows, columns, None)
+
+
 def test_a_kernel_of_one_formula_passes():
     check_kernel(_Plain(0.7))
+
+
+class _Cauchy(Kernel):
+    def matrix(self, X, Y):
+        return 1 / (1 + cdist(X, Y) ** 2)
+
+
+def test_every_kernel_has_logarithms(rng):
+    """Also those that give nothing but a formula, and where they are 0."""
+    X, Y = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
+    for kernel in (_Cauchy(), 3.0 * _Cauchy()):
+        found = kernel.log_tiles(X, Y)(slice(None), slice(None), None)
+        assert_allclose(found, np.log(kernel(X, Y)), rtol=1e-14, atol=1e-15)
+    nothing = (0.0 * Gaussian(1.0)).log_tiles(X, Y)(slice(None), slice(None), None)
+    assert_array_equal(nothing, -np.inf)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
@@ -629,6 +672,11 @@ def test_rounding_is_judged_by_the_size_of_values(factor):
         (_WrongFeatures(), "features"),
         (_Forgetful(0.7), "changes"),
         (_NotFinite(0.7), "not finite"),
+        (_Cropped(0.7), r"\(X\) has shape \(22, 23\) for 23 points"),
+        (_CroppedCross(0.7), r"\(X, Y\) has shape \(23, 10\)"),
+        (_OtherWithItself(0.7), r"\(X\) is not .*\(X, X\)"),
+        (_NotTheTranspose(0.7), "not the transpose"),
+        (_Elsewhere(0.7), "not written where"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Kernel) else "",
 )

@@ -29,6 +29,7 @@ from mercer.kernels import (
     table_kernel,
 )
 from mercer.kernels.columns import Observed
+from mercer.kernels.tables import are_texts
 
 pd = pytest.importorskip("pandas")
 
@@ -505,3 +506,21 @@ def test_columns_of_different_types_are_compared_cell_by_cell():
     frame = pd.DataFrame({"day": days, "count": [1, 1, 2]})
     expected = [[1, 0.5, 0.5], [0.5, 1, 0.25], [0.5, 0.25, 1]]
     assert_array_equal(On(["day", "count"], Hamming(0.5))(frame), expected)
+
+
+@pytest.mark.parametrize(
+    ("different", "rows", "length", "texts"),
+    [
+        (50, 100, 5, False),
+        (51, 100, 5, True),
+        (60, 3600, 5, False),
+        (61, 3600, 5, True),
+        (20, 40, 13, False),
+        (21, 40, 13, True),
+        (21, 40, 12, False),
+    ],
+)
+def test_labels_and_texts(different, rows, length, texts):
+    """More than max(50, √n) different ones, or more than half of the rows and long."""
+    labels = [f"{i % different:0{length}d}" for i in range(rows)]
+    assert are_texts(np.array(labels, dtype=object)) is texts
