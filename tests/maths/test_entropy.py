@@ -40,7 +40,7 @@ def test_bounds_hold(order, seed, known):
 
 @every_order
 def test_bounds_are_reached(order):
-    """Greatest for an even rest; least where as few as possible have it, each as much as the last."""
+    """Greatest for an even rest; least where as few as possible have it, each like the last."""
     leading = np.array([0.4, 0.2])
     low, high = spectral_entropy_bounds(leading, 8, order)
     assert_allclose(high, spectral_entropy(np.r_[leading, np.full(8, 0.05)], order), rtol=1e-12)
