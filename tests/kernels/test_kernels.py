@@ -863,3 +863,24 @@ def test_joining_diagonals_leaves_those_of_the_terms_alone():
     total = (_Remembering(1.0) + Gaussian(1.0)).diagonal(np.zeros((3, 1)))
     assert_array_equal(total, 2.0)
     assert_array_equal(_Remembering.kept, 1.0)
+
+
+def test_a_precomputed_matrix_that_is_not_symmetric_has_no_diagonal():
+    K = Gaussian(1.0)(points(5))
+    assert_array_equal(Precomputed().diagonal(K), 1.0)
+    K[0, 1] *= 1.01
+    for wrong in (K, K[:3], K[0]):
+        with pytest.raises(ValueError, match=r"does not know k\(x, x\) of new points"):
+            Precomputed().diagonal(wrong)
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0])
+def test_what_needs_a_positive_factor_says_so(factor):
+    kernel = factor * Gaussian(1.0)
+    with pytest.raises(ValueError, match="cannot translate a distance"):
+        kernel.squared_distances(np.ones(1), np.ones(1), np.ones(1))
+    with pytest.raises(ValueError, match="is not a density window"):
+        kernel.log_normalizer(2)
+    assert not kernel.is_window
+    assert kernel.is_psd is (factor == 0)
+    assert (factor * Linear()).features(np.ones((2, 1))) is None

@@ -524,3 +524,18 @@ def test_labels_and_texts(different, rows, length, texts):
     """More than max(50, √n) different ones, or more than half of the rows and long."""
     labels = [f"{i % different:0{length}d}" for i in range(rows)]
     assert are_texts(np.array(labels, dtype=object)) is texts
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_typical_pair_of_texts_has_its_share(columns):
+    """``ρ + (1 - ρ) · mean cosine = exp(-1/D)``, to the four digits of ρ."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcd"), size=20)) for _ in range(80)]
+    kernel = table_kernel(pd.DataFrame({f"text {j}": words for j in range(columns)}))
+    term = kernel if columns == 1 else kernel.terms[0]
+    K = term.kernel(words)
+    assert_allclose(K[np.triu_indices(80, 1)].mean(), np.exp(-1 / columns), rtol=1e-3)
+
+
+def test_observed_cells_are_printed_by_their_number():
+    assert repr(Observed(np.arange(3.0), np.full(3, 1 / 3))) == "<3 cells>"

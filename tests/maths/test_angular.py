@@ -325,3 +325,10 @@ def test_cost_of_orthogonal_and_of_empty_clusters():
         np.array([9.0, 0, 9, 9, 9]), np.array([9.0, 0, 9, 9, 9]), np.array([3.0, 0, 3, 3, 3]), 36.0
     )
     assert_allclose(with_empty, cost)
+
+
+def test_a_start_is_never_taken_twice_while_there_are_others():
+    """All rows have the sum of cosines 0 with the first two starts; the third must be new."""
+    Z = np.array([[1.0, 0], [-1, 0], [0, 0.5], [0, -0.5]])
+    starts = farthest_directions(Z, 4)
+    assert {tuple(start) for start in starts} == {(1, 0), (-1, 0), (0, 1), (0, -1)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.maths.entropy import spectral_entropy, spectral_entropy_bounds
+from mercer.maths.entropy import entropy_order, spectral_entropy, spectral_entropy_bounds
 
 ORDERS = [0.5, 1.0, 2.0, 5.0, np.inf]
 every_order = pytest.mark.parametrize("order", ORDERS)
@@ -63,3 +63,10 @@ def test_nothing_missing_or_nobody_to_have_it(order, leading, others):
     leading = np.array(leading)
     expected = spectral_entropy(leading / leading.sum(), order)
     assert spectral_entropy_bounds(leading, others, order) == (expected, expected)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_terms_that_are_0_to_rounding_are_ordered_by_eigenvalue_in_all_units(scale):
+    terms = scale * np.array([0.5, 4e-14, 1e-14, 1e-12])
+    order = entropy_order(terms, np.array([1.0, 2.0, 3.0, 0.5]), float(terms.sum()))
+    assert order.tolist() == [0, 3, 2, 1]

@@ -105,7 +105,16 @@ def test_more_than_the_rank_is_refused_with_the_rank(solver, target):
         assert "negative eigenvalues down to -2;" in str(caught.value)
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=["dense", "lanczos"])
+@every_solver
+@pytest.mark.parametrize("target", ["variance", "entropy"])
+def test_more_than_there_are_rows_is_refused_with_the_rank(solver, target):
+    problem = DiagonalProblem(VALUES, MASSES)
+    with pytest.raises(RankError) as caught:
+        solved(solver, problem, target, 8)
+    assert caught.value.rank == 7
+
+
+@every_solver
 def test_nothing_at_all_is_refused(solver):
     with pytest.raises(RankError, match="K is 0 to rounding"):
         solved(solver, DiagonalProblem(np.zeros(4), np.ones(4)), "variance", 1)
