@@ -202,6 +202,12 @@ def test_confidence_is_least_where_left_out_rows_go_to_the_other_class():
     assert_allclose(judged.log_probability, -np.log(2), rtol=1e-5)
 
 
+def test_the_scale_of_a_relative_ridge_is_the_mean_variance_within(rng):
+    Z, codes = rng.normal(size=(30, 3)), np.repeat([0, 1, 2], 10)
+    variances = [Z[codes == k].var(axis=0) for k in range(3)]
+    assert_allclose(ClassMoments.of(Z, codes).scale, np.mean(variances))
+
+
 def test_rows_alone_in_their_class_are_not_judged():
     """Of eight rows that are, the one in the midst of the other class goes wrong."""
     Z = np.array([-1.0, -1.1, -1.2, 1.05, 1.0, 1.1, 1.2, 1.3, 9.0])[:, None]

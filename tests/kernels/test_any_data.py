@@ -481,3 +481,12 @@ def test_algebra_parameters_and_windows(kernel, X):
         (kernel * Gaussian(1.0)).compares  # noqa: B018
     names = set(kernel.get_params())
     assert {f"0__kernel__{name}" for name in names} <= set(tree.get_params())
+
+
+def test_a_category_out_of_the_order_is_all_steps_away():
+    """On either side, from known ones and from other strangers; not from itself."""
+    kernel = Categorical(0.5, ("a", "b", "c"))
+    assert_array_equal(kernel(["a", "b", "c"], ["b", "x"]), [[0.5, 0.25], [1, 0.25], [0.5, 0.25]])
+    assert_array_equal(kernel(["b", "x"], ["a", "b", "c"]), [[0.5, 1, 0.5], [0.25] * 3])
+    assert_array_equal(kernel(["x", "y"]), [[1, 0.25], [0.25, 1]])
+    assert_array_equal(Categorical(0.5, ("a",))(["a", "x"]), [[1, 0.5], [0.5, 1]])

@@ -884,3 +884,23 @@ def test_what_needs_a_positive_factor_says_so(factor):
     assert not kernel.is_window
     assert kernel.is_psd is (factor == 0)
     assert (factor * Linear()).features(np.ones((2, 1))) is None
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(3, scale=-1.0), Linear(1e200)])
+def test_one_long_row_on_either_side_is_refused(kernel):
+    short, long = np.ones((3, 2)), np.array([[0.0, 1.0], [1e120, 0.0]])
+    for pair in ((short, long), (long, short), (long, long), (long,)):
+        with pytest.raises(ValueError, match="overflows: inner products reach"):
+            kernel(*pair)
+    assert np.isfinite(kernel(short, np.ones((2, 2)))).all()
+
+
+@pytest.mark.parametrize("other", [3, "gaussian", None])
+def test_only_kernels_are_added(other):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Gaussian(1.0) + other
+
+
+def test_only_kernels_and_numbers_multiply():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Gaussian(1.0) * "2"

@@ -539,3 +539,12 @@ def test_a_typical_pair_of_texts_has_its_share(columns):
 
 def test_observed_cells_are_printed_by_their_number():
     assert repr(Observed(np.arange(3.0), np.full(3, 1 / 3))) == "<3 cells>"
+
+
+def test_what_stands_for_missing_cells_does_not_depend_on_the_order_of_rows(rng):
+    frame = with_gaps(FRAME)
+    kernel = On("land", Categorical(0.3)) * On("age", Gaussian(20.0))
+    assert resolve(kernel, frame) == resolve(kernel, frame.iloc[rng.permutation(9)])
+    assert resolve(kernel, frame).terms[0].observed.cells.tolist() == sorted(
+        set(frame["land"].dropna())
+    )

@@ -1,7 +1,14 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
-from mercer.maths.eigen import canonical, largest_entry_signs, tie_groups
+from mercer.maths.eigen import (
+    LargestEntries,
+    canonical,
+    has_no_overlap,
+    largest_entry_signs,
+    tie_groups,
+)
 from mercer.maths.entropy import entropy_order, entropy_terms, terms_for_fraction
 
 
@@ -66,3 +73,23 @@ def test_terms_for_fraction():
     assert terms_for_fraction(terms, 1.0, 0.5) == 1
     assert terms_for_fraction(terms, 1.0, 0.51) == 2
     assert terms_for_fraction(terms, 1.0, 0.95) is None
+
+
+def test_an_overlap_is_judged_beside_the_length_of_ones():
+    overlaps = np.array([0.0, 0.9e-9, -0.9e-9, 1.1e-9, -1.1e-9])
+    for n in (1.0, 1e4, 1e8):
+        found = has_no_overlap(overlaps * np.sqrt(n), n, np.dtype(np.float64))
+        assert found.tolist() == [True, True, True, False, False]
+    single = has_no_overlap(np.array([1e-4, 2e-4]), 1.0, np.dtype(np.float32))
+    assert single.tolist() == [True, False]  # 1000 roundings are 1.2e-4
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_largest_entries_are_those_of_the_whole_wherever_it_is_cut(cut):
+    """The second piece may outdo the first, or be equal to it; the first of equal ones decides."""
+    entries = np.array(
+        [[0.5, -1.0, 0.1], [-1.0, 0.2, -0.2], [1.0, 1.0, 0.4], [0.1, 1 - 1e-9, -0.8]]
+    )
+    parts = [LargestEntries.of(part) for part in (entries[:cut], entries[cut:])]
+    assert LargestEntries.joined(parts).signs.tolist() == [-1, -1, -1]
+    assert largest_entry_signs(entries).tolist() == [-1, -1, -1]
