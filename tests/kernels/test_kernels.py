@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 from scipy.special import kv
+from scipy.stats import gamma as gamma_law
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.linear_model import LogisticRegression
@@ -161,6 +162,31 @@ def test_matern_of_any_smoothness_is_finite_near_and_far(nu, dtype):
     assert (np.diff(K[0]) <= 1e-6).all()  # falls with distance (float32 Bessel functions round)
     for far in (1e4, 1e9, 1e15):
         assert Matern(1.0, nu)(X[:1], np.array([[far]], dtype))[0, 0] == 0
+
+
+@pytest.mark.parametrize("nu", [0.8, 3.3, 30.5, 99.9, 100.1, 170.3, 300.0, 700.0, 2000.5, 1e6])
+def test_matern_is_a_mean_of_gaussians(nu):
+    """``k(r) = E exp(-ν r² / 2G)`` for G of the law Gamma(ν): the same for every smoothness."""
+    r = np.array([0.0, 1e-8, 1e-3, 0.03, 0.3, 1.0, 2.0, 5.0])
+    cells = 20_000
+    u = gamma_law.isf((np.arange(cells) + 0.5) / cells, nu)
+    naive = np.exp(-nu * r[:, None] ** 2 / (2 * u)).mean(axis=1)
+    K = Matern(1.0, nu)(np.zeros((1, 1)), r[:, None])[0]
+    assert_allclose(K, naive, rtol=3e-4, atol=1e-6)  # the mean is one over quantiles
+    assert K[0] == 1
+    logs = Matern(1.0, nu).log_tiles(np.zeros((1, 1)), r[:, None])(slice(None), slice(None), None)
+    assert_allclose(logs[0], np.log(K), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [99.9, 100.1, 170.3, 300.0, 700.0, 2000.5])
+def test_matern_of_large_smoothness_is_its_series(nu):
+    """``Σ_j (t²/4)^j / j! / (1 - ν)_j`` with ``t = √(2ν) r``, all terms that matter."""
+    r = np.array([0.01, 0.1, 0.3, 0.6, 1.0, 2.0])
+    term, total = np.ones(6), np.ones(6)
+    for j in range(1, 60):
+        term = term * (nu * r**2 / 2) / (j * (j - nu))
+        total = total + term
+    assert_allclose(Matern(1.0, nu)(np.zeros((1, 1)), r[:, None])[0], total, rtol=1e-12)
 
 
 def test_large_smoothness_approaches_the_gaussian():
@@ -903,4 +929,4 @@ def test_only_kernels_are_added(other):
 
 def test_only_kernels_and_numbers_multiply():
     with pytest.raises(TypeError, match="unsupported operand"):
-        Gaussian(1.0) * "2"
+        Gaussian(1.0) * None
