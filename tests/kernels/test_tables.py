@@ -548,3 +548,9 @@ def test_what_stands_for_missing_cells_does_not_depend_on_the_order_of_rows(rng)
     assert resolve(kernel, frame).terms[0].observed.cells.tolist() == sorted(
         set(frame["land"].dropna())
     )
+
+
+def test_booleans_with_gaps_are_categories():
+    frame = pd.DataFrame({"smoker": [True, None, False, True], "age": [30, None, 40.0, 22]})
+    kernel = table_kernel(frame.astype({"smoker": object}))
+    assert [type(term.kernel) for term in kernel.terms] == [Categorical, Gaussian]

@@ -109,7 +109,7 @@ def _is_adjacency(edges: Any) -> bool:
 
 def _node_count(edges: Any) -> int:
     if _is_adjacency(edges):
-        return int(np.shape(edges)[0]) if isinstance(edges, list) else int(edges.shape[0])
+        return int(np.shape(edges)[0])
     return 1 + max((int(node) for edge in edges for node in edge), default=-1)
 
 

@@ -38,7 +38,6 @@ __all__ = [
     "fit_mixture",
     "log_components",
     "maximization",
-    "penalized_likelihood",
     "weighted_scatter",
 ]
 
@@ -181,8 +180,7 @@ def _parameters(found: _Totals, alpha: float, beta: float, previous: Mixture | N
             continue
         share = max(totals[m], _NOTHING)
         means[m] = found.means[m]
-        covariance = found.scatters[m].copy()
-        covariance[np.diag_indices(r)] += alpha
+        covariance = found.scatters[m] + alpha * np.eye(r)
         factors[m] = np.linalg.cholesky(covariance / (share + beta))
         variances[m] = alpha / (share + beta)
     with np.errstate(divide="ignore"):  # log 0 = -∞ is the weight of a component that died
@@ -220,14 +218,8 @@ def expectation(mixture: Mixture, Z: Array, residuals: Array | None = None) -> t
     return np.asarray(total), np.exp(joint - total[:, None])
 
 
-def penalized_likelihood(
-    mixture: Mixture, likelihood: Array, weights: Array, alpha: float, beta: float
-) -> float:
-    """``Σ_i w_i log p(z_i) + ½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, constants left out."""
-    return float(weights @ likelihood) + _penalty(mixture, alpha, beta)
-
-
 def _penalty(mixture: Mixture, alpha: float, beta: float) -> float:
+    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``: the prior's part of the bound, constants left out."""
     penalty = 0.0
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)
