@@ -490,3 +490,13 @@ def test_a_category_out_of_the_order_is_all_steps_away():
     assert_array_equal(kernel(["b", "x"], ["a", "b", "c"]), [[0.5, 1, 0.5], [0.25] * 3])
     assert_array_equal(kernel(["x", "y"]), [[1, 0.25], [0.25, 1]])
     assert_array_equal(Categorical(0.5, ("a",))(["a", "x"]), [[1, 0.5], [0.5, 1]])
+
+
+@pytest.mark.parametrize("kernel", [MinMax(), Jaccard()], ids=repr)
+@pytest.mark.parametrize("wrong", [-1e-9, np.inf])
+def test_rows_need_finite_numbers_of_at_least_0(kernel, wrong):
+    X = np.array([[0.5, 1.0], [2.0, 0.0]])
+    assert kernel(X).shape == (2, 2)
+    X[1, 1] = wrong
+    with pytest.raises(ValueError, match="needs finite numbers of at least 0"):
+        kernel(X)

@@ -7,6 +7,7 @@ from mercer.maths.eigen import (
     canonical,
     has_no_overlap,
     largest_entry_signs,
+    separate_ties,
     tie_groups,
 )
 from mercer.maths.entropy import entropy_order, entropy_terms, terms_for_fraction
@@ -93,3 +94,20 @@ def test_largest_entries_are_those_of_the_whole_wherever_it_is_cut(cut):
     parts = [LargestEntries.of(part) for part in (entries[:cut], entries[cut:])]
     assert LargestEntries.joined(parts).signs.tolist() == [-1, -1, -1]
     assert largest_entry_signs(entries).tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_separated_ties_are_indicators_of_the_same_length(rng, weighted):
+    """Three groups of equal eigenvalue, mixed by a rotation, come apart; the fourth stays."""
+    weights = rng.uniform(0.5, 2, size=12) if weighted else np.ones(12)
+    groups = np.repeat(np.eye(4), 3, axis=0)
+    groups = groups / np.sqrt(weights @ groups**2)
+    mixed = groups.copy()
+    mixed[:, :3] = groups[:, :3] @ random_orthogonal(rng, 3)
+    values = np.array([1.0, 1.0, 1.0, 0.5])
+    found = separate_ties(values, mixed, 1e-9, weights if weighted else None)
+    assert_allclose(weights @ found**2, 1)
+    overlap = np.abs(found.T * weights @ groups)
+    assert_allclose(np.sort(overlap, axis=0)[-1], 1)
+    assert_allclose(overlap.sum(axis=0), 1, atol=1e-9)
+    assert_allclose(found[:, 3], groups[:, 3])

@@ -1,8 +1,8 @@
 """Small changes of a program's syntax tree, each of which a test should notice.
 
 A mutant replaces one node. Left alone is what no test can or should look at: docstrings,
-annotations, texts of messages, ``__all__``, logging, and assertions without a message (they are
-there for the type checker).
+annotations, texts of messages, ``__all__``, logging, ``strict=`` (it guards what cannot happen),
+and assertions without a message (they are there for the type checker).
 """
 
 from __future__ import annotations
@@ -164,6 +164,8 @@ def _is_left_alone(parent: ast.AST, field: str, child: ast.AST) -> bool:
         return True
     if isinstance(child, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Global):
         return True
+    if isinstance(child, ast.keyword) and child.arg == "strict":
+        return True
     if isinstance(child, ast.Expr):
         call = child.value
         return isinstance(call, ast.Constant) or (
@@ -272,7 +274,7 @@ def _call(node: ast.Call, place: _Place) -> Iterator[ast.AST]:
         yield node.func.value
     if not isinstance(node.func, ast.Name) or node.func.id != "super":
         for at, keyword in enumerate(node.keywords):
-            if keyword.arg not in (None, "strict"):  # `strict` guards what cannot happen
+            if keyword.arg not in (None, "strict"):
                 yield _with(node, keywords=node.keywords[:at] + node.keywords[at + 1 :])
 
 

@@ -95,6 +95,16 @@ def test_fractions(solver, target):
 
 
 @every_solver
+def test_fractions_that_need_many(solver):
+    """More than the 16 pairs that an iteration begins with."""
+    values = 0.95 ** np.arange(100)
+    found = solved(solver, DiagonalProblem(values, np.ones(100)), "variance", 0.9)
+    needed = int(np.argmax(np.cumsum(values) >= 0.9 * values.sum())) + 1
+    assert 32 < needed < 64
+    assert_allclose(found.values, values[:needed], rtol=1e-11)
+
+
+@every_solver
 @pytest.mark.parametrize("target", ["variance", "entropy"])
 def test_more_than_the_rank_is_refused_with_the_rank(solver, target):
     problem = DiagonalProblem([5.0, 3.0, 1.0, 0.0, -2.0], np.full(5, 0.2))
