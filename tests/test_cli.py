@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,21 @@ def test_without_cyclopts_there_is_a_sentence(capsys, monkeypatch):
     told = capsys.readouterr().err
     assert "the command line needs cyclopts" in told
     assert "pip install mercer[cli]" in told
+
+
+def test_other_modules_that_are_missing_show_themselves(monkeypatch):
+    """Our mistake, or a broken installation: the traceback says more than a sentence would."""
+    monkeypatch.delitem(sys.modules, "mercer.cli.app", raising=False)
+    monkeypatch.setitem(sys.modules, "mercer.cli.failing", None)
+    with pytest.raises(ModuleNotFoundError, match=r"mercer\.cli\.failing"):
+        main(["--version"])
+
+
+def test_commands_may_run_in_any_thread(capsys):
+    """Signals are handled in the main one only."""
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(main, ["--version"]).result() == 0
+    assert __version__ in capsys.readouterr().out
 
 
 # --- bad usage: 2 ----------------------------------------------------------------------------

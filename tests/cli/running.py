@@ -22,11 +22,11 @@ def environment(**more):
     return {**known, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": "utf-8", **more}
 
 
-def run(*arguments, entry=COMMAND, **options):
+def run(*arguments, entry=COMMAND, env=None, **options):
     """Run to the end; standard output is bytes, standard error text."""
     done = subprocess.run(
         [*entry, *map(str, arguments)],
-        env=environment(),
+        env=env or environment(),
         capture_output=True,
         check=False,
         **options,

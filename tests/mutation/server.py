@@ -113,7 +113,8 @@ class Server:
                 importlib.import_module(name)
 
     def _measure_file(self, nodeids: list[str], to: Path) -> int:
-        tracer = coverage.Coverage(data_file=None, include=list(map(str, self.sources)))
+        files = list(map(str, self.sources))
+        tracer = coverage.Coverage(data_file=None, include=files, config_file=False)
         tracer.set_option("run:disable_warnings", ["no-data-collected"])
         before = set(sys.modules)
         seconds: dict[str, float] = {}

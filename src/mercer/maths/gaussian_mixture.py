@@ -219,7 +219,7 @@ def expectation(mixture: Mixture, Z: Array, residuals: Array | None = None) -> t
 
 
 def _penalty(mixture: Mixture, alpha: float, beta: float) -> float:
-    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``: the prior's part of the bound, constants left out."""
+    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, constants left out."""
     penalty = 0.0
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)

@@ -167,7 +167,7 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     frame = _from_array(name, arrays[chosen])
     for key, array in arrays.items():
         if key != chosen and array.shape == (len(frame),):
-            frame[key] = array
+            frame.insert(len(frame.columns), key, array, allow_duplicates=True)
     return frame
 
 
