@@ -221,10 +221,11 @@ def test_rows_alone_in_their_class_are_not_judged():
     assert_allclose(judged.log_probability, logs.mean())
 
 
-def test_a_direction_is_positive_for_the_last_class_that_it_moves():
-    moments = ClassMoments(
-        np.full(3, 1 / 3), np.ones(3), np.array([[-3.0, 0], [3, 0], [0, -1]]), np.eye(2)
-    )
+@pytest.mark.parametrize("seed", range(10))
+def test_a_direction_is_positive_for_the_last_class_that_it_moves(seed):
+    turn, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(2, 2)))
+    means = np.array([[-3.0, 0], [3, 0], [0, -1]]) @ turn
+    moments = ClassMoments(np.full(3, 1 / 3), np.ones(3), means, np.eye(2))
     means = moments.discriminants(0.1).class_means
     assert_allclose(means[2, 0], 0, atol=1e-12)  # the first direction says nothing of the third
     assert means[1, 0] > 0

@@ -181,8 +181,8 @@ def test_matern_is_a_mean_of_gaussians(nu):
 @pytest.mark.parametrize("nu", [99.9, 100.1, 170.3, 300.0, 700.0, 2000.5])
 def test_matern_of_large_smoothness_is_its_series(nu):
     """``Σ_j (t²/4)^j / j! / (1 - ν)_j`` with ``t = √(2ν) r``, all terms that matter."""
-    r = np.array([0.01, 0.1, 0.3, 0.6, 1.0, 2.0])
-    term, total = np.ones(6), np.ones(6)
+    r = np.array([0.001, 0.003, 0.01, 0.1, 0.3, 0.6, 1.0, 2.0])
+    term, total = np.ones(8), np.ones(8)
     for j in range(1, 60):
         term = term * (nu * r**2 / 2) / (j * (j - nu))
         total = total + term
@@ -900,6 +900,11 @@ def test_a_precomputed_matrix_that_is_not_symmetric_has_no_diagonal():
             Precomputed().diagonal(wrong)
 
 
+def test_without_a_bandwidth_columns_are_in_their_own_units():
+    assert_array_equal(Linear().length_scales(3), np.ones(3))
+    assert_array_equal((2.0 * Gaussian([1.0, 3.0])).length_scales(2), [1.0, 3.0])
+
+
 @pytest.mark.parametrize("factor", [0.0, -1.0])
 def test_what_needs_a_positive_factor_says_so(factor):
     kernel = factor * Gaussian(1.0)
@@ -930,3 +935,16 @@ def test_only_kernels_are_added(other):
 def test_only_kernels_and_numbers_multiply():
     with pytest.raises(TypeError, match="unsupported operand"):
         Gaussian(1.0) * None
+
+
+def test_a_precomputed_kernel_gives_the_matrix_and_its_columns():
+    K = Gaussian(1.0)(points(5))
+    assert_array_equal(Precomputed()(K), K)
+    assert_array_equal(Precomputed()(K[:2], [4, 0]), K[:2][:, [4, 0]])
+
+
+def test_a_constant_alone_is_positive_semidefinite():
+    assert Linear(scale=0.0, constant=1.0).is_psd
+    assert Polynomial(2, constant=0.0, scale=0.0).is_psd
+    assert not Linear(scale=-1.0).is_psd
+    assert not Polynomial(2, constant=-1.0).is_psd

@@ -58,10 +58,11 @@ def test_scattered_rows(n, seed):
     assert_array_equal(drawn, naive_draws(Z, weights, 4, np.random.default_rng(seed)))
 
 
-def test_rows_that_are_close_in_the_first_coordinate_are_told_apart():
+@pytest.mark.parametrize("outlier", [-5.0, 5.0])
+def test_rows_that_are_close_in_the_first_coordinate_are_told_apart(outlier):
     rng = np.random.default_rng(1)
     Z = np.column_stack([1 + 1e-9 * rng.normal(size=4000), rng.normal(size=4000)])
-    Z[0, 0] = 5.0
+    Z[0, 0] = outlier
     drawn = scattered_rows(Z, np.ones(4000), 3, np.random.default_rng(2))
     assert_array_equal(drawn, naive_draws(Z, np.ones(4000), 3, np.random.default_rng(2)))
 

@@ -40,6 +40,12 @@ def test_all_terms_and_none(rule):
     assert len(choose_terms(rule, np.zeros(3), np.ones(3), 9.0)) == 0
 
 
+@pytest.mark.parametrize("rule", ["kronmal-tarter", "kronmal-tarter-run", "diggle-hall"])
+def test_a_term_that_gains_a_little_is_kept(rule):
+    squares = np.array([2.01 / 11])
+    assert_array_equal(choose_terms(rule, squares, np.ones(1), 10.0), [0])
+
+
 def test_a_term_must_gain_to_be_kept():
     squares = np.array([2 / 11])
     assert len(choose_terms("kronmal-tarter", squares, np.ones(1), 10.0)) == 0
