@@ -175,6 +175,11 @@ def test_equal_eigenvalues_share_the_first_place():
     assert_array_equal(count_above(problem, np.array([2.0, 1.0])), [2, 5])
 
 
+def test_close_eigenvalues_have_places_of_their_own():
+    values = np.array([1.0, 1 - 1e-7, 0.5])
+    assert_array_equal(count_above(DiagonalProblem(values, np.ones(3)), values), [1, 2, 3])
+
+
 def test_values_that_are_off_by_a_known_error():
     values = np.linspace(10, 1, 10)
     problem = DiagonalProblem(values, np.ones(10))
