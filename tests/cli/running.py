@@ -49,4 +49,4 @@ def start(*command, env=None, **options):
 def table(content):
     """A CSV as a data frame."""
     text = content.decode("utf-8") if isinstance(content, bytes) else content
-    return pd.read_csv(io.StringIO(text))
+    return pd.read_csv(io.StringIO(text), float_precision="round_trip")  # not pandas 2's default

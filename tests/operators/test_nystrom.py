@@ -124,6 +124,23 @@ def test_a_linear_kernel_needs_as_many_landmarks_as_columns(d):
     assert_allclose(features(X) @ features(X).T, X @ X.T, atol=1e-9)
 
 
+class Noisy(Kernel):
+    """Its diagonal says more than its matrix explains, as rounding does on a smaller scale."""
+
+    is_psd = True
+
+    def matrix(self, X, Y):
+        return Gaussian(1.0)(X, Y)
+
+    def diagonal(self, X):
+        return np.full(len(X), 1.1)
+
+
+def test_what_no_landmark_explains_ends_the_search(X):
+    features = landmarks_of(Noisy(), np.repeat(X[:3], 10, axis=0), 20)
+    assert len(np.unique(features.landmarks.data, axis=0)) == features.landmarks.n == 3
+
+
 def test_points_that_are_all_zero_end_the_search(X):
     """k(x, x) = 0 for all but one: one landmark explains everything."""
     Z = np.zeros((20, 2))

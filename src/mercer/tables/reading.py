@@ -55,6 +55,7 @@ def read_frame(
     >>> frame["a"].tolist(), notes
     ([1.5, 2.5], ['numbers have decimal commas'])
     """
+    need_pandas()
     name, content = _content(source)
     if not content.strip():
         raise ValueError(f"{name} is empty: expected is a header line and rows below it.")
