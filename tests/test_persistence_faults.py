@@ -1,7 +1,6 @@
 """Model files that are damaged, forged, cut off or half written; and what cannot be saved."""
 
 import errno
-import hashlib
 import io
 import json
 import os
@@ -33,6 +32,7 @@ from mercer.persistence import classes
 from mercer.persistence.encoding import DEEPEST
 from mercer.population import GaussianOperator, Normal
 from mercer.solvers import Nystrom
+from tests.fuzz.forging import claim, forged, manifest, members_of, npy, places, signed
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 
@@ -56,48 +56,6 @@ def model(tmp_path_factory):
         fitted = make_pipeline(StandardScaler(), eca).fit(X)
     mercer.save([fitted, extras, np.random.default_rng(0)], path)
     return path.read_bytes()
-
-
-COMMENT = b"mercer model file; sha256 of all bytes before: "
-
-
-def signed(data):
-    """The bytes with the right checksum at their end."""
-    body = data[:-64]
-    return body + hashlib.sha256(body).hexdigest().encode()
-
-
-def forged(members, compression=zipfile.ZIP_STORED):
-    """A file of these (name, bytes) with a right checksum: a forger can do that too."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, data in members:
-            archive.writestr(zipfile.ZipInfo(name), data, compress_type=compression)
-        archive.comment = COMMENT + b"0" * 64
-    return signed(buffer.getvalue())
-
-
-def members_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return [(info.filename, archive.read(info)) for info in archive.infolist()]
-
-
-def manifest(value, **changes):
-    known = {"format": 1, "mercer": "0.1", "numpy": "2.0", "scikit-learn": "1.6", "borrowed": []}
-    return json.dumps({**known, "value": value, **changes}).encode()
-
-
-def npy(array):
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=array.dtype.hasobject)
-    return buffer.getvalue()
-
-
-def claim(shape, descr="<f8", data=b""):
-    buffer = io.BytesIO()
-    header = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, header)
-    return buffer.getvalue() + data
 
 
 def load_bytes(data, path, **options):
@@ -177,6 +135,8 @@ def of_class(name, state=None):
     return {"object": [name, state or {}]}
 
 
+LONG = {"range": [0, 10**17, 1]}
+LONG_INDEX = {"pandas range": [0, 10**17, 1, None]}
 FORGED_VALUES = {
     "a function": of_class("os.system"),
     "a class that runs": of_class("subprocess.Popen", {"args": ["true"]}),
@@ -225,6 +185,24 @@ FORGED_VALUES = {
     "bytes that are none": {"bytes": ["§"]},
     "a zone from a path": {"zone": ["../../../etc/passwd"]},
     "a date that is none": {"date": ["2024-02-30"]},
+    # a range is as long as it says, and the libraries below would write it out
+    "a seed of a long range": {"seed": [LONG, {"tuple": []}, 4, 0]},
+    "a seed that holds a long range": {"seed": [[LONG], {"tuple": []}, 4, 0]},
+    "a generator in the state of a long range": {
+        "bits": ["MT19937", {"dict": [["state", {"dict": [["key", LONG], ["pos", 1]]}]]}, None]
+    },
+    "counts of a long range": {"counter": [LONG]},
+    "pairs of a long range": {"ordered": [LONG]},
+    "texts of a long range": {"texts": [LONG, True, False, None]},
+    "a sparse matrix of a long range": {
+        "sparse": ["coo_array", {"tuple": [2]}, LONG, {"tuple": [LONG]}]
+    },
+    "a column of a long range": {"pandas series": [LONG_INDEX, LONG_INDEX, None]},
+    "a column of a long kind": {"pandas values": [LONG_INDEX, [], "python", True]},
+    "texts that hold a long range": {"pandas values": ["texts", [LONG_INDEX], "python", True]},
+    "codes of a long range": {"pandas values": ["categories", LONG_INDEX, ["a"], False]},
+    "moments of a long range": {"pandas values": ["moments", LONG_INDEX, "UTC", None]},
+    "levels of a long range": {"pandas levels": [[LONG_INDEX], [{"objects": [[0], [], True]}], []]},
 }
 
 
@@ -366,16 +344,6 @@ leaves = st.one_of(
     st.text(max_size=4),
     st.sampled_from(["os.system", "array", "again", "mercer.points.Points", "object"]),
 )
-
-
-def places(node, here=()):
-    yield here
-    if isinstance(node, list):
-        for i, item in enumerate(node):
-            yield from places(item, (*here, i))
-    elif isinstance(node, dict):
-        for name, item in node.items():
-            yield from places(item, (*here, name))
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.VersionWarning")

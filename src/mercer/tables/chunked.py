@@ -6,7 +6,7 @@ counts, bounds, means and deviations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from pathlib import Path
@@ -58,7 +58,7 @@ class ChunkedRows:
     def counts(self, columns: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Rows of every part, and those that have a number in all these columns."""
         look = partial(_counts, list(columns))
-        found: list[tuple[int, int]] = summed(look, self.pieces, combine=_in_a_row)
+        found: list[tuple[int, int]] = self._summed(look, _in_a_row)
         rows, complete = zip(*found, strict=True)
         return rows, complete
 
@@ -88,7 +88,7 @@ class ChunkedRows:
         left = [column for column in names if column != self.label and column not in ignored]
         self._refuse_words(left)
         label = self.label if labelled else None
-        scan: _Scan = summed(partial(_Scan.of, left, label), self.pieces, combine=_joined_scans)
+        scan: _Scan = self._summed(partial(_Scan.of, left, label), _joined_scans)
         omissions = [Omission(column, "you left it out") for column in ignored]
         kinds: dict[str, ColumnKind] = {}
         for column, reason in zip(left, scan.reasons(left), strict=True):
@@ -101,7 +101,7 @@ class ChunkedRows:
         kept = [left.index(column) for column in kinds]
         if scan.gaps[kept].any():
             look = partial(_complete_survey, complete_in, label)
-            survey = summed(look, self.pieces, combine=_joined_surveys)
+            survey = self._summed(look, _joined_surveys)
             _refuse_gaps(self.name, left, scan, kept, n - int(survey.total), missing)
             kept = list(range(len(complete_in)))
         for place, column in zip(list(kept), complete_in, strict=True):
@@ -123,6 +123,13 @@ class ChunkedRows:
             mean=survey.mean[kept],
             deviation=survey.deviation[kept],
         )
+
+    def _summed(self, look: Callable[[Any], Any], combine: Callable[[Any], Any]) -> Any:
+        """What is found out of all parts, together."""
+        from mercer.distributed.files import readable
+
+        with readable(self.name):
+            return summed(look, self.pieces, combine=combine)
 
     def _refuse_words(self, columns: list[str]) -> None:
         """Only numbers are compared in chunks."""

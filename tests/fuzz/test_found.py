@@ -1,0 +1,37 @@
+"""Inputs that once broke a promise, one of each kind."""
+
+import numpy as np
+import pytest
+
+from tests.fuzz import target
+from tests.fuzz.forging import npy
+
+pytest.importorskip("pandas", reason="the table reader needs mercer[io]")
+
+TABLES = {
+    "a day in a year that pandas does not know": npy(np.array([2**59, 1, 2, 3], "M8[D]")),
+    "parts whose header is not text": b"a,\xff\n1,2\n2,3\n3,5\n",
+    "parts whose cells are not text": b"a,b\n1,2\n2,\xc3\xeb\n3,5\n4,4\n",
+    "parts without their mark": b"\x07a,b\n1,2\n2,3\n",
+    "parts of ragged lines": b"a,b\n1,2\n1,2,3,4\n3,5\n4,4\n",
+    "parts of empty lines": b" \n\n",
+    "parts that are no Parquet": b"PAR1 and no more",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_that_were_not_refused_in_words(name, tmp_path):
+    pytest.importorskip("dask", reason="parts need mercer[dask]")
+    target("tables").check(b"\0" + TABLES[name], tmp_path)
+
+
+def test_parquet_with_damaged_notes_of_pandas(tmp_path):
+    """Read in memory they do not matter; in parts they are JSON that cannot be read."""
+    pytest.importorskip("dask", reason="parts need mercer[dask]")
+    import pandas as pd
+
+    content = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3, 1, 7]}).to_parquet(index=False)
+    assert b'"index_columns"' in content
+    target("tables").check(
+        b"\0" + content.replace(b'"index_columns"', b'"index_columns '), tmp_path
+    )
