@@ -92,7 +92,78 @@ def seeds():
 
 
 def mutate(data, random):
-    return mutations.near(data, random, _once(_tokens), _once(seeds))
+    """Another parameter, header or body in one of the requests; or other bytes anywhere."""
+    if random.random() < 0.4:
+        return mutations.near(data, random, _once(_tokens), _once(seeds))
+    requests = data.split(END)
+    place = random.randrange(len(requests))
+    head, _, body = requests[place].partition(b"\n\n")
+    first, *headers = head.split(b"\n")
+    change = random.randrange(4)
+    if change == 0:
+        headers.append(random.choice(_HEADERS) + random.choice(_VALUES))
+    elif change == 1:
+        body = random.choice((random.choice(_BODIES), mutations.near(body, random, _CELLS)))
+    elif change == 2:
+        sign = b"&" if b"?" in first else b"?"
+        first += sign + random.choice(_once(_names)) + b"=" + random.choice(_once(_values))
+    else:
+        first = random.choice(_PLACES) + (b"?" + first.partition(b"?")[2] if b"?" in first else b"")
+    requests[place] = b"\n".join([first, *headers]) + b"\n\n" + body
+    return END.join(requests)[: mutations.LARGEST]
+
+
+_PLACES = [
+    *(b"GET /api/views", b"GET /api/code.py", b"GET /api/scores.csv", b"GET /api/model"),
+    *(b"POST /api/rows", b"POST /api/upload", b"GET /api/start", b"GET /static/main.js", b"GET /"),
+    *(b"OPTIONS /api/rows", b"GET /api/views/", b"GET /static/", b"GET //evil.example/", b"PUT /x"),
+]
+_HEADERS = [
+    *(b"host: ", b"origin: ", b"sec-fetch-site: ", b"cookie: mercer-explorer=", b"cookie: "),
+    *(b"content-length: ", b"x-mercer-tab: ", b"range: bytes=", b"if-modified-since: "),
+    *(b"if-none-match: ", b"content-type: ", b"accept-encoding: ", b"if-range: ", b"expect: "),
+]
+_VALUES = [
+    *(b"", b"{me}", b"127.0.0.1", b"localhost:80", b"[::1]", b"evil.example", b"null", b"0"),
+    *(b"http://127.0.0.1", b"cross-site", b"same-origin", b"9" * 30, b"9" * 5000, b"\xb2", b"-1"),
+    *(b"0-", b"-5", b"5-2", b"0-1,3-4", b"x", b"\xff", b'"', b";;", b"a=b; a=c", b"*"),
+]
+_CELLS = [
+    *(b"1e308", b"-1e308", b"1e-320", b"nan", b"inf", b"", b"x", b"2024-01-31", b"\n", b",", b'"'),
+    *(b"row", b"cluster", b"component_1", b"0", b"1e5", b"100000000", b"\n1,2\n", b"\xff", b"="),
+]
+_BODIES = [
+    *(b"", b"[" * 9000, b'{"rows": [0, 1]}', b'{"rows": [-1]}', b'{"rows": [true]}', b"null"),
+    *(b'{"rows": [' + b"9" * 30 + b"]}", b'{"rows": 1}', b"NaN", b'{"rows": ["\\ud800"]}', b"\xff"),
+    *(
+        TABLE,
+        NUMBERS,
+        b"a,b\n1,1e308\n2,-1e308\n3,1e300\n4,0\n",
+        b"a\n1\n2\n3\n",
+        b"PAR1",
+        b"PK\x03\x04",
+    ),
+    *(b"row,cluster\n1,2\n2,1\n3,3\n4,1\n", b"a,b\n" + b"1,2\n" * 30 + b"2,1\n", b"\x1f\x8b"),
+    b"t,u\n2024-01-31,x y z\n2024-02-01,u v w\n2024-02-02,one two\n2024-02-03,more words\n",
+    b'"a""\nb\\",\xc3\xbc\n1,2\n2,1\n3,5\n5,5\n',
+]
+
+
+def _names():
+    from dataclasses import fields
+
+    from mercer.explorer.state import State
+
+    return [*(field.name.encode() for field in fields(State)), b"show", b"name", b"token"]
+
+
+def _values():
+    from mercer.explorer.state import KERNELS
+
+    words = b"given {mine} {theirs} a b kind class 0 1 2 3 12 400 1e-12 1e12 0.5 -1 nan 1,2 1,400"
+    more = b"entropy variance selected kronmal-tarter all label cluster -360,90 %00 %ff %0A %22 x"
+    kernels = [name.encode() for name in KERNELS]
+    return [b"", *words.split(), *more.split(), *kernels, *_names_of_views(), b"9" * 300]
 
 
 def _once(make):

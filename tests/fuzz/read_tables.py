@@ -51,6 +51,7 @@ def seeds():
         "\ufeffa,gr\u00f6\u00dfe\n1,\u00fc\n2,\u00e9\n3,\u00fc\n4,\u00df\n".encode(),
         "a,b\n1,2\n2,3\n3,1\n5,5\n".encode("utf-16"),
         b"a,b,text\n1,2,the red fox\n2,3,a blue whale\n3,5,some other words\n4,4,one more text\n",
+        b"a,b\n1.7e308,2\n-1.7e308,1e-320\n3,5\n1e308,4\n-1e300,2\n",
         b"a,a,b\n1,True,\n2,False,2\n3,True,3\n4,True,4\n",
     ]
     files = [*texts, *_arrays(), *_parquet()]
@@ -229,7 +230,7 @@ def in_parts(content, options, table, folder):
     holds(parts.kinds == table.kinds, f"in parts {parts.kinds}, in memory {table.kinds}")
     holds(parts.rows_read == table.rows_read, f"{parts.rows_read} rows in parts")
     holds(parts.n == table.n, f"{parts.n} rows are left in parts, {table.n} in memory")
-    centre, spread = table.X.mean(axis=0), np.abs(table.X).max(axis=0)
     with np.errstate(all="ignore"):
+        centre, spread = (table.X / table.n).sum(axis=0), np.abs(table.X).max(axis=0)
         close = np.abs(parts.mean - centre) <= 1e-9 * spread
     holds(close.all(), f"means in parts {parts.mean}, in memory {centre}")

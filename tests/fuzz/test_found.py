@@ -10,6 +10,7 @@ pytest.importorskip("pandas", reason="the table reader needs mercer[io]")
 
 TABLES = {
     "a day in a year that pandas does not know": npy(np.array([2**59, 1, 2, 3], "M8[D]")),
+    "differences that overflow": b"a,b\n1.7e308,2\n-1.7e308,1\n3,5\n1e308,4\n",
     "parts whose header is not text": b"a,\xff\n1,2\n2,3\n3,5\n",
     "parts whose cells are not text": b"a,b\n1,2\n2,\xc3\xeb\n3,5\n4,4\n",
     "parts without their mark": b"\x07a,b\n1,2\n2,3\n",
@@ -23,6 +24,19 @@ TABLES = {
 def test_tables_that_were_not_refused_in_words(name, tmp_path):
     pytest.importorskip("dask", reason="parts need mercer[dask]")
     target("tables").check(b"\0" + TABLES[name], tmp_path)
+
+
+REQUESTS = {
+    "JSON that is nested without end": b"POST /api/rows?data=given\n\n" + b"[" * 9000,
+    "a length in other digits": b"POST /api/upload\ncontent-length: \xb2\n\na,b\n",
+    "a length of many digits": b"POST /api/upload\ncontent-length: %s\n\na,b\n" % (b"9" * 5000),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_requests_that_met_a_mistake(name, tmp_path):
+    pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
+    target("requests").check(REQUESTS[name], tmp_path)
 
 
 def test_parquet_with_damaged_notes_of_pandas(tmp_path):

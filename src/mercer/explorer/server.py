@@ -56,6 +56,7 @@ _HEADERS = {
 _SAFE = ("GET", "HEAD")
 _LONGEST_QUERY = 50_000
 _LARGEST_BODY = 1_000_000  # of anything but an upload
+_MOST_DIGITS = 18  # of a length: Python reads a few thousand, and no more
 
 
 def make_app(
@@ -230,7 +231,7 @@ async def _body(request: Request, limit: int) -> bytes:
         413, f"The file is larger than {limit / 1e6:,.0f} MB, which is the explorer's limit."
     )
     said = request.headers.get("content-length", "0")
-    if said.isdigit() and int(said) > limit:
+    if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > limit):
         raise too_long
     parts, size = [], 0
     try:
@@ -249,7 +250,7 @@ async def _json(request: Request) -> Any:
 
     try:
         return json.loads(await _body(request, _LARGEST_BODY))
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter where it is nested without end
         raise HTTPException(400, "The request is not JSON.") from None
 
 

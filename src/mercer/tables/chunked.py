@@ -7,7 +7,7 @@ counts, bounds, means and deviations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,13 @@ import numpy as np
 from mercer.chunked import Survey
 from mercer.distributed import mapped, summed
 from mercer.maths.types import Array
-from mercer.tables.kinds import ColumnKind, as_kind, why_not_numbers
+from mercer.tables.kinds import (
+    LARGEST_NUMBER,
+    ColumnKind,
+    as_kind,
+    each_is_one_more,
+    why_not_numbers,
+)
 from mercer.tables.reading import need_pandas
 from mercer.tables.table import (
     ACCEPTABLE_LOSS,
@@ -220,8 +226,10 @@ class _Scan:
     Attributes
     ----------
     survey : Survey
-        With 0 where a number is missing; of no use for columns with gaps.
+        With 0 where a number is missing or too large; of no use for such columns.
     gaps : int array of shape (d,)
+    largest : array of shape (d,)
+        Of the absolute values.
     first, last : arrays of shape (d,)
     counts : bool array of shape (d,)
         Whether each number is the one before it, and one more.
@@ -229,6 +237,7 @@ class _Scan:
 
     survey: Survey
     gaps: Array
+    largest: Array
     first: Array
     last: Array
     counts: Array
@@ -237,14 +246,15 @@ class _Scan:
     def of(cls, columns: list[str], label: str | None, frame: Any) -> _Scan:
         """Look at one part."""
         values = _numbers(frame if label is None else frame[frame[label].notna()], columns)
-        gaps = np.isnan(values)
+        gaps, sizes = np.isnan(values), np.abs(values)
         edge = np.full(len(columns), np.nan)
         return cls(
-            Survey.of(np.where(gaps, 0.0, values)),
+            Survey.of(np.where(sizes <= LARGEST_NUMBER, values, 0.0)),
             gaps.sum(axis=0),
+            np.where(gaps, 0.0, sizes).max(axis=0, initial=0.0),
             values[0] if len(values) else edge,
             values[-1] if len(values) else edge,
-            (np.diff(values, axis=0) == 1).all(axis=0),
+            each_is_one_more(values[:-1], values[1:]).all(axis=0),
         )
 
     @property
@@ -255,18 +265,21 @@ class _Scan:
         survey = self.survey + other.survey
         if self.rows == 0 or other.rows == 0:
             some = other if self.rows == 0 else self
-            return _Scan(survey, some.gaps, some.first, some.last, some.counts)
-        steps = other.first - self.last == 1
-        counts = self.counts & other.counts & steps
-        return _Scan(survey, self.gaps + other.gaps, self.first, other.last, counts)
+            return replace(some, survey=survey)
+        steps = each_is_one_more(self.last, other.first)
+        counts = np.asarray(self.counts & other.counts & steps)
+        largest = np.maximum(self.largest, other.largest)
+        gaps = self.gaps + other.gaps
+        return _Scan(survey, gaps, largest, self.first, other.last, counts)
 
     def reasons(self, columns: list[str]) -> list[str | None]:
         """Why columns are not analysed."""
-        constant = (self.survey.low == self.survey.high) & (self.gaps == 0)
-        facts = zip(columns, self.gaps, constant, self.counts, strict=True)
+        plain = (self.gaps == 0) & (self.largest <= LARGEST_NUMBER)
+        constant = plain & (self.survey.low == self.survey.high)
+        facts = zip(columns, self.gaps, constant, self.counts, self.largest, strict=True)
         return [
-            why_not_numbers(name, self.rows, self.rows - int(gaps), bool(same), bool(counts))
-            for name, gaps, same, counts in facts
+            why_not_numbers(name, self.rows, self.rows - int(gaps), bool(same), bool(counts), most)
+            for name, gaps, same, counts, most in facts
         ]
 
 
