@@ -14,6 +14,12 @@ lines that they reach, ``__main__`` is the command ``./run fuzz``.
 from importlib import import_module
 
 TARGETS = {"tables": "read_tables", "models": "load_models", "requests": "ask_explorer"}
+#: Whose lines are watched, where atheris chooses: what decides about an input, not the mathematics.
+WATCHED = {
+    "tables": ["mercer.tables", "mercer.distributed.files"],
+    "models": ["mercer.persistence"],
+    "requests": ["mercer.explorer", "mercer.tables"],
+}
 
 
 def target(name):

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz import TARGETS, guided, target
+from tests.fuzz import TARGETS, WATCHED, guided, target
 
 
 def main(arguments):
@@ -67,7 +67,8 @@ def again(path):
 def inside(name, scratch, seed, examples, end, is_guided):
     """A process that :mod:`tests.fuzz.running` started."""
     if is_guided == "1":
-        with guided.instrument():
+        with guided.instrument(WATCHED[name]):
+            import mercer.distributed.files
             import mercer.explorer.server
             import mercer.persistence
             import mercer.tables.chunked  # noqa: F401

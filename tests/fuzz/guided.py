@@ -14,11 +14,11 @@ def is_possible():
     return True
 
 
-def instrument():
-    """Watch which lines of mercer are reached; to be called before mercer is imported."""
+def instrument(packages):
+    """Watch which lines of these are reached; to be called before mercer is imported."""
     import atheris
 
-    return atheris.instrument_imports(include=["mercer"])
+    return atheris.instrument_imports(include=packages)
 
 
 def fuzz(trial, corpus, seed, seconds):

@@ -1,6 +1,7 @@
 """The table reader: any bytes are a table that is what it says, or an error in words.
 
-The first byte of an input chooses how it is read (``OPTIONS``); the rest is the file.
+The first byte of an input chooses how it is read (``OPTIONS``), and whether the reader of parts
+reads it too (``IN_PARTS``), which takes longer; the rest is the file.
 """
 
 import bz2
@@ -26,6 +27,7 @@ OPTIONS = (
     {"encoding": "utf-16"},
     {"label": "b", "missing": "drop"},
 )
+IN_PARTS = 128
 TOKENS = [
     *(b",", b";", b"\t", b"\n", b"\r\n", b"\r", b'"', b'""', b"\n\n", b" ", b"\0", b"#", b"\\"),
     *(b"NA", b"NaN", b"None", b"null", b"True", b"-", b"?", b"1e5", b"1,5", b"id", b"Unnamed: 0"),
@@ -58,7 +60,11 @@ def seeds():
     pressed = [gzip.compress(texts[0], mtime=0), bz2.compress(texts[0]), lzma.compress(texts[0])]
     pressed += [gzip.compress(_arrays()[0], mtime=0), gzip.compress(files[-1], mtime=0)]
     plain = [b"\0" + content for content in [*files, *pressed]]
-    return [*plain, *(bytes([i]) + texts[i % 2] for i in range(1, len(OPTIONS)))]
+    plain += [bytes([i]) + texts[i % 2] for i in range(1, len(OPTIONS))]
+    return [
+        *plain,
+        *(bytes([IN_PARTS]) + content for content in (texts[1], texts[5], _parquet()[0])),
+    ]
 
 
 def _arrays():
@@ -90,7 +96,7 @@ def mutate(data, random):
     """Bytes near these; sometimes of what is compressed, and now and then compressed once more."""
     option, content = data[:1] or b"\0", data[1:]
     if random.random() < 0.1:
-        option = bytes([random.randrange(len(OPTIONS))])
+        option = bytes([random.randrange(len(OPTIONS)) + random.choice((0, 0, IN_PARTS))])
     opened = _opened(content) if random.random() < 0.8 else None
     if opened is None:
         return option + mutations.near(content, random, TOKENS, _others())
@@ -132,8 +138,8 @@ def _opened(content):
 def check(data, folder):
     from mercer.tables import read_table
 
-    options = OPTIONS[(data[0] if data else 0) % len(OPTIONS)]
-    content = data[1:]
+    way, content = data[0] if data else 0, data[1:]
+    options = OPTIONS[way % IN_PARTS % len(OPTIONS)]
     with strict_warnings():
         table = outcome(lambda: read_table(io.BytesIO(content), **options))
         path = folder / "the file"
@@ -142,7 +148,8 @@ def check(data, folder):
         same_outcome(table, again, str(path))
         if not isinstance(table, str):
             is_sound(table, options)
-        in_parts(content, options, table, folder)
+        if way >= IN_PARTS:
+            in_parts(content, options, table, folder)
 
 
 def outcome(read):

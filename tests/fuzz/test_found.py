@@ -5,6 +5,7 @@ import pytest
 
 from tests.fuzz import target
 from tests.fuzz.forging import npy
+from tests.fuzz.read_tables import IN_PARTS
 
 pytest.importorskip("pandas", reason="the table reader needs mercer[io]")
 
@@ -13,7 +14,6 @@ TABLES = {
     "differences that overflow": b"a,b\n1.7e308,2\n-1.7e308,1\n3,5\n1e308,4\n",
     "parts whose header is not text": b"a,\xff\n1,2\n2,3\n3,5\n",
     "parts whose cells are not text": b"a,b\n1,2\n2,\xc3\xeb\n3,5\n4,4\n",
-    "parts without their mark": b"\x07a,b\n1,2\n2,3\n",
     "parts of ragged lines": b"a,b\n1,2\n1,2,3,4\n3,5\n4,4\n",
     "parts of empty lines": b" \n\n",
     "parts that are no Parquet": b"PAR1 and no more",
@@ -23,7 +23,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_that_were_not_refused_in_words(name, tmp_path):
     pytest.importorskip("dask", reason="parts need mercer[dask]")
-    target("tables").check(b"\0" + TABLES[name], tmp_path)
+    target("tables").check(bytes([IN_PARTS]) + TABLES[name], tmp_path)
 
 
 REQUESTS = {
@@ -37,6 +37,12 @@ REQUESTS = {
 def test_requests_that_met_a_mistake(name, tmp_path):
     pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
     target("requests").check(REQUESTS[name], tmp_path)
+
+
+def test_parts_without_their_mark(tmp_path):
+    pytest.importorskip("dask", reason="parts need mercer[dask]")
+    utf16 = bytes([IN_PARTS + 7])
+    target("tables").check(utf16 + b"a,b\n1,2\n2,3\n4,4\n", tmp_path)
 
 
 def test_parquet_with_damaged_notes_of_pandas(tmp_path):

@@ -254,7 +254,7 @@ class _Scan:
             np.where(gaps, 0.0, sizes).max(axis=0, initial=0.0),
             values[0] if len(values) else edge,
             values[-1] if len(values) else edge,
-            each_is_one_more(values[:-1], values[1:]).all(axis=0),
+            np.asarray(each_is_one_more(values[:-1], values[1:]).all(axis=0)),
         )
 
     @property
@@ -267,7 +267,7 @@ class _Scan:
             some = other if self.rows == 0 else self
             return replace(some, survey=survey)
         steps = each_is_one_more(self.last, other.first)
-        counts = np.asarray(self.counts & other.counts & steps)
+        counts = self.counts & other.counts & steps
         largest = np.maximum(self.largest, other.largest)
         gaps = self.gaps + other.gaps
         return _Scan(survey, gaps, largest, self.first, other.last, counts)
