@@ -256,6 +256,8 @@ FORGED_FILES = {
     "a number of many digits": [("mercer.json", b'{"format": ' + b"9" * 10**5 + b"}")],
     "a format in words": [("mercer.json", manifest(None, format="1"))],
     "a version that is none": [("mercer.json", manifest(None, mercer=1))],
+    "a lender that is none": [("mercer.json", manifest(None, **{"scikit-learn": 1}))],
+    "no lender": [("mercer.json", manifest(None).replace(b"scikit-learn", b"scikit"))],
     "borrowed by nobody": [("mercer.json", manifest(None, borrowed=3))],
     "borrowed numbers": [("mercer.json", manifest(None, borrowed=[3]))],
     "very deep": [("mercer.json", b"[" * 10**5)],

@@ -79,7 +79,9 @@ _FORBIDDEN = (
     *("os.chmod", "os.mkdir", "subprocess.Popen", "pickle.find_class", "code.__new__"),
     *("socket.", "shutil.", "webbrowser.", "ftplib.", "urllib.", "http.client", "ctypes.dlsym"),
 )
-_MAY_BE_IMPORTED = {"mercer", "numpy", "scipy", "sklearn", "pandas", "pyarrow", "tzdata"}
+_MAY_BE_IMPORTED = {
+    *("mercer", "numpy", "scipy", "sklearn", "pandas", "pyarrow", "tzdata", "networkx"),
+}
 _seen = None
 
 

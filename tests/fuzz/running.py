@@ -25,6 +25,7 @@ from tests.fuzz import target
 KEPT = Path(".fuzz")
 LONGEST = 60  # seconds for one input, on a machine that does other things too
 ROOM = 1 << 30  # bytes of address space, beyond what the libraries take
+MOST_LOST = 10  # processes of one run
 _FAST = Path("/dev/shm")
 
 
@@ -38,8 +39,8 @@ class Findings:
     def add(self, data, kind, story):
         """Keep an input, unless one of its kind is kept already."""
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        if self.kinds[kind] == 1:
-            path = KEPT / f"{self.name}-{hashlib.sha256(data).hexdigest()[:12]}"
+        path = KEPT / f"{self.name}-{hashlib.sha256(data).hexdigest()[:12]}"
+        if self.kinds[kind] == 1 and not path.exists():
             KEPT.mkdir(exist_ok=True)
             path.write_bytes(data)
             path.with_suffix(".txt").write_text(f"{kind}\n\n{story}")
@@ -95,7 +96,7 @@ class Trial:
 def mutants(module, seed):
     """Inputs without end: the seeds, then what becomes of them in a few steps."""
     random, pool = Random(seed), module.seeds()
-    yield from pool
+    yield from random.sample(pool, len(pool))  # if one ends the process, the next begins elsewhere
     while True:
         data = random.choice(pool)
         for _ in range(random.choice((1, 1, 1, 2, 3))):
@@ -144,7 +145,8 @@ def run(name, *, seed, examples=10**12, seconds=10**9, guided=False, tell=lambda
         Is told the counts now and then.
     """
     total, crashes, end = {"examples": 0, "failures": 0}, Findings(name), time.time() + seconds
-    while total["examples"] < examples and time.time() < end - 1:
+    lost = 0
+    while total["examples"] < examples and time.time() < end - 1 and lost < MOST_LOST:
         scratch = Path(tempfile.mkdtemp(dir=_FAST if _FAST.is_dir() else None))
         order = [name, scratch, seed, examples - total["examples"], end, int(guided)]
         command = [sys.executable, "-m", "tests.fuzz", "--inside", *map(str, order)]
@@ -161,6 +163,7 @@ def run(name, *, seed, examples=10**12, seconds=10**9, guided=False, tell=lambda
             log_end = (scratch / "log").read_text(errors="replace")[-4000:]
             if not current.exists():
                 raise RuntimeError(f"{name} did not begin: {log_end}")
+            lost += 1
             crashes.add(current.read_bytes(), why, log_end)
             total["failures"] += 1
         shutil.rmtree(scratch, ignore_errors=True)

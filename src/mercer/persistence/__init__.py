@@ -185,7 +185,9 @@ def _current(path: Any, manifest: Any) -> dict[str, Any]:
             )
         manifest = _MIGRATIONS[number](manifest)
         number += 1
-    borrowed = manifest["borrowed"]
+    borrowed, lender = manifest["borrowed"], manifest["scikit-learn"]
+    if not isinstance(lender, str):
+        raise ValueError("it does not say which version of scikit-learn was there")
     if not isinstance(borrowed, list) or not all(isinstance(name, str) for name in borrowed):
         raise ValueError("its list of borrowed classes is none")
     return dict(manifest)
