@@ -15,7 +15,6 @@ import sys
 import types
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -85,10 +84,20 @@ def run_commands(block, folder):
     return printed
 
 
+@contextlib.contextmanager
+def known_module(module):
+    """Have ``sys.modules`` know one module more; what is imported meanwhile stays there."""
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    finally:
+        del sys.modules[module.__name__]
+
+
 def check_page(page, text, folder):
     """Run a page from top to bottom; a ``text`` block says what the block before it prints."""
     module = types.ModuleType("page")  # a real one: classes of a page can be pickled
-    with mock.patch.dict(sys.modules, page=module):
+    with known_module(module):
         check_blocks(page, text, folder, vars(module))
 
 
@@ -180,7 +189,7 @@ def test_every_public_name_has_an_example():
 def tool(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    with mock.patch.dict(sys.modules, {path.stem: module}):  # dataclasses look there
+    with known_module(module):  # dataclasses look there
         spec.loader.exec_module(module)
     return module
 

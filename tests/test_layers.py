@@ -1,6 +1,7 @@
 """The house has floors: a module imports only from those below it."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import mercer
@@ -11,9 +12,10 @@ ROOT = Path(mercer.__file__).parent
 FLOORS = [
     {"errors", "config", "notebook", "progress", "threads", "writing"},
     {"distributed", "maths"},
-    {"chunked", "points"},
+    {"chunked", "points", "samples"},
     {"kernels"},
     {"operators"},
+    {"isolation"},
     {"bandwidth"},
     {"solvers"},
     {"spectrum"},
@@ -22,6 +24,7 @@ FLOORS = [
     {"estimators"},
     {"baselines"},
     {"datasets", "persistence", "plots", "tables"},
+    {"counting"},
     {"explorer", "report", "reproduce"},
     {"cli"},
 ]
@@ -51,6 +54,34 @@ def test_imports_point_down():
             if FLOOR[used] > FLOOR[part]
         ]
     assert not upward
+
+
+def name_of(path):
+    return ".".join(("mercer", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
+
+
+def imported_at_once(node, modules):
+    """Modules of ours that importing a file imports: not those in functions or for types only."""
+    for child in ast.iter_child_nodes(node):
+        for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or for_types:
+            continue
+        if isinstance(child, ast.ImportFrom):
+            names = {f"{child.module}.{alias.name}" for alias in child.names}
+            yield from names & modules or {child.module} & modules
+        yield from imported_at_once(child, modules)
+
+
+def test_no_module_needs_itself():
+    paths = {name_of(path): path for path in ROOT.rglob("*.py")}
+    graph = {
+        name: set(imported_at_once(ast.parse(path.read_text(encoding="utf-8")), paths.keys()))
+        for name, path in paths.items()
+    }
+    assert {"mercer.points", "mercer.kernels"} <= graph["mercer.estimators.base"]
+    TopologicalSorter(graph).prepare()  # raises where there is a cycle
 
 
 def test_import_mercer_is_lazy():

@@ -11,13 +11,13 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from mercer import EntropyClustering, ParzenDensity
+from mercer.counting import count_clusters
 from mercer.datasets import make_machines
 from mercer.kernels import Gaussian, table_kernel
 from mercer.report import analyse, write_report
 from mercer.report.cautions import cautions
 from mercer.report.clusters import NOWHERE
 from mercer.report.columns import summarise_columns
-from mercer.report.counting import count_clusters
 from mercer.report.densities import Curve
 from mercer.report.labels import class_labels, study_labels
 from mercer.report.novelty import find_novel
@@ -458,7 +458,7 @@ def test_words():
 
 
 def test_a_clearly_more_stable_number_outranks_spectroscopy():
-    from mercer.report.counting import _most_stable
+    from mercer.counting import _most_stable
 
     assert _most_stable({2: 0.84, 3: 0.91, 4: 1.0}, groups=3) == 4
     assert _most_stable({2: 0.84, 3: 0.96, 4: 1.0}, groups=3) == 3

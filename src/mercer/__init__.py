@@ -37,6 +37,7 @@ _HOMES = {
 _MODULES = (
     "bandwidth",
     "baselines",
+    "counting",
     "datasets",
     "diagnostics",
     "domains",

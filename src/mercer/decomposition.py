@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
@@ -18,11 +16,10 @@ from mercer.errors import (
     Tell,
     warn,
 )
-from mercer.kernels import Kernel
+from mercer.isolation import ISOLATED_SHARE, NEIGHBOUR, isolated_share
 from mercer.maths.eigen import has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample
-from mercer.points import Points
 from mercer.progress import Ticker
 from mercer.solvers import Eigenpairs, Selection, as_solver, count_above, streaming_gram
 from mercer.solvers.base import Target
@@ -30,21 +27,14 @@ from mercer.spectrum import Spectrum
 from mercer.threads import blas_threads_for
 
 __all__ = [
-    "ISOLATED_SHARE",
     "component_ranks",
     "decompose",
-    "isolated_share",
     "make_gram",
     "make_streaming_gram",
     "places_among_all",
 ]
 
-_NEIGHBOUR = 0.01
-ISOLATED_SHARE = 0.05  # beyond which a fit warns
-_ISOLATION_ROWS = 200
-_ISOLATION_FIRST = 10_000
 _SMALLEST, _LARGEST = 1e-150, 1e150  # traces whose squares are numbers
-_NEAR_ROWS = 16_384
 _NOTICEABLE = 0.01  # an error bound beyond this share of a kept eigenvalue is worth a warning
 
 
@@ -229,56 +219,6 @@ def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]
     )
 
 
-def isolated_share(sample: Sample) -> float:
-    """Share of the points that have no neighbour with k > 0.01, among at most 200 of them."""
-    n = sample.points.n
-    if n < 3:
-        return 0.0
-    rows = np.unique(np.linspace(0, n - 1, min(n, _ISOLATION_ROWS)).astype(int))
-    lonely = rows
-    # most points find a neighbour among a few; only those that do not are compared with all
-    for step in dict.fromkeys((max(1, n // _ISOLATION_FIRST), 1)):
-        lonely = lonely[~_have_neighbours(sample, lonely, np.arange(0, n, step))]
-        if len(lonely) == 0:
-            return 0.0
-    if sample.weights is not None:  # a weight of two is two copies: each has the other
-        lonely = lonely[sample.weights[lonely] < 2]
-    return len(lonely) / len(rows)
-
-
-def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
-    """Whether each of these rows has a neighbour among the others that is not itself."""
-    if isinstance(sample.points, ChunkedPoints) and len(others) == sample.points.n:
-        some = sample.points.take(rows).data
-        # itself is one of those that are near
-        return np.asarray(sample.points.summed(partial(_count_near, sample.kernel, some)) > 1)
-    if sample.matrix is not None:
-        values = sample.matrix[np.ix_(rows, others)]
-        diagonal = sample.matrix.diagonal()
-        own, theirs = diagonal[rows], diagonal[others]
-    else:
-        some, rest = sample.points.take(rows).data, sample.points.take(others).data
-        values = sample.kernel(some, rest)
-        own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
-    near = _are_near(values, own, theirs)
-    near &= rows[:, None] != others
-    return np.asarray(near.any(axis=1))
-
-
-def _are_near(values: Array, own: Array, theirs: Array) -> Array:
-    # roots first: products of large kernel values overflow
-    sizes = np.outer(np.sqrt(np.abs(own)), np.sqrt(np.abs(theirs)))
-    return np.asarray(np.abs(values) > _NEIGHBOUR * sizes)
-
-
-def _count_near(kernel: Kernel, some: Array, points: Points) -> Array:
-    near = np.zeros(len(some), dtype=np.int64)
-    own = kernel.diagonal(some)
-    for _, chunk in points.chunks(_NEAR_ROWS):
-        near += _are_near(kernel(some, chunk), own, kernel.diagonal(chunk)).sum(axis=1)
-    return near
-
-
 def _warn_of_isolation(sample: Sample, gram: GramOperator, tell: Tell) -> None:
     """Say so when many points have no neighbour: K is then almost diagonal."""
     if isinstance(gram, FactoredGram):
@@ -286,7 +226,7 @@ def _warn_of_isolation(sample: Sample, gram: GramOperator, tell: Tell) -> None:
     lonely = isolated_share(sample)
     if lonely > ISOLATED_SHARE:
         tell(
-            f"{lonely:.0%} of the points have no neighbour with k > {_NEIGHBOUR}: K is "
+            f"{lonely:.0%} of the points have no neighbour with k > {NEIGHBOUR}: K is "
             "almost diagonal there, its eigenvalues cluster, and components may not be "
             "identifiable. Use a larger bandwidth (or standardise the columns).",
             IdentifiabilityWarning,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 __all__ = [
     "AbsentRowsError",
@@ -20,6 +21,7 @@ __all__ = [
     "VersionWarning",
     "WorkerError",
     "check_memory",
+    "silence",
     "warn",
 ]
 
@@ -240,6 +242,21 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Hold back the warnings of what is only tried: what is used speaks for itself.
+
+    Examples
+    --------
+    >>> from mercer.errors import ApproximationWarning, silence, warn
+    >>> with silence():
+    ...     warn("good to 2 digits", ApproximationWarning)
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _is_ours(module: str) -> bool:

@@ -70,6 +70,18 @@ def test_sums_maps_and_rows_do_not_depend_on_chunks(sizes, seed):
     assert_array_equal(kept(lazy), rows)
 
 
+def test_chunks_without_rows_or_without_directions():
+    """Empty chunks, and chunks of rows that have nothing in common with the others."""
+    rng = np.random.default_rng(0)
+    groups = [rng.normal(at, 0.3, size=(60, 2)) for at in (0.0, 5.0)]
+    rows = np.concatenate([*groups, np.full((3, 2), 100.0)])
+    lazy = da.from_array(rows, chunks=((0, 50, 0, 70, 3), 2))
+    model, on_chunks = (EntropyClustering(2, kernel=KERNEL).fit(data) for data in (rows, lazy))
+    assert_array_equal(on_chunks.labels_, model.labels_)
+    assert set(model.labels_) == {-1, 0, 1}
+    assert (model.labels_[120:] == -1).all()
+
+
 def test_summaries_are_joined_in_order():
     lazy = da.arange(200, chunks=3)
     assert summed(lambda x: tuple(x.tolist()), lazy, combine=lambda p: sum(p, ())) == tuple(

@@ -207,6 +207,42 @@ def test_only_so_many_sessions_are_kept():
     sessions.close()
 
 
+def test_who_comes_back_is_known_however_many_there_are():
+    sessions = Sessions(Limits(sessions=3))
+    keys = [sessions.find(None).key for _ in range(3)]
+    assert [sessions.find(key).key for key in keys] == keys
+    sessions.close()
+
+
+def test_a_session_that_was_forgotten_while_its_file_arrived_is_remembered():
+    sessions = Sessions(Limits(sessions=1, all_uploads=2 * len(GOOD)))
+    first = sessions.find(None)
+    sessions.find(None)
+    upload = sessions.keep(first, "a.csv", GOOD)
+    assert sessions.find(first.key) is first
+    assert list(sessions.folder.iterdir()) == [upload.path]
+    sessions.find(None)  # and it goes with its file
+    assert not list(sessions.folder.iterdir())
+    sessions.close()
+
+
+def test_an_upload_for_which_the_disk_has_no_room_leaves_nothing(monkeypatch):
+    from pathlib import Path
+
+    def write_half(path, content):
+        with path.open("wb") as file:
+            file.write(content[:5])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", write_half)
+    app = make_app()
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        answer = client.post("/api/upload", content=GOOD)
+        assert answer.status_code == 507
+        assert "No space left" in answer.json()["error"]
+        assert not list(app.state.sessions.folder.iterdir())
+
+
 # --- bad requests ----------------------------------------------------------------------------
 
 
@@ -284,6 +320,49 @@ def test_a_full_queue_says_so():
         gate.close()
 
     asyncio.run(play())
+
+
+def test_who_has_gone_leaves_the_queue():
+    async def play():
+        import threading
+
+        gate, go, begun = Gate(1, most_waiting=1), threading.Event(), []
+        first = asyncio.create_task(gate.run("a", go.wait))
+        await asyncio.sleep(0)
+        gone = asyncio.create_task(gate.run("b", lambda: begun.append("b")))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        third = asyncio.create_task(gate.run("c", lambda: begun.append("c")))
+        go.set()
+        await asyncio.gather(first, third)
+        assert begun == ["c"]
+
+    asyncio.run(play())
+
+
+def test_work_that_outlives_the_explorer_is_not_waited_for(monkeypatch):
+    """Neither by the loop nor by Python, whose end waits for threads that are no daemons."""
+    import threading
+
+    go, raised = threading.Event(), []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+
+    async def play():
+        gate = Gate(1)
+        task = asyncio.create_task(gate.run("a", go.wait))
+        await asyncio.sleep(0)
+        gate.close()
+        task.cancel()
+
+    asyncio.run(play())
+    working = [t for t in threading.enumerate() if t.name == "mercer-explorer" and t.is_alive()]
+    assert all(thread.daemon for thread in working)
+    go.set()  # and it ends without a word, though its loop has gone
+    for thread in working:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert not raised
 
 
 def test_the_cache_keeps_within_its_room():

@@ -4,7 +4,7 @@
 
 It goes in rounds, each with a seed of its own and on all cores; what is done is written to
 ``.laws/log.jsonl``, so a run that was stopped goes on where it was, and the next run tries new
-examples. A round that fails keeps its output beside the log, and the seed in it repeats it.
+examples. A round that fails keeps its output beside the log, and the next run begins with its seed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ PER_LAW = 20  # examples in one round
 SUMMARY = re.compile(r"(\d+) examples of (\d+) laws were compared")
 
 
-def rounds_done() -> list[dict[str, object]]:
-    """Rounds of earlier runs."""
-    return [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
+def rounds_done() -> dict[int, dict[str, int]]:
+    """What came of each seed when it was last tried."""
+    lines = LOG.read_text().splitlines() if LOG.exists() else []
+    return {one["seed"]: one for one in map(json.loads, lines)}
 
 
-def run_round(seed: int) -> dict[str, object]:
+def run_round(seed: int) -> dict[str, int]:
     """One round: what it tried, how long it took, and whether all laws held."""
     started = time.monotonic()
     done = subprocess.run(
@@ -51,17 +52,24 @@ def run_round(seed: int) -> dict[str, object]:
     return {"seed": seed, "examples": int(found[1]), "held": held, "seconds": seconds}
 
 
+def compared(rounds: dict[int, dict[str, int]]) -> int:
+    """Examples of all rounds."""
+    return sum(one["examples"] for one in rounds.values())
+
+
 def main(wanted: int) -> int:
     """Go on until this run and those before it have compared so many examples."""
     FOLDER.mkdir(exist_ok=True)
     done = rounds_done()
-    while (total := sum(int(str(one["examples"])) for one in done)) < wanted:
-        done.append(run_round(seed=len(done) + 1))
+    again = [seed for seed, one in done.items() if not one["held"]]
+    while again or compared(done) < wanted:
+        seed = again.pop() if again else max(done, default=0) + 1
+        done[seed] = run_round(seed)
         with LOG.open("a") as log:
-            log.write(json.dumps(done[-1]) + "\n")
-        print(f"{done[-1]}, {total + int(str(done[-1]['examples']))} of {wanted}", flush=True)
-    failed = [one["seed"] for one in done if not one["held"]]
-    print(f"{total} examples in {len(done)} rounds; rounds that failed: {failed or 'none'}")
+            log.write(json.dumps(done[seed]) + "\n")
+        print(f"{done[seed]}, {compared(done)} of {wanted}", flush=True)
+    failed = [seed for seed, one in done.items() if not one["held"]]
+    print(f"{compared(done)} examples in {len(done)} rounds; failed: {failed or 'none'}")
     return 1 if failed else 0
 
 

@@ -32,7 +32,7 @@ class Clustering(Task):
 
     def settled(self, modelling: Modelling, bandwidth: float | str) -> Self:
         """In memory: as many clusters as the report counts, at widths that are swept as there."""
-        from mercer.report.counting import count_clusters
+        from mercer.counting import count_clusters
         from mercer.tables import WIDTH_FACTORS, Table
 
         if bandwidth != "auto" or not isinstance(modelling.table, Table):

@@ -218,8 +218,7 @@ def make_halo(
         even_angles=False,
         random_state=random_state,
     )
-    order = np.argsort(1 - y, kind="stable")
-    return X[order], 1 - y[order]
+    return _blob_first(X, y)
 
 
 def make_wheel(
@@ -272,6 +271,11 @@ def make_wheel(
         blob_noise=hub_noise,
         random_state=random_state,
     )
+    return _blob_first(X, y)
+
+
+def _blob_first(X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
+    """The parts in the other order."""
     order = np.argsort(1 - y, kind="stable")
     return X[order], 1 - y[order]
 

@@ -30,13 +30,26 @@ _MOST = 100  # components that cross-validation looks at
 class _ComponentModel(KernelEstimator):
     """``f(x) = b + Σ_{i ≤ k} c_i z_i(x)`` with z the projections on components of K."""
 
-    n_components: int | Literal["cv"]
-    order: Target
-    solver: Any
-    fit_intercept: bool
-    cv: Any
-    random_state: int | None
     spectrum_: Spectrum
+
+    def __init__(
+        self,
+        n_components: int | Literal["cv"] = 10,
+        *,
+        kernel: str | Kernel = "gaussian",
+        order: Target = "entropy",
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        cv: Any = 5,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.order = order
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.random_state = random_state
 
     def _fit(self, sample: Sample, targets: Array, folds_by: Array, **facts: Any) -> Self:
         """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds.
@@ -154,25 +167,6 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | Literal["cv"] = 10,
-        *,
-        kernel: str | Kernel = "gaussian",
-        order: Target = "entropy",
-        solver: Any = "auto",
-        fit_intercept: bool = True,
-        cv: Any = 5,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.order = order
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.random_state = random_state
-
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the components to X and the coefficients to y.
@@ -268,13 +262,15 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         cv: Any = 5,
         random_state: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.order = order
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.random_state = random_state
+        super().__init__(
+            n_components,
+            kernel=kernel,
+            order=order,
+            solver=solver,
+            fit_intercept=fit_intercept,
+            cv=cv,
+            random_state=random_state,
+        )
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import DensityMixin
 
 from mercer.chunked import lazy_column
-from mercer.decomposition import ISOLATED_SHARE, isolated_share
 from mercer.distributed import is_dask, mapped, summed
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
+from mercer.isolation import ISOLATED_SHARE, NEIGHBOUR, isolated_share
 from mercer.kernels import as_kernel
 from mercer.maths.types import Array
 from mercer.operators import Sample
@@ -114,9 +114,9 @@ def _warn_of_sparseness(sample: Sample) -> None:
     lonely = isolated_share(sample)
     if lonely > ISOLATED_SHARE:
         warn(
-            f"{lonely:.0%} of the points have no neighbour with k > 0.01: the density is a spike "
-            "at each of them, and next to nothing between. Use a larger bandwidth, for example "
-            "the rule 'leave-one-out'.",
+            f"{lonely:.0%} of the points have no neighbour with k > {NEIGHBOUR}: the density is a "
+            "spike at each of them, and next to nothing between. Use a larger bandwidth, for "
+            "example the rule 'leave-one-out'.",
             ApproximationWarning,
         )
 

@@ -16,7 +16,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from mercer.estimators.kernel_mixture import KernelMixture, best_alpha
 from mercer.estimators.targets import class_labels, numeric_targets, several_classes
 from mercer.estimators.whole import all_or_nothing
-from mercer.kernels import Kernel
 from mercer.maths.conditional import (
     Conditional,
     condition,
@@ -37,33 +36,6 @@ class _JointMixture(KernelMixture):
 
     _alpha_rules: ClassVar[str] = "or 'auto' (leave-one-out)"
     _most: ClassVar[int] = 300
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        kernel: str | Kernel = "gaussian",
-        alpha: float | str = "auto",
-        beta: float = 1.0,
-        center: bool = False,
-        rank: int | float | None = None,
-        solver: Any = "auto",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.alpha = alpha
-        self.beta = beta
-        self.center = center
-        self.rank = rank
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
 
     def _admit_both(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """The sample, and which rows of X are in it."""

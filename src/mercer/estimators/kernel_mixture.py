@@ -13,6 +13,7 @@ from mercer.decomposition import decompose
 from mercer.distributed import kept, mapped, summed
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, RankError, warn
 from mercer.estimators.base import KernelEstimator
+from mercer.kernels import Kernel
 from mercer.maths.components import effective_weights
 from mercer.maths.gaussian_mixture import (
     Mixture,
@@ -39,22 +40,39 @@ _CLOSE = 0.05  # log α need not be known better
 class KernelMixture(KernelEstimator):
     """A Gaussian mixture on kernel coordinates."""
 
-    n_components: int
-    alpha: float | str
-    beta: float
-    center: bool
-    rank: int | float | None
-    solver: Any
-    n_init: int
-    max_iter: int
-    tol: float
-    random_state: int | None
     spectrum_: Spectrum
 
     _stays_behind: ClassVar[tuple[str, ...]] = ("responsibilities_",)
 
     #: coordinates that ``rank=None`` keeps at most
     _most: ClassVar[int] = 1000
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        kernel: str | Kernel = "gaussian",
+        alpha: float | str = "auto",
+        beta: float = 1.0,
+        center: bool = False,
+        rank: int | float | None = None,
+        solver: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.alpha = alpha
+        self.beta = beta
+        self.center = center
+        self.rank = rank
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     # --- fitting --------------------------------------------------------------------------------
 

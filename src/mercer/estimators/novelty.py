@@ -81,18 +81,20 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         tol: float = 1e-6,
         random_state: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.alpha = alpha
-        self.beta = beta
+        super().__init__(
+            n_components,
+            kernel=kernel,
+            alpha=alpha,
+            beta=beta,
+            center=center,
+            rank=rank,
+            solver=solver,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+        )
         self.contamination = contamination
-        self.center = center
-        self.rank = rank
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

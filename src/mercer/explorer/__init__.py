@@ -9,6 +9,10 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mercer.explorer.sessions import Limits
 
 __all__ = ["explore"]
 
@@ -19,6 +23,7 @@ def explore(
     port: int = 0,
     host: str = "127.0.0.1",
     open_browser: bool = True,
+    limits: Limits | None = None,
     tell: Callable[[str], None] = print,
 ) -> None:
     """Serve the explorer until it is interrupted.
@@ -33,6 +38,8 @@ def explore(
         Where to listen. Elsewhere than on loopback a token is needed to get in; it is part of the
         address that is told.
     open_browser : bool
+    limits : Limits or None
+        What it accepts, and how long it waits for a client; None for the usual.
     tell : callable
         Receives the address.
 
@@ -44,7 +51,9 @@ def explore(
     try:
         import uvicorn
 
+        from mercer.explorer.patience import patient
         from mercer.explorer.server import is_loopback, make_app
+        from mercer.explorer.sessions import Limits
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn", "pandas"):
             raise
@@ -57,14 +66,17 @@ def explore(
     with listener:
         port = listener.getsockname()[1]
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
-        app = make_app(given=given, token=token, cookie=f"mercer-explorer-{port}")
+        limits = limits or Limits()
+        app = make_app(limits=limits, given=given, token=token, cookie=f"mercer-explorer-{port}")
         if token is not None:
             query["token"] = token
         address = _address(host, port, query)
         tell(f"The explorer is at {address} (stop it with Ctrl+C).")
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=2, **patient(limits)
+        )
         with suppress(KeyboardInterrupt):  # the usual end
             uvicorn.Server(config).run(sockets=[listener])
 

@@ -7,10 +7,10 @@ and keeps its place in the queue. So twenty users are served in turn, however fa
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 from mercer.config import single_thread
@@ -39,9 +39,9 @@ class Gate:
     """
 
     def __init__(self, workers: int = 2, most_waiting: int = 100) -> None:
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer-explorer")
         self._free = workers
         self._most = most_waiting
+        self._is_open = True
         self._waiting: OrderedDict[str, tuple[asyncio.Future[Any], Callable[[], Any]]] = (
             OrderedDict()
         )
@@ -64,30 +64,47 @@ class Gate:
         if older is not None and not older[0].done():
             older[0].set_exception(SupersededError())
         self._start()
-        return await future
+        try:
+            return await future
+        finally:  # who is gone does not take a place in the queue
+            if self._waiting.get(tab, (None,))[0] is future:
+                del self._waiting[tab]
 
     def _start(self) -> None:
-        while self._free and self._waiting:
+        while self._free and self._waiting and self._is_open:
             _, (future, work) = self._waiting.popitem(last=False)
             if future.done():  # its client has gone
                 continue
             self._free -= 1
-            task = asyncio.get_running_loop().run_in_executor(self._pool, partial(_alone, work))
-            task.add_done_callback(partial(self._finish, future))
+            # no pool: Python waits for a pool's threads before it ends, and work may be long
+            threading.Thread(
+                target=self._work, args=(future, work), name="mercer-explorer", daemon=True
+            ).start()
 
-    def _finish(self, wanted: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
+    def _work(self, wanted: asyncio.Future[Any], work: Callable[[], Any]) -> None:
+        """In a thread of its own: compute, and tell the loop of it unless it has ended."""
+        result, error = None, None
+        try:
+            result = _alone(work)
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):
+            wanted.get_loop().call_soon_threadsafe(self._finish, wanted, result, error)
+
+    def _finish(
+        self, wanted: asyncio.Future[Any], result: Any, error: BaseException | None
+    ) -> None:
         self._free += 1
-        error = done.exception()
         if not wanted.done():
             if error is None:
-                wanted.set_result(done.result())
+                wanted.set_result(result)
             else:
                 wanted.set_exception(error)
         self._start()
 
     def close(self) -> None:
-        """Let running work end, and start no more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Start no more; what is running ends when it is done, or with Python."""
+        self._is_open = False
 
 
 def _alone(work: Callable[[], Any]) -> Any:

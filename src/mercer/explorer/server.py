@@ -9,8 +9,9 @@ for.
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from ipaddress import ip_address
@@ -20,13 +21,14 @@ from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mercer import __version__
 from mercer.errors import MercerError
+from mercer.explorer.bodies import Bodies
 from mercer.explorer.engine import Engine, NotThereError
 from mercer.explorer.gate import Gate, SupersededError, TooBusyError
 from mercer.explorer.listening import listening
@@ -55,8 +57,8 @@ _HEADERS = {
 }
 _SAFE = ("GET", "HEAD")
 _LONGEST_QUERY = 50_000
+_PER_HEADER = 32  # bytes that a header takes beside its own, as HTTP/2 counts them
 _LARGEST_BODY = 1_000_000  # of anything but an upload
-_MOST_DIGITS = 18  # of a length: Python reads a few thousand, and no more
 
 
 def make_app(
@@ -111,7 +113,7 @@ def make_app(
         lifespan=lifespan,
         exception_handlers={HTTPException: _tell, Exception: _tell_mistake},
     )
-    app.add_middleware(_Guard, sessions=sessions, token=token, cookie=cookie)
+    app.add_middleware(_Guard, sessions=sessions, token=token, cookie=cookie, head=limits.head)
     app.state.sessions = sessions
     return app
 
@@ -125,6 +127,7 @@ class _Desk:
 
     def __init__(self, limits: Limits, sessions: Sessions, engine: Engine, gate: Gate) -> None:
         self.limits, self.sessions, self.engine, self.gate = limits, sessions, engine, gate
+        self.bodies = Bodies(limits)
 
     async def start(self, request: Request) -> Response:
         session = _session(request)
@@ -152,7 +155,8 @@ class _Desk:
         return JSONResponse(await self._compute(request, kind, work))
 
     async def rows(self, request: Request) -> Response:
-        body = await _json(request)
+        async with self.bodies.read(request, _LARGEST_BODY) as content:
+            body = _json(content)
         rows = body.get("rows") if isinstance(body, dict) else None
         if not isinstance(rows, list) or not all(type(row) is int for row in rows):
             raise HTTPException(400, 'rows: expected is {"rows": [row numbers]}.')
@@ -161,14 +165,14 @@ class _Desk:
 
     async def upload(self, request: Request) -> Response:
         name = request.query_params.get("name", "table")
-        content = await _body(request, self.limits.upload)
         session = _session(request)
-        work = partial(self.engine.read, content, name[:80])
-        frame, found = await self._compute(request, "upload", work)
-        try:
-            upload = self.sessions.keep(session, name, content)
-        except ValueError as full:
-            raise HTTPException(507, str(full)) from full
+        async with self.bodies.read(request, self.limits.upload) as content:
+            work = partial(self.engine.read, content, name[:80])
+            frame, found = await self._compute(request, "upload", work)
+            try:
+                upload = self.sessions.keep(session, name, content)
+            except ValueError as full:
+                raise HTTPException(507, str(full)) from full
         self.engine.remember(upload.key, frame)
         return JSONResponse({"data": upload.key, "name": upload.name, **found})
 
@@ -193,7 +197,8 @@ class _Desk:
                 return work()
 
         try:
-            return await self.gate.run(f"{_session(request).key} {tab} {kind}", quietly)
+            turn = self.gate.run(f"{_session(request).key} {tab} {kind}", quietly)
+            return await _while_there(request, turn)
         except asyncio.CancelledError:  # only the end of the explorer cancels
             raise HTTPException(503, "The explorer is ending.") from None
         except SupersededError:
@@ -225,31 +230,27 @@ def _state(request: Request) -> State:
         raise HTTPException(400, str(error)) from error
 
 
-async def _body(request: Request, limit: int) -> bytes:
-    """The body, unless it is too long; it is never read further than that."""
-    too_long = HTTPException(
-        413, f"The file is larger than {limit / 1e6:,.0f} MB, which is the explorer's limit."
-    )
-    said = request.headers.get("content-length", "0")
-    if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > limit):
-        raise too_long
-    parts, size = [], 0
+async def _while_there(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+    """Wait for work, unless the client goes away: then it need not begin any more."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(_gone(request))
     try:
-        async for part in request.stream():
-            size += len(part)
-            if size > limit:
-                raise too_long
-            parts.append(part)
-    except ClientDisconnect:
-        raise HTTPException(400, "The upload broke off.") from None
-    return b"".join(parts)
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise HTTPException(400, "The client has gone.")  # which nobody will read
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
 
 
-async def _json(request: Request) -> Any:
-    import json
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
+
+def _json(content: bytes) -> Any:
     try:
-        return json.loads(await _body(request, _LARGEST_BODY))
+        return json.loads(content)
     except (ValueError, RecursionError):  # the latter where it is nested without end
         raise HTTPException(400, "The request is not JSON.") from None
 
@@ -261,7 +262,7 @@ def _file(content: str | bytes, name: str, kind: str) -> Response:
 
 async def _tell(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, status_code=error.status_code)
+    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
 async def _tell_mistake(request: Request, error: Exception) -> Response:
@@ -292,8 +293,11 @@ def is_loopback(host: str) -> bool:
 class _Guard:
     """Middleware: refuses foreign requests, knows sessions by their cookie, sets headers."""
 
-    def __init__(self, app: ASGIApp, sessions: Sessions, token: str | None, cookie: str) -> None:
+    def __init__(
+        self, app: ASGIApp, sessions: Sessions, token: str | None, cookie: str, head: int
+    ) -> None:
         self.app, self.sessions, self.token, self.cookie = app, sessions, token, cookie
+        self.head = head
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -327,6 +331,12 @@ class _Guard:
 
     def _refusal(self, request: Request) -> tuple[int, str] | None:
         """Status and reason, where a request is refused."""
+        raw = request.headers.raw
+        size = len(request.url.query) + sum(len(k) + len(v) + _PER_HEADER for k, v in raw)
+        if size > self.head:
+            return 431, f"The request's head is larger than {self.head:,} bytes."
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
+            return 400, "Content-Length and Transfer-Encoding contradict each other."
         host = request.headers.get("host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if self.token is None and not is_loopback(name):

@@ -27,6 +27,8 @@ class Limits:
         Bytes that a file may become when it is read.
     all_uploads : int
         Bytes of all files of all sessions.
+    arriving : int
+        Bytes of all uploads that are on their way or being read, which memory holds.
     uploads : int
         Files per session; the oldest goes when there are more.
     rows, columns : int
@@ -35,16 +37,30 @@ class Limits:
         At a time; the idlest goes when there are more.
     idle : float
         Seconds after which a session is forgotten.
+    head : int
+        Bytes of a request without its body; each header counts 32 more than it has.
+    patience : float
+        Seconds that a client may take to send a request's head, to go on with its body, and to
+        go on reading an answer.
+    slowest : float
+        Bytes per second that a body has to come with, but for ``patience`` seconds.
+    connections : int
+        At a time; the one that asks for nothing for longest goes when there are more.
     """
 
     upload: int = 100_000_000
     expanded: int = 1_000_000_000
     all_uploads: int = 2_000_000_000
+    arriving: int = 400_000_000
     uploads: int = 5
     rows: int = 2_000_000
     columns: int = 2000
     sessions: int = 200
     idle: float = 4 * 3600.0
+    head: int = 65_536
+    patience: float = 20.0
+    slowest: float = 10_000.0
+    connections: int = 200  # well below the 256 files that some systems let a process open
 
 
 @dataclass(frozen=True)
@@ -94,13 +110,10 @@ class Sessions:
 
     def find(self, key: str | None) -> Session:
         """Return the session of a cookie; a new one where there is none."""
-        now = time.monotonic()
-        self._forget_idle(now)
-        session = self._sessions.get(key or "")
-        if session is None:
-            session = Session(secrets.token_urlsafe(24))
-            self._sessions[session.key] = session
-        session.seen = now
+        since = time.monotonic() - self.limits.idle
+        self._forget([session for session in self._sessions.values() if session.seen < since])
+        session = self._sessions.get(key or "") or Session(secrets.token_urlsafe(24))
+        self._see(session)
         return session
 
     def keep(self, session: Session, name: str, content: bytes) -> Upload:
@@ -113,7 +126,12 @@ class Sessions:
             )
         key = f"upload-{secrets.token_hex(8)}"
         path = self.folder / key
-        path.write_bytes(content)
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise ValueError(f"The upload cannot be kept: {error.strerror}.") from error
+        self._see(session)  # it may have been forgotten while the file arrived
         upload = Upload(key, _plain_name(name), path, len(content))
         session.uploads[key] = upload
         while len(session.uploads) > self.limits.uploads:
@@ -129,14 +147,22 @@ class Sessions:
         self._sessions.clear()
         self._temporary.cleanup()
 
-    def _forget_idle(self, now: float) -> None:
-        by_age = sorted(self._sessions.values(), key=lambda session: session.seen)
-        too_many = len(by_age) - self.limits.sessions
-        for place, session in enumerate(by_age):
-            if place <= too_many or now - session.seen > self.limits.idle:
-                for key in list(session.uploads):
-                    self.drop(session, key)
-                del self._sessions[session.key]
+    def _see(self, session: Session) -> None:
+        """Take note that a session is in use; where there are too many, forget others."""
+        session.seen = time.monotonic()
+        self._sessions[session.key] = session
+        too_many = len(self._sessions) - self.limits.sessions
+        if too_many > 0:
+            # those who hold nothing go first: requests without a cookie come from scripts
+            others = [other for other in self._sessions.values() if other is not session]
+            others.sort(key=lambda other: (bool(other.uploads), other.seen))
+            self._forget(others[:too_many])
+
+    def _forget(self, sessions: list[Session]) -> None:
+        for session in sessions:
+            for key in list(session.uploads):
+                self.drop(session, key)
+            del self._sessions[session.key]
 
 
 def _plain_name(name: str) -> str:

@@ -12,7 +12,7 @@ from mercer.maths.types import Array
 from mercer.notebook import table
 from mercer.points import Kind, rows_of
 
-__all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles"]
+__all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles", "delivered"]
 
 #: Any rectangle of a Gram matrix: ``tiles(rows, columns, out)`` fills and returns ``out``.
 Tiles = Callable[[slice, slice, Array | None], Array]
@@ -71,7 +71,7 @@ class Kernel:
             block = np.asarray(self.matrix(rows_of(X, rows), rows_of(right, columns)))
             if block.dtype.kind != "f":  # a user's kernel may count
                 block = block.astype(np.float64)
-            return block if out is None else _copy_into(out, block)
+            return delivered(block, out)
 
         return tile
 
@@ -284,7 +284,10 @@ def _terms(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...
     return kernel.terms if isinstance(kernel, kind) else (kernel,)
 
 
-def _copy_into(out: Array, block: Array) -> Array:
+def delivered(block: Array, out: Array | None) -> Array:
+    """The block itself, or its values where the caller wants them."""
+    if out is None:
+        return block
     out[...] = block
     return out
 

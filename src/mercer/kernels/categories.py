@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.kernels.base import Kernel, Tiles
+from mercer.kernels.base import Kernel, Tiles, delivered
 from mercer.kernels.cells import as_table, encode
 from mercer.maths.types import Array
 from mercer.points import Kind
@@ -46,11 +46,7 @@ class _Powers(Kernel):
         powers = self._checked_rho() ** np.arange(largest + 1.0)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            values = powers[distances(rows, columns)]
-            if out is None:
-                return values
-            out[...] = values
-            return out
+            return delivered(powers[distances(rows, columns)], out)
 
         return tile
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from mercer.kernels.base import Kernel, Tiles
+from mercer.kernels.base import Kernel, Tiles, delivered
 from mercer.kernels.cells import as_cells
 from mercer.maths.types import Array
 from mercer.points import Kind
@@ -46,11 +46,7 @@ class CountKernel(Kernel):
         right = left if rows_of_right is None else self._counts(rows_of_right, len(numbers))
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            values = self._value((left[rows] @ right[columns].T).toarray())
-            if out is None:
-                return values
-            out[...] = values
-            return out
+            return delivered(self._value((left[rows] @ right[columns].T).toarray()), out)
 
         return tile
 

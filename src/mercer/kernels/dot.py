@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, Tiles
+from mercer.maths.products import finite_product
 from mercer.maths.types import Array
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
@@ -32,7 +33,7 @@ class _Dot(Kernel):
         self._check_size(left, right)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            return self.profile(np.matmul(left[rows], right[columns].T, out=out))
+            return self.profile(finite_product(left[rows], right[columns].T, out))
 
         return tile
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.maths.products import finite_product
 from mercer.maths.types import Array
 
 __all__ = [
@@ -43,7 +44,7 @@ def augment_columns(Y: Array) -> Array:
 
 def half_squared_products(A: Array, B: Array, out: Array | None = None) -> Array:
     """``h = x'y - |x|²/2 - |y|²/2`` in one matrix product of augmented rows; never positive."""
-    h = np.matmul(A, B.T, out=out)
+    h = finite_product(A, B.T, out)
     return np.minimum(h, 0, out=h)
 
 

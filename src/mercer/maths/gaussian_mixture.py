@@ -38,7 +38,6 @@ __all__ = [
     "fit_mixture",
     "log_components",
     "maximization",
-    "penalized_likelihood",
     "weighted_scatter",
 ]
 
@@ -220,14 +219,8 @@ def expectation(mixture: Mixture, Z: Array, residuals: Array | None = None) -> t
     return np.asarray(total), np.exp(joint - total[:, None])
 
 
-def penalized_likelihood(
-    mixture: Mixture, likelihood: Array, weights: Array, alpha: float, beta: float
-) -> float:
-    """``Σ_i w_i log p(z_i) + ½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, constants left out."""
-    return float(weights @ likelihood) + _penalty(mixture, alpha, beta)
-
-
 def _penalty(mixture: Mixture, alpha: float, beta: float) -> float:
+    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, constants left out."""
     penalty = 0.0
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)

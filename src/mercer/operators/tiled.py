@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Kernel
+from mercer.maths.products import finite_product
 from mercer.maths.types import Array
 from mercer.points import Points
 from mercer.threads import run_shares
@@ -55,9 +56,9 @@ def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
         for rows, columns in share:
             block = _corner(buffer, rows, columns)
             tiles(rows, columns, block)
-            total[rows] += block @ right[columns]
+            total[rows] += finite_product(block, right[columns])
             if rows != columns:
-                total[columns] += block.T @ right[rows]
+                total[columns] += finite_product(block.T, right[rows])
         return total
 
     return np.asarray(sum(_run(kernel, _lower_triangle(points.n), work, points.n**2)))
@@ -74,8 +75,8 @@ def tile_product(
     for rows in _ranges(len(X), _TILE):
         for columns in _ranges(len(Y), _TILE):
             block = tiles(rows, columns, None)
-            right[rows] += block @ U[columns].astype(block.dtype, copy=False)
-            left[columns] += block.T @ V[rows].astype(block.dtype, copy=False)
+            right[rows] += finite_product(block, U[columns].astype(block.dtype, copy=False))
+            left[columns] += finite_product(block.T, V[rows].astype(block.dtype, copy=False))
     return right, left
 
 
@@ -102,7 +103,7 @@ def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Arra
     def work(share: Sequence[slice]) -> None:
         for rows in share:
             for part in columns:
-                out[rows] += tiles(rows, part, None) @ right[part]
+                out[rows] += finite_product(tiles(rows, part, None), right[part])
 
     rows = _ranges(new.n, min(_CROSS_ROWS, -(-new.n // 8)))
     _run(kernel, rows, work, new.n * points.n)
@@ -126,7 +127,7 @@ def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tup
                 base = np.where(np.isneginf(raised), 0.0, raised)  # nothing reached so far
                 logs -= base[:, None].astype(logs.dtype)
                 sums[rows] *= np.exp(top[rows] - base)
-                sums[rows] += np.exp(logs, out=logs) @ c[part]
+                sums[rows] += finite_product(np.exp(logs, out=logs), c[part])
                 top[rows] = raised
 
     _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work, new.n * points.n)

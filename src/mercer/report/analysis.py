@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mercer import KernelECA, KernelPCA
+from mercer.counting import Counting, count_clusters
 from mercer.kernels import Gaussian, Kernel
 from mercer.report.clusters import Clusters, Sweep, find_clusters, sweep_widths
 from mercer.report.columns import ColumnSummary, summarise_columns
-from mercer.report.counting import Counting, count_clusters
 from mercer.report.densities import Densities, estimate_densities
 from mercer.report.labels import LabelFindings, study_labels
 from mercer.report.novelty import Novelty, find_novel

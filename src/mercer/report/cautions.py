@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from mercer.counting import STABLE
 from mercer.report.analysis import Analysis
-from mercer.report.counting import STABLE
 from mercer.report.words import number, percent
 
 __all__ = ["cautions"]

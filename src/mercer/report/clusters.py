@@ -9,10 +9,10 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.bandwidth import representatives
+from mercer.errors import silence
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.report.samples import drawn_rows, take
-from mercer.report.steps import silence
+from mercer.samples import drawn_rows, take
 from mercer.tables import WIDTH_FACTORS
 
 __all__ = ["NOWHERE", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]

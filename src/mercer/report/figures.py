@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from mercer.counting import STABLE
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
 from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
 from mercer.report.analysis import Analysis
 from mercer.report.clusters import NOWHERE
-from mercer.report.counting import STABLE
 from mercer.report.densities import Contours, Curve, Shares
 from mercer.report.labels import Prediction
-from mercer.report.samples import drawn_rows
 from mercer.report.svg import svg
 from mercer.report.words import number, percent, sequence, shortened
+from mercer.samples import drawn_rows
 
 __all__ = [
     "clusters_figure",

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from mercer import ParzenDensity
+from mercer.errors import silence
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.report.samples import drawn_rows, take
-from mercer.report.steps import silence
+from mercer.samples import drawn_rows, take
 from mercer.tables import Modelling
 
 __all__ = ["Novel", "Novelty", "find_novel"]

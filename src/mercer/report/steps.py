@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from mercer.progress import Bar
 
-__all__ = ["Raised", "Steps", "silence"]
+__all__ = ["Raised", "Steps"]
 
 T = TypeVar("T")
 
@@ -63,11 +62,3 @@ class Steps:
         self._bar.what = "steps"
         self._bar.step(self._bar.total)
         self._bar.close()
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Hold back the warnings of what is only tried: what is used speaks for itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -28,7 +28,9 @@ class Fourier(SmallSideSolver):
     """Gaussian or Matérn kernel in at most three dimensions, through non-uniform FFTs.
 
     Every kernel value is right to about ``tolerance``; the cost is one transform of the points per
-    fit and one per component, whatever the number of points.
+    fit and one per component, whatever the number of points. All else happens among the plane
+    waves: where these outnumber the points (three columns and a narrow kernel), "lanczos" is
+    faster; "auto" compares.
 
     Parameters
     ----------

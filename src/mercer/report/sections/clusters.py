@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mercer.counting import STABLE
 from mercer.report.analysis import Analysis
-from mercer.report.counting import STABLE
 from mercer.report.figures import clusters_figure, counting_figure
 from mercer.report.profiles import SMALL, Trait
 from mercer.report.sections.html import Section, figure, grid, paragraph, table
