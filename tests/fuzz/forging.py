@@ -18,12 +18,17 @@ def signed(data):
 
 def forged(members, compression=zipfile.ZIP_STORED):
     """A file of these (name, bytes) with a right checksum: a forger can do that too."""
+    return signed(archive(members, compression, COMMENT + b"0" * 64))
+
+
+def archive(members, compression=zipfile.ZIP_STORED, comment=b""):
+    """A zip of these (name, bytes)."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
+    with zipfile.ZipFile(buffer, "w", compression) as made:
         for name, data in members:
-            archive.writestr(zipfile.ZipInfo(name), data, compress_type=compression)
-        archive.comment = COMMENT + b"0" * 64
-    return signed(buffer.getvalue())
+            made.writestr(zipfile.ZipInfo(name), data, compress_type=compression)
+        made.comment = comment
+    return buffer.getvalue()
 
 
 def members_of(data):

@@ -13,6 +13,7 @@ import re
 import numpy as np
 
 from tests.fuzz import mutations
+from tests.fuzz.forging import archive, members_of
 from tests.fuzz.promises import holds, is_in_words, strict_warnings
 
 KINDS = {"number", "date", "category", "text"}
@@ -61,6 +62,7 @@ def seeds():
     pressed += [gzip.compress(_arrays()[0], mtime=0), gzip.compress(files[-1], mtime=0)]
     plain = [b"\0" + content for content in [*files, *pressed]]
     plain += [bytes([i]) + texts[i % 2] for i in range(1, len(OPTIONS))]
+    plain += [b"\3" + content for content in _parquet()]
     return [
         *plain,
         *(bytes([IN_PARTS]) + content for content in (texts[1], texts[5], _parquet()[0])),
@@ -88,8 +90,13 @@ def _parquet():
     numbers = pd.DataFrame({"a": [1.0, 2.0, None, 4.0, 6.0, 7.0], "b": [1, 2, 3, 5, 8, 13]})
     words = pd.DataFrame({"a": ["x", None, "y", "x"], "b": pd.to_datetime(["2024-01-31"] * 4)})
     words["c"] = pd.Categorical(["u", "v", "v", "u"])
+    things = pd.DataFrame({"a": [[1], [2, 3], None, []], "b": [b"\xff", b"x", None, b"x"]})
+    things["c"] = [{"x": 1}, None, {"x": 2}, {"x": 1}]
+    times = pd.DataFrame({"a": pd.to_timedelta([1, 2, None, 4], unit="s")})
+    times["b"] = pd.to_datetime([0, 1, 2, 3], unit="D", utc=True).tz_convert("Europe/Berlin")
+    times["c"] = pd.array([2**64 - 1, None, 3, 4], dtype="UInt64")
     plain = numbers.to_parquet(index=False, compression=None)
-    return [plain, numbers.to_parquet(), words.to_parquet(index=False)]
+    return [plain, *(table.to_parquet(index=False) for table in (numbers, words, things, times))]
 
 
 def mutate(data, random):
@@ -98,10 +105,28 @@ def mutate(data, random):
     if random.random() < 0.1:
         option = bytes([random.randrange(len(OPTIONS)) + random.choice((0, 0, IN_PARTS))])
     opened = _opened(content) if random.random() < 0.8 else None
+    if opened is None and content.startswith(b"PK\x03\x04") and random.random() < 0.8:
+        return option + _other_archive(content, random)
     if opened is None:
         return option + mutations.near(content, random, TOKENS, _others())
     press, plain = opened
     return option + press(mutations.near(plain, random, TOKENS, _others()))
+
+
+def _other_archive(content, random):
+    """One of the arrays changed, or called otherwise, under checksums that are right."""
+    try:
+        members = members_of(content)
+    except Exception:
+        return mutations.near(content, random, TOKENS, _others())
+    place = random.randrange(len(members)) if members else 0
+    if members and random.random() < 0.7:
+        name, data = members[place]
+        members[place] = (name, mutations.near(data, random, TOKENS, _others()))
+    else:
+        name = random.choice(("X.npy", "b.npy", "a", "../x.npy", "a/b.npy", "x1.npy"))
+        members[place:place] = [(name, random.choice(_arrays()))]
+    return archive(dict(members).items())
 
 
 def _others():

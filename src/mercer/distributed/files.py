@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -100,20 +99,26 @@ def readable(name: str) -> Iterator[None]:
         if not _is_about_content(error):
             raise
         first = error.__cause__ or error  # Dask tells with which function it called pandas
+        kind = "" if isinstance(first, ValueError | OSError) else f"{type(first).__name__}: "
         raise ValueError(
-            f"{name} cannot be read: {str(first).strip().rstrip('.')}. Parts are Parquet files, or "
+            f"{name} cannot be read: {kind}{str(first).strip().rstrip('.')}. Parts are Parquet files, or "
             "CSV with commas, one header line and the same number of fields in every line, in the "
             "encoding that is named (UTF-8 unless told)."
         ) from error
 
 
 def _is_about_content(error: Exception) -> bool:
-    """Whether a reader met something that it cannot read: none of our errors, nor the system's."""
-    arrow = sys.modules.get("pyarrow")
-    own_kind = isinstance(error, ValueError) and type(error) is not ValueError
-    damaged = isinstance(error, OSError) and error.errno is None  # so pyarrow says it
-    strange = arrow is not None and isinstance(error, arrow.ArrowException)
-    return (own_kind or damaged or strange) and not isinstance(error, MercerError)
+    """Whether a reader met something that it cannot read.
+
+    Not so errors of ours, which say what they mean; nor those of the system and of the engine.
+    """
+    if isinstance(error, MercerError | MemoryError | ImportError):
+        return False
+    if type(error).__module__.partition(".")[0] in ("asyncio", "concurrent", "distributed"):
+        return False
+    if isinstance(error, OSError):
+        return error.errno is None  # so pyarrow tells of damage
+    return type(error) not in (ValueError, TypeError)
 
 
 def rows_of_frame(frame: Any) -> Any:

@@ -149,6 +149,12 @@ def _as_columns(name: str) -> Iterator[None]:
 
 def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     """The table "X" (or the only one with two axes); arrays as long as it are columns more."""
+    others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if others:
+        raise ValueError(
+            f"{name} is an archive that holds other files than arrays: {_some(others)}. Expected "
+            "is what numpy.savez writes."
+        )
     tables = [key for key, array in arrays.items() if array.ndim == 2]
     if "X" not in tables and len(tables) != 1:
         raise ValueError(
