@@ -135,6 +135,7 @@ def of_class(name, state=None):
     return {"object": [name, state or {}]}
 
 
+HERE = {"array": [0, True]}
 LONG = {"range": [0, 10**17, 1]}
 LONG_INDEX = {"pandas range": [0, 10**17, 1, None]}
 FORGED_VALUES = {
@@ -213,6 +214,23 @@ def test_forged_values_are_refused(name, path):
     refused(data, path, "cannot be loaded")
     new = {module.partition(".")[0] for module in set(sys.modules) - before}
     assert not new & {"antigravity", "this", "turtle"}
+
+
+USES_OF_LONG_ARRAYS = {
+    "coordinates": {"sparse": ["coo_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
+    "one part of two": {"sparse": ["csr_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
+    "a seed": {"seed": [HERE, {"tuple": []}, 4, 0]},
+    "texts": {"texts": [HERE, True, False, None]},
+    "codes": {"pandas values": ["categories", HERE, None, False]},
+    "a column": {"pandas series": [HERE, {"pandas range": [0, 2, 1, None]}, None]},
+}
+
+
+@pytest.mark.parametrize("name", USES_OF_LONG_ARRAYS)
+def test_arrays_of_very_many_empty_rows_are_refused(name, path):
+    """They take no place in a file, and going through them never ends."""
+    parts = [("mercer.json", manifest(USES_OF_LONG_ARRAYS[name]))]
+    refused(forged([*parts, ("arrays/0.npy", claim((2**40, 0)))]), path, "cannot be loaded")
 
 
 FORGED_ARRAYS = {

@@ -101,9 +101,9 @@ def readable(name: str) -> Iterator[None]:
         first = error.__cause__ or error  # Dask tells with which function it called pandas
         kind = "" if isinstance(first, ValueError | OSError) else f"{type(first).__name__}: "
         raise ValueError(
-            f"{name} cannot be read: {kind}{str(first).strip().rstrip('.')}. Parts are Parquet files, or "
-            "CSV with commas, one header line and the same number of fields in every line, in the "
-            "encoding that is named (UTF-8 unless told)."
+            f"{name} cannot be read: {kind}{str(first).strip().rstrip('.')}. Parts are Parquet "
+            "files, or CSV with commas, one header line and the same number of fields in every "
+            "line, in the encoding that is named (UTF-8 unless told)."
         ) from error
 
 

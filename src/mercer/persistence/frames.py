@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.maths.types import Array
-from mercer.persistence.kinds import Kind, is_long_range
+from mercer.persistence.kinds import Kind, is_inflated
 
 __all__ = ["frame_kind", "frame_kinds"]
 
@@ -106,6 +106,8 @@ def _cells(values: Any) -> Any:
     """Pass on an array. Pandas would write out a range, which is as long as a forger says."""
     import pandas as pd
 
+    if is_inflated(values):
+        raise ValueError("an array holds nothing and is very long")
     if not isinstance(values, np.ndarray | pd.api.extensions.ExtensionArray):
         raise ValueError(f"an array is expected where it holds a {type(values).__name__}")
     return values
@@ -151,8 +153,8 @@ def _levels_parts(index: Any) -> list[Any]:
 def _levels(levels: list[Any], codes: list[Array], names: list[Any]) -> Any:
     import pandas as pd
 
-    if any(is_long_range(level) for level in _listed(levels)):
-        raise ValueError("a level of an index is a range of very many numbers")
+    if any(is_inflated(level) for level in _listed(levels)):
+        raise ValueError("a level of an index holds nothing and is very long")
     codes = [_cells(places) for places in _listed(codes)]
     return pd.MultiIndex(levels, codes, names=names, verify_integrity=True)
 
@@ -161,7 +163,7 @@ def _written_out(index: Any) -> Any:
     """An index that can be read again."""
     import pandas as pd
 
-    return pd.Index(index.to_numpy(), name=index.name) if is_long_range(index) else index
+    return pd.Index(index.to_numpy(), name=index.name) if is_inflated(index) else index
 
 
 # --- pandas' own arrays ------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from mercer.chunked import AbsentColumn, AbsentPoints, ChunkedPoints
 from mercer.distributed import is_dask
 from mercer.points import Points
 
-__all__ = ["Kind", "is_long_range", "kind_called", "kind_of"]
+__all__ = ["Kind", "is_inflated", "kind_called", "kind_of"]
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,26 @@ class Kind:
 
     def made_of(self, parts: list[Any]) -> Any:
         """Put parts together that anyone may have written."""
-        if not self.has_rows and any(is_long_range(part) for part in parts):
-            raise ValueError(f"a part of a {self.tag!r} is a range of very many numbers")
+        if not self.has_rows and any(is_inflated(part) for part in parts):
+            raise ValueError(
+                f"a part of a {self.tag!r} is longer than {_LONGEST} and holds nothing"
+            )
         return self.whole(*parts)
 
 
-_LONGEST_RANGE = 2**24
+_LONGEST = 2**24  # of what holds nothing
 
 
-def is_long_range(value: Any) -> bool:
+def is_inflated(value: Any) -> bool:
     """Whether a value is far longer than what it takes in a file.
 
-    A range of 10¹⁸ numbers is a few letters there, and almost any use of it would write it out.
+    A range of 10¹⁸ numbers is a few letters there, and almost any use of it would write it out; so
+    is an array of 10¹⁸ empty rows, and going through them never ends.
     """
+    if isinstance(value, np.ndarray):
+        return value.size == 0 and max(value.shape) > _LONGEST
     is_range = isinstance(value, range) or type(value).__name__ == "RangeIndex"  # of pandas
-    return is_range and len(value) > _LONGEST_RANGE
+    return is_range and len(value) > _LONGEST
 
 
 def kind_of(value: Any) -> Kind | None:
@@ -201,8 +206,8 @@ def _as_long_as_written(value: Any) -> Any:
         for item in value.values() if isinstance(value, dict) else value:
             _as_long_as_written(item)
     elif isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise ValueError("numbers are expected where it holds an array of objects")
+        if value.dtype.hasobject or is_inflated(value):
+            raise ValueError("numbers are expected where it holds an array of something else")
     elif not (value is None or isinstance(value, bool | int | float | str | np.generic)):
         raise ValueError(f"numbers are expected where it holds a {type(value).__name__}")
     return value
@@ -348,10 +353,13 @@ def _sparse_kind() -> Kind:
         return [name, matrix.shape, matrix.data, inner]
 
     def whole(name: str, shape: Any, data: Any, inner: Any) -> Any:
-        _as_long_as_written([shape, data, inner])
+        _as_long_as_written([shape, data, list(inner)])
+        if any(getattr(part, "ndim", None) != 1 for part in (data, *inner)):
+            raise ValueError("a sparse matrix is not made of arrays with one axis")
         if name == "coo_array":
             return sp.coo_array((data, inner), shape=shape)
-        return types[name]((data, *inner), shape=shape)
+        places, starts = inner
+        return types[name]((data, places, starts), shape=shape)
 
     return Kind("sparse", tuple(types.values()), parts, whole, has_identity=True)
 
