@@ -216,6 +216,15 @@ def test_forged_values_are_refused(name, path):
     assert not new & {"antigravity", "this", "turtle"}
 
 
+def test_an_error_that_quotes_what_cannot_be_shown(path):
+    """The name of a kind of graph is a kernel whose factor has stayed on an engine."""
+    pytest.importorskip("networkx")
+    absent = {"absent": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}
+    kernel = of_class("mercer.kernels.base.Scaled", {"kernel": 1, "factor": absent})
+    value = {"graph": [kernel, {"dict": []}, [], []]}
+    refused(forged([("mercer.json", manifest(value))]), path, r"cannot be loaded: KeyError\.")
+
+
 USES_OF_LONG_ARRAYS = {
     "coordinates": {"sparse": ["coo_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
     "one part of two": {"sparse": ["csr_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},

@@ -151,10 +151,18 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
         raise
     except Exception as error:
         # whatever a strange file makes of the reader says something about the file
-        why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} cannot be loaded: {why}.{_writer(manifest)}") from error
+        raise ValueError(f"{path} cannot be loaded: {_why(error)}.{_writer(manifest)}") from error
     _compare_versions(path, manifest)
     return value
+
+
+def _why(error: Exception) -> str:
+    """What an error says; it may quote a thing of the file that cannot even be shown."""
+    kind = "" if isinstance(error, ValueError) else type(error).__name__
+    try:
+        return f"{kind}: {error}" if kind else str(error)
+    except Exception:
+        return kind or "something in it cannot be shown"
 
 
 def _writer(manifest: dict[str, Any]) -> str:
