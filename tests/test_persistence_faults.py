@@ -2,7 +2,6 @@
 
 import datetime
 import errno
-import hashlib
 import io
 import json
 import os
@@ -37,6 +36,7 @@ from mercer.persistence import classes, container, frames, kinds
 from mercer.persistence.encoding import DEEPEST
 from mercer.population import GaussianOperator, Normal
 from mercer.solvers import Nystrom
+from tests.fuzz.forging import claim, forged, manifest, members_of, npy, places, signed
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 
@@ -60,48 +60,6 @@ def model(tmp_path_factory):
         fitted = make_pipeline(StandardScaler(), eca).fit(X)
     mercer.save([fitted, extras, np.random.default_rng(0)], path)
     return path.read_bytes()
-
-
-COMMENT = b"mercer model file; sha256 of all bytes before: "
-
-
-def signed(data):
-    """The bytes with the right checksum at their end."""
-    body = data[:-64]
-    return body + hashlib.sha256(body).hexdigest().encode()
-
-
-def forged(members, compression=zipfile.ZIP_STORED):
-    """A file of these (name, bytes) with a right checksum: a forger can do that too."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, data in members:
-            archive.writestr(zipfile.ZipInfo(name), data, compress_type=compression)
-        archive.comment = COMMENT + b"0" * 64
-    return signed(buffer.getvalue())
-
-
-def members_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return [(info.filename, archive.read(info)) for info in archive.infolist()]
-
-
-def manifest(value, **changes):
-    known = {"format": 1, "mercer": "0.1", "numpy": "2.0", "scikit-learn": "1.6", "borrowed": []}
-    return json.dumps({**known, "value": value, **changes}).encode()
-
-
-def npy(array):
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=array.dtype.hasobject)
-    return buffer.getvalue()
-
-
-def claim(shape, descr="<f8", data=b""):
-    buffer = io.BytesIO()
-    header = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, header)
-    return buffer.getvalue() + data
 
 
 def load_bytes(data, path, **options):
@@ -181,6 +139,9 @@ def of_class(name, state=None):
     return {"object": [name, state or {}]}
 
 
+HERE = {"array": [0, True]}
+LONG = {"range": [0, 10**17, 1]}
+LONG_INDEX = {"pandas range": [0, 10**17, 1, None]}
 FORGED_VALUES = {
     "a function": of_class("os.system"),
     "a class that runs": of_class("subprocess.Popen", {"args": ["true"]}),
@@ -229,6 +190,24 @@ FORGED_VALUES = {
     "bytes that are none": {"bytes": ["§"]},
     "a zone from a path": {"zone": ["../../../etc/passwd"]},
     "a date that is none": {"date": ["2024-02-30"]},
+    # a range is as long as it says, and the libraries below would write it out
+    "a seed of a long range": {"seed": [LONG, {"tuple": []}, 4, 0]},
+    "a seed that holds a long range": {"seed": [[LONG], {"tuple": []}, 4, 0]},
+    "a generator in the state of a long range": {
+        "bits": ["MT19937", {"dict": [["state", {"dict": [["key", LONG], ["pos", 1]]}]]}, None]
+    },
+    "counts of a long range": {"counter": [LONG]},
+    "pairs of a long range": {"ordered": [LONG]},
+    "texts of a long range": {"texts": [LONG, True, False, None]},
+    "a sparse matrix of a long range": {
+        "sparse": ["coo_array", {"tuple": [2]}, LONG, {"tuple": [LONG]}]
+    },
+    "a column of a long range": {"pandas series": [LONG_INDEX, LONG_INDEX, None]},
+    "a column of a long kind": {"pandas values": [LONG_INDEX, [], "python", True]},
+    "texts that hold a long range": {"pandas values": ["texts", [LONG_INDEX], "python", True]},
+    "codes of a long range": {"pandas values": ["categories", LONG_INDEX, ["a"], False]},
+    "moments of a long range": {"pandas values": ["moments", LONG_INDEX, "UTC", None]},
+    "levels of a long range": {"pandas levels": [[LONG_INDEX], [{"objects": [[0], [], True]}], []]},
 }
 
 
@@ -239,6 +218,32 @@ def test_forged_values_are_refused(name, path):
     refused(data, path, "cannot be loaded")
     new = {module.partition(".")[0] for module in set(sys.modules) - before}
     assert not new & {"antigravity", "this", "turtle"}
+
+
+def test_an_error_that_quotes_what_cannot_be_shown(path):
+    """The name of a kind of graph is a kernel whose factor has stayed on an engine."""
+    pytest.importorskip("networkx")
+    absent = {"absent": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}
+    kernel = of_class("mercer.kernels.base.Scaled", {"kernel": 1, "factor": absent})
+    value = {"graph": [kernel, {"dict": []}, [], []]}
+    refused(forged([("mercer.json", manifest(value))]), path, r"cannot be loaded: KeyError\.")
+
+
+USES_OF_LONG_ARRAYS = {
+    "coordinates": {"sparse": ["coo_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
+    "one part of two": {"sparse": ["csr_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
+    "a seed": {"seed": [HERE, {"tuple": []}, 4, 0]},
+    "texts": {"texts": [HERE, True, False, None]},
+    "codes": {"pandas values": ["categories", HERE, None, False]},
+    "a column": {"pandas series": [HERE, {"pandas range": [0, 2, 1, None]}, None]},
+}
+
+
+@pytest.mark.parametrize("name", USES_OF_LONG_ARRAYS)
+def test_arrays_of_very_many_empty_rows_are_refused(name, path):
+    """They take no place in a file, and going through them never ends."""
+    parts = [("mercer.json", manifest(USES_OF_LONG_ARRAYS[name]))]
+    refused(forged([*parts, ("arrays/0.npy", claim((2**40, 0)))]), path, "cannot be loaded")
 
 
 FORGED_ARRAYS = {
@@ -282,6 +287,8 @@ FORGED_FILES = {
     "a number of many digits": [("mercer.json", b'{"format": ' + b"9" * 10**5 + b"}")],
     "a format in words": [("mercer.json", manifest(None, format="1"))],
     "a version that is none": [("mercer.json", manifest(None, mercer=1))],
+    "a lender that is none": [("mercer.json", manifest(None, **{"scikit-learn": 1}))],
+    "no lender": [("mercer.json", manifest(None).replace(b"scikit-learn", b"scikit"))],
     "borrowed by nobody": [("mercer.json", manifest(None, borrowed=3))],
     "borrowed numbers": [("mercer.json", manifest(None, borrowed=[3]))],
     "very deep": [("mercer.json", b"[" * 10**5)],
@@ -370,16 +377,6 @@ leaves = st.one_of(
     st.text(max_size=4),
     st.sampled_from(["os.system", "array", "again", "mercer.points.Points", "object"]),
 )
-
-
-def places(node, here=()):
-    yield here
-    if isinstance(node, list):
-        for i, item in enumerate(node):
-            yield from places(item, (*here, i))
-    elif isinstance(node, dict):
-        for name, item in node.items():
-            yield from places(item, (*here, name))
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.VersionWarning")

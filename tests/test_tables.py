@@ -398,3 +398,15 @@ def test_lines_that_end_as_on_old_machines():
 
 def test_compressed_pipes():
     assert text(gzip.compress(b"a,b\n1,2\n3,5\n7,1\n")).n == 3
+
+
+def test_numbers_whose_squares_overflow_are_left_out(tmp_path):
+    pytest.importorskip("dask", reason="parts need mercer[dask]")
+    from mercer.tables.chunked import read_chunked_rows
+
+    path = tmp_path / "part.csv"
+    path.write_text("a,b\n1.7e308,2\n-1.7e308,1\n3,5\n1e308,4\n")
+    for table in (read_table(path), read_chunked_rows(path).table()):
+        assert table.kinds == {"b": "number"}
+        assert [o.column for o in table.omissions] == ["a"]
+        assert "1.7e+308, whose squares overflow" in table.omissions[0].reason

@@ -187,6 +187,7 @@ def test_an_upload_that_breaks_off(client):
 
 
 def test_a_small_file_that_would_become_large_is_not_read():
+    import gzip
     import io
 
     import numpy as np
@@ -201,12 +202,14 @@ def test_a_small_file_that_would_become_large_is_not_read():
     pq.write_table(pa.table({"x": np.zeros(10**7)}), parquet)
     assert parquet.tell() < 200_000
     files["zeros.parquet"] = parquet.getvalue()
+    pressed = {"zeros.gz": gzip.compress(b"0,1\n" * 13_000_000, 1)}
     limits = Limits(expanded=50_000_000)
     with TestClient(make_app(limits=limits), base_url="http://127.0.0.1") as client:
-        for name, content in files.items():
+        for name, content in files.items() | pressed.items():
             answer = client.post(f"/api/upload?name={name}", content=content)
             assert answer.status_code == 422
-            assert f"{name} would expand to 80 MB" in answer.json()["error"]
+            size = "more than 50" if name in pressed else "80"
+            assert f"{name} would expand to {size} MB" in answer.json()["error"]
 
 
 def test_uploads_live_in_a_folder_that_goes(tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,18 @@ from uuid import uuid4
 
 import numpy as np
 
+from mercer.errors import MercerError
 from mercer.maths.types import Array
 
-__all__ = ["columns_of", "open_parts", "read_parts", "rows_of_frame", "write_frames", "write_parts"]
+__all__ = [
+    "columns_of",
+    "open_parts",
+    "read_parts",
+    "readable",
+    "rows_of_frame",
+    "write_frames",
+    "write_parts",
+]
 
 _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
@@ -65,7 +75,50 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
 
     parts, kind = _parts_of(Path(path).absolute())  # workers may have other working folders
     names = [str(part) for part in parts]
-    return dd.read_parquet(names) if kind == "parquet" else dd.read_csv(names, encoding=encoding)
+    with readable(str(path)):
+        if kind == "parquet":
+            return dd.read_parquet(names)
+        return dd.read_csv(names, encoding=encoding)
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Say in words that parts cannot be read: the readers raise kinds of their own for that.
+
+    Examples
+    --------
+    >>> with readable("parts"):
+    ...     b"\\xe9".decode()
+    Traceback (most recent call last):
+        ...
+    ValueError: parts cannot be read: 'utf-8' codec can't decode byte 0xe9 in position 0: ...
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_about_content(error):
+            raise
+        first = error.__cause__ or error  # Dask tells with which function it called pandas
+        kind = "" if isinstance(first, ValueError | OSError) else f"{type(first).__name__}: "
+        raise ValueError(
+            f"{name} cannot be read: {kind}{str(first).strip().rstrip('.')}. Parts are Parquet "
+            "files, or CSV with commas, one header line and the same number of fields in every "
+            "line, in the encoding that is named (UTF-8 unless told)."
+        ) from error
+
+
+def _is_about_content(error: Exception) -> bool:
+    """Whether a reader met something that it cannot read.
+
+    Not so errors of ours, which say what they mean; nor those of the system and of the engine.
+    """
+    if isinstance(error, MercerError | MemoryError | ImportError):
+        return False
+    if type(error).__module__.partition(".")[0] in ("asyncio", "concurrent", "distributed"):
+        return False
+    if isinstance(error, OSError):
+        return error.errno is None  # so pyarrow tells of damage
+    return type(error) not in (ValueError, TypeError)
 
 
 def rows_of_frame(frame: Any) -> Any:

@@ -13,6 +13,8 @@ from mercer.explorer.sessions import Limits
 
 __all__ = ["Bodies"]
 
+_MOST_DIGITS = 18  # of a length: Python reads a few thousand and no more, and these are too many
+
 
 class Bodies:
     """Reads bodies within the limits.
@@ -40,7 +42,7 @@ class Bodies:
             400 if it breaks off.
         """
         said = request.headers.get("content-length", "0")
-        self._refuse_more(int(said) if said.isdecimal() else 0, 0, largest)
+        self._refuse_more(int(said[:_MOST_DIGITS]) if said.isdecimal() else 0, 0, largest)
         content = bytearray()  # and no list of parts: a part of one byte takes 40 there
         try:
             async for part in self._parts(request):

@@ -251,7 +251,7 @@ async def _gone(request: Request) -> None:
 def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter where it is nested without end
         raise HTTPException(400, "The request is not JSON.") from None
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import io
 import zipfile
 
+from mercer.tables.compressed import expanded
+
 __all__ = ["refuse_bomb"]
 
 
 def refuse_bomb(content: bytes, name: str, largest: int) -> None:
-    """Raise ValueError where an archive would expand to more than ``largest`` bytes.
+    """Raise ValueError where a file would expand to more than ``largest`` bytes.
 
-    Archives of arrays (NPZ) and Parquet files say how large they become; other formats that the
-    explorer reads are as large as they are.
+    Archives of arrays (NPZ) and Parquet files say how large they become; what is compressed as a
+    whole is expanded, but no further than that.
 
     Examples
     --------
     >>> refuse_bomb(b"a,b\\n1,2\\n", "small.csv", 1000)
     """
-    size = 0
+    size, content = 0, expanded(name, content, largest)
     if content.startswith(b"PK\x03\x04"):
         size = _size_of_zip(content)
     elif content.startswith(b"PAR1"):

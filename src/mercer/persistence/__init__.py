@@ -151,10 +151,18 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
         raise
     except Exception as error:
         # whatever a strange file makes of the reader says something about the file
-        why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} cannot be loaded: {why}.{_writer(manifest)}") from error
+        raise ValueError(f"{path} cannot be loaded: {_why(error)}.{_writer(manifest)}") from error
     _compare_versions(path, manifest)
     return value
+
+
+def _why(error: Exception) -> str:
+    """What an error says; it may quote a thing of the file that cannot even be shown."""
+    kind = "" if isinstance(error, ValueError) else type(error).__name__
+    try:
+        return f"{kind}: {error}" if kind else str(error)
+    except Exception:
+        return kind or "something in it cannot be shown"
 
 
 def _writer(manifest: dict[str, Any]) -> str:
@@ -185,7 +193,9 @@ def _current(path: Any, manifest: Any) -> dict[str, Any]:
             )
         manifest = _MIGRATIONS[number](manifest)
         number += 1
-    borrowed = manifest["borrowed"]
+    borrowed, lender = manifest["borrowed"], manifest["scikit-learn"]
+    if not isinstance(lender, str):
+        raise ValueError("it does not say which version of scikit-learn was there")
     if not isinstance(borrowed, list) or not all(isinstance(name, str) for name in borrowed):
         raise ValueError("its list of borrowed classes is none")
     return dict(manifest)

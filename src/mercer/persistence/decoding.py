@@ -65,9 +65,9 @@ class _Decoder:
             return self._tags[tag](content, depth)
         kind = kind_called(tag)
         if not kind.has_identity:
-            return kind.whole(*[self.decode(part, depth + 1) for part in content])
+            return kind.made_of([self.decode(part, depth + 1) for part in content])
         place = self._place(_UNFINISHED)
-        whole = kind.whole(*[self.decode(part, depth + 1) for part in content])
+        whole = kind.made_of([self.decode(part, depth + 1) for part in content])
         self._met[place] = whole
         return whole
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.maths.types import Array
-from mercer.persistence.kinds import Kind
+from mercer.persistence.kinds import Kind, is_inflated
 
 __all__ = ["frame_kind", "frame_kinds"]
 
@@ -35,8 +35,8 @@ def frame_kinds() -> tuple[Kind, ...]:
             name=error.name,
         ) from error
     return (
-        Kind("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True),
-        Kind("pandas series", (pd.Series,), _series_parts, _series, True),
+        Kind("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True, True),
+        Kind("pandas series", (pd.Series,), _series_parts, _series, True, True),
         Kind("pandas range", (pd.RangeIndex,), _range_parts, _range, True),
         Kind("pandas levels", (pd.MultiIndex,), _levels_parts, _levels, True),
         Kind(
@@ -102,6 +102,17 @@ def _frame(columns: list[Any], names: Any, index: Any, attrs: dict[Any, Any]) ->
     return frame
 
 
+def _cells(values: Any) -> Any:
+    """Pass on an array. Pandas would write out a range, which is as long as a forger says."""
+    import pandas as pd
+
+    if is_inflated(values):
+        raise ValueError("an array holds nothing and is very long")
+    if not isinstance(values, np.ndarray | pd.api.extensions.ExtensionArray):
+        raise ValueError(f"an array is expected where it holds a {type(values).__name__}")
+    return values
+
+
 def _series_parts(series: Any) -> list[Any]:
     return [_values(series), series.index, series.name]
 
@@ -109,7 +120,7 @@ def _series_parts(series: Any) -> list[Any]:
 def _series(values: Any, index: Any, name: Any) -> Any:
     import pandas as pd
 
-    if isinstance(values, np.ndarray):
+    if isinstance(_cells(values), np.ndarray):
         values.flags.writeable = True  # pandas lends columns out read-only
     # the type is said: pandas would look into objects and find texts
     return pd.Series(values, index=index, name=name, dtype=values.dtype, copy=False)
@@ -128,17 +139,31 @@ def _range(start: int, stop: int, step: int, name: Any) -> Any:
 def _index(values: Any, name: Any) -> Any:
     import pandas as pd
 
-    return pd.Index(values, name=name, dtype=values.dtype)
+    return pd.Index(_cells(values), name=name, dtype=values.dtype)
 
 
 def _levels_parts(index: Any) -> list[Any]:
-    return [list(index.levels), [np.asarray(codes) for codes in index.codes], list(index.names)]
+    return [
+        [_written_out(level) for level in index.levels],
+        [np.asarray(codes) for codes in index.codes],
+        list(index.names),
+    ]
 
 
 def _levels(levels: list[Any], codes: list[Array], names: list[Any]) -> Any:
     import pandas as pd
 
+    if any(is_inflated(level) for level in _listed(levels)):
+        raise ValueError("a level of an index holds nothing and is very long")
+    codes = [_cells(places) for places in _listed(codes)]
     return pd.MultiIndex(levels, codes, names=names, verify_integrity=True)
+
+
+def _written_out(index: Any) -> Any:
+    """An index that can be read again."""
+    import pandas as pd
+
+    return pd.Index(index.to_numpy(), name=index.name) if is_inflated(index) else index
 
 
 # --- pandas' own arrays ------------------------------------------------------------------------
@@ -149,7 +174,12 @@ def _array_parts(array: Any) -> list[Any]:
 
     dtype = array.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return ["categories", np.asarray(array.codes), dtype.categories, dtype.ordered]
+        return [
+            "categories",
+            np.asarray(array.codes),
+            _written_out(dtype.categories),
+            dtype.ordered,
+        ]
     if isinstance(dtype, pd.DatetimeTZDtype):
         return ["moments", np.asarray(array.tz_convert(None)), _zone_name(dtype.tz), None]
     if isinstance(dtype, pd.StringDtype):
@@ -166,15 +196,26 @@ def _array_parts(array: Any) -> list[Any]:
 def _array(kind: str, cells: Any, detail: Any, more: Any) -> Any:
     import pandas as pd
 
+    if kind == "texts":
+        if not all(cell is None or isinstance(cell, str) for cell in _listed(cells)):
+            raise ValueError("a column of texts holds something else")
+        return pd.array(cells, dtype=_text_type(detail, more))
+    cells = _cells(cells)
     if kind == "categories":
+        if not isinstance(detail, pd.Index | None):
+            raise ValueError(f"categories are expected where it holds a {type(detail).__name__}")
         dtype = pd.CategoricalDtype(detail, ordered=more)
         return pd.Categorical.from_codes(cells, dtype=dtype)
     if kind == "moments":
         return pd.DatetimeIndex(cells).tz_localize("UTC").tz_convert(detail).array
-    if kind == "texts":
-        return pd.array(cells, dtype=_text_type(detail, more))
     masked = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
     return masked.get(cells.dtype.kind, pd.arrays.IntegerArray)(cells, detail)
+
+
+def _listed(cells: Any) -> list[Any]:
+    if not isinstance(cells, list):
+        raise ValueError(f"a list is expected where it holds a {type(cells).__name__}")
+    return cells
 
 
 def _text_type(storage: str, missing_is_na: bool) -> Any:

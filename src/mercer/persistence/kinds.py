@@ -23,7 +23,7 @@ from mercer.chunked import AbsentColumn, AbsentPoints, ChunkedPoints
 from mercer.distributed import is_dask
 from mercer.points import Points
 
-__all__ = ["Kind", "kind_called", "kind_of"]
+__all__ = ["Kind", "is_inflated", "kind_called", "kind_of"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Kind:
         From these to the value.
     has_identity : bool
         Whether it matters that two attributes hold the same one.
+    has_rows : bool
+        Whether a part may be a range of any length: it numbers rows that are there.
     """
 
     tag: str
@@ -49,6 +51,30 @@ class Kind:
     parts: Callable[[Any], list[Any]]
     whole: Callable[..., Any]
     has_identity: bool = False
+    has_rows: bool = False
+
+    def made_of(self, parts: list[Any]) -> Any:
+        """Put parts together that anyone may have written."""
+        if not self.has_rows and any(is_inflated(part) for part in parts):
+            raise ValueError(
+                f"a part of a {self.tag!r} is longer than {_LONGEST} and holds nothing"
+            )
+        return self.whole(*parts)
+
+
+_LONGEST = 2**24  # of what holds nothing
+
+
+def is_inflated(value: Any) -> bool:
+    """Whether a value is far longer than what it takes in a file.
+
+    A range of 10¹⁸ numbers is a few letters there, and almost any use of it would write it out; so
+    is an array of 10¹⁸ empty rows, and going through them never ends.
+    """
+    if isinstance(value, np.ndarray):
+        return value.size == 0 and max(value.shape) > _LONGEST
+    is_range = isinstance(value, range) or type(value).__name__ == "RangeIndex"  # of pandas
+    return is_range and len(value) > _LONGEST
 
 
 def kind_of(value: Any) -> Kind | None:
@@ -144,6 +170,8 @@ def _texts_parts(array: Any) -> list[Any]:
 def _texts(cells: Any, coerce: bool, has_na: bool, na: Any) -> Any:
     from numpy.dtypes import StringDType
 
+    if not isinstance(cells, np.ndarray):
+        raise ValueError(f"an array of texts is made of a {type(cells).__name__}")
     options = {"na_object": na} if has_na else {}
     return cells.astype(StringDType(coerce=coerce, **options))
 
@@ -168,8 +196,21 @@ def _bits_parts(bits: Any) -> list[Any]:
 
 def _bits(name: str, state: dict[str, Any], seed: Any) -> Any:
     bits = _BITS[name](seed if isinstance(seed, np.random.SeedSequence) else 0)
-    bits.state = state
+    bits.state = _as_long_as_written(state)
     return bits
+
+
+def _as_long_as_written(value: Any) -> Any:
+    """Pass on numbers, arrays and collections of them; numpy would write out any other sequence."""
+    if isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            _as_long_as_written(item)
+    elif isinstance(value, np.ndarray):
+        if value.dtype.hasobject or is_inflated(value):
+            raise ValueError("numbers are expected where it holds an array of something else")
+    elif not (value is None or isinstance(value, bool | int | float | str | np.generic)):
+        raise ValueError(f"numbers are expected where it holds a {type(value).__name__}")
+    return value
 
 
 def _seed_parts(seed: Any) -> list[Any]:
@@ -177,6 +218,7 @@ def _seed_parts(seed: Any) -> list[Any]:
 
 
 def _seed(entropy: Any, spawn_key: Any, pool_size: int, spawned: int) -> Any:
+    _as_long_as_written([entropy, spawn_key])
     if not 0 < pool_size <= _LARGEST_POOL:
         raise ValueError(f"a seed has a pool of {pool_size} numbers")
     return np.random.SeedSequence(
@@ -190,7 +232,7 @@ def _random_state_parts(state: Any) -> list[Any]:
 
 def _random_state(state: dict[str, Any]) -> Any:
     made = np.random.RandomState(_BITS[state["bit_generator"]](0))
-    made.set_state(state)
+    made.set_state(_as_long_as_written(state))
     return made
 
 
@@ -311,9 +353,13 @@ def _sparse_kind() -> Kind:
         return [name, matrix.shape, matrix.data, inner]
 
     def whole(name: str, shape: Any, data: Any, inner: Any) -> Any:
+        _as_long_as_written([shape, data, list(inner)])
+        if any(getattr(part, "ndim", None) != 1 for part in (data, *inner)):
+            raise ValueError("a sparse matrix is not made of arrays with one axis")
         if name == "coo_array":
             return sp.coo_array((data, inner), shape=shape)
-        return types[name]((data, *inner), shape=shape)
+        places, starts = inner
+        return types[name]((data, places, starts), shape=shape)
 
     return Kind("sparse", tuple(types.values()), parts, whole, has_identity=True)
 

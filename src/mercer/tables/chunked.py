@@ -6,8 +6,8 @@ counts, bounds, means and deviations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,13 @@ import numpy as np
 from mercer.chunked import Survey
 from mercer.distributed import mapped, summed
 from mercer.maths.types import Array
-from mercer.tables.kinds import ColumnKind, as_kind, why_not_numbers
+from mercer.tables.kinds import (
+    LARGEST_NUMBER,
+    ColumnKind,
+    as_kind,
+    each_is_one_more,
+    why_not_numbers,
+)
 from mercer.tables.reading import need_pandas
 from mercer.tables.table import (
     ACCEPTABLE_LOSS,
@@ -58,7 +64,7 @@ class ChunkedRows:
     def counts(self, columns: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Rows of every part, and those that have a number in all these columns."""
         look = partial(_counts, list(columns))
-        found: list[tuple[int, int]] = summed(look, self.pieces, combine=_in_a_row)
+        found: list[tuple[int, int]] = self._summed(look, _in_a_row)
         rows, complete = zip(*found, strict=True)
         return rows, complete
 
@@ -88,7 +94,7 @@ class ChunkedRows:
         left = [column for column in names if column != self.label and column not in ignored]
         self._refuse_words(left)
         label = self.label if labelled else None
-        scan: _Scan = summed(partial(_Scan.of, left, label), self.pieces, combine=_joined_scans)
+        scan: _Scan = self._summed(partial(_Scan.of, left, label), _joined_scans)
         omissions = [Omission(column, "you left it out") for column in ignored]
         kinds: dict[str, ColumnKind] = {}
         for column, reason in zip(left, scan.reasons(left), strict=True):
@@ -101,7 +107,7 @@ class ChunkedRows:
         kept = [left.index(column) for column in kinds]
         if scan.gaps[kept].any():
             look = partial(_complete_survey, complete_in, label)
-            survey = summed(look, self.pieces, combine=_joined_surveys)
+            survey = self._summed(look, _joined_surveys)
             _refuse_gaps(self.name, left, scan, kept, n - int(survey.total), missing)
             kept = list(range(len(complete_in)))
         for place, column in zip(list(kept), complete_in, strict=True):
@@ -123,6 +129,13 @@ class ChunkedRows:
             mean=survey.mean[kept],
             deviation=survey.deviation[kept],
         )
+
+    def _summed(self, look: Callable[[Any], Any], combine: Callable[[Any], Any]) -> Any:
+        """What is found out of all parts, together."""
+        from mercer.distributed.files import readable
+
+        with readable(self.name):
+            return summed(look, self.pieces, combine=combine)
 
     def _refuse_words(self, columns: list[str]) -> None:
         """Only numbers are compared in chunks."""
@@ -213,8 +226,10 @@ class _Scan:
     Attributes
     ----------
     survey : Survey
-        With 0 where a number is missing; of no use for columns with gaps.
+        With 0 where a number is missing or too large; of no use for such columns.
     gaps : int array of shape (d,)
+    largest : array of shape (d,)
+        Of the absolute values.
     first, last : arrays of shape (d,)
     counts : bool array of shape (d,)
         Whether each number is the one before it, and one more.
@@ -222,6 +237,7 @@ class _Scan:
 
     survey: Survey
     gaps: Array
+    largest: Array
     first: Array
     last: Array
     counts: Array
@@ -230,14 +246,15 @@ class _Scan:
     def of(cls, columns: list[str], label: str | None, frame: Any) -> _Scan:
         """Look at one part."""
         values = _numbers(frame if label is None else frame[frame[label].notna()], columns)
-        gaps = np.isnan(values)
+        gaps, sizes = np.isnan(values), np.abs(values)
         edge = np.full(len(columns), np.nan)
         return cls(
-            Survey.of(np.where(gaps, 0.0, values)),
+            Survey.of(np.where(sizes <= LARGEST_NUMBER, values, 0.0)),
             gaps.sum(axis=0),
+            np.where(gaps, 0.0, sizes).max(axis=0, initial=0.0),
             values[0] if len(values) else edge,
             values[-1] if len(values) else edge,
-            (np.diff(values, axis=0) == 1).all(axis=0),
+            np.asarray(each_is_one_more(values[:-1], values[1:]).all(axis=0)),
         )
 
     @property
@@ -248,18 +265,21 @@ class _Scan:
         survey = self.survey + other.survey
         if self.rows == 0 or other.rows == 0:
             some = other if self.rows == 0 else self
-            return _Scan(survey, some.gaps, some.first, some.last, some.counts)
-        steps = other.first - self.last == 1
+            return replace(some, survey=survey)
+        steps = each_is_one_more(self.last, other.first)
         counts = self.counts & other.counts & steps
-        return _Scan(survey, self.gaps + other.gaps, self.first, other.last, counts)
+        largest = np.maximum(self.largest, other.largest)
+        gaps = self.gaps + other.gaps
+        return _Scan(survey, gaps, largest, self.first, other.last, counts)
 
     def reasons(self, columns: list[str]) -> list[str | None]:
         """Why columns are not analysed."""
-        constant = (self.survey.low == self.survey.high) & (self.gaps == 0)
-        facts = zip(columns, self.gaps, constant, self.counts, strict=True)
+        plain = (self.gaps == 0) & (self.largest <= LARGEST_NUMBER)
+        constant = plain & (self.survey.low == self.survey.high)
+        facts = zip(columns, self.gaps, constant, self.counts, self.largest, strict=True)
         return [
-            why_not_numbers(name, self.rows, self.rows - int(gaps), bool(same), bool(counts))
-            for name, gaps, same, counts in facts
+            why_not_numbers(name, self.rows, self.rows - int(gaps), bool(same), bool(counts), most)
+            for name, gaps, same, counts, most in facts
         ]
 
 

@@ -8,10 +8,22 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.kernels.tables import are_texts
+from mercer.maths.types import Array
 
-__all__ = ["ColumnKind", "as_kind", "kind_of", "why_not", "why_not_numbers"]
+__all__ = [
+    "LARGEST_NUMBER",
+    "ColumnKind",
+    "as_kind",
+    "each_is_one_more",
+    "kind_of",
+    "why_not",
+    "why_not_numbers",
+]
 
 ColumnKind = Literal["number", "date", "category", "text"]
+
+#: Squares of the differences of smaller ones, and sums of these, are numbers.
+LARGEST_NUMBER = 1e150
 
 _ROW_NUMBERS = {"", "id", "index", "row", "no", "nr", "unnamed: 0"}
 _CONSTANT = "the same value in every row"
@@ -81,8 +93,9 @@ def why_not(column: Any, kind: ColumnKind, chosen: Collection[str]) -> str | Non
     if kind == "number":
         values = present.to_numpy()
         constant = len(values) > 0 and bool((values == values[0]).all())
-        steps = bool((np.diff(values) == 1).all())
-        return why_not_numbers(str(column.name), rows, len(values), constant, steps)
+        steps = bool(each_is_one_more(values[:-1], values[1:]).all())
+        largest = float(np.abs(values).max(initial=0.0))
+        return why_not_numbers(str(column.name), rows, len(values), constant, steps, largest)
     if reason := _too_few(rows, len(present)):
         return reason
     different = present.nunique()
@@ -96,7 +109,7 @@ def why_not(column: Any, kind: ColumnKind, chosen: Collection[str]) -> str | Non
 
 
 def why_not_numbers(
-    name: str, rows: int, present: int, is_constant: bool, counts_rows: bool
+    name: str, rows: int, present: int, is_constant: bool, counts_rows: bool, largest: float
 ) -> str | None:
     """The same for a column of numbers of which some facts are known.
 
@@ -108,17 +121,27 @@ def why_not_numbers(
     is_constant : bool
     counts_rows : bool
         Whether each number is the one before it, and one more.
+    largest : float
+        The largest absolute value.
 
     Examples
     --------
-    >>> why_not_numbers("id", 100, 100, is_constant=False, counts_rows=True)
+    >>> why_not_numbers("id", 100, 100, is_constant=False, counts_rows=True, largest=100.0)
     'row numbers'
     """
     if reason := _too_few(rows, present):
         return reason
     if is_constant:
         return _CONSTANT
+    if largest > LARGEST_NUMBER:
+        return f"numbers up to {largest:.3g}, whose squares overflow; divide them by a constant"
     return "row numbers" if name.lower() in _ROW_NUMBERS and counts_rows else None
+
+
+def each_is_one_more(before: Array, after: Array) -> Array:
+    """Whether numbers are those before them and one more; differences of large ones overflow."""
+    more: Array = np.asarray(before + 1 == after)
+    return more
 
 
 def _too_few(rows: int, present: int) -> str | None:

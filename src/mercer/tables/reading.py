@@ -12,16 +12,19 @@ import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from mercer.tables.compressed import expanded
+
 __all__ = ["need_pandas", "read_frame"]
 
 _SEPARATORS = ("\t", ";", ",")
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _LOOK = 1 << 16  # bytes that tell a format
@@ -86,35 +89,13 @@ def need_pandas() -> None:
 def _content(source: str | Path | BinaryIO) -> tuple[str, bytes]:
     if not isinstance(source, str | Path):
         name = str(getattr(source, "name", "the file"))
-        return name, _expanded(name, source.read())
+        return name, expanded(name, source.read())
     if str(source) == "-":
-        return "standard input", _expanded("standard input", sys.stdin.buffer.read())
+        return "standard input", expanded("standard input", sys.stdin.buffer.read())
     path = Path(source)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give one file in it.")
-    return str(path), _expanded(str(path), path.read_bytes())
-
-
-def _expanded(name: str, content: bytes) -> bytes:
-    for magic, method in _COMPRESSED.items():
-        if content.startswith(magic):
-            return _decompress(name, content, method)
-    return content
-
-
-def _decompress(name: str, content: bytes, method: str) -> bytes:
-    import bz2
-    import gzip
-    import lzma
-    import zlib
-
-    ways = {"gzip": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}
-    if method not in ways:
-        raise ValueError(f"{name} is compressed with {method}; expand it first.")
-    try:
-        return ways[method](content)
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{name} is compressed with {method} and damaged: {error}.") from error
+    return str(path), expanded(str(path), path.read_bytes())
 
 
 # --- binary formats --------------------------------------------------------------------------
@@ -149,15 +130,32 @@ def _from_array(name: str, array: Any) -> Any:
     import pandas as pd
 
     if array.dtype.names:
-        return pd.DataFrame({field: array[field] for field in array.dtype.names})
+        with _as_columns(name):
+            return pd.DataFrame({field: array[field] for field in array.dtype.names})
     table = array[:, None] if array.ndim == 1 else array
     if table.ndim != 2:
         raise ValueError(f"{name} holds an array with {array.ndim} axes; a table has two.")
-    return pd.DataFrame(table, columns=[f"x{j + 1}" for j in range(table.shape[1])])
+    with _as_columns(name):
+        return pd.DataFrame(table, columns=[f"x{j + 1}" for j in range(table.shape[1])])
+
+
+@contextmanager
+def _as_columns(name: str) -> Iterator[None]:
+    """Say so where pandas takes an array for no column: a date in the year 300,000, for example."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"{name} holds an array that cannot be a column: {error}.") from error
 
 
 def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     """The table "X" (or the only one with two axes); arrays as long as it are columns more."""
+    others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if others:
+        raise ValueError(
+            f"{name} is an archive that holds other files than arrays: {_some(others)}. Expected "
+            "is what numpy.savez writes."
+        )
     tables = [key for key, array in arrays.items() if array.ndim == 2]
     if "X" not in tables and len(tables) != 1:
         raise ValueError(
@@ -168,7 +166,8 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     frame = _from_array(name, arrays[chosen])
     for key, array in arrays.items():
         if key != chosen and array.shape == (len(frame),):
-            frame.insert(len(frame.columns), key, array, allow_duplicates=True)
+            with _as_columns(name):
+                frame.insert(len(frame.columns), key, array, allow_duplicates=True)
     return frame
 
 

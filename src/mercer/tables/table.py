@@ -399,7 +399,8 @@ def labels_of(column: Any) -> Array:
     values: Array = column.to_numpy()
     if values.dtype.kind in "iuf" and not column.isna().any():
         return values
-    return column.astype(object).where(column.notna(), NO_LABEL).astype(str).to_numpy(dtype=str)
+    cells = column.astype(object).where(column.notna(), NO_LABEL)
+    return np.array([str(cell) for cell in cells], dtype=str)  # astype(str) would decode bytes
 
 
 def some_names(names: Any) -> str:

@@ -1,0 +1,62 @@
+"""Compressed files, made as large as they were; but no larger than is wanted."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+__all__ = ["expanded"]
+
+_METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
+    """Return the content of a compressed file; all else as it is.
+
+    Parameters
+    ----------
+    name : str
+        For the words of an error.
+    content : bytes
+    largest : int or None
+        Bytes that it may become: a few thousand bytes can be made to expand to many gigabytes.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> expanded("small.csv.gz", gzip.compress(b"a,b"))
+    b'a,b'
+    >>> expanded("large.csv.gz", gzip.compress(bytes(10**7)), 10**6)
+    Traceback (most recent call last):
+        ...
+    ValueError: large.csv.gz would expand to more than 1 MB, which is the limit. Use a part of it.
+    """
+    import lzma
+    import zlib
+
+    method = next((way for magic, way in _METHODS.items() if content.startswith(magic)), None)
+    if method is None:
+        return content
+    if method == "zstd":
+        raise ValueError(f"{name} is compressed with {method}; expand it first.")
+    try:
+        with _opened(content, method) as file:
+            plain: bytes = file.read(-1 if largest is None else largest + 1)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{name} is compressed with {method} and damaged: {error}.") from error
+    if largest is not None and len(plain) > largest:
+        raise ValueError(
+            f"{name} would expand to more than {largest / 1e6:,.0f} MB, which is the limit. Use a "
+            "part of it."
+        )
+    return plain
+
+
+def _opened(content: bytes, method: str) -> Any:
+    import bz2
+    import gzip
+    import lzma
+
+    ways: dict[str, Any] = {"gzip": gzip.GzipFile, "bz2": bz2.BZ2File, "xz": lzma.LZMAFile}
+    file = io.BytesIO(content)
+    return ways[method](fileobj=file) if method == "gzip" else ways[method](file)

@@ -1,0 +1,64 @@
+"""Model files as a forger makes them: any content, with a right checksum."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import numpy as np
+
+COMMENT = b"mercer model file; sha256 of all bytes before: "
+
+
+def signed(data):
+    """The bytes with the right checksum at their end."""
+    body = data[:-64]
+    return body + hashlib.sha256(body).hexdigest().encode()
+
+
+def forged(members, compression=zipfile.ZIP_STORED):
+    """A file of these (name, bytes) with a right checksum: a forger can do that too."""
+    return signed(archive(members, compression, COMMENT + b"0" * 64))
+
+
+def archive(members, compression=zipfile.ZIP_STORED, comment=b""):
+    """A zip of these (name, bytes)."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as made:
+        for name, data in members:
+            made.writestr(zipfile.ZipInfo(name), data, compress_type=compression)
+        made.comment = comment
+    return buffer.getvalue()
+
+
+def members_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return [(info.filename, archive.read(info)) for info in archive.infolist()]
+
+
+def manifest(value, **changes):
+    known = {"format": 1, "mercer": "0.1", "numpy": "2.0", "scikit-learn": "1.6", "borrowed": []}
+    return json.dumps({**known, "value": value, **changes}).encode()
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=array.dtype.hasobject)
+    return buffer.getvalue()
+
+
+def claim(shape, descr="<f8", data=b""):
+    buffer = io.BytesIO()
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue() + data
+
+
+def places(node, here=()):
+    yield here
+    if isinstance(node, list):
+        for i, item in enumerate(node):
+            yield from places(item, (*here, i))
+    elif isinstance(node, dict):
+        for name, item in node.items():
+            yield from places(item, (*here, name))
