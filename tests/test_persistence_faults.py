@@ -2,6 +2,7 @@
 
 import datetime
 import errno
+import hashlib
 import io
 import json
 import os
