@@ -622,6 +622,27 @@ def test_nothing_partial_is_written(X, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_parts_that_come_after_the_failure_are_not_kept(tmp_path, monkeypatch):
+    """Threads go on when another has failed: one writes while the folder is removed."""
+    from mercer.distributed import files
+
+    folder = tmp_path / ".result-1"
+    folder.mkdir()
+    remove, late = files.shutil.rmtree, []
+
+    def removing(path, **settings):
+        try:
+            files._write_part(str(folder), lambda number: pd.DataFrame({"x": [1.0]}), 4)
+        except OSError as gone:
+            late.append(gone)
+        remove(path, **settings)
+
+    monkeypatch.setattr(files.shutil, "rmtree", removing)
+    files._remove(folder)
+    assert len(late) == 1
+    assert os.listdir(tmp_path) == []
+
+
 def test_parts_of_lost_workers_are_cleared_away(X, tmp_path):
     from mercer.distributed.files import write_frames
 

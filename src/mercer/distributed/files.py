@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def write_frames(
         folder.chmod(0o777 & ~_umask())
         _move(folder, target)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     return len(columns[0].chunks[0]), rows
 
 
@@ -238,6 +238,14 @@ def _move(folder: Path, target: Path) -> None:
         old.rmdir()
         raise
     shutil.rmtree(old)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder into which tasks may still write: under another name they do not find it."""
+    gone = folder.with_name(f"{folder.name}-gone")
+    with suppress(FileNotFoundError):  # it has become the target
+        os.rename(folder, gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _umask() -> int:
