@@ -21,6 +21,7 @@ MODULES = [
     "dimension",
     "distributed",
     "explorer",
+    "imports",
 ]
 
 

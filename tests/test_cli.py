@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import mercer
 from mercer import __version__
 from mercer.cli import main
 from mercer.tables import EMBEDDED
+
+pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
 
 CSV = """\
 height,weight,colour,empty,mostly,same,kind
@@ -193,13 +196,19 @@ def test_a_missing_extra_is_named(csv, capsys, monkeypatch, package, extra):
     assert not (csv.parent / "pages").exists()
 
 
-def test_without_cyclopts_there_is_a_sentence(capsys, monkeypatch):
+def test_other_modules_that_are_missing_show_themselves(monkeypatch):
+    """Our mistake, or a broken installation: the traceback says more than a sentence would."""
     monkeypatch.delitem(sys.modules, "mercer.cli.app", raising=False)
-    monkeypatch.setitem(sys.modules, "cyclopts", None)
-    assert main(["report"]) == 1
-    told = capsys.readouterr().err
-    assert "the command line needs cyclopts" in told
-    assert "pip install mercer[cli]" in told
+    monkeypatch.setitem(sys.modules, "mercer.cli.failing", None)
+    with pytest.raises(ModuleNotFoundError, match=r"mercer\.cli\.failing"):
+        main(["--version"])
+
+
+def test_commands_may_run_in_any_thread(capsys):
+    """Signals are handled in the main one only."""
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(main, ["--version"]).result() == 0
+    assert __version__ in capsys.readouterr().out
 
 
 # --- bad usage: 2 ----------------------------------------------------------------------------

@@ -72,6 +72,36 @@ def test_free_memory_is_a_size():
     assert 2**20 < free_memory() < 2**50
 
 
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    """Files in which a system tells of its memory, to be written by a test."""
+    monkeypatch.setattr("mercer.config._PROCESSES", tmp_path)
+    monkeypatch.setattr("mercer.config._CONTROL_GROUP", tmp_path)
+
+    def write(**files):
+        for name, text in files.items():
+            (tmp_path / name.replace("_", ".")).write_text(text + "\n")
+
+    return write
+
+
+def test_memory_of_a_system_that_tells_nothing(system):
+    assert free_memory() == 4 * 2**30
+
+
+def test_memory_of_a_control_group(system):
+    """The lower of what the machine and the group have; old files of the group make way."""
+    system(meminfo="MemTotal: 9000 kB\nMemAvailable: 7000 kB")
+    assert free_memory() == 7000 * 1024
+    group = {"memory_current": "900", "memory_stat": "anon 300\ninactive_file 500"}
+    system(memory_max="max", **group)
+    assert free_memory() == 7000 * 1024
+    system(memory_max="1000", **group)
+    assert free_memory() == 600
+    system(memory_max="1000", memory_current="1000", memory_stat="anon 1000")
+    assert free_memory() == 0
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -25,6 +25,7 @@ from mercer.datasets import (
     make_bits,
     make_clusters,
     make_halo,
+    make_machines,
     make_ring_and_blob,
     make_rings,
     make_two_gaussians,
@@ -597,3 +598,9 @@ def test_numpy_numbers_and_arrays_are_numbers():
     X, _ = make_rings(np.array([3, 4]), radii=np.array([1, 2], np.float32), noise=np.float32(0))
     assert X.dtype == np.float64
     assert X.shape == (7, 2)
+
+
+@pytest.mark.parametrize("missing", [-0.1, 1, np.nan])
+def test_machines_without_any_entry_are_refused(missing):
+    with pytest.raises(ValueError, match=rf"missing={missing!r} must be a share in \[0, 1\)"):
+        make_machines(5, missing=missing)

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from mercer import KernelECA, config_context
 from mercer.bandwidth import resolve
+from mercer.errors import ApproximationWarning
 from mercer.information import (
     cauchy_schwarz_divergence,
     entropy_terms,
@@ -223,6 +224,16 @@ def test_the_divergence_is_its_formula(kernel):
     assert_allclose(cauchy_schwarz_divergence(Y, X, kernel), found, rtol=0, atol=1e-13)
     if kernel.is_psd:
         assert found >= -1e-15  # Cauchy-Schwarz
+
+
+def test_samples_too_many_to_be_summed_where_waves_end(monkeypatch):
+    """Far apart, plane waves know only that the divergence is at least so large."""
+    X, Y, kernel = array(6000, d=1), array(6000, d=1, seed=1, shift=30.0), Gaussian(1.0)
+    exact = cauchy_schwarz_divergence(X, Y, kernel)
+    monkeypatch.setattr("mercer.information._PAIRS_WORTH_SUMMING", 10**6)
+    with pytest.warns(ApproximationWarning, match="hardly reach each other.*larger bandwidth"):
+        found = cauchy_schwarz_divergence(X, Y, kernel)
+    assert 10 < found < exact
 
 
 def test_the_divergence_with_weights():

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
+import sklearn
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, MercerMixture, ParzenDensity
 from mercer.datasets import make_machines, make_rings
@@ -67,6 +68,8 @@ def test_an_estimator_shows_what_it_found(eca):
     assert "share of V" not in unfitted._repr_html_()
     assert fitted._repr_html_().endswith(fitted.spectrum_._repr_html_())
     assert fitted._repr_mimebundle_()["text/html"].endswith(fitted.spectrum_._repr_html_())
+    with sklearn.config_context(display="text"):
+        assert fitted._repr_mimebundle_() == {"text/plain": repr(fitted)}
 
 
 @pytest.mark.parametrize(

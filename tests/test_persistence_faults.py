@@ -1,20 +1,25 @@
 """Model files that are damaged, forged, cut off or half written; and what cannot be saved."""
 
+import datetime
 import errno
+import hashlib
 import io
 import json
 import os
 import pickle
 import resource
+import struct
 import subprocess
 import sys
 import threading
 import zipfile
+import zoneinfo
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
@@ -28,7 +33,7 @@ from mercer.domains import Domain
 from mercer.errors import VersionWarning
 from mercer.kernels import Gaussian, Kernel
 from mercer.operators import Expansion
-from mercer.persistence import classes
+from mercer.persistence import classes, container, frames, kinds
 from mercer.persistence.encoding import DEEPEST
 from mercer.population import GaussianOperator, Normal
 from mercer.solvers import Nystrom
@@ -434,6 +439,22 @@ class Wordy(str):
     pass
 
 
+def nameless_zone():
+    """A zone read from a file; it has rules, and no name."""
+    head = b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4)
+    return zoneinfo.ZoneInfo.from_file(io.BytesIO(head + struct.pack(">lbb", 0, 0, 0) + b"UTC\0"))
+
+
+def offset_zone():
+    return pytest.importorskip("dateutil.tz").tzoffset("X", 3600)
+
+
+def pd_series(value, dtype):
+    return pytest.importorskip("pandas").Series([value], dtype=dtype)
+
+
+FALSE_PARIS = datetime.timezone(datetime.timedelta(hours=7), "Europe/Paris")
+
 UNSAVABLE = {
     "lambda": lambda: lambda x: x,
     "function": lambda: np.sum,
@@ -450,6 +471,19 @@ UNSAVABLE = {
     "masked array": lambda: np.ma.array([1.0], mask=[True]),
     "exception": lambda: ValueError("x"),
     "objects in records": lambda: np.zeros(1, dtype=[("a", object)]),
+    "a record with objects": lambda: np.zeros(1, dtype=[("a", object)])[0],
+    "type of texts": np.dtypes.StringDType,
+    "time zone of a file": nameless_zone,
+    "lazy bag": lambda: pytest.importorskip("dask.bag").from_sequence([1]),
+    "other sparse matrix": lambda: sp.dia_array(np.eye(3)),
+    "other graph": lambda: pytest.importorskip("networkx").PlanarEmbedding(),
+    "column of periods": lambda: pd_series("2024-01", dtype="period[M]"),
+    "zone that is not its name": lambda: pd_series(
+        "2024-01-01", dtype=pytest.importorskip("pandas").DatetimeTZDtype("ns", FALSE_PARIS)
+    ),
+    "zone of an offset": lambda: pd_series(
+        "2024-01-01", dtype=pytest.importorskip("pandas").DatetimeTZDtype("ns", offset_zone())
+    ),
 }
 
 
@@ -470,6 +504,39 @@ def test_the_way_to_what_cannot_be_saved(path):
     with pytest.raises(TypeError, match="cannot be saved"):
         mercer.save(GaussianOperator(1.0, Normal(0.0, 1.0)), path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "make", "cache"),
+    [
+        ("pandas", lambda pd: pd.DataFrame({"a": [1.0]}), frames.frame_kinds),
+        ("networkx", lambda nx: nx.path_graph(3), kinds._graph_kind),
+    ],
+    ids=["pandas", "networkx"],
+)
+def test_what_needs_a_package_that_is_not_there(package, make, cache, path, monkeypatch):
+    mercer.save([make(pytest.importorskip(package))], path)
+    cache.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match="not installed: pip install"):
+        mercer.load(path)
+
+
+def test_texts_can_be_read_without_pyarrow(path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    texts = pd.Series(["a", None, "β"], dtype=pd.StringDtype("pyarrow"))
+    mercer.save(texts, path)
+    monkeypatch.setattr(frames, "find_spec", lambda name: None)
+    loaded = mercer.load(path)
+    assert loaded.dtype.storage == "python"
+    assert loaded[[0, 2]].tolist() == ["a", "β"]
+    assert loaded.isna().tolist() == [False, True, False]
+
+
+def test_a_file_that_shrinks_while_it_is_read_has_an_end():
+    found = container._digest(io.BytesIO(b"short"), 100)
+    assert found == hashlib.sha256(b"short").hexdigest().encode()
 
 
 # --- classes -----------------------------------------------------------------------------------
@@ -506,6 +573,12 @@ def test_other_estimators_of_scikit_learn_need_trust(path):
 def test_listed_classes_are_there_under_their_names():
     for name in set(classes._HOMES) - {"sklearn.compose._RemainderColsList"}:  # gone from 1.8 on
         assert classes.name_of(classes.find_class(name, ())) == name
+
+
+def test_a_listed_class_that_is_gone_is_named(monkeypatch):
+    monkeypatch.setitem(classes._HOMES, "mercer.kernels.Gone", "mercer.kernels")
+    with pytest.raises(ValueError, match=r"mercer\.kernels\.Gone, which mercer\.kernels does not"):
+        classes.find_class("mercer.kernels.Gone", ())
 
 
 def test_every_class_that_a_model_may_hold_is_listed():

@@ -1,5 +1,7 @@
 """Pictures show the numbers of the spectrum, say what they are, and can be told apart."""
 
+import sys
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -190,6 +192,19 @@ def test_rare_classes_are_drawn_together():
     assert len(scatters["5 others"].get_offsets()) == 5 + 4 + 3 + 2 + 1
 
 
+def test_labels_of_several_types_are_texts(eca):
+    labels = np.array([1, "1", "b"], dtype=object)[np.arange(len(X)) % 3]
+    display = EmbeddingDisplay.from_estimator(eca, labels=labels)
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["1", "b"]
+
+
+def test_without_matplotlib_there_is_a_sentence(eca, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ModuleNotFoundError, match=r"not installed: pip install mercer\[plot\]"):
+        SpectrumDisplay.from_estimator(eca)
+
+
 def test_many_numbers_become_a_colour_scale():
     numbers = np.linspace(0, 5, 50)
     display = EmbeddingDisplay(points=np.zeros((50, 2)), labels=numbers).plot()
@@ -352,6 +367,15 @@ def test_density_contours_enclose_shares_of_the_mass(clusters):
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x1", "x2")
 
 
+def test_points_are_drawn_below_contours_unless_told_otherwise(clusters):
+    density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
+    display = DensityDisplay.from_estimator(density, clusters, grid=20)
+    drawn = [one.get_offsets() for one in display.ax_.collections if len(one.get_offsets()) > 1]
+    assert_allclose(drawn[0], clusters)
+    display.plot(show_points=False)
+    assert all(len(one.get_offsets()) <= 1 for one in display.ax_.collections)
+
+
 def test_a_density_of_one_column_is_a_curve(clusters):
     column = clusters[:, :1]
     density = ParzenDensity().fit(column)
@@ -370,6 +394,15 @@ def test_eigenfunctions_are_drawn_and_the_kept_ones_marked(clusters):
     assert_allclose(display.values.reshape(6, -1).T, expected)
     marked = [ax.get_title().endswith(", kept") for ax in display.axes_[:6]]
     assert_array_equal(marked, np.isin(np.arange(6), density.selected_))
+
+
+def test_eigenfunctions_need_as_many_axes(clusters):
+    import matplotlib.pyplot as plt
+
+    density = SeriesDensity(kernel=Gaussian(0.3)).fit(clusters)
+    display = EigenfunctionDisplay.from_estimator(density, clusters, n_functions=3, grid=10)
+    with pytest.raises(ValueError, match="Got 2 axes; 3 eigenfunctions need as many"):
+        display.plot(plt.subplots(1, 2)[1])
 
 
 def test_a_spectrum_marks_the_terms_that_a_series_keeps(clusters):

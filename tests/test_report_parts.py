@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,21 +12,28 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from mercer import EntropyClustering, ParzenDensity
-from mercer.counting import count_clusters
+from mercer.counting import Counting, count_clusters
 from mercer.datasets import make_machines
+from mercer.errors import RankError
 from mercer.kernels import Gaussian, table_kernel
 from mercer.report import analyse, write_report
 from mercer.report.cautions import cautions
-from mercer.report.clusters import NOWHERE
+from mercer.report.clusters import NOWHERE, sweep_widths
 from mercer.report.columns import summarise_columns
 from mercer.report.densities import Curve
+from mercer.report.densities import _range as drawn_range
 from mercer.report.labels import class_labels, study_labels
 from mercer.report.novelty import find_novel
 from mercer.report.numbers import numbers, plain
 from mercer.report.page import page
 from mercer.report.profiles import describe_clusters
 from mercer.report.results import result_files
-from mercer.report.words import counted, shortened, some
+from mercer.report.sections.choices import choices_section
+from mercer.report.sections.clusters import _value as date_cell
+from mercer.report.sections.densities import densities_section
+from mercer.report.sections.labels import labels_section, verdict
+from mercer.report.sections.novelty import _cell as novel_cell
+from mercer.report.words import counted, percent, shortened, some
 from mercer.tables import as_table, modelling, read_table
 
 
@@ -111,6 +119,37 @@ def test_counting_wants_both_counts_to_agree():
     assert found.stability[3] > 0.9
 
 
+class OneWidth(EntropyClustering):
+    """As if K had too few eigenvalues at all bandwidths but one."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.path_ = self.path_[:1]
+        return self
+
+
+def test_a_single_bandwidth_shows_no_stability(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8, 16)])
+    for module in ("counting", "report.clusters"):
+        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneWidth)
+    found = count_clusters(X, Gaussian("auto"))
+    assert (found.chosen, found.because, found.stability) == (3, "spectroscopy", {})
+    assert sweep_widths(X, Gaussian("auto"), 3) is None
+
+
+def test_equal_rows_are_one_group():
+    found = count_clusters(np.ones((20, 2)), Gaussian("auto"))
+    assert (found.chosen, found.because, found.stability) == (1, "spectroscopy", {})
+
+
+def test_a_number_that_only_the_spectrum_shows_is_told_with_care(iris):
+    counting = Counting(3, 3, "spectroscopy", 3, None, {2: 0.61, 3: 0.7}, 150)
+    said = "No number of clusters is stable (best agreement of neighbouring bandwidths: 0.70;"
+    assert any(one.startswith(said) for one in cautions(replace(iris, counting=counting)))
+    assert not any(one.startswith(said) for one in cautions(iris))
+
+
 # --- what distinguishes them -----------------------------------------------------------------
 
 
@@ -143,6 +182,32 @@ def test_dates_are_told_as_dates():
     when = next(t for t in traits if t.column == "when" and t.cluster == 2)
     assert when.inside == "2026-02-14T12:00:00"
     assert when.effect > 0
+    assert date_cell(when.inside) == "2026-02-14 12:00:00"
+    assert date_cell("2026-02-14T00:00:00") == "2026-02-14"
+
+
+def test_clusters_without_a_value_or_a_word_have_no_trait(monkeypatch):
+    values = np.where(np.arange(60) < 30, np.nan, np.arange(60.0))
+    frame = blobs(
+        gaps=values,
+        marks=[f"{'!' * i} ? {'.' * i}" for i in range(60)],
+        kind=["u", "v"] * 30,
+        note=[f"thing {i} was seen by us" for i in range(60)],
+    )
+    table = as_table(frame, missing="keep")
+    assert [table.kinds[name] for name in ("gaps", "marks", "note")] == ["number", "text", "text"]
+    clusters = np.repeat([1, 2], 30)
+    found = {(t.cluster, t.column) for t in describe_clusters(table, clusters)}
+    assert (2, "gaps") in found
+    assert (1, "gaps") not in found
+    assert {(1, "marks"), (2, "marks")}.isdisjoint(found)
+    assert {(1, "note"), (2, "note")} <= found
+    monkeypatch.setattr("mercer.report.profiles._TEXT_ROWS", 10)  # every sixth row
+    clusters = np.where(np.arange(60) == 7, 2, 1)
+    found = {(t.cluster, t.column) for t in describe_clusters(table, clusters)}
+    assert (1, "note") in found
+    assert (2, "note") not in found
+    assert (2, "kind") in found
 
 
 # --- novelty ---------------------------------------------------------------------------------
@@ -174,6 +239,24 @@ def test_novelty_of_a_mixed_table_is_the_same_statistic():
     K = table_kernel(table.frame).widened(0.5)(table.frame)
     assert_allclose(found.scores, naive_scores(K), rtol=1e-9)
     assert found.log_density is None
+
+
+def test_only_so_many_columns_are_asked_why_a_row_is_novel(monkeypatch):
+    frame = blobs(kind=["u", "v"] * 30)
+    frame.loc[0, "b"] = 90.0
+    model = modelling(as_table(frame))
+
+    def because():
+        return [name for name, _ in find_novel(model, model.data, model.kernel).listed[0].columns]
+
+    assert because() == ["b"]
+    monkeypatch.setattr("mercer.report.novelty._COLUMNS", 1)
+    assert because() == []  # only column a was looked at
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NaT], ids=str)
+def test_a_missing_cell_is_called_so(gap):
+    assert novel_cell(gap) == "(missing)"
 
 
 def test_novelty_reaches_into_the_deepest_tails():
@@ -214,6 +297,21 @@ def test_curves_are_parzen_densities_and_add_up(machines):
     own = ParzenDensity(kernel=Gaussian(power.bandwidth)).fit(values)
     assert_allclose(power.density, own.pdf(power.x[:, None]))
     assert_allclose(sum(power.parts), power.density, atol=1e-12)
+
+
+def test_single_values_far_out_do_not_squeeze_the_picture():
+    inner = np.linspace(0.0, 10.0, 5001)
+    low, high = drawn_range(np.append(inner, 1e6))
+    assert -1 < low < 0.1
+    assert 9.9 < high < 11
+    assert drawn_range(inner) == pytest.approx((-0.6, 10.6))
+
+
+def test_densities_of_very_many_rows_are_said_to_be_of_some(iris, monkeypatch):
+    said = "Densities are estimated from 40 rows, picked at random."
+    assert said not in densities_section(iris).body
+    monkeypatch.setattr("mercer.report.sections.densities.CURVE_ROWS", 40)
+    assert said in densities_section(iris).body
 
 
 def test_contours_are_in_the_columns_own_units():
@@ -276,6 +374,15 @@ def test_rows_without_a_label_and_rare_classes_are_left_aside():
     assert found.agreement.rows == 55
     assert found.prediction.left_out == ("r",)
     assert found.prediction.rows == 54
+
+
+def test_a_single_row_of_another_class_cannot_be_predicted():
+    analysis = analyse(as_table(blobs(kind=["p"] * 59 + ["q"]), label="kind"))
+    assert analysis.labels.reason is None
+    assert analysis.labels.prediction is None
+    assert verdict(analysis.labels).startswith("Clusters hardly agree with “kind” (adjusted Rand")
+    assert "Kernel LDA predicts" not in verdict(analysis.labels)
+    assert "No two classes have two rows each: nothing to predict." in labels_section(analysis).body
 
 
 def test_whole_numbers_are_names_of_classes():
@@ -435,6 +542,28 @@ def test_very_many_columns():
     text = page(analysis)
     assert "1,960 more columns in columns.csv." in text
     assert len(text) < 1_500_000
+
+
+def test_landmarks_and_their_error_are_told(monkeypatch):
+    """As of a table of very many rows: some stand for all."""
+    for name, rows in (("DENSE_ROWS", 30), ("EXACT_ROWS", 60)):
+        monkeypatch.setattr(f"mercer.report.spectra.{name}", rows)
+        monkeypatch.setattr(f"mercer.report.sections.choices.{name}", rows)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(700, 5)), columns=list("abcde"))
+    analysis = analyse(as_table(frame), n_components=2, n_clusters=2)
+    (said,) = [one for one in cautions(analysis) if one.startswith("Eigenvalues were computed")]
+    for name, model in (("ECA", analysis.eca), ("PCA", analysis.pca)):
+        bound = model.spectrum_.error_bound / model.eigenvalues_.max()
+        assert f"kernel {name} {percent(bound)}" in said
+    assert "some rows stand for all; the error is told below." in choices_section(analysis).body
+
+
+def test_a_bandwidth_at_which_all_rows_are_alike_is_refused():
+    with pytest.raises(RankError, match=r"all rows look alike.* Give a smaller bandwidth"):
+        analyse(as_table(blobs()), bandwidth=1e12)
+    with pytest.raises(RankError, match=r"n_components=3 exceeds"):
+        analyse(as_table(blobs()), bandwidth=1e12, n_components=3)
 
 
 def test_many_rows_stay_small_and_samples_are_told():

@@ -143,6 +143,27 @@ def test_strings():
     assert find_groups(["abc", "abd", "bcd", "xyz", "xzw"], kernel=Letters()).n_groups == 2
 
 
+def test_of_many_strings_some_are_looked_at(monkeypatch):
+    """Evenly spaced ones among those that weigh something."""
+    monkeypatch.setattr("mercer.spectroscopy._ROWS", 10)
+    strings = ["abc", "abd", "bcd"] * 20 + ["xyz", "xzw"] * 20
+    found = find_groups(strings, kernel=Letters())
+    assert (found.n_groups, found.n_rows) == (2, 10)
+    assert_allclose(sorted(found.shares), [0.4, 0.6])
+    weights = np.zeros(100)
+    weights[61::10] = 2.0
+    found = find_groups(strings, kernel=Letters(), sample_weight=weights)
+    assert (found.n_groups, found.n_rows) == (1, 4)
+
+
+def test_a_kernel_of_both_signs_has_one_group():
+    """No eigenvector of a centred linear kernel keeps its sign: the first one speaks for all."""
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    found = find_groups(X - X.mean(axis=0), kernel="linear")
+    assert found.components.tolist() == [1]
+    assert_allclose(found.shares, [1.0])
+
+
 def test_few_rows_and_bad_input():
     assert find_groups([[1.0, 2.0]], kernel=Gaussian(1.0)).n_groups == 1
     assert find_groups(np.ones((5, 2)), kernel=Gaussian(1.0)).n_groups == 1

@@ -14,6 +14,7 @@ from mercer import KernelECA
 from mercer.datasets import make_machines
 from mercer.kernels import Gaussian, table_kernel
 from mercer.tables import EMBEDDED, Omission, as_table, modelling, read_rows, read_table
+from mercer.tables.kinds import as_kind
 from mercer.tables.modelling import TypedColumns
 
 CSV = """\
@@ -105,6 +106,27 @@ def test_a_column_that_no_longer_varies_is_left_out():
     assert table.omissions == (Omission("b", "the same value in every complete row"),)
 
 
+def test_labels_that_are_all_the_same_are_left_out():
+    frame = pd.DataFrame(
+        {"x": [1.0, 2.0, 4.0, 3.0], "kind": "a", "note": ["b b", "b b", "b b", None]}
+    )
+    assert set(as_table(frame).omissions) == {
+        Omission("kind", "the same value in every row"),
+        Omission("note", "the same value in every row"),
+    }
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(ValueError, match="Column 'z' holds complex numbers; give their parts"):
+        as_table(pd.DataFrame({"z": [1j, 2.0, 3.0], "x": [1.0, 2.0, 5.0]}))
+
+
+def test_gaps_are_handled_in_one_of_three_ways():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 5.0]})
+    with pytest.raises(ValueError, match="missing='fill' must be 'auto', 'drop' or 'keep'"):
+        as_table(frame, missing="fill")
+
+
 def test_identifiers_are_left_out_unless_asked_for():
     rows = [f"{i},p{i:03},{i % 7}" for i in range(30)]
     content = "\n".join(["id,code,x", *rows])
@@ -145,6 +167,13 @@ def test_dates_are_found():
     assert table.frame["when"].dt.month.tolist() == [1, 3, 2]
 
 
+def test_labels_that_look_like_dates_are_labels():
+    frame = pd.DataFrame({"code": ["2026-01", "2026-99", "2026-99", "2026-01"], "x": [1, 2, 5, 3]})
+    assert as_table(frame).kinds["code"] == "category"
+    with pytest.raises(ValueError, match=r"Column 'code' should hold dates: .*2026-99"):
+        as_kind(frame["code"], "date")
+
+
 # --- formats ---------------------------------------------------------------------------------
 
 
@@ -160,6 +189,8 @@ def test_decimal_commas():
     table = text("a;b\n1,5;2\n-2,25;3\n4;5\n")
     assert table.X[:, 0].tolist() == [1.5, -2.25, 4]
     assert table.notes == ("numbers have decimal commas",)
+    table = text("name;empty;b\nx y;;1,5\ny x;;2\nx y;;4,5\n")  # not in the first column
+    assert table.frame["b"].tolist() == [1.5, 2, 4.5]
 
 
 def test_a_file_without_a_header_keeps_its_first_row():
@@ -220,6 +251,35 @@ def test_arrays(tmp_path):
     assert table.labels.tolist() == ["a", "b", "a"]
 
 
+def test_arrays_with_named_fields(tmp_path):
+    fields = [("a", int), ("b", float), ("kind", "U1")]
+    rows = np.array([(1, 2.5, "u"), (2, 3.5, "v"), (4, 1.0, "u")], dtype=fields)
+    np.save(tmp_path / "x.npy", rows)
+    table = read_table(tmp_path / "x.npy", label="kind")
+    assert table.columns == ("a", "b")
+    assert table.X.tolist() == [[1, 2.5], [2, 3.5], [4, 1.0]]
+    assert table.labels.tolist() == ["u", "v", "u"]
+
+
+def test_an_array_may_be_called_as_a_column_of_the_table(tmp_path):
+    X = np.array([[1.0, 2], [3, 5], [8, 13]])
+    np.savez(tmp_path / "x.npz", X=X, x1=[7.0, 9.0, 8.5])
+    table = read_table(tmp_path / "x.npz")
+    assert table.columns == ("x1", "x2", "x1.1")
+    assert table.X.tolist() == [[1, 2, 7], [3, 5, 9], [8, 13, 8.5]]
+    assert table.notes == ("columns of the same name are numbered",)
+
+
+def test_parquet_without_its_package(tmp_path, monkeypatch):
+    def absent(*_, **__):
+        raise ImportError("pyarrow or fastparquet is required")
+
+    pd.DataFrame({"x": [1.0, 2.0, 4.0]}).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr(pd, "read_parquet", absent)
+    with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.* pip install mercer\[io\]"):
+        read_table(tmp_path / "t.parquet")
+
+
 @pytest.mark.parametrize(
     ("save", "message"),
     [
@@ -247,6 +307,9 @@ def test_arrays_that_are_no_table(tmp_path, save, message):
         (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", "line 3 has 2 fields, the header has 3"),
         (b'a,b\n"1,2\n3,4\n5,6\n', "cannot be read as a table"),
         (b"a\0b,c\n1,2\n", "holds zero bytes"),
+        (b"\xef\xbb\xbf\n\n", "no header line that can be read"),
+        (b"a\rb,c\n1,2\n", "no header line that can be read: new-line character"),
+        (b"a,b\n1,2\r3\n5,6\n", "line 2: new-line character"),
         (b"PK\x03\x04broken", "cannot be read as arrays"),
         (b"PAR1broken", "cannot be read as Parquet"),
         (b"\x93NUMPYbroken", "cannot be read as arrays"),

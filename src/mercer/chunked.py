@@ -7,18 +7,18 @@ gathered. What would need all rows in one place raises, in words, at :attr:`Chun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any, NoReturn
 
 import numpy as np
 
-from mercer.distributed import is_dask, mapped, summed, taken
+from mercer.distributed import added, is_dask, mapped, summed, taken
 from mercer.errors import AbsentRowsError
 from mercer.maths.quantiles import distinct_rows, evenly_spaced, weighted_quantile
 from mercer.maths.types import Array
-from mercer.points import Kind, Points
+from mercer.points import Kind, Points, check_weights
 
 __all__ = [
     "AbsentColumn",
@@ -68,7 +68,7 @@ class Survey:
 
         X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=0)
         if weights is not None:
-            _check_weights(weights)
+            check_weights(weights)
             X, weights = X[weights > 0], weights[weights > 0]
         d = X.shape[1]
         if len(X) == 0:
@@ -208,7 +208,7 @@ class ChunkedPoints(Points):
         """Rows drawn with probabilities proportional to the coefficients, in memory."""
         from mercer.distributed.engine import drawn
 
-        masses = np.array(summed(_mass, coefficients, combine=_concatenated))
+        masses = np.array(summed(_mass, coefficients, combine=_concatenated, each=True))
         counts = rng.multinomial(count, masses / masses.sum())
         seeds = rng.integers(2**31, size=len(counts))
         return rng.permutation(drawn([self.rows, coefficients], _drawn, counts, seeds))
@@ -233,19 +233,14 @@ class ChunkedPoints(Points):
             rows = np.arange(*rows.indices(self.n))
         return Points(taken(self.rows, rows), "vectors", self.feature_names)
 
-    def chunks(self, size: int) -> Iterator[tuple[slice, Any]]:
-        """Refuse: chunks stay where they are."""
-        return self.data
-
     def summed(
         self,
         summarise: Callable[..., Any],
         *columns: Any,
-        combine: Callable[[Sequence[Any]], Any] | None = None,
+        combine: Callable[[Sequence[Any]], Any] = added,
     ) -> Any:
         """Summary of all chunks, of which only summaries travel."""
-        how = {} if combine is None else {"combine": combine}
-        return summed(partial(_of_points, summarise), self.rows, *columns, **how)
+        return summed(partial(_of_points, summarise), self.rows, *columns, combine=combine)
 
     def mapped(self, function: Callable[..., Array], *columns: Any) -> Any:
         """Lazy results, chunk by chunk."""
@@ -485,7 +480,7 @@ def lazy_column(values: Any, rows: Any, name: str) -> Any:
 
 
 def _lengths(column: Any) -> tuple[int, ...]:
-    lengths: tuple[int, ...] = summed(_length, column, combine=_concatenated)
+    lengths: tuple[int, ...] = summed(_length, column, combine=_concatenated, each=True)
     return lengths
 
 
@@ -510,7 +505,7 @@ def _concatenated(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _survey(rows: Any, weights: Any) -> Survey:
-    found: Survey = summed(Survey.of, rows, weights, combine=_joined_surveys)
+    found: Survey = summed(Survey.of, rows, weights, combine=_joined_surveys, each=True)
     if sum(found.lengths) == 0 and weights is None:
         raise ValueError("Found array with 0 sample(s), while a minimum of 1 is required.")
     return found
@@ -518,16 +513,6 @@ def _survey(rows: Any, weights: Any) -> Survey:
 
 def _joined_surveys(parts: Sequence[Survey]) -> Survey:
     return reduce(Survey.__add__, parts)
-
-
-def _check_weights(weights: Array) -> None:
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
-    if weights.min(initial=0) < 0:
-        raise ValueError(
-            f"sample_weight must not be negative; the smallest is {weights.min():.6g}. "
-            "A weight is how often a row counts; use 0 to leave it out."
-        )
 
 
 def _positive_rows(column: Array, weights: Array) -> Array:
@@ -572,8 +557,6 @@ def _joined_sketch(parts: Sequence[tuple[Array, Array]], size: int) -> tuple[Arr
 
 def _thinned(X: Array, weights: Array, most: int) -> tuple[Array, Array]:
     """Distinct rows in order with their weights; evenly spaced ones where there are too many."""
-    if len(X) == 0:
-        return X, weights
     rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:
         return X[rows], weights

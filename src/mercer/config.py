@@ -22,6 +22,8 @@ __all__ = [
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_PROCESSES = Path("/proc")
+_CONTROL_GROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -149,20 +151,22 @@ def free_memory() -> int:
 
 def _meminfo() -> int | None:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = (_PROCESSES / "meminfo").read_text().splitlines()
     except OSError:
         return None
     return next((int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")), None)
 
 
 def _cgroup() -> int | None:
-    folder = Path("/sys/fs/cgroup")
     try:
-        limit = (folder / "memory.max").read_text().strip()
-        used = int((folder / "memory.current").read_text())
-    except (OSError, ValueError):
+        limit = (_CONTROL_GROUP / "memory.max").read_text().strip()
+        used = int((_CONTROL_GROUP / "memory.current").read_text())
+        uses = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+    except OSError:
         return None
-    return None if limit == "max" else max(int(limit) - used, 0)
+    # files read long ago count as used, and make way for whoever needs the memory
+    files = next((int(x.split()[1]) for x in uses if x.startswith("inactive_file ")), 0)
+    return None if limit == "max" else max(int(limit) - used + files, 0)
 
 
 def _address_space() -> int | None:
@@ -171,7 +175,7 @@ def _address_space() -> int | None:
         import resource  # not on every system
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        pages = int((_PROCESSES / "self" / "statm").read_text().split()[0])
     except (ImportError, OSError):
         return None
     if limit == resource.RLIM_INFINITY:

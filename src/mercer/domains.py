@@ -341,7 +341,7 @@ class Box(_Vectors):
         d = len(sides)
         wanted = self._wanted(2000 if d == 1 else 160**2)
         shape = sides * (wanted / sides.prod()) ** (1 / d)
-        return np.maximum(np.round(shape), 1).astype(int)
+        return np.clip(np.round(shape), 1, wanted).astype(int)
 
     def _grid(self) -> Nodes:
         axes = [(np.arange(cells) + 0.5) / cells for cells in self._cells()]
@@ -424,7 +424,13 @@ class GaussianBase(_Vectors):
                 f"{covariance.shape}; the data have {d} columns, so ({d},) and ({d}, {d}) are "
                 "needed."
             )
-        _check_definite(covariance, n)
+        if self.covariance is None:
+            _check_varied(covariance, n)
+        elif not _is_definite(covariance):
+            raise ValueError(
+                f"covariance={covariance.tolist()} of GaussianBase must be symmetric and positive "
+                "definite, such as np.cov(X.T)."
+            )
         return type(self)(
             self.widen,
             mean=mean,
@@ -539,20 +545,29 @@ def _moments(points: Points, weights: Array | None) -> Moments:
     return Moments.of(points.data.astype(np.float64), weights)
 
 
-def _check_definite(covariance: Array, n: int) -> None:
-    try:
-        np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
+def _check_varied(covariance: Array, n: int) -> None:
+    if not _is_definite(covariance):
         raise ValueError(
             f"The covariance of GaussianBase is not positive definite (n_samples={n}): some "
             "columns are constant. Drop them, or pass covariance=…."
-        ) from None
+        )
+
+
+def _is_definite(covariance: Array) -> bool:
+    if not np.allclose(covariance, covariance.T, rtol=1e-9, atol=0):
+        return False
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _keys(data: Any) -> list[Any] | None:
     """One hashable key per object; None where there is none."""
     if hasattr(data, "itertuples"):
-        rows: list[Any] = list(data.itertuples(index=False, name=None))
+        gaps_alike = data.astype(object).where(data.notna(), None)  # NaN differs from itself
+        rows: list[Any] = list(gaps_alike.itertuples(index=False, name=None))
     elif isinstance(data, np.ndarray):
         rows = list(map(tuple, data.tolist())) if data.ndim == 2 else data.tolist()
     else:

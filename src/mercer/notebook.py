@@ -35,13 +35,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], note
     True
     """
     line = "".join(_cell("th", text, scope="col") for text in head)
-    body = "".join(
-        "<tr>"
-        + _cell("th", row[0], scope="row")
-        + "".join(_cell("td", c) for c in row[1:])
-        + "</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{_row(cells)}</tr>" for cells in rows)
     return (
         '<div style="overflow-x:auto"><table style="border-collapse:collapse">'
         f'<caption style="text-align:left;font-weight:bold">{escape(caption)}</caption>'

@@ -25,7 +25,7 @@ from mercer.distributed import added, is_dask
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 
-__all__ = ["Points", "admit", "admit_weights", "concatenated", "rows_of"]
+__all__ = ["Points", "admit", "admit_weights", "check_weights", "concatenated", "rows_of"]
 
 Kind = Literal["vectors", "gram", "objects"]
 
@@ -270,13 +270,18 @@ def admit_weights(sample_weight: Any, points: Points | int) -> Array | None:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},), one per row.")
+    check_weights(weights)
+    if weights.max() == 0:
+        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+    return weights
+
+
+def check_weights(weights: Array) -> None:
+    """Refuse numbers that cannot tell how often rows count; of no rows there is nothing to say."""
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
-    if weights.min() < 0:
+    if weights.min(initial=0) < 0:
         raise ValueError(
             f"sample_weight must not be negative; the smallest is {weights.min():.6g}. "
             "A weight is how often a row counts; use 0 to leave it out."
         )
-    if weights.max() == 0:
-        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
-    return weights

@@ -35,6 +35,7 @@ Preimage = Literal["kwok-tsang", "mika", "ridge"]
 _CHUNK = 2**22  # numbers held at a time
 _MIKA_STEPS = 100
 _MIKA_SETTLED = 1e-8
+_TIED = 4e-15  # of the nearest: points whose nearness differs by less are equally near
 _RIDGE = 1e-3  # beside the 1 on the diagonal of K
 
 
@@ -88,7 +89,8 @@ class _Nearness:
 
     def __init__(self, spectrum: Spectrum) -> None:
         expansion = spectrum.expansion
-        rows = _distinct_rows(spectrum.points.data)
+        data = spectrum.points.data
+        rows, _ = distinct_rows(data, np.ones(len(data)))  # a copy is not another neighbour
         points = spectrum.points.take(rows)
         self.data = points.data
         self.known = spectrum.projections[rows]
@@ -113,17 +115,19 @@ class _Nearness:
         """Numbers of the training points nearest to each f, nearest first.
 
         By ``⟨f, φ⟩ - k(x,x)/2``: squared distances, which only add terms that are the same for all,
-        would lose what is left of the products beside 1.
+        would lose what is left of the products beside 1. Points out of reach are all equally near
+        but for rounding: of such the first in lexicographic order comes first, whatever order the
+        rows came in.
         """
         nearness = products - 0.5 * (self.norms - self.norms.min())
-        few = np.argpartition(-nearness, count - 1, axis=1)[:, :count]
-        order = np.argsort(-np.take_along_axis(nearness, few, axis=1), axis=1, kind="stable")
+        unit = _TIED * np.abs(nearness).max(axis=1, keepdims=True)
+        farness = -np.round(np.divide(nearness, unit, out=np.zeros_like(nearness), where=unit > 0))
+        last = np.partition(farness, count - 1, axis=1)[:, count - 1 : count]
+        nearer, tied = farness < last, farness == last
+        tied &= np.cumsum(tied, axis=1) <= count - nearer.sum(axis=1, keepdims=True)
+        few = np.nonzero(nearer | tied)[1].reshape(len(products), count)
+        order = np.argsort(np.take_along_axis(farness, few, axis=1), axis=1, kind="stable")
         return np.take_along_axis(few, order, axis=1)
-
-
-def _distinct_rows(data: Array) -> Array:
-    """First places of the distinct rows: a copy is not another neighbour, nor is a weight."""
-    return np.sort(distinct_rows(data, np.ones(len(data)))[0])
 
 
 def _chunks(rows: int, width: int) -> list[slice]:

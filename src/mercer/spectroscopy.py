@@ -154,5 +154,6 @@ def _few_rows(points: Points, weights: Array | None) -> tuple[Points, Array | No
             points.data, np.ones(points.n) if weights is None else weights
         )
         return points.take(rows), shares
-    rows = np.linspace(0, points.n - 1, _ROWS).astype(int)
+    rows = np.arange(points.n) if weights is None else np.flatnonzero(weights)
+    rows = rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(int)]
     return points.take(rows), None if weights is None else weights[rows]

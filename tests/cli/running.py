@@ -22,11 +22,11 @@ def environment(**more):
     return {**known, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": "utf-8", **more}
 
 
-def run(*arguments, entry=COMMAND, **options):
+def run(*arguments, entry=COMMAND, env=None, **options):
     """Run to the end; standard output is bytes, standard error text."""
     done = subprocess.run(
         [*entry, *map(str, arguments)],
-        env=environment(),
+        env=env or environment(),
         capture_output=True,
         check=False,
         **options,
@@ -49,4 +49,4 @@ def start(*command, env=None, **options):
 def table(content):
     """A CSV as a data frame."""
     text = content.decode("utf-8") if isinstance(content, bytes) else content
-    return pd.read_csv(io.StringIO(text))
+    return pd.read_csv(io.StringIO(text), float_precision="round_trip")  # not pandas 2's default

@@ -22,6 +22,7 @@ from mercer import (
     SeriesDensity,
 )
 from mercer.cli import main
+from mercer.cli.telling import percent
 from mercer.datasets import make_machines
 from mercer.kernels import Gaussian, table_kernel
 from tests.cli.running import table
@@ -115,6 +116,17 @@ def test_cluster_counts_groups_by_itself(command):
     assert f"{found['cluster'].nunique()} cluster" in told
 
 
+@pytest.mark.parametrize("options", [(), ("--clusters", "auto")], ids=" ".join)
+def test_one_cloud_is_one_cluster_and_says_how_to_get_more(tmp_path, command, options):
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    pd.DataFrame(X, columns=["x", "y"]).to_csv(tmp_path / "x.csv", index=False)
+    found, told = command("cluster", tmp_path / "x.csv", "--bandwidth", 1.5, *options)
+    assert set(found["cluster"]) == {0}
+    assert "only one group shows itself; --clusters N insists on N" in told
+    _, told = command("cluster", tmp_path / "x.csv", "--bandwidth", 1.5, "--clusters", 1)
+    assert "insists" not in told
+
+
 def test_rows_without_a_cluster_have_no_cosine(tmp_path, command):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 0.1, size=(30, 1)) for at in (0, 2)] + [[[900.0]]])
@@ -136,6 +148,16 @@ def test_density_is_in_the_units_of_the_columns(flowers, iris, command, method, 
     assert_allclose(
         found["log_density"], direct.score_samples(scaled(iris[0])) - jacobian, rtol=1e-12
     )
+
+
+def test_density_and_denoise_without_scaling(flowers, iris, command):
+    options = ("--ignore", "species", "--no-scale", "--bandwidth", 0.4)
+    found, _ = command("density", flowers, *options)
+    direct = ParzenDensity(kernel=Gaussian(0.4)).fit(iris[0])
+    assert_allclose(found["log_density"], direct.score_samples(iris[0]), rtol=1e-12)
+    found, _ = command("denoise", flowers, *options, "--components", 3)
+    direct = KernelDenoiser(3, kernel=Gaussian(0.4), order="entropy", random_state=0)
+    assert_allclose(found[COLUMNS], direct.fit(iris[0]).transform(iris[0]), rtol=1e-6)
 
 
 def test_density_of_one_column_is_that_of_a_wider_window(tmp_path, command):
@@ -165,6 +187,14 @@ def test_denoise_is_in_the_units_of_the_columns(flowers, iris, command):
     assert list(found) == ["row", *COLUMNS]
     assert_allclose(found[COLUMNS], scaler.inverse_transform(cleaned), rtol=1e-6)  # it iterates
     assert "left out: column species (not numbers)" in told
+
+
+def test_a_column_named_row_is_not_taken_for_row_numbers(tmp_path, command):
+    X = np.random.default_rng(0).normal(7.0, size=(30, 2))
+    pd.DataFrame(X, columns=["x", "row"]).to_csv(tmp_path / "x.csv", index=False)
+    found, _ = command("denoise", tmp_path / "x.csv", "--components", 2)
+    assert list(found) == ["x", "row"]
+    assert abs(found["row"].mean() - 7.0) < 1  # and not 15.5, as of row numbers
 
 
 def test_discriminate(flowers, iris, command):
@@ -203,6 +233,16 @@ def test_entropy_in_words(capsys):
     assert told.out.startswith(f"Renyi entropy          {direct.renyi_entropy_:.6g} nats")
     assert len(told.out.split("together\n")[1].splitlines()) == 10
     assert "wine: 178 rows" in told.err
+
+
+def test_entropy_of_many_terms_lists_twenty(capsys):
+    assert main(["entropy", "wine", "--components", "25", "--json", "--quiet"]) == 0
+    shares = [one["share"] for one in json.loads(capsys.readouterr().out)["terms"]]
+    assert main(["entropy", "wine", "--components", "25", "--quiet"]) == 0
+    *lines, last = capsys.readouterr().out.split("together\n")[1].splitlines()
+    assert [int(line.split()[0]) for line in lines] == list(range(1, 21))
+    assert len(shares) == 25
+    assert last.split() == f"5 more terms: {percent(sum(shares))} together (--json has all)".split()
 
 
 def test_entropy_of_fewer_terms_than_ten(tmp_path, capsys):
@@ -459,6 +499,7 @@ def test_words_cannot_be_denoised(tmp_path, command):
         (["embed", "--nonsense"], "There is no option --nonsense"),
         (["embed", "wine", "--components", "0"], "at least 1"),
         (["embed", "wine", "--components", "1.5"], "at least 1"),
+        (["embed", "wine", "--components", "three"], "at least 1"),
         (["embed", "wine", "--method", "ica"], "--method"),
         (["cluster", "wine", "--clusters", "few"], "or auto"),
         (["density", "wine", "--outliers", "0.9"], "<= 0.5"),
@@ -526,6 +567,25 @@ def test_kept_columns_have_types_in_parquet(flowers, tmp_path, command):
     command("embed", flowers, "--ignore", "species", "--keep", "--out", tmp_path / "o.parquet")
     written = pd.read_parquet(tmp_path / "o.parquet")
     pd.testing.assert_frame_equal(written.iloc[:, :5], pd.read_csv(flowers))
+
+
+def test_parquet_without_its_package(tmp_path, command, monkeypatch):
+    def absent(frame, *_, **__):
+        raise ImportError("pyarrow or fastparquet is required")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", absent)
+    _, told = command("embed", "rings", "--out", tmp_path / "o.parquet", code=1)
+    assert "Writing Parquet needs pyarrow, which is not installed: pip install mercer[io]" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_are_left_out_are_not_all_listed(tmp_path, command):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    frame = pd.DataFrame(X, columns=["x", "y"]).assign(**{f"same{j}": 1 for j in range(7)})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    _, told = command("embed", tmp_path / "x.csv")
+    assert told.count("left out: column same") == 5
+    assert "left out: 2 more columns" in told
 
 
 def test_arrays_hold_no_words(flowers, tmp_path, command):

@@ -1,6 +1,8 @@
 """Commands on folders of parts: the numbers of the same commands in memory, and models for both."""
 
 import json
+import socket
+import sys
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 
 import mercer
 from mercer.cli import main
+from mercer.tables.chunked import ChunkedRows
 from tests.cli.running import run
 
 pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
@@ -128,6 +131,49 @@ def test_csv_parts_and_one_file(places, frame, command, monkeypatch):
     assert_same(pd.read_parquet("c"), pd.read_parquet("a"))
 
 
+def test_complete_parts_are_read_once_less(frame, tmp_path, command, monkeypatch):
+    """The fit knows how long the parts are: nothing is counted again."""
+    whole = frame.fillna({"a": 0.0, "kind": "u"})
+    whole.to_parquet(tmp_path / "all.parquet", index=False)
+    as_parts(whole, tmp_path / "parts")
+    monkeypatch.setattr(ChunkedRows, "counts", None)
+    monkeypatch.chdir(tmp_path)
+    command("embed", "all.parquet", *OPTIONS, "--out", "a.parquet")
+    command("embed", "parts", *OPTIONS, "--engine", "dask", "--out", "b")
+    assert_same(pd.read_parquet("b"), pd.read_parquet("a.parquet"))
+
+
+def test_classes_are_predicted_where_none_are_known(places, frame, command, monkeypatch):
+    monkeypatch.chdir(places)
+    command("discriminate", "all.parquet", *OPTIONS, "--model", "m.mercer", "--out", "a.parquet")
+    as_parts(frame.drop(columns=["kind"]), places / "new")
+    apply = ["--engine", "dask", "--apply", "m.mercer", "--out", "b"]
+    for more in ([], ["--label", "kind"]):
+        told = command("discriminate", "new", *more, *apply)
+        assert "predicted right" not in told
+        assert_same(pd.read_parquet("b"), pd.read_parquet("a.parquet"))
+
+
+def test_models_need_their_columns(places, frame, command, monkeypatch):
+    monkeypatch.chdir(places)
+    command("embed", "all.parquet", *OPTIONS, "--model", "m.mercer", "--out", "a.parquet")
+    as_parts(frame.drop(columns=["b"]), places / "new")
+    apply = ["--engine", "dask", "--apply", "m.mercer", "--out", "o"]
+    told = command("embed", "new", *apply, code=1)
+    assert "new has no column 'b', which the model was fitted with" in told
+    assert not (places / "o").exists()
+
+
+def test_densities_that_need_their_rows_are_not_saved(tmp_path, command, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(240, 4))
+    as_parts(pd.DataFrame(X, columns=list("abcd")), tmp_path / "parts")
+    options = ["--engine", "dask", "--bandwidth", "0.5", "--out", "o", "--model", "m.mercer"]
+    told = command("density", "parts", *options, code=1)
+    assert "needs the training rows, which lie on an engine" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
 def test_row_numbers_are_left_out_across_parts(frame, tmp_path, command):
     numbered = frame.drop(columns=["kind"]).assign(id=np.arange(240))
     as_parts(numbered, tmp_path / "parts")
@@ -210,6 +256,23 @@ def test_refusals(places, command, monkeypatch, arguments, code, message):
     before = sorted(places.rglob("*"))
     assert message in command("embed", *arguments, code=code)
     assert sorted(places.rglob("*")) == before
+
+
+def test_a_scheduler_that_does_not_answer(places, command, monkeypatch):
+    monkeypatch.setattr("mercer.cli.in_chunks._PATIENCE", "0.5s")
+    with socket.socket() as taken:  # nobody listens here, and nobody else can
+        taken.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        options = ["--engine", "dask", "--scheduler", address, "--out", places / "o"]
+        told = command("embed", places / "parts", *options, code=1)
+    assert f"No Dask scheduler answers at {address}" in told
+    assert "leave --scheduler out" in told
+
+
+def test_without_dask_there_is_a_sentence(places, command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask.dataframe", None)
+    told = command("embed", places / "parts", "--engine", "dask", "--out", places / "o", code=1)
+    assert "--engine dask needs Dask, which is not installed: pip install mercer[dask]" in told
 
 
 def test_progress_is_told(places, command):

@@ -106,6 +106,24 @@ def test_a_reader_that_leaves_is_no_error(long_table, unbuffered):
     assert process.wait() == 141
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["entropy", "rings", "--bandwidth", "3", "--quiet"]], ids=" ".join
+)
+def test_a_reader_that_left_before_anything_was_said(arguments):
+    """Whether it is printed by rich at once, or by print at the end."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_help_to_a_reader_that_leaves():
     script = f"{' '.join(COMMAND)} embed --help | head -1"
     done = subprocess.run(script, shell=True, env=environment(), capture_output=True, check=False)
@@ -183,7 +201,8 @@ def test_a_full_disk(rings, tmp_path, option):
     folder = tmp_path / "results"
     folder.mkdir()
     arguments = ("embed", rings, option, folder / "o.csv")
-    done = run(*arguments, "--quiet", preexec_fn=_small_files)
+    env = {k: v for k, v in environment().items() if not k.startswith("COVERAGE_")}
+    done = run(*arguments, "--quiet", env=env, preexec_fn=_small_files)  # coverage writes, too
     assert done.returncode == 1
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
@@ -192,14 +211,16 @@ def test_a_full_disk(rings, tmp_path, option):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_full_devices(rings):
+def test_full_devices(rings, tmp_path):
     done = run("embed", rings, "--out", "/dev/full", "--quiet")
     assert done.returncode == 1
     assert done.stderr == "mercer: /dev/full cannot be written: No space left on device\n"
-    for name in ("embed", "entropy"):
+    short = tmp_path / "short.csv"  # its columns stay in the buffer, to be refused twice
+    short.write_text("x\n1\n2\n4\n", encoding="utf-8")
+    for name, data in (("embed", rings), ("entropy", rings), ("embed", short)):
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
-                [*COMMAND, name, str(rings), "--quiet"],
+                [*COMMAND, name, str(data), "--quiet"],
                 stdout=full,
                 stderr=subprocess.PIPE,
                 env=environment(),

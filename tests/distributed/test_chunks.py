@@ -23,6 +23,7 @@ from mercer import (
     MercerNovelty,
     OrthogonalSeries,
     ParzenDensity,
+    SeriesDensity,
 )
 from mercer.bandwidth import RULES
 from mercer.chunked import ChunkedPoints, Survey, quantile_of
@@ -35,6 +36,7 @@ from mercer.maths.partitions import scattered_rows
 from mercer.points import Points, admit
 from mercer.solvers import Fourier, Lanczos, Nystrom
 
+bag = pytest.importorskip("dask.bag", reason="needs mercer[dask]")
 da = pytest.importorskip("dask.array", reason="needs mercer[dask]")
 pd = pytest.importorskip("pandas", reason="needs mercer[dask]")
 dd = pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
@@ -117,9 +119,20 @@ def test_memory_errors_say_what_to_change():
     def greedy(rows):
         raise MemoryError
 
+    rows = da.zeros((10, 2), chunks=(5, 2))
     with pytest.raises(WorkerError, match=r"chunk of 5 rows.*smaller chunks.*more memory"):
-        summed(greedy, da.zeros((10, 2), chunks=(5, 2)))
+        summed(greedy, rows)
+    with pytest.raises(WorkerError, match=r"did not fit the memory.*smaller chunks.*more memory"):
+        summed(len, rows.map_blocks(greedy, meta=np.empty((0, 2))))
     assert issubclass(WorkerError, MercerError)
+
+
+def test_clients_are_not_sought_before_distributed_is_imported(monkeypatch):
+    from mercer.distributed import engine
+
+    monkeypatch.delitem(sys.modules, "distributed", raising=False)
+    assert engine.client() is None
+    assert "distributed" not in sys.modules
 
 
 # --- the survey -----------------------------------------------------------------------------------
@@ -247,6 +260,46 @@ def test_auto_takes_waves_or_landmarks(X, rng):
     assert "landmarks" in KernelECA(2).fit(in_chunks(wide)).spectrum_.method
 
 
+def test_densities_below_what_waves_can_tell(X):
+    """Far rows are asked of all chunks, without a cluster too; some chunks may be empty."""
+    sizes = (400, 0, 600)
+    far = np.vstack([X[:5], X[:5] + 12.0, X[:2] - 40.0])
+    for solver in ("fourier", "lanczos"):
+        here = ParzenDensity(kernel=KERNEL, solver=solver).fit(X)
+        there = ParzenDensity(kernel=KERNEL, solver=solver)
+        there.fit(da.from_array(X, chunks=(sizes, 2)))
+        expected = here.score_samples(far)
+        assert expected.min() < -700  # exp would be 0
+        assert_allclose(there.score_samples(far), expected, rtol=1e-9)
+        assert_allclose(there.score_samples(in_chunks(far, 5)).compute(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["fourier", Nystrom(150)], ids=["fourier", "nystrom"])
+def test_the_clipped_mass_of_a_series(solver):
+    """Few narrow terms are negative somewhere: their mass there is that of exact sums."""
+    X = np.random.default_rng(0).normal(size=(150, 1))
+    settings = {"kernel": Gaussian(0.05), "terms": 3}
+    exact = SeriesDensity(**settings, solver="dense").fit(X).clipped_mass_
+    assert exact > 1e-4
+    for rows in (X, in_chunks(X, 40)):
+        found = SeriesDensity(**settings, solver=solver).fit(rows).clipped_mass_
+        assert_allclose(found, exact, rtol=1e-6)
+
+
+def test_rows_drawn_from_chunks_follow_their_coefficients():
+    rows = np.arange(12.0)[:, None]
+    shares = np.array([0, 0, 0, 0, 1, 2, 0, 3, 0, 0, 0, 4]) / 10
+    points = ChunkedPoints(in_chunks(rows, 4))  # the first chunk weighs nothing
+    found = points.draw(in_chunks(shares, 4), 4000, np.random.default_rng(0))
+    counts = np.bincount(found[:, 0].astype(int), minlength=12)
+    assert counts.sum() == 4000
+    assert not counts[shares == 0].any()
+    deviation = np.sqrt(4000 * shares * (1 - shares))
+    assert (np.abs(counts - 4000 * shares) <= 4 * deviation).all()
+    again = points.draw(in_chunks(shares, 4), 4000, np.random.default_rng(0))
+    assert_array_equal(again, found)
+
+
 # --- frames, names, laziness ----------------------------------------------------------------------
 
 
@@ -266,6 +319,75 @@ def test_frames_with_unknown_lengths(X, tmp_path):
     assert_array_equal(found.compute(), expected.predict(frame[["x", "y"]]))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(lazy[["x", "y"]].rename(columns={"y": "z"}))
+
+
+def test_chunks_of_any_shape_and_type(rng):
+    """Columns in chunks of their own, whole numbers, empty chunks: the model is the same."""
+    X = rng.integers(10, size=(300, 2))
+    expected = KernelECA(2, solver=Nystrom(30)).fit(X.astype(float))
+    for chunks in ((70, 1), ((100, 0, 200), 2)):
+        model = KernelECA(2, solver=Nystrom(30))
+        Z = model.fit_transform(da.from_array(X, chunks=chunks))
+        assert_allclose(model.kernel_.bandwidth, expected.kernel_.bandwidth)
+        assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-10)
+        assert_allclose(Z.compute(), expected.transform(X.astype(float)), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (KernelPCA(2, kernel=KERNEL, solver="fourier"), "transform"),
+        (KernelPCA(2, kernel=KERNEL, solver=Nystrom(300)), "transform"),
+        (KernelECA(2, kernel="linear"), "transform"),
+        (EntropyClustering(3, kernel=KERNEL, solver="fourier"), "predict"),
+        (KernelLDA(kernel=KERNEL, rank=10, solver=Nystrom(300)), "transform"),
+        (MercerNovelty(kernel=KERNEL, rank=6, solver=Nystrom(300)), "score_samples"),
+        (ParzenDensity(kernel=KERNEL, solver="fourier"), "score_samples"),
+    ],
+    ids=["waves", "landmarks", "features", "clusters", "classes", "novelty", "density"],
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["no-rows", "no-weight"])
+def test_chunks_with_nothing_in_them(X, model, method, weighted):
+    """A filter may empty some chunks, or weights may: the rest is fitted, all rows are mapped."""
+    X = X[:300]
+    lazy = da.from_array(X, chunks=((100, 0, 50, 150), 2))
+    weights = np.ones(300)
+    if weighted:
+        weights[100:150] = 0
+    y = (X[:, 0] > 1.5).astype(int)
+    expected = getattr(model.fit(X, y, sample_weight=weights), method)(X)
+    model.fit(lazy, y, sample_weight=weights)
+    found = getattr(model, method)(lazy).compute()
+    assert_allclose(np.abs(found), np.abs(expected), atol=1e-6)
+
+
+def test_weights_of_any_form(X, rng):
+    weights = rng.integers(1, 4, size=1000).astype(float)
+    model = KernelECA(2, kernel=KERNEL, solver="fourier")
+    expected = model.fit(X, sample_weight=weights).eigenvalues_
+    column = dd.from_pandas(pd.DataFrame({"w": weights}), npartitions=3)
+    for form in (weights, in_chunks(weights), in_chunks(weights[:, None]), column, column["w"]):
+        found = model.fit(in_chunks(X), sample_weight=form).eigenvalues_
+        assert_allclose(found, expected, rtol=1e-10)
+    same = model.fit(in_chunks(X), sample_weight=2.0)
+    assert same.spectrum_.total_weight == 2000
+    assert_allclose(same.eigenvalues_, 2 * model.fit(X).eigenvalues_, rtol=1e-10)
+
+
+def test_weights_of_scores(X, rng):
+    model = ParzenDensity(kernel=KERNEL, solver="fourier").fit(X)
+    weights = rng.integers(0, 3, size=1000).astype(float)
+    found = model.score(in_chunks(X), sample_weight=in_chunks(weights))
+    assert_allclose(found, model.score(X, sample_weight=weights), rtol=1e-10)
+    assert_allclose(model.score(in_chunks(X), sample_weight=2.0), model.score(X), rtol=1e-10)
+    for wrong, words in (
+        (np.where(X[:, 0] > 0, np.nan, 1.0), "sample_weight contains NaN"),
+        (np.where(X[:, 0] > 0, -1.0, 1.0), "sample_weight must not be negative"),
+        (np.zeros(1000), "sample_weight is zero for every row"),
+        (np.ones(999), "sample_weight has shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.score(in_chunks(X), sample_weight=wrong)
 
 
 def test_nothing_is_computed_before_it_is_asked_for(X):
@@ -304,8 +426,9 @@ def test_a_model_fitted_on_chunks_can_be_saved(X, tmp_path):
     again = mercer.load(tmp_path / "clusters.mercer")
     assert_array_equal(again.predict(X), clusters.predict(X))
     assert len(again.labels_) == 1000
-    with pytest.raises(TypeError, match="each of the 1000 training rows"):
-        np.asarray(again.labels_)
+    for use in (np.asarray, lambda labels: labels[:5]):
+        with pytest.raises(TypeError, match="each of the 1000 training rows"):
+            use(again.labels_)
 
 
 @pytest.mark.filterwarnings("ignore:.*stayed on the engine")
@@ -388,6 +511,14 @@ def test_refusals(X):
         KernelPCA(2).fit(lazy[:, 0])
     with pytest.raises(ValueError, match=r"20000 chunks.*rechunk\(\(20, -1\)\)"):
         KernelPCA(2).fit(da.zeros((20_000, 2), chunks=(1, 2)))
+    with pytest.raises(TypeError, match=r"X is a Bag of Dask; pass a dask\.array"):
+        KernelPCA(2).fit(bag.from_sequence([1, 2]))
+    with pytest.raises(ValueError, match="0 sample"):
+        KernelPCA(2).fit(lazy[lazy[:, 0] > 100])
+    with pytest.raises(ValueError, match=r"shape \(999,\); expected \(1000,\), one per row"):
+        KernelPCA(2, kernel=KERNEL).fit(lazy, sample_weight=np.ones(999))
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        KernelPCA(2, kernel=KERNEL).fit(lazy, sample_weight=da.full(1000, np.nan, chunks=100))
     with pytest.raises(ValueError, match=r"999 entries and X has 1000 rows"):
         KernelLDA().fit(lazy, da.zeros(999, chunks=100))
     with pytest.raises(ValueError, match="must not be negative"):
@@ -410,6 +541,15 @@ def test_chunks_are_compared_with_the_memory(monkeypatch):
     monkeypatch.setattr(engine, "worker_memory", lambda: 10**6)
     with pytest.raises(ValueError, match=r"50000 rows × 2.*0\.001 GB.*rechunk\(\(7812, -1\)\)"):
         admit(da.zeros((50_000, 2), chunks=(50_000, 2)), "vectors")
+
+
+def test_frames_in_too_many_parts_say_how_to_join_them(X, monkeypatch):
+    monkeypatch.setattr("mercer.chunked._MOST_CHUNKS", 30)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["x", "y"]), npartitions=40)
+    with pytest.raises(
+        ValueError, match=r"40 chunks, more than 30.*X\.repartition\(npartitions=3\)"
+    ):
+        KernelPCA(2).fit(frame)
 
 
 def test_coordinates_are_compared_with_all_memory(X, monkeypatch):
@@ -480,6 +620,39 @@ def test_nothing_partial_is_written(X, tmp_path):
     with pytest.raises(OSError, match="broken"):
         write_parts(tmp_path / "result", {"x": column})
     assert os.listdir(tmp_path) == []
+
+
+def test_parts_of_lost_workers_are_cleared_away(X, tmp_path):
+    from mercer.distributed.files import write_frames
+
+    def frame(number, column):
+        folder = next(tmp_path.glob(".result-*"))
+        (folder / f".part-{number:05d}-half-written").write_text("x")
+        return pd.DataFrame({"x": column})
+
+    write_frames(tmp_path / "result", frame, [in_chunks(X)[:, 0]])
+    assert sorted(os.listdir(tmp_path / "result")) == [f"part-0000{i}.parquet" for i in range(8)]
+    assert os.listdir(tmp_path) == ["result"]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_folder_that_cannot_be_replaced_stays(X, tmp_path, monkeypatch, step):
+    from mercer.distributed.files import write_parts
+
+    write_parts(tmp_path / "result", {"old": in_chunks(X)[:, 0]})
+    rename, calls = os.rename, []
+
+    def broken(source, target):
+        calls.append(source)
+        if len(calls) == step:
+            raise OSError("no right to do so")
+        rename(source, target)
+
+    monkeypatch.setattr("mercer.distributed.files.os.rename", broken)
+    with pytest.raises(OSError, match="no right"):
+        write_parts(tmp_path / "result", {"new": in_chunks(X)[:, 0]}, overwrite=True)
+    assert list(pd.read_parquet(tmp_path / "result").columns) == ["old"]
+    assert os.listdir(tmp_path) == ["result"]
 
 
 def test_folders_that_cannot_be_read_say_why(tmp_path):

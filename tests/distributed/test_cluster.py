@@ -22,6 +22,7 @@ from mercer import (
     ParzenDensity,
     SeriesDensity,
 )
+from mercer.distributed import kept
 from mercer.errors import WorkerError
 from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
@@ -293,6 +294,18 @@ def test_chunks_that_the_cluster_holds_stay_there(client, data):
 # --- faults ---------------------------------------------------------------------------------------
 
 
+def broken(block):
+    if block[0, 0] == 1:
+        raise ValueError("this chunk is broken")
+    return block
+
+
+def test_errors_of_chunks_come_where_they_are_kept(client):
+    rows = da.from_array(np.arange(4.0)[:, None], chunks=(1, 1))
+    with pytest.raises(ValueError, match="this chunk is broken"):
+        kept(rows.map_blocks(broken, meta=np.empty((0, 1))))
+
+
 def slowly(block, seen, block_info=None):
     """Rows of a chunk, from its number alone, after a while; a mark says that it was read."""
     time.sleep(0.1)
@@ -354,7 +367,7 @@ def test_a_worker_dies_while_transforming(client, slow_rows):
     rows = X.compute(scheduler="synchronous")
     eca = KernelECA(3, solver="fourier").fit(rows)
     with a_worker_killed(client, seen, seen.stat().st_size + 6) as killed:
-        found = eca.transform(X).compute()
+        found = client.compute(eca.transform(X)).result(timeout=300)  # no worker, no end
     assert killed[0] < seen.stat().st_size
     assert_allclose(found, eca.transform(rows), atol=1e-10)
 

@@ -159,6 +159,15 @@ def test_precomputed_equals_the_kernel(estimator, X, rng):
     assert_allclose(given.transform(kernel(new, X)), direct.transform(new), atol=1e-10)
 
 
+def test_ranks_among_eigenvalues_that_nobody_knows(X):
+    """All eigenvalues are found anew for them, which a matrix that was not kept does not allow."""
+    K = Gaussian(1.5)(X)
+    known = KernelECA(3, kernel=Gaussian(1.5)).fit(X).component_ranks_
+    dense = KernelECA(3, kernel="precomputed", solver="dense").fit(K)
+    assert dense.component_ranks_.tolist() == known.tolist()
+    assert KernelECA(3, kernel="precomputed", solver=Lanczos()).fit(K).component_ranks_ is None
+
+
 def test_pickle_is_small_and_equal(estimator, X):
     X = np.tile(X, (8, 1)) + np.random.default_rng(1).normal(size=(1200, 4)) * 0.1
     estimator.fit(X)

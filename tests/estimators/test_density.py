@@ -305,6 +305,27 @@ def test_clipping_is_renormalised_as_well_as_it_says():
     assert_allclose(deep.clipped_mass_, expected, atol=5 * deep.clipped_mass_error_ + 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
+def test_clipping_sees_windows_that_are_narrow_for_their_range():
+    """A point a million away adds a term of its own: the kept ones, and their sign, are as before.
+
+    No grid over so long a range has a node in all windows; draws do.
+    """
+    X = array(150, 1)
+    near = SeriesDensity(kernel=Gaussian(0.05), terms=3).fit(X)
+    far = SeriesDensity(kernel=Gaussian(0.05), terms=3).fit(np.vstack([X, [[1e6]]]))
+    assert near.clipped_mass_ > 1e-4
+    assert 0 < far.clipped_mass_error_ < 1e-3
+    assert abs(far.clipped_mass_ - near.clipped_mass_) < 4 * far.clipped_mass_error_
+
+
+@pytest.mark.parametrize("terms", ["kronmal-tarter", "kronmal-tarter-run", "diggle-hall", 1, None])
+def test_a_series_of_one_point_is_its_window(terms):
+    series = SeriesDensity(kernel=Gaussian(0.5), terms=terms).fit([[1.0]])
+    x = np.linspace(-1, 3, 9)[:, None]
+    assert_allclose(series.pdf(x), norm(1, 0.5).pdf(x[:, 0]), rtol=1e-10)
+
+
 @pytest.mark.parametrize("terms", ["kronmal-tarter", 50])
 def test_plane_waves_give_the_same_series(terms):
     X, Y = array(4500, 1), array(50, 1, seed=1) * 3
@@ -412,6 +433,28 @@ def test_classical_series_of_two_columns_and_weights():
     assert_allclose(flat.pdf(X), 1 / np.prod(high - low), rtol=1e-10)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_coefficients_of_a_classical_series_are_those_of_its_density(scale):
+    """By Parseval: of functions orthonormal in x, whatever the unit of x."""
+    X = scale * array(300, 1)
+    series = OrthogonalSeries("hermite", terms=6, positive=False).fit(X)
+    assert (series.clipped_mass_, series.clipped_mass_error_) == (0, 0)
+    x = scale * np.linspace(-9, 9, 20_001)
+    values = series.mass_ * series.pdf(x[:, None])
+    assert values.min() < 0  # it is not clipped
+    squares = series.coefficients_[series.selected_] ** 2
+    assert_allclose((values**2).sum() * (x[1] - x[0]), squares.sum(), rtol=1e-6)
+    assert_allclose(values.sum() * (x[1] - x[0]), series.mass_, rtol=1e-6)
+
+
+def test_a_classical_series_of_hardly_any_weight_has_one_term():
+    """Rows that weigh less than one together pass no criterion; the first function is left."""
+    X = array(50, 1)
+    series = OrthogonalSeries("legendre").fit(X, sample_weight=np.full(50, 0.01))
+    assert series.selected_.tolist() == [0]
+    assert_allclose(series.pdf(X), series.pdf(X)[0])
+
+
 # --- model choice --------------------------------------------------------------------------------
 
 
@@ -490,6 +533,8 @@ def test_bad_parameters_are_refused_in_words():
         OrthogonalSeries("laguerre").fit(X)
     with pytest.raises(ValueError, match=r"X has 4 columns; .* at most 3"):
         OrthogonalSeries().fit(array(20, 4))
+    with pytest.raises(ValueError, match=r"domain=\(0, 1\) does not hold all rows of X; widen it"):
+        OrthogonalSeries("fourier", domain=(0, 1)).fit(X)
 
 
 def test_identifiability_is_not_silenced_for_series():

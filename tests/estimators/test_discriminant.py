@@ -193,6 +193,45 @@ def test_confidence_maximises_the_likelihood_of_left_out_rows(rng):
         assert likelihood(factor * judged.confidence) < judged.log_probability
 
 
+def test_confidence_is_least_where_left_out_rows_go_to_the_other_class():
+    """Classes with equal means: without a row, the mean of its own class is the farther one."""
+    Z, codes = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([0, 0, 1, 1])
+    judged = LeftOut.judge(Z, codes, None, ClassMoments.of(Z, codes), 0.1)
+    assert judged.error == 1
+    assert 0 < judged.confidence < 1e-5
+    assert_allclose(judged.log_probability, -np.log(2), rtol=1e-5)
+
+
+def test_the_scale_of_a_relative_ridge_is_the_mean_variance_within(rng):
+    Z, codes = rng.normal(size=(30, 3)), np.repeat([0, 1, 2], 10)
+    variances = [Z[codes == k].var(axis=0) for k in range(3)]
+    assert_allclose(ClassMoments.of(Z, codes).scale, np.mean(variances))
+
+
+def test_rows_alone_in_their_class_are_not_judged():
+    """Of eight rows that are, the one in the midst of the other class goes wrong."""
+    Z = np.array([-1.0, -1.1, -1.2, 1.05, 1.0, 1.1, 1.2, 1.3, 9.0])[:, None]
+    codes = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
+    moments = ClassMoments.of(Z, codes, priors=np.array([0.25, 0.25, 0.5]))
+    judged = LeftOut.judge(Z, codes, None, moments, 0.1)
+    assert_allclose(judged.error, 1 / 8)
+    scores = left_out_scores(Z, codes, None, moments, 0.1)
+    assert np.isnan(scores[-1]).all()
+    logs = log_softmax(judged.confidence * scores[:8], axis=1)[np.arange(8), codes[:8]]
+    assert_allclose(judged.log_probability, logs.mean())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_direction_is_positive_for_the_last_class_that_it_moves(seed):
+    turn, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(2, 2)))
+    means = np.array([[-3.0, 0], [3, 0], [0, -1]]) @ turn
+    moments = ClassMoments(np.full(3, 1 / 3), np.ones(3), means, np.eye(2))
+    means = moments.discriminants(0.1).class_means
+    assert_allclose(means[2, 0], 0, atol=1e-12)  # the first direction says nothing of the third
+    assert means[1, 0] > 0
+    assert means[2, 1] > 0
+
+
 def test_probabilities_are_honest_where_the_sample_is_separated(rng):
     """100 coordinates of 240 rows: without the confidence the loss is far worse than ignorance."""
     X = rng.normal(size=(1240, 8))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
@@ -22,7 +23,15 @@ from mercer import (
     MercerNovelty,
 )
 from mercer.datasets import make_bits, make_halo
-from mercer.domains import Box, FiniteSpace, GaussianBase, bit_strings
+from mercer.domains import (
+    Box,
+    FiniteSpace,
+    GaussianBase,
+    Nodes,
+    bit_strings,
+    integrate,
+    resample,
+)
 from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
 from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
 from mercer.points import Points
@@ -183,6 +192,23 @@ def test_outside_of_the_space_is_impossible():
     assert mixture.score_samples(["c"])[0] == -np.inf
 
 
+def test_a_table_with_gaps_as_a_finite_space():
+    """Rows are found by what they hold; a gap equals a gap."""
+    rows = pd.DataFrame({"size": [1.0, 2.0, np.nan], "colour": ["red", "green", "red"]})
+    mixture = MercerMixture(kernel=table_kernel(rows), domain=FiniteSpace(rows), alpha=1.0)
+    mixture.fit(rows.iloc[[0, 2, 2, 2]])
+    p = mixture.pdf(rows)
+    assert_allclose(p.sum(), 1)
+    assert p.argmax() == 2
+    assert mixture.pdf(pd.DataFrame({"size": [3.0], "colour": ["red"]}))[0] == 0
+
+
+def test_objects_without_a_hash_are_taken_to_belong_to_their_space():
+    space = FiniteSpace([{1}, {2}, {1, 2}])
+    assert space.log_base(Points([{2}, {7}], "objects")).tolist() == [0.0, 0.0]
+    assert FiniteSpace(["a", "b"]).log_base(Points([{7}], "objects")).tolist() == [0.0]
+
+
 # --- domains -------------------------------------------------------------------------------------
 
 
@@ -238,6 +264,29 @@ def test_more_nodes_are_asked_for():
         MercerMixture(kernel=Gaussian(1.0), domain=GaussianBase(n_nodes=50)).fit(points())
 
 
+def test_a_base_measure_of_ones_own():
+    X, mean, covariance = points(80), np.array([1.0, 0.0]), np.array([[4.0, 1.0], [1.0, 3.0]])
+    base = GaussianBase(mean=mean, covariance=covariance)
+    mixture = MercerMixture(kernel=Gaussian(1.0), domain=base).fit(X)
+    grid = Box(-12, 12, n_nodes=40_000).fitted_to(2).nodes()
+    q = multivariate_normal(mean, covariance).logpdf(grid.points.data)
+    logs = mixture._log_components(grid.points)[:, 0] + q
+    exact = np.logaddexp.reduce(logs + grid.log_weights)
+    found = mixture.normalization_
+    assert abs(found.log_constants[0] - exact) < 4 * found.standard_errors[0]
+    assert_allclose(mixture.score_samples(grid.points.data), logs - found.log_constants, atol=1e-8)
+
+
+def test_a_long_box_has_no_more_nodes_than_others():
+    assert 20_000 < len(Box([0, 0], [1, 1e9]).fitted_to(2).nodes().log_weights) <= 160**2
+
+
+def test_a_density_that_vanishes_cannot_be_normalised():
+    space = FiniteSpace(["a", "b"])
+    with refused("vanishes at every node", "FiniteSpace(<2 objects>)", "more nodes"):
+        integrate(space, space.nodes(), np.full((2, 1), -np.inf))
+
+
 # --- draws ---------------------------------------------------------------------------------------
 
 
@@ -263,6 +312,26 @@ def test_draws_have_the_moments_of_the_density(domain):
     second = p @ grid.points.data**2
     assert_allclose(drawn.mean(axis=0), mean, atol=0.2)
     assert_allclose((drawn**2).mean(axis=0), second, rtol=0.15)
+
+
+def test_draws_from_a_box_in_space_follow_the_density():
+    """No grid in 3-D: uniform candidates are drawn, and stay where they are."""
+    mixture = MercerMixture(kernel=Polynomial(1, constant=1.0), alpha=5.0, domain=Box(-2, 2))
+    mixture.fit(np.clip(points(100, 3), -2, 2))
+    drawn, _ = mixture.sample(1000, random_state=0)
+    assert np.abs(drawn).max() <= 2
+    nodes = Box(-2, 2, n_nodes=2**15, random_state=5).fitted_to(3).nodes()
+    p = np.exp(mixture.score_samples(nodes.points.data) + nodes.log_weights)
+    assert_allclose(drawn.mean(axis=0), p @ nodes.points.data, atol=0.15)
+    assert_allclose((drawn**2).mean(axis=0), p @ nodes.points.data**2, rtol=0.15)
+
+
+def test_draws_that_repeat_are_warned_of():
+    nodes = Nodes(Points(np.zeros((4, 1))), np.full(4, -np.log(4)))
+    logs = np.array([[0.0], [0.0], [-np.inf], [-np.inf]])
+    with pytest.warns(ApproximationWarning, match="9 draws .* from 2 effective candidates"):
+        found = resample(nodes, logs, np.array([9]), np.random.default_rng(0))
+    assert set(found) == {0, 1}
 
 
 def test_draws_are_labelled(halo):
@@ -306,6 +375,17 @@ def test_joint_regression_is_kernel_ridge():
     crossed = (Gaussian(2.0)(new, X) - K.mean(axis=0)) @ H
     ridge = KernelRidge(alpha=0.5, kernel="precomputed").fit(H @ K @ H, y - y.mean())
     assert_allclose(model.predict(new), ridge.predict(crossed) + y.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "weight"), [(2, 1.0), (40, 0.02)], ids=["two-rows", "light-rows"])
+def test_joint_models_of_too_little_to_leave_anything_out(n, weight):
+    """Then α is a hundredth of what there is; y lies between those that were seen."""
+    X, weights = points(n), np.full(n, weight)
+    model = JointMixtureRegressor(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
+    assert_allclose(model.alpha_, 0.01 * n * weight)
+    found = model.predict(X)
+    assert (found >= X[:, 0].min() - 1e-9).all()
+    assert (found <= X[:, 0].max() + 1e-9).all()
 
 
 def test_joint_regression_is_a_density_of_y():
@@ -389,6 +469,15 @@ def test_novelty_in_a_table():
         ({"domain": Box(-np.inf, np.inf)}, ("finite corners", "GaussianBase")),
         ({"domain": Box(-9, 9, n_nodes=1)}, ("n_nodes=1",)),
         ({"domain": GaussianBase(-1)}, ("widen=-1",)),
+        ({"domain": GaussianBase(n_nodes=1.5)}, ("n_nodes=1.5", "whole number from 2")),
+        (
+            {"domain": GaussianBase(covariance=[[1, 2], [2, 1]])},
+            ("2.0], [2.0", "positive definite"),
+        ),
+        (
+            {"domain": GaussianBase(covariance=[[1, 1], [0, 1]])},
+            ("1.0], [0.0", "must be symmetric"),
+        ),
         ({"domain": GaussianBase(mean=[0.0])}, ("mean of shape (1,)", "2 columns")),
         ({"domain": bit_strings(3)}, ("3 features", "2 features")),
     ],
@@ -396,6 +485,30 @@ def test_novelty_in_a_table():
 def test_refusals(settings, words):
     with refused(*words):
         MercerMixture(**settings).fit(points())
+
+
+@pytest.mark.parametrize(
+    ("X", "weights", "words"),
+    [
+        ([[0.5, 0.5]], None, ("n_samples=1 weigh 1;",)),
+        ([[0.5, 0.5], [1.0, 0.0]], [0.25, 0.5], ("n_samples=2 weigh 0.75;",)),
+    ],
+    ids=["one-row", "light-rows"],
+)
+def test_too_little_to_leave_anything_out(X, weights, words):
+    model = MercerMixture(kernel=Gaussian(1.0), alpha="leave-one-out", domain=Box(-2, 2))
+    with refused("leave-one-out", "at least 2 rows", *words, "pass a number for alpha"):
+        model.fit(X, sample_weight=weights)
+
+
+def test_a_rank_beyond_that_of_the_kernel_is_cut(halo):
+    X, _ = halo
+    expected = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=None).fit(X)
+    for rank in (50, np.int64(50)):
+        found = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=rank).fit(X)
+        assert found.rank_ == expected.rank_ <= 6
+    with refused("K is 0 to rounding"):
+        MercerMixture(kernel="linear", center=True, rank=2).fit(np.ones((5, 2)))
 
 
 def test_a_box_is_no_place_for_strings():

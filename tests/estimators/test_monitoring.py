@@ -86,3 +86,5 @@ def test_precomputed_kernels_do_not_know_new_points_norms(X):
     assert pca.hotelling(K).shape == (200,)
     with pytest.raises(ValueError, match="does not know k\\(x, x\\)"):
         pca.reconstruction_error(K[:5])
+    with pytest.raises(ValueError, match="there must be columns"):
+        pca.contributions(K[:5], "hotelling")

@@ -2,8 +2,6 @@
 
 import pytest
 
-starlette = pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
-
 
 @pytest.fixture
 def client():

@@ -190,7 +190,7 @@ def watched(explorer):
 def explorers(tmp_path_factory):
     folders = [tmp_path_factory.mktemp(name) for name in ("hasty", "crowded")]
     with Explorer.within(folders[0], HASTY) as one, Explorer.within(folders[1], CROWDED) as other:
-        yield one, other
+        yield one.ready(), other.ready()
         for explorer in (one, other):
             assert explorer.end() == 0
             assert not list(explorer.temporary.iterdir())
@@ -199,13 +199,13 @@ def explorers(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hasty(explorers):
     """It waits for nobody."""
-    return explorers[0].ready()
+    return explorers[0]
 
 
 @pytest.fixture(scope="module")
 def crowded(explorers):
     """It has little room."""
-    return explorers[1].ready()
+    return explorers[1]
 
 
 # --- slow ------------------------------------------------------------------------------------

@@ -117,6 +117,36 @@ def test_a_component_far_down_can_be_picked(client):
     assert answer["summary"]["places"] == [1, 100]
 
 
+def test_a_place_beyond_the_leading_eigenvalues_is_counted(client):
+    """Waves on a circle have larger eigenvalues than a few rows far out, and no entropy."""
+    angles = 2 * np.pi * np.arange(892) / 892
+    X = np.concatenate([np.column_stack([np.cos(angles), np.sin(angles)]), [[9.0, 9.0]] * 8])
+    content = "\n".join(["x,y", *(f"{x:.6f},{y:.6f}" for x, y in X)])
+    key = client.post("/api/upload?name=circle.csv", content=content).json()["data"]
+    answer = ask(client, f"data={key}&components=2&bandwidth=0.05&scale=0", "points")
+    places = answer["summary"]["places"]
+    values = np.linalg.eigvalsh(Gaussian(0.05)(X.round(6)))
+    assert places == [1, 1 + (values > 8.001).sum()]
+    assert places[1] > 24
+
+
+def test_components_that_do_not_exist_are_told(client):
+    content = "x,y\n" + "\n".join(f"{i},{i * i % 7}" for i in range(9))
+    key = client.post("/api/upload?name=few.csv", content=content).json()["data"]
+    answer = client.get(f"/api/views?data={key}&picks=10,300&show=points")
+    assert answer.status_code == 422
+    assert answer.json()["error"] == (
+        "K has 9 positive eigenvalues; none of the components 10, 300 is among them. "
+        "Pick smaller places."
+    )
+
+
+def test_a_kernel_that_sees_no_difference_is_told(client):
+    answer = client.get("/api/views?bandwidth=1e12&components=1&show=embedding")
+    assert answer.status_code == 422
+    assert "K is 0 to rounding (n_samples=315), so there is no component" in answer.json()["error"]
+
+
 def test_the_gram_matrix_and_its_reconstruction_are_ordered_by_cluster(client):
     views = ask(client, "bandwidth=3.7", "points,gram")["views"]
     codes = np.array(views["points"]["clusters"])[views["gram"]["rows"]]
@@ -196,7 +226,7 @@ REPRODUCED = [
     "bandwidth=3.7",
     "bandwidth=3.7&picks=1,2,5",
     "data=wine&order=variance&components=4&clusters=2&terms=kronmal-tarter",
-    "data=machines&components=3",
+    "data=machines&components=3&categorical=power",
     "data=iris&kernel=matern&nu=2.5&terms=all&center=0&label=&ignore=sepal width (cm)",
 ]
 # tells what exported code has found, and runs each piece of code by itself
@@ -233,6 +263,25 @@ def test_the_exported_code_gives_the_views_numbers(client, rng, tmp_path):
     assert cells.shape == (2000, 5)
     np.testing.assert_allclose(cells[:, 3:].astype(float).T, results[-1]["scores"], atol=1e-8)
     assert cells[:, 2].astype(int).tolist() == results[-1]["labels"]
+
+
+def test_the_exported_code_of_many_points_of_the_plane(client, rng, tmp_path):
+    """Components are those of all rows, clusters those of the points on the page."""
+    X = np.concatenate([rng.normal(at, 0.3, size=(1200, 2)) for at in (0, 3)]).round(4)
+    content = "\n".join(["x,y", *(f"{x:.4f},{y:.4f}" for x, y in X)])
+    (tmp_path / "plane.csv").write_text(content)
+    key = client.post("/api/upload?name=plane.csv", content=content).json()["data"]
+    query = f"data={key}&components=2&bandwidth=0.4&scale=0"
+    (found,) = run([client.get(f"/api/code.py?{query}").text], tmp_path)
+    answer = ask(client, query, "points,embedding")
+    assert answer["summary"]["is_large"]
+    at = np.array(answer["views"]["points"]["rows"])
+    assert len(at) == 1000
+    assert np.array(found["labels"])[at].tolist() == answer["views"]["points"]["clusters"]
+    for ours, theirs in zip(found["scores"], answer["views"]["embedding"]["eca"], strict=True):
+        assert up_to_sign(np.array(ours)[at], theirs)
+    for ours, theirs in zip(found["pca_scores"], answer["views"]["embedding"]["pca"], strict=True):
+        assert up_to_sign(ours, theirs)
 
 
 def upload_of_sampled_rows(client, rng, folder):

@@ -116,6 +116,7 @@ def test_an_upload_is_seen_by_its_session_only(two_clients):
         (b"a,b\n1,2\n", "at least 1 column"),
         (b"\x93NUMPY\x01\x00garbage", ""),
         (b"PAR1 but not really", ""),
+        (b"PK\x03\x04 but not really", "cannot be read as arrays"),
         (b"\x80\x04\x95\x10cposix\nsystem\n", ""),
         (b"a,b\n1,2\n3,4,5,6\n1,2\n", "line"),
     ],
@@ -149,6 +150,40 @@ def test_files_that_are_too_large_are_refused():
         answer = client.post("/api/upload", content=GOOD)
         assert answer.status_code == 422
         assert "5 rows" in answer.json()["error"]
+
+
+def test_uploads_of_all_people_together_are_limited():
+    limits = Limits(all_uploads=2 * len(GOOD))
+    with TestClient(make_app(limits=limits), base_url="http://127.0.0.1") as client:
+        for status in (200, 200, 507):
+            client.cookies.clear()  # somebody else
+            answer = client.post("/api/upload", content=GOOD)
+            assert answer.status_code == status
+        assert "its limit is 0 MB. Try again later" in answer.json()["error"]
+
+
+def test_an_upload_that_breaks_off(client):
+    told = []
+    half = {"type": "http.request", "body": GOOD[:20], "more_body": True}
+    messages = iter([half, {"type": "http.disconnect"}])
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        told.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/upload",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1")],
+    }
+    asyncio.run(client.app(scope, receive, send))
+    assert told[0]["status"] == 400
+    assert b"The upload broke off." in told[1]["body"]
+    assert client.get("/api/start").json()["uploads"] == []
 
 
 def test_a_small_file_that_would_become_large_is_not_read():
@@ -271,6 +306,33 @@ def test_bad_bodies_are_told(client, body):
     assert client.post("/api/rows", content=body).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (asyncio.CancelledError(), 503, "The explorer is ending."),
+        (SupersededError(), 409, "A newer request took this one's place."),
+        (TooBusyError(), 503, "Many people are computing; try again in a moment."),
+        (MemoryError("1 TB"), 413, "Not enough memory: 1 TB"),
+        (
+            ZeroDivisionError("secret"),
+            500,
+            "A mistake of the explorer (ZeroDivisionError); its log has the details.",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_work_that_fails_is_told(monkeypatch, error, status, says):
+    async def fail(*_):
+        raise error
+
+    monkeypatch.setattr(Gate, "run", fail)
+    with TestClient(
+        make_app(), base_url="http://127.0.0.1", raise_server_exceptions=False
+    ) as client:
+        answer = client.get("/api/views?show=points")
+    assert (answer.status_code, answer.json()) == (status, {"error": says})
+
+
 # --- the queue and the cache -----------------------------------------------------------------
 
 
@@ -320,6 +382,32 @@ def test_a_full_queue_says_so():
         gate.close()
 
     asyncio.run(play())
+
+
+def test_work_of_people_who_have_gone_is_not_begun_and_not_told():
+    import threading
+
+    async def play():
+        gate, go, done = Gate(workers=1), threading.Event(), []
+        running = asyncio.create_task(gate.run("a", go.wait))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(gate.run("b", lambda: done.append("b")))
+        staying = asyncio.create_task(gate.run("c", lambda: "c"))
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running])
+        go.set()
+        for thread in threading.enumerate():
+            if thread.name == "mercer-explorer":
+                thread.join(60)  # the loop will hear of it before it hears of who has gone
+        waiting.cancel()
+        assert await staying == "c"  # the thread is free again
+        gate.close()
+        return done, await asyncio.gather(running, waiting, return_exceptions=True)
+
+    done, ends = asyncio.run(play())
+    assert done == []
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
 
 
 def test_who_has_gone_leaves_the_queue():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
-from mercer.explorer.state import KERNELS, State, parse_state
+from mercer.explorer.state import _MOST_NAMES, KERNELS, State, parse_state
 
 names = st.text(max_size=20)
 states = st.builds(
@@ -47,6 +47,7 @@ def test_the_defaults_need_no_address():
         ("kernel", "__import__", "must be one of gaussian"),
         ("bandwidth", "nan", "a number from 1e-12 to 1e+12"),
         ("bandwidth", "-1", "a number from"),
+        ("bandwidth", "wide", "a number from"),
         ("components", "13", "from 1 to 12"),
         ("components", "1.5", "whole number"),
         ("picks", "0,1", "from 1 to 400"),
@@ -66,3 +67,11 @@ def test_there_are_never_more_clusters_than_components():
     assert parse_state([("components", "3"), ("clusters", "7")]).n_clusters == 3
     assert parse_state([("picks", "1,4"), ("clusters", "1")]).n_clusters == 1
     assert parse_state([("picks", "1,4")]).n_clusters == 2
+
+
+@pytest.mark.parametrize("name", ["ignore", "categorical"])
+def test_only_so_many_columns_are_named(name):
+    few = [(name, f"c{j}") for j in range(_MOST_NAMES)]
+    assert len(getattr(parse_state(few), name)) == _MOST_NAMES
+    with pytest.raises(ValueError, match=f"{name}: more than {_MOST_NAMES} columns; name fewer"):
+        parse_state([*few, (name, "one more")])

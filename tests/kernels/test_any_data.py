@@ -481,3 +481,44 @@ def test_algebra_parameters_and_windows(kernel, X):
         (kernel * Gaussian(1.0)).compares  # noqa: B018
     names = set(kernel.get_params())
     assert {f"0__kernel__{name}" for name in names} <= set(tree.get_params())
+
+
+def test_a_category_out_of_the_order_is_all_steps_away():
+    """On either side, from known ones and from other strangers; not from itself."""
+    kernel = Categorical(0.5, ("a", "b", "c"))
+    assert_array_equal(kernel(["a", "b", "c"], ["b", "x"]), [[0.5, 0.25], [1, 0.25], [0.5, 0.25]])
+    assert_array_equal(kernel(["b", "x"], ["a", "b", "c"]), [[0.5, 1, 0.5], [0.25] * 3])
+    assert_array_equal(kernel(["x"], ["a", "b", "c"]), [[0.25] * 3])
+    assert_array_equal(kernel(["x", "y"]), [[1, 0.25], [0.25, 1]])
+    assert_array_equal(Categorical(0.5, ("a",))(["a", "x"]), [[1, 0.5], [0.5, 1]])
+
+
+@pytest.mark.parametrize("kernel", [MinMax(), Jaccard()], ids=repr)
+@pytest.mark.parametrize("wrong", [-1e-9, np.inf])
+def test_rows_need_finite_numbers_of_at_least_0(kernel, wrong):
+    X = np.array([[0.5, 1.0], [2.0, 0.0]])
+    assert kernel(X).shape == (2, 2)
+    X[1, 1] = wrong
+    with pytest.raises(ValueError, match="needs finite numbers of at least 0"):
+        kernel(X)
+
+
+def test_rows_of_one_label_are_labels_in_lists_as_in_arrays():
+    """Only strings by themselves are compared place by place."""
+    rows = [["ab"], ["cd"], ["ab"]]
+    labels = [[1, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 1]]
+    for table in (rows, [tuple(row) for row in rows], np.array(rows), np.array(rows, dtype=object)):
+        assert_array_equal(Hamming(0.5)(table), labels)
+    for strings in (["ab", "cd"], ("ab", "cd"), np.array(["ab", "cd"])):
+        assert_array_equal(Hamming(0.5)(strings), [[1, 0.25], [0.25, 1]])
+
+
+@pytest.mark.parametrize("edges", [[(0, 1), (1, 0, 0)], [(0, 1), (0,)], [(0, 1, 1)], [(0,)] * 2])
+def test_an_edge_has_two_ends(edges):
+    with pytest.raises(ValueError, match="an edge must be a pair of nodes"):
+        Graph()([(edges, "abc")])
+
+
+def test_nodes_may_be_tuples_and_words_at_once():
+    odd = [("root", (0, 1)), ((0, 1), "leaf")], {"root": "C", (0, 1): "C", "leaf": "O"}
+    assert_array_equal(Graph()([odd, ([(0, 1), (1, 2)], "CCO")]), Graph()([odd, odd]))

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 from scipy.special import kv
+from scipy.stats import gamma as gamma_law
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.linear_model import LogisticRegression
@@ -161,6 +162,31 @@ def test_matern_of_any_smoothness_is_finite_near_and_far(nu, dtype):
     assert (np.diff(K[0]) <= 1e-6).all()  # falls with distance (float32 Bessel functions round)
     for far in (1e4, 1e9, 1e15):
         assert Matern(1.0, nu)(X[:1], np.array([[far]], dtype))[0, 0] == 0
+
+
+@pytest.mark.parametrize("nu", [0.8, 3.3, 30.5, 99.9, 100.1, 170.3, 300.0, 700.0, 2000.5, 1e6])
+def test_matern_is_a_mean_of_gaussians(nu):
+    """``k(r) = E exp(-ν r² / 2G)`` for G of the law Gamma(ν): the same for every smoothness."""
+    r = np.array([0.0, 1e-8, 1e-3, 0.03, 0.3, 1.0, 2.0, 5.0])
+    cells = 20_000
+    u = gamma_law.isf((np.arange(cells) + 0.5) / cells, nu)
+    naive = np.exp(-nu * r[:, None] ** 2 / (2 * u)).mean(axis=1)
+    K = Matern(1.0, nu)(np.zeros((1, 1)), r[:, None])[0]
+    assert_allclose(K, naive, rtol=3e-4, atol=1e-6)  # the mean is one over quantiles
+    assert K[0] == 1
+    logs = Matern(1.0, nu).log_tiles(np.zeros((1, 1)), r[:, None])(slice(None), slice(None), None)
+    assert_allclose(logs[0], np.log(K), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [99.9, 100.1, 170.3, 300.0, 700.0, 2000.5])
+def test_matern_of_large_smoothness_is_its_series(nu):
+    """``Σ_j (t²/4)^j / j! / (1 - ν)_j`` with ``t = √(2ν) r``, all terms that matter."""
+    r = np.array([0.001, 0.003, 0.01, 0.1, 0.3, 0.6, 1.0, 2.0])
+    term, total = np.ones(8), np.ones(8)
+    for j in range(1, 60):
+        term = term * (nu * r**2 / 2) / (j * (j - nu))
+        total = total + term
+    assert_allclose(Matern(1.0, nu)(np.zeros((1, 1)), r[:, None])[0], total, rtol=1e-12)
 
 
 def test_large_smoothness_approaches_the_gaussian():
@@ -534,7 +560,7 @@ def test_names_become_kernels_and_others_are_refused_with_the_list():
         assert type(as_kernel(name)) is kind
     kernel = Gaussian(2.0)
     assert as_kernel(kernel) is kernel
-    for wrong in ("gauss", 3, None, Gaussian):
+    for wrong in ("gauss", 3, None, Gaussian, ["gaussian"]):
         with pytest.raises(ValueError, match=r"'gaussian', 'rbf', 'laplacian'.*'precomputed'"):
             as_kernel(wrong)
 
@@ -607,8 +633,57 @@ class _NotFinite(_Plain):
         return K
 
 
+class _Cropped(_Plain):
+    def __call__(self, X, Y=None):
+        return super().__call__(X, Y)[:-1]
+
+
+class _CroppedCross(_Plain):
+    def __call__(self, X, Y=None):
+        K = super().__call__(X, Y)
+        return K if Y is None else K[:, :-1]
+
+
+class _OtherWithItself(_Plain):
+    def __call__(self, X, Y=None):
+        K = super().__call__(X, Y)
+        return K if Y is None else 2 * K
+
+
+class _NotTheTranspose(_Plain):
+    def matrix(self, X, Y):
+        return super().matrix(X, Y) * (1 if len(X) >= len(Y) else 2)
+
+
+class _Elsewhere(_Plain):
+    def tiles(self, X, Y=None):
+        inner = super().tiles(X, Y)
+        return lambda rows, columns, out: inner(rows, columns, None)
+
+
 def test_a_kernel_of_one_formula_passes():
     check_kernel(_Plain(0.7))
+
+
+class _Cauchy(Kernel):
+    def matrix(self, X, Y):
+        return 1 / (1 + cdist(X, Y) ** 2)
+
+
+def test_every_kernel_has_logarithms(rng):
+    """Also those that give nothing but a formula, and where they are 0."""
+    X, Y = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
+    for kernel in (_Cauchy(), 3.0 * _Cauchy()):
+        found = kernel.log_tiles(X, Y)(slice(None), slice(None), None)
+        assert_allclose(found, np.log(kernel(X, Y)), rtol=1e-14, atol=1e-15)
+    nothing = (0.0 * Gaussian(1.0)).log_tiles(X, Y)(slice(None), slice(None), None)
+    assert_array_equal(nothing, -np.inf)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_rounding_is_judged_by_the_size_of_values(factor):
+    check_kernel(factor * (Linear() + Polynomial(3, constant=1.0)))
+    check_kernel(factor * Linear())
 
 
 @pytest.mark.parametrize(
@@ -623,6 +698,11 @@ def test_a_kernel_of_one_formula_passes():
         (_WrongFeatures(), "features"),
         (_Forgetful(0.7), "changes"),
         (_NotFinite(0.7), "not finite"),
+        (_Cropped(0.7), r"\(X\) has shape \(22, 23\) for 23 points"),
+        (_CroppedCross(0.7), r"\(X, Y\) has shape \(23, 10\)"),
+        (_OtherWithItself(0.7), r"\(X\) is not .*\(X, X\)"),
+        (_NotTheTranspose(0.7), "not the transpose"),
+        (_Elsewhere(0.7), "not written where"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Kernel) else "",
 )
@@ -705,6 +785,17 @@ def test_lists_and_integers_are_points_too():
         Gaussian(2.0)(np.arange(3.0))
 
 
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(2.0), Linear(), Cosine(), 2.0 * Gaussian(2.0) + Linear()]
+)
+def test_diagonals_and_features_take_lists_and_integers(kernel):
+    points = [[0, 1], [3, 4]]
+    assert_allclose(kernel.diagonal(points), kernel(points).diagonal(), rtol=1e-15)
+    features = kernel.features(points)
+    if features is not None:
+        assert_allclose(features @ features.T, kernel(points), rtol=1e-15)
+
+
 @pytest.mark.parametrize("degree", [0, -1, 1.5])
 def test_degree_must_be_a_positive_whole_number(degree):
     with pytest.raises(ValueError, match=rf"degree={degree}.*at least 1"):
@@ -783,3 +874,77 @@ def test_cross_validation_slices_a_precomputed_kernel_both_ways():
     expected = cross_val_predict(made, X, y, cv=folds, method="decision_function")
     # logistic regression stops at a gradient of 1e-4: features equal to 1e-12 may end that apart
     assert_allclose(found, expected, rtol=0, atol=1e-3)
+
+
+class _Remembering(Gaussian):
+    """Returns the same array each time, as a kernel may that keeps its diagonal."""
+
+    kept = np.ones(3)
+
+    def diagonal(self, X):
+        return self.kept
+
+
+def test_joining_diagonals_leaves_those_of_the_terms_alone():
+    total = (_Remembering(1.0) + Gaussian(1.0)).diagonal(np.zeros((3, 1)))
+    assert_array_equal(total, 2.0)
+    assert_array_equal(_Remembering.kept, 1.0)
+
+
+def test_a_precomputed_matrix_that_is_not_symmetric_has_no_diagonal():
+    K = Gaussian(1.0)(points(5))
+    assert_array_equal(Precomputed().diagonal(K), 1.0)
+    K[0, 1] *= 1.01
+    for wrong in (K, K[:3], K[0]):
+        with pytest.raises(ValueError, match=r"does not know k\(x, x\) of new points"):
+            Precomputed().diagonal(wrong)
+
+
+def test_without_a_bandwidth_columns_are_in_their_own_units():
+    assert_array_equal(Linear().length_scales(3), np.ones(3))
+    assert_array_equal((2.0 * Gaussian([1.0, 3.0])).length_scales(2), [1.0, 3.0])
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0])
+def test_what_needs_a_positive_factor_says_so(factor):
+    kernel = factor * Gaussian(1.0)
+    with pytest.raises(ValueError, match="cannot translate a distance"):
+        kernel.squared_distances(np.ones(1), np.ones(1), np.ones(1))
+    with pytest.raises(ValueError, match="is not a density window"):
+        kernel.log_normalizer(2)
+    assert not kernel.is_window
+    assert kernel.is_psd is (factor == 0)
+    assert (factor * Linear()).features(np.ones((2, 1))) is None
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(3, scale=-1.0), Linear(1e200)])
+def test_one_long_row_on_either_side_is_refused(kernel):
+    short, long = np.ones((3, 2)), np.array([[0.0, 1.0], [1e120, 0.0]])
+    for pair in ((short, long), (long, short), (long, long), (long,)):
+        with pytest.raises(ValueError, match="overflows: inner products reach"):
+            kernel(*pair)
+    assert np.isfinite(kernel(short, np.ones((2, 2)))).all()
+
+
+@pytest.mark.parametrize("other", [3, "gaussian", None])
+def test_only_kernels_are_added(other):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Gaussian(1.0) + other
+
+
+def test_only_kernels_and_numbers_multiply():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Gaussian(1.0) * None
+
+
+def test_a_precomputed_kernel_gives_the_matrix_and_its_columns():
+    K = Gaussian(1.0)(points(5))
+    assert_array_equal(Precomputed()(K), K)
+    assert_array_equal(Precomputed()(K[:2], [4, 0]), K[:2][:, [4, 0]])
+
+
+def test_a_constant_alone_is_positive_semidefinite():
+    assert Linear(scale=0.0, constant=1.0).is_psd
+    assert Polynomial(2, constant=0.0, scale=0.0).is_psd
+    assert not Linear(scale=-1.0).is_psd
+    assert not Polynomial(2, constant=-1.0).is_psd

@@ -28,6 +28,8 @@ from mercer.kernels import (
     check_kernel,
     table_kernel,
 )
+from mercer.kernels.columns import Observed
+from mercer.kernels.tables import are_texts
 
 pd = pytest.importorskip("pandas")
 
@@ -454,6 +456,7 @@ def test_widening_divides_squared_distances():
     kernel = On("x", Gaussian(2.0)) * On("c", Categorical(0.3))
     assert_allclose(kernel.widened(0.5)(frame), kernel(frame) ** 4, rtol=1e-12)
     assert kernel.widened(1.0) == kernel
+    assert NGram(2, normalize=True, rho=0.3).widened(0.5) == NGram(2, normalize=True, rho=0.3**4)
 
 
 def test_widening_needs_a_width():
@@ -463,3 +466,91 @@ def test_widening_needs_a_width():
         Gaussian().widened(2.0)
     with pytest.raises(ValueError, match="factor=0"):
         Gaussian(1.0).widened(0)
+
+
+def test_what_stands_for_missing_cells_may_change():
+    frame = with_gaps(FRAME)
+    settled = resolve(On("land", Categorical(0.3)), frame)
+    settled(frame)  # k(?, ?) is known now
+    cells = np.array(["it", "fr"], dtype=object)
+    settled.set_params(observed=Observed(cells, np.array([0.25, 0.75])))
+    missing = frame["land"].isna().to_numpy()
+    # k(?, ?) = Σ s² + 0.3 (1 - Σ s²)
+    assert_allclose(settled.diagonal(frame)[missing], 0.625 + 0.3 * 0.375)
+
+
+def test_integer_arrays_have_columns_too():
+    X = np.array([[1, 5], [4, 5], [2, 7]])
+    assert_array_equal(On(0, Gaussian(2.0))(X), Gaussian(2.0)(X[:, [0]]))
+    assert_array_equal(On([0, 1], Linear())(X), Linear()(X))
+
+
+def test_cells_without_an_order_keep_that_of_the_rows():
+    table = np.array([["a"], [1], [None], ["a"]], dtype=object)
+    expected = mean_embedding(Categorical(0.5), ["a", 1, None, "a"], [0, 0, 1, 0])
+    settled = resolve(On(0, Categorical(0.5)), table)
+    assert settled.observed.cells.tolist() == ["a", 1]
+    assert_allclose(settled.observed.shares, [2 / 3, 1 / 3])
+    assert_allclose(settled(table), expected, rtol=1e-14)
+
+
+def test_the_sign_of_numbers_does_not_matter():
+    numbers = pd.DataFrame({"a": [-1.0, -2.0, -5.0, -9.0], "b": [1e200, -3e200, 0.0, 2e200]})
+    ours, mirrored = table_kernel(numbers), table_kernel(-numbers)
+    assert_array_equal(ours(numbers), mirrored(-numbers))
+    assert 0 < ours.get_params()["0__kernel__bandwidth"] < 10
+
+
+def test_columns_of_different_types_are_compared_cell_by_cell():
+    days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01"])
+    frame = pd.DataFrame({"day": days, "count": [1, 1, 2]})
+    expected = [[1, 0.5, 0.5], [0.5, 1, 0.25], [0.5, 0.25, 1]]
+    assert_array_equal(On(["day", "count"], Hamming(0.5))(frame), expected)
+
+
+@pytest.mark.parametrize(
+    ("different", "rows", "length", "texts"),
+    [
+        (50, 100, 5, False),
+        (51, 100, 5, True),
+        (60, 3600, 5, False),
+        (61, 3600, 5, True),
+        (20, 40, 13, False),
+        (21, 40, 13, True),
+        (21, 40, 12, False),
+    ],
+)
+def test_labels_and_texts(different, rows, length, texts):
+    """More than max(50, √n) different ones, or more than half of the rows and long."""
+    labels = [f"{i % different:0{length}d}" for i in range(rows)]
+    assert are_texts(np.array(labels, dtype=object)) is texts
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_typical_pair_of_texts_has_its_share(columns):
+    """``ρ + (1 - ρ) · mean cosine = exp(-1/D)``, to the four digits of ρ."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcd"), size=20)) for _ in range(80)]
+    kernel = table_kernel(pd.DataFrame({f"text {j}": words for j in range(columns)}))
+    term = kernel if columns == 1 else kernel.terms[0]
+    K = term.kernel(words)
+    assert_allclose(K[np.triu_indices(80, 1)].mean(), np.exp(-1 / columns), rtol=1e-3)
+
+
+def test_observed_cells_are_printed_by_their_number():
+    assert repr(Observed(np.arange(3.0), np.full(3, 1 / 3))) == "<3 cells>"
+
+
+def test_what_stands_for_missing_cells_does_not_depend_on_the_order_of_rows(rng):
+    frame = with_gaps(FRAME)
+    kernel = On("land", Categorical(0.3)) * On("age", Gaussian(20.0))
+    assert resolve(kernel, frame) == resolve(kernel, frame.iloc[rng.permutation(9)])
+    assert resolve(kernel, frame).terms[0].observed.cells.tolist() == sorted(
+        set(frame["land"].dropna())
+    )
+
+
+def test_booleans_with_gaps_are_categories():
+    frame = pd.DataFrame({"smoker": [True, None, False, True], "age": [30, None, 40.0, 22]})
+    kernel = table_kernel(frame.astype({"smoker": object}))
+    assert [type(term.kernel) for term in kernel.terms] == [Categorical, Gaussian]

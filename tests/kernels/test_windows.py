@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kstest
 
@@ -45,6 +45,15 @@ def test_logarithms_go_on_where_the_kernel_is_zero(window):
     else:
         assert np.isfinite(far).all()
         assert far[1] < 1.5 * far[0] < 0
+
+
+@pytest.mark.parametrize("nu", [0.5, 0.9, 1.5, 2.5, 3.3, np.inf])
+def test_logarithms_of_points_out_of_all_reach_are_minus_infinity(nu):
+    window = Matern(0.6, nu)
+    far = window.log_tiles(np.zeros((1, 1)), np.array([[1e200]]))(ALL, ALL, None)
+    assert_array_equal(far, -np.inf)
+    # h itself is finite here, and -4νh is not
+    assert_array_equal(Matern(1.0, nu)(np.zeros((1, 1)), np.array([[1.3e154]])), 0.0)
 
 
 def test_the_logarithm_of_a_general_matern_joins_the_closed_forms():

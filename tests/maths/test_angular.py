@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.maths.angular import (
+    _full_step,
     angular_cost,
     angular_kmeans,
     assign_directions,
@@ -325,3 +326,30 @@ def test_cost_of_orthogonal_and_of_empty_clusters():
         np.array([9.0, 0, 9, 9, 9]), np.array([9.0, 0, 9, 9, 9]), np.array([3.0, 0, 3, 3, 3]), 36.0
     )
     assert_allclose(with_empty, cost)
+
+
+def test_a_start_is_never_taken_twice_while_there_are_others():
+    """All rows have the sum of cosines 0 with the first two starts; the third must be new."""
+    Z = np.array([[1.0, 0], [-1, 0], [0, 0.5], [0, -0.5]])
+    starts = farthest_directions(Z, 4)
+    assert {tuple(start) for start in starts} == {(1, 0), (-1, 0), (0, 1), (0, -1)}
+
+
+def test_an_empty_cluster_is_given_the_row_that_fits_worst():
+    angles = np.deg2rad([0.0, 5, 10, 40, 90, 95])
+    Z = np.column_stack([np.cos(angles), np.sin(angles)]) * np.array(
+        [[3.0], [1], [2], [1], [2], [1]]
+    )
+    before = np.array([[1.0, 0], [0, 1], [-1, 0]])  # nobody points to the third
+    step, after = _full_step(Z, None, before, 0.0)
+    assert_allclose(after, [[1, 0], [0, 1], [np.cos(angles[3]), np.sin(angles[3])]])
+    assert step.counts.tolist() == [3, 2, 1]
+    assert_allclose(step.sums[2], Z[3])
+    assert_allclose(before[2], [-1, 0])  # the caller's directions stay as they are
+
+
+def test_empty_clusters_stay_where_there_are_no_more_directions():
+    Z, directions = np.array([[1.0, 0], [2, 0], [0, 1]]), np.array([[1.0, 0], [0, 1], [-1, 0]])
+    step, after = _full_step(Z, None, directions, 0.0)
+    assert step.counts.tolist() == [2, 1, 0]
+    assert_allclose(after, directions)

@@ -78,3 +78,39 @@ def test_known_atoms_are_excused_and_unknown_ones_are_not(rng):
     for i in range(3):
         known = np.delete(heavy, i)
         assert largest_hidden_term(*T, known, 1e-6, lambda x: x, 0.1) >= 0.2 * heavy[i] * (1 - 1e-9)
+
+
+def test_values_beyond_the_range_of_squares_are_right(rng):
+    """Where Σ p² overflows, but 1 / Σ p² is still a number: against extended range."""
+    T = lanczos(*measure(rng, 200), 60)
+    x = np.array([40.0, 60.0, 150.0, -50.0, -120.0, 1.0])
+    before, previous = 0.0, np.zeros(6, np.longdouble)
+    current = total = np.ones(6, np.longdouble)
+    for alpha, beta in zip(T[0][:-1], T[1], strict=True):
+        previous, current = current, ((x - alpha) * current - before * previous) / beta
+        before, total = beta, total + current**2
+    assert (total[:5] > 1e200).all()
+    assert (1 / total > 1e-300).all()
+    assert_allclose(christoffel(*T, x), (1 / total).astype(float), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("margin", [0.5, 1.001, 20.0], ids=["exceeded", "nearly reached", "far"])
+def test_the_search_finds_the_largest_term(seed, margin):
+    """Against a fine grid; below ``enough`` the answer must be the maximum itself."""
+    rng = np.random.default_rng(seed)
+    diagonal, off_diagonal = lanczos(*measure(rng), 6)
+    ritz = np.linalg.eigvalsh(
+        np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
+    )
+    known, radius = ritz[rng.permutation(6)[:3]], 0.03
+    x = np.linspace(1e-9, 4, 100_001)
+    x = x[np.abs(x[:, None] - known).min(axis=1) >= radius]
+    largest = (x * christoffel(diagonal, off_diagonal, x)).max()
+    found = largest_hidden_term(
+        diagonal, off_diagonal, known, radius, lambda x: x, margin * largest
+    )
+    if margin > 1:
+        assert_allclose(found, largest, rtol=1e-4)
+    else:
+        assert margin * largest <= found <= largest * (1 + 1e-4)

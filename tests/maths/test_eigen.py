@@ -1,7 +1,15 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
-from mercer.maths.eigen import canonical, largest_entry_signs, tie_groups
+from mercer.maths.eigen import (
+    LargestEntries,
+    canonical,
+    has_no_overlap,
+    largest_entry_signs,
+    separate_ties,
+    tie_groups,
+)
 from mercer.maths.entropy import entropy_order, entropy_terms, terms_for_fraction
 
 
@@ -66,3 +74,40 @@ def test_terms_for_fraction():
     assert terms_for_fraction(terms, 1.0, 0.5) == 1
     assert terms_for_fraction(terms, 1.0, 0.51) == 2
     assert terms_for_fraction(terms, 1.0, 0.95) is None
+
+
+def test_an_overlap_is_judged_beside_the_length_of_ones():
+    overlaps = np.array([0.0, 0.9e-9, -0.9e-9, 1.1e-9, -1.1e-9])
+    for n in (1.0, 1e4, 1e8):
+        found = has_no_overlap(overlaps * np.sqrt(n), n, np.dtype(np.float64))
+        assert found.tolist() == [True, True, True, False, False]
+    single = has_no_overlap(np.array([1e-4, 2e-4]), 1.0, np.dtype(np.float32))
+    assert single.tolist() == [True, False]  # 1000 roundings are 1.2e-4
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_largest_entries_are_those_of_the_whole_wherever_it_is_cut(cut):
+    """The second piece may outdo the first, or be equal to it; the first of equal ones decides."""
+    entries = np.array(
+        [[0.5, -1.0, 0.1], [-1.0, 0.2, -0.2], [1.0, 1.0, 0.4], [0.1, 1 - 1e-9, -0.8]]
+    )
+    parts = [LargestEntries.of(part) for part in (entries[:cut], entries[cut:])]
+    assert LargestEntries.joined(parts).signs.tolist() == [-1, -1, -1]
+    assert largest_entry_signs(entries).tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_separated_ties_are_indicators_of_the_same_length(rng, weighted):
+    """Three groups of equal eigenvalue, mixed by a rotation, come apart; the fourth stays."""
+    weights = rng.uniform(0.5, 2, size=12) if weighted else np.ones(12)
+    groups = np.repeat(np.eye(4), 3, axis=0)
+    groups = groups / np.sqrt(weights @ groups**2)
+    mixed = groups.copy()
+    mixed[:, :3] = groups[:, :3] @ random_orthogonal(rng, 3)
+    values = np.array([1.0, 1.0, 1.0, 0.5])
+    found = separate_ties(values, mixed, 1e-9, weights if weighted else None)
+    assert_allclose(weights @ found**2, 1)
+    overlap = np.abs(found.T * weights @ groups)
+    assert_allclose(np.sort(overlap, axis=0)[-1], 1)
+    assert_allclose(overlap.sum(axis=0), 1, atol=1e-9)
+    assert_allclose(found[:, 3], groups[:, 3])

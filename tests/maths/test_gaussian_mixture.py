@@ -2,11 +2,16 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, logsumexp
 from scipy.stats import multivariate_normal
 
 from mercer.maths.components import effective_weights
-from mercer.maths.conditional import condition
+from mercer.maths.conditional import (
+    condition,
+    held_out_class_likelihood,
+    held_out_likelihood,
+)
 from mercer.maths.gaussian_mixture import (
     expectation,
     fit_mixture,
@@ -181,3 +186,72 @@ def test_effective_weights():
     assert_allclose(effective_weights(np.ones(5), R), [0.6, 0.4])
     same = np.column_stack([np.full(5, 0.3), np.full(5, 0.7)])
     assert_allclose(effective_weights(np.ones(5), same), [1.0])
+
+
+def test_the_bound_is_the_penalised_likelihood(rng):
+    """``Σ w log p(z) + ½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, from densities and inverses."""
+    Z, w, alpha, beta = rng.normal(size=(40, 3)), rng.uniform(0.5, 2, 40), 0.7, 1.5
+    fit = fit_mixture(Z, w, soft(rng, 40, 2), alpha, beta, max_iter=5, tol=0)
+    inverses = [np.linalg.inv(covariance) for covariance in covariances(fit.mixture)]
+    densities = sum(
+        share * multivariate_normal(mean, covariance).pdf(Z)
+        for share, mean, covariance in zip(
+            np.exp(fit.mixture.log_weights),
+            fit.mixture.means,
+            covariances(fit.mixture),
+            strict=True,
+        )
+    )
+    prior = sum(beta * np.linalg.slogdet(A)[1] - alpha * np.trace(A) for A in inverses) / 2
+    assert_allclose(fit.lower_bounds[-1], w @ np.log(densities) + prior, rtol=1e-12)
+
+
+def without_row(i, Z, weights, R):
+    """The mixture fitted to the other rows, with their responsibilities as they were."""
+    Z, weights, R = (np.delete(array, i, axis=0) for array in (Z, weights, R))
+    return maximization(Z, weights, R, 0.7, 1.5)
+
+
+def log_shares_at(mixture, z, residual):
+    return (log_components(mixture, z[None], residual[None]) + mixture.log_weights)[0]
+
+
+@pytest.mark.parametrize("M", [1, 3])
+def test_held_out_likelihoods_are_those_of_refits(rng, M):
+    """``log p(t | x)`` and ``log P(class | x)`` of each row under the fit to all others."""
+    n = 25
+    Z, codes, residuals = rng.normal(size=(n, 2)), rng.integers(0, 3, n), rng.random(n)
+    corners, weights, R = rng.normal(size=(3, 2)), np.ones(n), soft(rng, n, M)
+    T = corners[codes]
+    likelihoods, classes = [], []
+    for i in range(n):
+        joint = without_row(i, np.hstack([Z, T]), weights, R)
+        given = log_shares_at(without_row(i, Z, weights, R), Z[i], residuals[i])
+        both = log_shares_at(joint, np.r_[Z[i], T[i]], residuals[i])
+        likelihoods.append(logsumexp(both) - logsumexp(given))
+        at_corners = np.array([log_components(joint, np.r_[Z[i], c][None])[0] for c in corners])
+        choice = log_softmax(at_corners, axis=0)[codes[i]]
+        classes.append(logsumexp(given - logsumexp(given) + choice))
+    prior = {"alpha": 0.7, "beta": 1.5}
+    assert_allclose(held_out_likelihood(Z, T, residuals, weights, R, **prior), np.mean(likelihoods))
+    found = held_out_class_likelihood(Z, codes, corners, residuals, weights, R, **prior)
+    assert_allclose(found, np.mean(classes))
+
+
+def test_a_component_that_died_takes_no_part_in_leaving_out(rng):
+    Z, T, R = rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), soft(rng, 20, 2)
+    dead = np.column_stack([R[:, :1], np.zeros(20), R[:, 1:]])
+    rest = rng.random(20), rng.uniform(0.5, 3, 20)
+    expected = held_out_likelihood(Z, T, *rest, R, 0.7, 1.5)
+    assert_allclose(held_out_likelihood(Z, T, *rest, dead, 0.7, 1.5), expected, rtol=1e-13)
+
+
+def test_a_component_that_died_keeps_its_parameters(rng):
+    Z, R = rng.normal(size=(20, 2)), soft(rng, 20, 3)
+    before = maximization(Z, np.ones(20), R, 0.7, 1.5)
+    R[:, 1] = 0
+    after = maximization(Z, np.ones(20), R, 0.7, 1.5, before)
+    assert after.log_weights[1] == -np.inf
+    assert_array_equal(after.means[1], before.means[1])
+    assert_array_equal(after.factors[1], before.factors[1])
+    assert after.residual_variances[1] == before.residual_variances[1]

@@ -369,3 +369,13 @@ def test_reach_is_where_the_kernel_has_fallen_to_the_tolerance(kernel, tolerance
     at = kernel([[0.0]], [[reach], [reach / 1.11]])[0]
     assert at[0] <= tolerance * (1 + 1e-9)
     assert at[1] > tolerance  # not needlessly far: a Matérn reach is found in steps of a tenth
+
+
+@pytest.mark.parametrize(
+    "box",
+    [(0.0, [1.0, np.inf]), ([-np.inf, 0.0], 1.0), ([0.0, np.nan], 1.0), ([0.0, 2.0], 1.0)],
+    ids=["infinite high", "infinite low", "nan", "low above high"],
+)
+def test_a_box_without_ends_is_refused(box):
+    with pytest.raises(ValueError, match="pair of finite ends with low ≤ high"):
+        Fourier(box=box).gram(Sample(Gaussian(1.0), Points(np.full((3, 2), 0.5))))

@@ -49,6 +49,17 @@ def test_landmark_rows_are_exact(X):
     assert_allclose(features(X) @ features(S).T, kernel(X, S), atol=slack)
 
 
+def test_the_bound_holds_where_only_rounding_is_left_to_tell():
+    """Points close together: k(S, S) is ill-conditioned, and next to nothing is missing."""
+    X = np.array([0.07, 0.72, 2.06, -2.6, 0.46, -0.21, -0.018, 0.93, -0.69, -0.81, -0.05, -3.4])
+    X, kernel = np.r_[X, -9.2, -0.003][:, None], Gaussian(0.65)
+    for seed in range(60):
+        gram = Nystrom(10_000, random_state=seed).gram(Sample(kernel, Points(X)))
+        missing = kernel(X) - gram.features(X) @ gram.features(X).T
+        assert np.linalg.norm(missing, 2) <= gram.error_bound + 1e-12
+        assert gram.error_bound <= 1e-6
+
+
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_from_below_with_the_exact_residual_trace(X, center, weighted):
@@ -111,6 +122,23 @@ def test_a_linear_kernel_needs_as_many_landmarks_as_columns(d):
     features = landmarks_of(Linear(), X, 50)
     assert features.landmarks.n == d
     assert_allclose(features(X) @ features(X).T, X @ X.T, atol=1e-9)
+
+
+class Noisy(Kernel):
+    """Its diagonal says more than its matrix explains, as rounding does on a smaller scale."""
+
+    is_psd = True
+
+    def matrix(self, X, Y):
+        return Gaussian(1.0)(X, Y)
+
+    def diagonal(self, X):
+        return np.full(len(X), 1.1)
+
+
+def test_what_no_landmark_explains_ends_the_search(X):
+    features = landmarks_of(Noisy(), np.repeat(X[:3], 10, axis=0), 20)
+    assert len(np.unique(features.landmarks.data, axis=0)) == features.landmarks.n == 3
 
 
 def test_points_that_are_all_zero_end_the_search(X):

@@ -139,6 +139,27 @@ def test_degree_effect_does_not_depend_on_units():
         assert_allclose(list(vars(a).values()), list(vars(b).values()), rtol=1e-6)
 
 
+def test_degree_effect_with_a_constant_depends_on_units():
+    """Then terms of all degrees mix: far from the origin the highest, near it the constant."""
+    X = two_sides()[0]
+    near, far = (degree_effect(s * X, degrees=(2,), constant=1.0).rows[0] for s in (1e-3, 1e3))
+    assert_allclose(near.explained, 1, atol=1e-4)
+    assert_allclose(far.explained, degree_effect(X, degrees=(2,)).rows[0].explained, rtol=1e-4)
+
+
+def test_classes_by_chance_are_not_separated():
+    X = two_sides()[0]
+    effect = degree_effect(X, np.random.default_rng(0).integers(2, size=len(X)))
+    assert "No degree separates the classes well." in effect.conclusion
+    assert "Odd degrees" not in effect.conclusion
+    assert "Even degrees" not in effect.conclusion
+
+
+def test_rows_that_are_all_equal_resemble_their_mirror_image_only_at_the_origin():
+    assert degree_effect(np.ones((5, 2)), degrees=(1,)).mirror_overlap == 0
+    assert degree_effect(np.zeros((5, 2)), degrees=(1,), constant=1.0).mirror_overlap == 1
+
+
 def test_wide_data_take_the_gram_route():
     X = np.random.default_rng(0).normal(size=(60, 80))
     effect = degree_effect(X, degrees=(2,), center=True)

@@ -40,6 +40,11 @@ def test_generalised_eigen_equation():
     assert_allclose(C @ f.within @ C, 1)
 
 
+def test_a_discriminant_says_what_it_tells_apart():
+    f = PolynomialDiscriminant(1, [Normal([2, -2]), Normal([-1, 2])], [0.5, 0.5])
+    assert repr(f).startswith("PolynomialDiscriminant(ratio=25, [Normal(")
+
+
 def test_order_of_classes_is_the_sign():
     f = PolynomialDiscriminant(2, [FIRST, SECOND], PRIORS)
     g = PolynomialDiscriminant(2, [SECOND, FIRST], PRIORS[::-1])

@@ -212,11 +212,25 @@ def test_many_dimensions():
         (lambda: as_measure(stats.cauchy()).moment(2), r"E X\^2 does not exist"),
         (lambda: as_measure(stats.t(3)).moment(4), "does not exist"),
         (lambda: Product([Normal(0), stats.cauchy()]).moment((0, 1)), "does not exist"),
+        (lambda: as_measure(stats.expon(0, np.nan)).quadrature(9), "not finite at 9 of 9 nodes"),
     ],
 )
 def test_bad_input_is_refused_with_numbers(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_law_without_variance_is_a_point():
+    law = Normal([1.0, 2.0], 0.0)
+    assert law.quadrature(5).points.tolist() == [[1.0, 2.0]]
+    assert law.expectation(lambda X: X[:, 0] * X[:, 1]) == law.moment((1, 1)) == 2
+
+
+def test_a_mixture_may_be_drawn_from_fewer_times_than_it_has_parts():
+    law = Mixture([0.5, 0.5], [Normal(-9, 0.01), Normal(9, 0.01)])
+    drawn = np.array([law.sample(1, random_state=seed)[0, 0] for seed in range(40)])
+    assert_allclose(np.abs(drawn), 9, atol=0.6)
+    assert 8 < np.count_nonzero(drawn > 0) < 32
 
 
 def test_what_is_no_measure():

@@ -288,6 +288,12 @@ def test_secular_equation_and_matrix_agree(operator):
     assert (found[:-1] >= operator.eigenvalues[1:] * (1 - 1e-12)).all()
 
 
+def test_pairs_without_a_mean_are_not_changed_by_centring():
+    assert secular_eigenvalues(np.array([1.0, 3.0, 2.0]), np.zeros(3)).tolist() == [3, 2, 1]
+    plain, centred = (PolynomialOperator(1, Normal([0, 0], 2.0), center=c) for c in (False, True))
+    assert_allclose(centred.eigenvalues, plain.eigenvalues)
+
+
 def test_centred_error_bound_holds():
     """With d = 4 and a small bandwidth the matrix must be cut off; the bound says where."""
     operator = GaussianOperator(0.5, Normal(np.zeros(4)), center=True, n_components=5)
@@ -371,6 +377,37 @@ def test_boxes_in_many_dimensions_need_no_grid():
     second = side.eigenvalues[0] ** 7 * side.eigenvalues[1]
     assert_allclose(operator.eigenvalues[1:9], second, rtol=1e-9)
     assert operator.error_bound < 1e-9
+
+
+def test_independent_normal_parts_are_one_normal_law():
+    """Products are solved part by part, and a part may have a closed form."""
+    parts = GaussianOperator(0.7, Product([Normal(1, 2.0), Normal(0, 0.5)]), n_components=12)
+    whole = GaussianOperator(0.7, Normal([1, 0], [[2.0, 0.0], [0.0, 0.5]]), n_components=12)
+    assert parts.method == whole.method == "closed form"
+    assert_allclose(parts.eigenvalues, whole.eigenvalues, rtol=1e-12)
+    assert_allclose(parts.eigenfunctions(POINTS), whole.eigenfunctions(POINTS), atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
+def test_few_nodes_lie_on_the_better_of_grid_and_scatter():
+    law = Normal([0.0, 0.0], 1.0)
+    exact = GaussianOperator(0.8, law, n_components=3)
+    found = KernelOperator(Gaussian(0.8), law, n_components=3, max_nodes=200)
+    assert "Gauss rules" in found.method
+    assert found.error_bound > 1e-3 * found.eigenvalues[0]  # so rough that scatter was tried
+    assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.error_bound
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
+def test_grids_end_before_the_matrix_is_full(monkeypatch):
+    """The best of the grids there are is taken, with what is known of its error."""
+    monkeypatch.setattr("mercer.population.kernel._GRID_NODES", 150)
+    exact = GaussianOperator(0.4, Normal(0, 1), n_components=5)
+    found = KernelOperator(Gaussian(0.4), Normal(0, 1), n_components=5, max_nodes=1000)
+    assert 64 < found.rule.size <= 150
+    assert "Gauss rules" in found.method
+    assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.error_bound
+    assert found.error_bound > 1e-10 * found.eigenvalues[0]  # another grid would have followed
 
 
 def test_narrow_bandwidths_refine_until_they_are_resolved():

@@ -62,6 +62,8 @@ def test_values_are_shown_as_a_reader_expects():
     assert show(0.0, " %") == "0 %"
     assert show(4.4e-16) == "4.4e-16"
     assert Row("", "", 28.71, unit=" %", spread=4.43).shown == "28.7 ± 4.4 %"
+    assert show("as printed") == "as printed"
+    assert Row("", "", 28.71234, unit=" %", digits=5).shown == "28.712 %"
     assert Row("", "", 5, Same(5), " of 5 seeds").range == "5 of 5 seeds"
 
 
@@ -70,6 +72,18 @@ def test_lines_fit_the_page():
     table = Table("A table", (row,), note="note " * 60)
     assert max(map(len, lines(table))) <= WIDTH
     assert any(line.endswith("  inside") for line in lines(table))
+
+
+def test_a_table_without_rows_is_its_layout_and_note():
+    assert list(lines(Table("T", (), layout="a\nb", note="n"))) == [
+        "T",
+        "─" * WIDTH,
+        "a",
+        "b",
+        "",
+        "",
+        "n",
+    ]
 
 
 def test_printed_and_written_lines_are_the_same(capsys, monkeypatch):

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, config_context
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Linear, NGram
 from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
-from mercer.points import Points
-from mercer.solvers import Auto, Dense, Lanczos, Nystrom, as_solver
+from mercer.points import Points, admit
+from mercer.solvers import Auto, Dense, Lanczos, Nystrom, as_solver, mean_window
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,23 @@ def test_names_and_objects():
     for wrong in ("arpack", Dense, 3):
         with pytest.raises(ValueError, match="'auto', 'dense', 'lanczos', 'fourier', 'nystrom'"):
             as_solver(wrong, 1)
+
+
+def test_a_solver_makes_an_operator_and_solves():
+    class Half:
+        def gram(self, sample):
+            """Make nothing."""
+
+    with pytest.raises(ValueError, match="nor a solver object"):
+        as_solver(Half(), 1)
+
+
+def test_sums_over_many_objects_go_pair_by_pair():
+    texts = admit(["ab", "ba", "abba"] * 1400, "objects")
+    window = mean_window(Sample(NGram(1), texts))
+    assert window.waves is None
+    new = admit(["a", "bb"], "objects")
+    assert_allclose(window.values(new), [4 / 3, 8 / 3], rtol=1e-12)
 
 
 def test_component_ranks_of_an_iteration_are_those_of_the_full_decomposition(rng):

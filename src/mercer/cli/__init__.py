@@ -38,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()  # `| head` has seen enough
         return _PIPE_CLOSED
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich ends the process by itself, with 1
+            return _PIPE_CLOSED
+        raise
 
 
 def _main(arguments: list[str]) -> int:

@@ -74,8 +74,11 @@ class Task:
         yield from ()
 
     def judge(self, labels: Any, name: str, columns: Any) -> tuple[int, int]:
-        """How many of some new rows have a known class, and how many are predicted right."""
-        return 0, 0
+        """How many of some new rows have a known class, and how many are predicted right.
+
+        Asked of tasks that learn classes.
+        """
+        raise NotImplementedError
 
 
 def perform(

@@ -14,7 +14,6 @@ from mercer.distributed.rows import (
     is_dask,
     kept,
     mapped,
-    size_of,
     summed,
     taken,
 )
@@ -26,7 +25,6 @@ __all__ = [
     "is_dask",
     "kept",
     "mapped",
-    "size_of",
     "summed",
     "taken",
 ]

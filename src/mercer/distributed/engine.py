@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -41,8 +42,6 @@ Summary = TypeVar("Summary")
 
 def client() -> Any:
     """Return the client in force, if there is one."""
-    import sys
-
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -151,12 +150,22 @@ def summed(
     summarise: Callable[..., Summary],
     columns: Sequence[Any],
     combine: Callable[[Sequence[Summary]], Summary],
+    each: bool = False,
 ) -> Summary:
-    """Summaries of all chunks, joined in a tree."""
+    """Summaries of all chunks, joined in a tree; of empty ones too where ``each`` has a place."""
     name = f"mercer-sum-{uuid4().hex}"
-    graph, keys = fused_tasks(summarise, _aligned(columns), name)
+    columns = _aligned(columns)
+    graph, keys = fused_tasks(summarise, columns, name)
+    if not each:
+        keys = _of_filled_chunks(keys, columns)
     root = _add_tree(graph, keys, combine, name)
     return result_of(graph, root, keys)
+
+
+def _of_filled_chunks(keys: list[Any], columns: Sequence[Any]) -> list[Any]:
+    """Leave out chunks known to be empty: there is no largest or mean of nothing."""
+    lengths = next(column for column in columns if column is not None).chunks[0]
+    return [key for key, n in zip(keys, lengths, strict=True) if n != 0] or keys[:1]
 
 
 def _add_tree(graph: dict[Any, Any], keys: list[Any], combine: Any, name: str) -> Any:
@@ -181,12 +190,18 @@ def mapped(
     columns = _aligned(columns)
     first = next(column for column in columns if column is not None)
     name = f"mercer-map-{uuid4().hex}"
-    graph, keys = fused_tasks(function, columns, name)
     if like is None:
         few = [None if column is None else _one_row(column) for column in columns]
         with np.errstate(all="ignore"):
             like = np.asarray(function(*few))
+    graph, keys = fused_tasks(partial(_of_some_rows, function, like[:0]), columns, name)
     return _array(graph, keys, first.chunks[0], like)
+
+
+def _of_some_rows(function: Callable[..., Array], nothing: Array, *pieces: Any) -> Array:
+    """A piece without rows, which a filter may leave, need not be understood by the function."""
+    rows = len(next(piece for piece in pieces if piece is not None))
+    return function(*pieces) if rows else nothing
 
 
 def _array(graph: dict[Any, Any], keys: list[Any], rows: tuple[int, ...], like: Array) -> Any:

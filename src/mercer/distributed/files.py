@@ -229,11 +229,13 @@ def _move(folder: Path, target: Path) -> None:
         os.rename(folder, target)
         return
     old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-old-"))
-    os.rename(target, old / "folder")
     try:
+        os.rename(target, old / "folder")
         os.rename(folder, target)
     except OSError:
-        os.rename(old / "folder", target)
+        if (old / "folder").exists():
+            os.rename(old / "folder", target)
+        old.rmdir()
         raise
     shutil.rmtree(old)
 

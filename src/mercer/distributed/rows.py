@@ -19,7 +19,6 @@ __all__ = [
     "is_dask",
     "kept",
     "mapped",
-    "size_of",
     "summed",
     "taken",
 ]
@@ -51,6 +50,7 @@ def summed(
     summarise: Callable[..., Summary],
     *columns: Any,
     combine: Callable[[Sequence[Any]], Any] = added,
+    each: bool = False,
 ) -> Summary:
     """Summary of all rows.
 
@@ -63,12 +63,14 @@ def summed(
         None is handed on as it is.
     combine : callable
         Joins the summaries of consecutive pieces.
+    each : bool
+        Ask for a summary of every piece. Otherwise those known to be empty are passed over.
     """
     if not any(is_dask(column) for column in columns):
         return summarise(*columns)
     from mercer.distributed import engine
 
-    return engine.summed(summarise, columns, combine)
+    return engine.summed(summarise, columns, combine, each)
 
 
 def mapped(function: Callable[..., Array], *columns: Any, like: Array | None = None) -> Any:
@@ -113,8 +115,3 @@ def first_least(parts: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
 def fingerprint(values: Array) -> tuple[bytes, ...]:
     """A few bytes that differ where the values do; fingerprints of pieces are put in a row."""
     return (blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest(),)
-
-
-def size_of(column: Any) -> int:
-    """Number of rows."""
-    return int(column.shape[0])

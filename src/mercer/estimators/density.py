@@ -16,7 +16,7 @@ from mercer.isolation import ISOLATED_SHARE, NEIGHBOUR, isolated_share
 from mercer.kernels import as_kernel
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.points import admit_weights
+from mercer.points import admit_weights, check_weights
 
 __all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
 
@@ -59,16 +59,21 @@ class Density(DensityMixin):  # type: ignore[misc]
 def mean_log_density(logs: Array, sample_weight: Any = None) -> float:
     """Mean of log densities; rows of weight 0 do not count, whatever theirs."""
     if is_dask(logs):
-        weights = None if sample_weight is None else lazy_column(sample_weight, logs, "weights")
+        weights = (
+            None if sample_weight is None else lazy_column(sample_weight, logs, "sample_weight")
+        )
     else:
         weights = admit_weights(sample_weight, len(logs))
     total, mass = summed(_log_sums, logs, weights)
+    if mass == 0:
+        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
     return float(total / mass)
 
 
 def _log_sums(logs: Array, weights: Array | None) -> tuple[float, float]:
     if weights is None:
         return float(logs.sum()), float(len(logs))
+    check_weights(weights)
     logs, weights = logs[weights > 0], weights[weights > 0]
     return float(weights @ logs), float(weights.sum())
 

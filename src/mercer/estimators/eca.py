@@ -122,7 +122,7 @@ class KernelECA(MonitoredTransformer):
             np.log(spectrum.potential)
         )
         self.certified_ = spectrum.certified
-        self._component_ranks = spectrum.known_ranks
+        self._component_ranks: Array | None = None  # found when first asked for
         return self
 
     @property

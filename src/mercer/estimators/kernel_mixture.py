@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer.decomposition import decompose
 from mercer.distributed import kept, mapped, summed
-from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, RankError, warn
+from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.kernels import Kernel
 from mercer.maths.components import effective_weights
@@ -92,18 +92,16 @@ class KernelMixture(KernelEstimator):
         return min(self.rank, n) if isinstance(self.rank, int | np.integer) else self.rank
 
     def _decompose(self, sample: Sample, count: int | float | None) -> Spectrum:
-        settings: dict[str, Any] = {
-            "solver": self.solver,
-            "center": self.center,
-            "random_state": self.random_state,
-            "tell": _what_matters,
-        }
-        try:
-            return decompose(sample, "variance", count, **settings)
-        except RankError as few:
-            if few.rank == 0 or not isinstance(count, int):
-                raise
-            return decompose(sample, "variance", few.rank, **settings)
+        return decompose(
+            sample,
+            "variance",
+            count,
+            solver=self.solver,
+            center=self.center,
+            random_state=self.random_state,
+            tell=_what_matters,
+            at_most=not isinstance(count, float),
+        )
 
     def _run(self, Z: Array, weights: Array, alpha: float) -> MixtureFit:
         """EM from all starts; the best penalised likelihood wins."""

@@ -254,8 +254,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         total = float(weights.sum())
         if sample.points.n < 2 or total <= 1:
             raise ValueError(
-                f"alpha='leave-one-out' needs at least 2 rows, and n_samples={sample.points.n}; "
-                "pass a number for alpha."
+                "alpha='leave-one-out' needs at least 2 rows that weigh more than 1 together, and "
+                f"n_samples={sample.points.n} weigh {total:.6g}; pass a number for alpha."
             )
         likelihood = self._held_out(Z, weights, sample, domain)
         return best_alpha(likelihood, _LOWEST * total, _HIGHEST * total)

@@ -27,7 +27,7 @@ __all__ = ["SeriesDensity"]
 
 _GRID = {1: 4095, 2: 255}  # cells per axis for the mass of the negative part
 _DRAWS = 2**14
-_ROUGH = 1e-3  # an error of the grid's mass above this: draws are better
+_ROUGH = 1e-3  # an error of the grid's masses above this: draws are better
 _PROPOSALS = 2**16
 
 
@@ -184,7 +184,8 @@ class SeriesDensity(KernelDensityEstimator):
             # volumes in units of the window's: their own logarithms may be far from 0
             cell = float(np.exp(np.log(edges).sum() - self._log_normalizer))
             found = negative_mass_on_grid(values, d, cell)
-            if found[1] <= _ROUGH:
+            # a grid that is too coarse for the windows may miss them all, and find no error
+            if max(found[1], abs(values.sum() * cell - 1)) <= _ROUGH:
                 return found
         drawn = Points(self._draw_parzen(_DRAWS, rng))
         return negative_mass_by_draws(self._ratio(drawn) / self.mass_)

@@ -337,6 +337,8 @@ class _Guard:
             return 431, f"The request's head is larger than {self.head:,} bytes."
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
             return 400, "Content-Length and Transfer-Encoding contradict each other."
+        if "\0" in request.scope["path"]:
+            return 400, "The address holds a zero byte."  # no file is called that
         host = request.headers.get("host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if self.token is None and not is_loopback(name):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.kernels.base import Kernel, Tiles, delivered
-from mercer.kernels.cells import as_table, encode
+from mercer.kernels.cells import as_array, as_table, encode
 from mercer.maths.types import Array
 from mercer.points import Kind
 
@@ -130,7 +130,7 @@ class Hamming(_Powers):
         cells = as_table(X)
         if cells.shape[1] != 1 or not all(isinstance(cell, str) for cell in cells[:, 0]):
             return cells
-        if not isinstance(X, list | tuple) and np.ndim(X) == 2:
+        if np.ndim(X if hasattr(X, "ndim") else as_array(X)) == 2:
             return cells  # a table of one column: its cells are labels
         strings = cells[:, 0].tolist()
         lengths = sorted({len(string) for string in strings})

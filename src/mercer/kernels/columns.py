@@ -270,7 +270,7 @@ def _found(name: Any, there: list[Any], named: bool) -> Any:
 
 
 def _width(X: Any, columns: Any) -> int:
-    shape = np.shape(X) if isinstance(X, np.ndarray) else np.shape(as_array(X))
+    shape = as_array(X).shape
     if len(shape) != 2:
         raise ValueError(
             f"On({columns!r}, …) compares columns of a table: pass a data frame or a 2-D array, "

@@ -97,7 +97,12 @@ class Graph(CountKernel):
 
 def _is_adjacency(edges: Any) -> bool:
     """A sparse matrix, or a square one; a square of two rows is one where it comes as an array."""
-    shape: Any = np.shape(edges) if isinstance(edges, list) else getattr(edges, "shape", None)
+    shape: Any = getattr(edges, "shape", None)
+    if isinstance(edges, list):
+        try:
+            shape = np.shape(edges)
+        except ValueError:  # rows of different lengths are no matrix
+            return False
     if shape is None:
         raise TypeError(
             f"Graph compares graphs: an adjacency matrix or a list of pairs of nodes, with labels "
@@ -109,7 +114,7 @@ def _is_adjacency(edges: Any) -> bool:
 
 def _node_count(edges: Any) -> int:
     if _is_adjacency(edges):
-        return int(np.shape(edges)[0]) if isinstance(edges, list) else int(edges.shape[0])
+        return int(np.shape(edges)[0])
     return 1 + max((int(node) for edge in edges for node in edge), default=-1)
 
 

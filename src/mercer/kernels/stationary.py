@@ -26,6 +26,9 @@ __all__ = ["Epanechnikov", "Gaussian", "Laplacian", "Matern", "PlaneWaves", "Sta
 # Up to this many columns, differences cost no more than the matrix product and never cancel.
 _FEW_COLUMNS = 2
 _BISECTIONS = 60  # halve any distance down to rounding
+# Beyond this smoothness K_ν overflows where the Matérn function has fallen from 1 by more than the
+# three terms of its series can tell; its expansion for large ν is right to 1e-13 from here on.
+_LARGE_ORDER = 100
 
 
 @dataclass(frozen=True)
@@ -389,13 +392,15 @@ class Matern(_Radial):
 
 def _matern(t: Array, nu: float) -> Array:
     """``2^(1-ν)/Γ(ν) t^ν K_ν(t)`` in logarithms; for t so small that K_ν overflows, its series."""
+    if nu > _LARGE_ORDER:
+        return np.exp(_log_matern_of_large_order(t, nu))
     with np.errstate(all="ignore"):
         log_value = (1 - nu) * log(2) - lgamma(nu) + nu * np.log(t) - t + np.log(kve(nu, t))
         value = np.exp(log_value)
         # K_ν overflows only for ν well above 2
         series = 1 - t**2 / (4 * (nu - 1)) + t**4 / (32 * (nu - 1) * (nu - 2)) if nu > 2 else 1.0
     value = np.where(np.isfinite(value), value, np.where(t < max(nu, 1), series, 0.0))
-    return np.where(t == 0, 1.0, np.minimum(value, 1))
+    return np.minimum(value, 1)
 
 
 def _log_matern(t: Array, nu: float) -> Array:
@@ -406,10 +411,37 @@ def _log_matern(t: Array, nu: float) -> Array:
         with np.errstate(invalid="ignore"):
             value = np.log1p(t + (t * t / 3 if nu == 2.5 else 0)) - t
         return np.where(np.isinf(t), -np.inf, value)
+    if nu > _LARGE_ORDER:
+        return _log_matern_of_large_order(t, nu)
     near = _matern(t, nu)
     with np.errstate(all="ignore"):
         far = (1 - nu) * log(2) - lgamma(nu) + nu * np.log(t) - t + np.log(kve(nu, t))
         return np.where(near > 1e-100, np.log(near), np.where(np.isinf(t), -np.inf, far))
+
+
+def _log_matern_of_large_order(t: Array, nu: float) -> Array:
+    """Debye's expansion of K_ν(νz), less its limit at 0, where the Matérn function is 1.
+
+    With ``z = t/ν``, ``s = √(1 + z²)`` and ``w = s - 1`` the logarithm is
+    ``ν (log(1 + w/2) - w) - log(s)/2 + log(U(1/s)/U(1))``: what is large has cancelled.
+    """
+    with np.errstate(all="ignore"):
+        z = t / nu
+        s = np.hypot(1, z)
+        w = z * (z / (1 + s))
+        ratio = _debye(1 / s, nu) / _debye(1.0, nu)
+        value = nu * (np.log1p(w / 2) - w) - 0.5 * np.log(s) + np.log(ratio)
+    return np.where(np.isinf(t), -np.inf, value)
+
+
+def _debye(p: Any, nu: float) -> Any:
+    """``U(p) = Σ_j u_j(p) / (-ν)^j`` up to j = 4 (Abramowitz and Stegun 9.3.9)."""
+    q = p * p
+    u1 = p * (3 - 5 * q) / 24
+    u2 = q * (81 + q * (-462 + q * 385)) / 1152
+    u3 = p * q * (30375 + q * (-369603 + q * (765765 - q * 425425))) / 414720
+    u4 = 4465125 + q * (-94121676 + q * (349922430 + q * (-446185740 + q * 185910725)))
+    return 1 - u1 / nu + u2 / nu**2 - u3 / nu**3 + q * q * u4 / 39813120 / nu**4
 
 
 class Laplacian(Stationary):

@@ -23,7 +23,6 @@ __all__ = [
     "has_no_overlap",
     "is_sign_free",
     "largest_entry_signs",
-    "rotate_ties",
     "separate_ties",
     "tie_groups",
 ]
@@ -65,7 +64,8 @@ def canonical(
     """
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order]
-    values, vectors, overlaps = rotate_ties(values, vectors, start @ vectors, tolerance)
+    overlaps = start @ vectors
+    _rotate_ties(values, vectors, overlaps, tolerance)
     flip = np.where(overlaps < 0, -1, 1).astype(vectors.dtype)
     return values, vectors * flip, overlaps * flip
 
@@ -83,15 +83,12 @@ def tie_groups(values: Array, tolerance: float) -> list[slice]:
     return groups
 
 
-def rotate_ties(
-    values: Array, vectors: Array, overlaps: Array, tolerance: float
-) -> tuple[Array, Array, Array]:
-    """Rotate each tied group so that its first vector carries all of the group's overlap.
+def _rotate_ties(values: Array, vectors: Array, overlaps: Array, tolerance: float) -> None:
+    """Rotate each tied group, in place: its first vector then carries all of the group's overlap.
 
     The rotation is one Householder reflection per group. Rayleigh quotients replace the
     eigenvalues, so that Σ ψ and the trace stay exactly what they were.
     """
-    values, vectors, overlaps = values.copy(), vectors.copy(), overlaps.copy()
     for group in tie_groups(values, tolerance):
         direction = overlaps[group]
         length = float(np.linalg.norm(direction))
@@ -104,7 +101,6 @@ def rotate_ties(
         overlaps[group] -= 2 * (direction @ mirror) * mirror
         overlaps[group][1:] = 0.0
         values[group] = _reflected_diagonal(values[group], mirror)
-    return values, vectors, overlaps
 
 
 def _reflected_diagonal(values: Array, mirror: Array) -> Array:
@@ -134,9 +130,7 @@ class LargestEntries:
     @classmethod
     def of(cls, entries: Array) -> LargestEntries:
         """Look at one piece."""
-        size = np.abs(entries)
-        near = size >= (1 - _EQUAL) * size.max(axis=0, initial=0)
-        return cls([_records(entries[near[:, j], j]) for j in range(entries.shape[1])])
+        return cls([_records(column) for column in entries.T])
 
     @staticmethod
     def joined(parts: Sequence[LargestEntries]) -> LargestEntries:

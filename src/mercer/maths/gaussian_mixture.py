@@ -180,8 +180,7 @@ def _parameters(found: _Totals, alpha: float, beta: float, previous: Mixture | N
             continue
         share = max(totals[m], _NOTHING)
         means[m] = found.means[m]
-        covariance = found.scatters[m].copy()
-        covariance[np.diag_indices(r)] += alpha
+        covariance = found.scatters[m] + alpha * np.eye(r)
         factors[m] = np.linalg.cholesky(covariance / (share + beta))
         variances[m] = alpha / (share + beta)
     with np.errstate(divide="ignore"):  # log 0 = -∞ is the weight of a component that died

@@ -45,6 +45,6 @@ def points_at_distances(neighbors: Array, squared_distances: Array) -> Array:
     centred = np.einsum("mqr,mqr->mq", coordinates, coordinates) - squared_distances
     centred -= centred.mean(axis=1, keepdims=True)
     floor = _RANK * scale[:, :1]
-    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > np.maximum(floor, 0))
+    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > floor)
     steps = np.einsum("mqr,mq->mr", left, centred) * inverse
     return np.asarray(mean[:, 0] + 0.5 * np.einsum("mr,mrd->md", steps, directions))

@@ -24,6 +24,7 @@ _ROUNDS = 200
 _STEPS = 60
 _NEWCOMERS = 25  # candidates looked at in a round; those close to a better one wait
 _CLOSE = 0.5  # kernel value, as a share of its largest
+_LEAST_LEFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -129,24 +130,29 @@ def _newton(K: Array, shares: Array, weights: Array, tolerance: float) -> Array:
         if gradient.max() - 1 <= tolerance:
             break
         H = U.T @ (shares[:, None] * U)
-        H[np.diag_indices_from(H)] += 1e-12 * np.trace(H)  # equal columns
+        H[np.diag_indices_from(H)] *= 1 + 1e-12  # equal columns
         R = cholesky(H)
         target, _ = nnls(R, solve_triangular(R, 2 * gradient - 1, trans=1))
         weights = _step(K, shares, weights, target)
+        # EM's step never lowers the likelihood, and settles weights too small for it to show
+        weights = weights * (shares @ (K / (K @ weights)[:, None]))
     return weights
 
 
 def _step(K: Array, shares: Array, weights: Array, target: Array) -> Array:
-    """Go towards the target as far as the likelihood agrees; back on the simplex."""
+    """Go towards the target as far as the likelihood agrees; back on the simplex.
 
-    def value(a: Array) -> float:
-        with np.errstate(divide="ignore"):
-            return float(shares @ np.log(K @ a) - a.sum())
-
-    start, length = value(weights), 1.0
+    Nor may the mixture fall to less than a share ``_LEAST_LEFT`` of what it was anywhere: where an
+    observation of little weight is left without any, each later step would no more than double it.
+    """
+    before = K @ weights
+    start, length = float(shares @ np.log(before) - weights.sum()), 1.0
     while length > 1e-6:
         trial = weights + length * (target - weights)
-        if trial.sum() > 0 and value(trial) > start:
+        mixture = K @ trial
+        if (mixture >= _LEAST_LEFT * before).all() and (
+            float(shares @ np.log(mixture) - trial.sum()) > start
+        ):
             return trial / trial.sum()
         length /= 2
     return weights

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from mercer.maths.eigen import largest_entry_signs
 from mercer.maths.types import Array
@@ -64,6 +64,11 @@ class EigenProblem(ABC):
 class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
     """``A = W^½ K W^½`` as a linear operator, with what the estimators need beside products."""
 
+    # Since 1.18 scipy's operators keep the module of their arrays. Ours is always numpy's, and no
+    # instance holds it: then what is saved or pickled is the same with every scipy.
+    ndim = 2
+    _xp = getattr(aslinearoperator(np.zeros((1, 1))), "_xp", None)
+
     def __init__(
         self,
         size: int,
@@ -72,11 +77,19 @@ class GramOperator(LinearOperator, ABC):  # type: ignore[misc]
         total: float | None = None,
     ) -> None:
         super().__init__(dtype=np.dtype(np.float64), shape=(size, size))
+        for name in ("ndim", "_xp"):
+            self.__dict__.pop(name, None)
         self.precision = dtype
         self.weights = weights
         if total is None:
             total = float(size if weights is None else weights.sum())
         self.total = total
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     @cached_property
     def start(self) -> Array:

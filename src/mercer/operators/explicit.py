@@ -148,7 +148,7 @@ def _trace(kernel: Kernel, points: Points, weights: Array | None) -> float:
 
 
 class NystromGram(ExplicitGram):
-    """Features of landmarks: an approximation from below, whose error is known exactly.
+    """Features of landmarks: an approximation from below, whose error is known.
 
     ``K - ΦΦ*`` is positive semi-definite, so its norm is at most its trace, which is reported.
     """
@@ -184,10 +184,14 @@ class NystromGram(ExplicitGram):
         mean = self.moments.mean
         return self.whole_trace - (self.total * float(mean @ mean) if self.center else 0.0)
 
-    @property
+    @cached_property
     def error_bound(self) -> float:
-        """Trace of what is missing, centred or not: bounds the error of every eigenvalue."""
-        return max(self.whole_trace - float(self.moments.about_zero.trace()), 0.0)
+        """Trace of what is missing, centred or not: bounds the error of every eigenvalue.
+
+        Where next to nothing is missing, what rounding may have done is left.
+        """
+        missing = max(self.whole_trace - float(self.moments.about_zero.trace()), 0.0)
+        return missing + self.features.rounding(self.moments)
 
     @property
     def description(self) -> str:

@@ -84,8 +84,8 @@ def choose_landmarks(
         inner = kernel(*(points.take(proposals).data,) * 2).astype(np.float64)
         inner -= F[:k, proposals].T @ F[:k, proposals]
         accepted, lower = _thin(inner, residual[proposals], rng)
-        if len(accepted) == 0:
-            continue
+        if len(accepted) == 0:  # the first is certain but for rounding: nothing else is left
+            break
         pivots = proposals[accepted]
         rows = cross_gram(kernel, points.take(pivots), points)
         rows -= F[:k, pivots].T @ F[:k]

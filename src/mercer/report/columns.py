@@ -31,7 +31,7 @@ class ColumnSummary:
     high: float | str | None
     frequent: tuple[tuple[str, int], ...]
     kernel: str
-    width: float | None
+    width: float
 
 
 def summarise_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[ColumnSummary, ...]:
@@ -81,16 +81,15 @@ def column_kernels(kernel: Kernel) -> dict[str, Kernel]:
     return {str(f.columns): f.kernel for f in factors if isinstance(f, On)}
 
 
-def _in_words(kernel: Kernel) -> tuple[str, float | None]:
-    """Name of a column's kernel, and the number that says how wide it is."""
+def _in_words(kernel: Kernel) -> tuple[str, float]:
+    """Name of a column's kernel, one that a table may have, and how wide it is."""
     if isinstance(kernel, Gaussian):
         return "Gaussian", float(kernel.bandwidth)
     if isinstance(kernel, Categorical):
         ordered = kernel.order is not None
         return "ordered categories" if ordered else "categories", float(kernel.rho)
-    if isinstance(kernel, NGram):
-        return "letter triples", float(kernel.rho)
-    return type(kernel).__name__, None
+    assert isinstance(kernel, NGram)
+    return "letter triples", float(kernel.rho)
 
 
 def _three(cells: Any, kind: ColumnKind) -> tuple[Any, Any, Any]:

@@ -59,7 +59,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class LabelFindings:
-    """What a label column says; ``reason`` where it is not a column of classes."""
+    """What a label column says; ``reason``, and no agreement, where it is no column of classes."""
 
     name: str
     classes: dict[str, int]
@@ -88,7 +88,7 @@ def class_labels(table: Table) -> tuple[Array | None, str | None]:
     return names, None
 
 
-def study_labels(model: Modelling, numbers: Array, estimator: Any = None) -> LabelFindings:
+def study_labels(model: Modelling, numbers: Array) -> LabelFindings:
     """Agreement with the clusters, and cross-validated kernel LDA.
 
     Parameters
@@ -97,8 +97,6 @@ def study_labels(model: Modelling, numbers: Array, estimator: Any = None) -> Lab
         Its table has a label.
     numbers : int array of shape (n,)
         Clusters from 1; rows of other numbers count as a cluster of their own.
-    estimator : classifier or None
-        None for ``KernelLDA(kernel=model.kernel, regularization="cv")``.
     """
     table = model.table
     name = str(table.label)
@@ -107,15 +105,14 @@ def study_labels(model: Modelling, numbers: Array, estimator: Any = None) -> Lab
         return LabelFindings(name, {}, 0, reason, None, None)
     counts = {str(c): int((names == c).sum()) for c in np.unique(names) if c != NO_LABEL}
     known = np.flatnonzero(names != NO_LABEL)
-    if estimator is None:
-        estimator = KernelLDA(kernel=model.kernel, regularization="cv")
+    lda = KernelLDA(kernel=model.kernel, regularization="cv")
     return LabelFindings(
         name=name,
         classes=counts,
         unlabelled=table.n - len(known),
         reason=None,
         agreement=_agreement(names[known], numbers[known]),
-        prediction=_prediction(model, names, known, estimator),
+        prediction=_prediction(model, names, known, lda),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import fields, is_dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -194,10 +194,5 @@ def _computation(estimator: Any) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers were computed with."""
-    found = {"mercer": mercer.__version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # pandas may be absent
-            continue
-    return found
+    own = {"mercer": mercer.__version__, "python": platform.python_version()}
+    return own | {package: version(package) for package in _PACKAGES}

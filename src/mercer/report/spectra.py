@@ -129,7 +129,16 @@ def fit_spectra(
     solver = solver_for(model)
 
     def eca(count: int | float, solver: str) -> KernelECA:
-        return KernelECA(count, kernel=model.kernel, solver=solver, verbose=verbose).fit(data)
+        try:
+            return KernelECA(count, kernel=model.kernel, solver=solver, verbose=verbose).fit(data)
+        except RankError as few:
+            if n_components is not None:
+                raise
+            raise RankError(
+                f"K has {few.rank} positive eigenvalue at this bandwidth: all rows look alike, and "
+                "a picture needs two components. Give a smaller bandwidth.",
+                few.rank,
+            ) from few
 
     count = n_components
     because: Because = "asked"
@@ -153,9 +162,7 @@ def _pca(kernel: Any, data: Any, solver: str, verbose: bool) -> KernelPCA:
     """Two components, or one where the rows span no more."""
     try:
         return KernelPCA(2, kernel=kernel, solver=solver, verbose=verbose).fit(data)
-    except RankError as few:
-        if few.rank < 1:
-            raise
+    except RankError:
         return KernelPCA(1, kernel=kernel, solver=solver, verbose=verbose).fit(data)
 
 

@@ -58,6 +58,7 @@ def read_frame(
     >>> frame["a"].tolist(), notes
     ([1.5, 2.5], ['numbers have decimal commas'])
     """
+    need_pandas()
     name, content = _content(source)
     if not content.strip():
         raise ValueError(f"{name} is empty: expected is a header line and rows below it.")
@@ -166,7 +167,7 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     for key, array in arrays.items():
         if key != chosen and array.shape == (len(frame),):
             with _as_columns(name):
-                frame[key] = array
+                frame.insert(len(frame.columns), key, array, allow_duplicates=True)
     return frame
 
 

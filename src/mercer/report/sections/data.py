@@ -98,8 +98,6 @@ def _value(value: float | str | None) -> str:
 
 
 def _kernel(column: ColumnSummary) -> str:
-    if column.width is None:
-        return column.kernel
     days = column.kind == "date"
     symbol = "σ" if column.kernel == "Gaussian" else "ρ"
     return f"{column.kernel}, {symbol} = {number(column.width)}{' days' if days else ''}"

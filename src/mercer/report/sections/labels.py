@@ -16,20 +16,18 @@ _CLASSES = 12
 def verdict(labels: LabelFindings) -> str:
     """The label column in a sentence."""
     name = f"“{shortened(labels.name)}”"
-    if labels.reason is not None:
+    if labels.agreement is None:
         return f"The label {name} is not a column of classes: {labels.reason}."
-    said = ""
-    if labels.agreement is not None:
-        rand = labels.agreement.adjusted_rand_index
-        how = "closely" if rand >= 0.8 else "partly" if rand >= 0.3 else "hardly"
-        said = f"Clusters {how} agree with {name} (adjusted Rand index {rand:.2f})."
+    rand = labels.agreement.adjusted_rand_index
+    how = "closely" if rand >= 0.8 else "partly" if rand >= 0.3 else "hardly"
+    said = f"Clusters {how} agree with {name} (adjusted Rand index {rand:.2f})."
     if labels.prediction is not None:
         p = labels.prediction
         said += (
             f" Kernel LDA predicts {name} for {percent(p.accuracy)} of left-out rows, where "
             f"always naming the largest class is right for {percent(p.majority)}."
         )
-    return said.strip()
+    return said
 
 
 def labels_section(analysis: Analysis) -> Section | None:
@@ -38,13 +36,12 @@ def labels_section(analysis: Analysis) -> Section | None:
     if labels is None:
         return None
     title = f"Clusters and prediction beside “{shortened(labels.name)}”"
-    if labels.reason is not None:
+    if labels.agreement is None:
         return Section("labels", title, paragraph(verdict(labels)))
     body = ""
     if labels.unlabelled:
         body += paragraph(f"{labels.unlabelled:,} rows without a label are left aside here.")
-    if labels.agreement is not None:
-        body += _agreement(labels.agreement)
+    body += _agreement(labels.agreement)
     body += _prediction(labels.prediction, labels.name)
     return Section("labels", title, body)
 

@@ -1,0 +1,79 @@
+"""The check of what is built finds what is missing and what should not be there."""
+
+import tarfile
+import zipfile
+
+import pytest
+
+from tests.archives import FILES, complaints
+
+SOURCES = {
+    "src/mercer/__init__.py": "x = 1",
+    "src/mercer/py.typed": "",
+    "src/mercer/explorer/static/style.css": "a {}",
+    "tests/test_x.py": "",
+    "docs/index.md": "",
+    "benchmarks/x.py": "",
+    **dict.fromkeys((*FILES, "constraints.txt"), "some words"),
+}
+PACKAGE = {
+    **{
+        name.removeprefix("src/"): text for name, text in SOURCES.items() if name.startswith("src/")
+    },
+    "mercer-0.dist-info/licenses/LICENSE": "some words",
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project, in which things were run."""
+    made = {"src/mercer/__pycache__/x.pyc": "", "docs/_build/html/index.html": ""}
+    for name, text in (SOURCES | made).items():
+        path = tmp_path / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "project"
+
+
+def check(root, sources=SOURCES, package=PACKAGE):
+    sdist, wheel = root.parent / "a.tar.gz", root.parent / "a.whl"
+    with tarfile.open(sdist, "w:gz") as archive:
+        for name, text in sources.items():
+            file = root.parent / "member"
+            file.write_text(text)
+            archive.add(file, f"mercer-0/{name}")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in package.items():
+            archive.writestr(name, text)
+    return complaints(sdist, wheel, root)
+
+
+def without(members, name):
+    return {key: text for key, text in members.items() if key != name}
+
+
+def test_complete_archives_pass(root):
+    assert check(root) == []
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_the_sdist_lacks(root, name):
+    assert check(root, without(SOURCES, name)) == [f"the sdist lacks {name}"]
+
+
+@pytest.mark.parametrize("name", PACKAGE)
+def test_what_the_wheel_lacks(root, name):
+    (found,) = check(root, package=without(PACKAGE, name))
+    assert found.startswith("the wheel lacks")
+    assert found.endswith(name.rpartition("/")[2])
+
+
+def test_what_was_made(root):
+    made = {"mercer/__pycache__/x.cpython-311.pyc": ""}
+    (found,) = check(root, package=PACKAGE | made)
+    assert found == f"the wheel: {next(iter(made))} was made, not written"
+
+
+def test_where_it_was_built(root):
+    (found,) = check(root, SOURCES | {"docs/index.md": f"see {root}/docs"})
+    assert found == f"the sdist: docs/index.md names {root}"
