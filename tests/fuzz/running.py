@@ -25,6 +25,7 @@ from tests.fuzz import target
 KEPT = Path(".fuzz")
 LONGEST = 60  # seconds for one input, on a machine that does other things too
 ROOM = 1 << 30  # bytes of address space, beyond what the libraries take
+RENEWED = 240  # seconds after which a guided process makes room for another: atheris leaks memory
 MOST_LOST = 10  # processes of one run
 _FAST = Path("/dev/shm")
 
@@ -120,7 +121,8 @@ def inside(name, scratch, seed, examples, end, guided):
     if guided:
         from tests.fuzz.guided import fuzz
 
-        fuzz(trial, KEPT / "corpus" / name, seed, max(1, int(end - time.time())))
+        left = int(min(RENEWED, end - time.time()))
+        fuzz(trial, KEPT / "corpus" / name, seed, max(1, left))
     while trial.examples < examples and time.time() < end:
         trial(next(inputs))
     trial.tell()
