@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from mercer import KernelPCA
-from mercer.kernels import Categorical, Gaussian, Hamming, Kernel, On, Precomputed
+from mercer.kernels import Categorical, Gaussian, Hamming, Kernel, On, Polynomial, Precomputed
+from mercer.maths.distances import euclidean_distances
 
 ALL = slice(None)
 
@@ -79,3 +80,11 @@ def test_a_gram_matrix_is_its_own_kernel():
     np.testing.assert_array_equal(kernel(K[:2], np.array([3, 0])), K[:2][:, [3, 0]])
     np.testing.assert_array_equal(kernel.diagonal(K), np.ones(5))
     assert kernel.is_psd
+    np.testing.assert_array_equal(kernel.matrix(K, K), K)
+
+
+def test_points_at_the_origin():
+    """Nothing to scale by, and nothing to divide by."""
+    X = np.zeros((3, 6))
+    np.testing.assert_array_equal(Polynomial(3, constant=2.0)(X), np.full((3, 3), 8.0))
+    np.testing.assert_array_equal(euclidean_distances(X, X[:2]), np.zeros((3, 2)))
