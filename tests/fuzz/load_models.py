@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 import mercer
+from tests.alarms import alarm
 from tests.fuzz import mutations
 from tests.fuzz.forging import claim, forged, members_of, npy, places, signed
 from tests.fuzz.promises import (
     BrokenPromiseError,
-    at_most,
     holds,
     is_in_words,
     no_code,
@@ -187,7 +187,7 @@ def does_no_harm(value):
         if ask is None:
             continue
         try:
-            with no_code(), at_most(2), np.errstate(all="ignore"):
+            with no_code(), alarm(2, TimeoutError), np.errstate(all="ignore"):
                 ask(X)
         except BrokenPromiseError:
             raise

@@ -1,6 +1,5 @@
 """What must hold whatever comes in: errors are the library's, in words, and nothing is run."""
 
-import signal
 import sys
 import warnings
 from contextlib import contextmanager
@@ -9,7 +8,6 @@ from mercer.errors import MercerError
 
 __all__ = [
     "BrokenPromiseError",
-    "at_most",
     "holds",
     "is_in_words",
     "no_code",
@@ -36,22 +34,6 @@ def is_in_words(error):
     plain = type(error) in (ValueError, TypeError) or type(error).__module__.startswith("mercer.")
     is_ours = isinstance(error, ValueError | TypeError | MercerError)
     return plain and is_ours and len(str(error).split()) > 2
-
-
-@contextmanager
-def at_most(seconds):
-    """Raise TimeoutError in what takes longer, as soon as it is back in Python."""
-
-    def ring(number, frame):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before or signal.SIG_IGN)
 
 
 @contextmanager

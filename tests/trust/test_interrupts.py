@@ -19,6 +19,7 @@ import mercer
 from mercer import KernelECA, KernelPCA, ParzenDensity
 from mercer.kernels import Gaussian
 from mercer.solvers import Lanczos, Nystrom
+from tests.alarms import alarm
 from tests.trust.registry import CASES, answers, fit, targets
 
 ROOT = str(Path(mercer.__file__).parent)
@@ -140,22 +141,6 @@ def test_failed_data_too_leave_the_estimator_as_it_was():
     assert model.transform(data()).shape == (16, 2)
 
 
-@contextmanager
-def alarm(seconds):
-    """A KeyboardInterrupt after so many seconds, as the terminal would send it."""
-
-    def ring(number, frame):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timer")
 @pytest.mark.parametrize(
     "model",
@@ -174,7 +159,7 @@ def test_interrupts_by_the_clock(model):
     interrupted = 0
     for i in range(8):
         try:
-            with alarm(0.002 + 0.1 * random.Random(i).random()):
+            with alarm(0.002 + 0.1 * random.Random(i).random(), KeyboardInterrupt):
                 model.fit(X)
         except KeyboardInterrupt:
             interrupted += 1
