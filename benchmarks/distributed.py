@@ -115,7 +115,7 @@ class Peak:
 
 def fit_and_write(X: Any, folder: Path) -> KernelECA:
     """The whole job: two passes for the fit, one for the embedding, which goes to Parquet."""
-    from mercer.distributed.files import columns_of, write_parts
+    from mercer.chunks.files import columns_of, write_parts
 
     model = KernelECA(3, solver="fourier").fit(X)
     write_parts(folder, columns_of(model.transform(X), "component"), overwrite=True)

@@ -13,10 +13,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks.harness import extra_peak, race, table
 from mercer import KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
+from mercer.data import Points
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian
 from mercer.operators import BlockedGram
-from mercer.points import Points
 from mercer.solvers import Lanczos
 
 HEADER = ("what", "mercer", "peer", "ratio", "wanted")

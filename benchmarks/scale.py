@@ -15,11 +15,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks.harness import extra_peak, race, table
 from benchmarks.house import eight_thousand, normal, seconds
 from mercer import KernelECA, KernelPCA
+from mercer.data import Points
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Gaussian
 from mercer.operators import BlockedGram, Sample
-from mercer.points import Points
 from mercer.solvers import Lanczos, Nystrom, summing_gram
 
 

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_info
 import mercer
 from mercer import KernelECA, KernelPCA, config_context, get_config, set_config
 from mercer.config import free_memory, memory_budget, parse_memory, thread_count
+from mercer.data import Points
 from mercer.kernels import Gaussian, Laplacian
 from mercer.operators import BlockedGram
-from mercer.points import Points
 from mercer.solvers import Lanczos
 from mercer.threads import run_shares, single_threaded_blas
 

@@ -437,7 +437,7 @@ def test_orders_below_zero_are_refused():
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_gradients_by_plane_waves_and_by_pairs_agree(d):
-    from mercer.maths.potential import gaussian_potential
+    from mercer.maths.information_potential import gaussian_potential
 
     X, w = array(4500, d), np.random.default_rng(1).random(4500) + 0.5
     kernel = Gaussian(np.linspace(1.0, 1.5, d))

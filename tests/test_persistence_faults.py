@@ -147,7 +147,7 @@ FORGED_VALUES = {
     "a function": of_class("os.system"),
     "a class that runs": of_class("subprocess.Popen", {"args": ["true"]}),
     "a module not loaded": of_class("antigravity.Anything"),
-    "a function of mercer": of_class("mercer.writing.whole_file"),
+    "a function of mercer": of_class("mercer.atomic_files.whole_file"),
     "something that a module imports": of_class("mercer.estimators.eca.np"),
     "a base class": of_class("mercer.kernels.base.Kernel"),
     "an unlisted class of scikit-learn": of_class("sklearn.cluster.KMeans"),
@@ -376,7 +376,7 @@ leaves = st.one_of(
     st.integers(),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=4),
-    st.sampled_from(["os.system", "array", "again", "mercer.points.Points", "object"]),
+    st.sampled_from(["os.system", "array", "again", "mercer.data.Points", "object"]),
 )
 
 
@@ -738,7 +738,7 @@ def test_a_folder_that_refuses_new_files(path, tmp_path, monkeypatch):
     def denied(*args, **options):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("mercer.writing.tempfile.mkstemp", denied)
+    monkeypatch.setattr("mercer.atomic_files.tempfile.mkstemp", denied)
     with pytest.raises(PermissionError):
         mercer.save(X, path)
     failing(tmp_path, path)

@@ -296,7 +296,7 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path, monkeypatch):
         replaced.append(target)
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("mercer.writing.os.replace", full_disk)
+    monkeypatch.setattr("mercer.atomic_files.os.replace", full_disk)
     with pytest.raises(OSError, match="No space left"):
         write_report(blobs(n=60), tmp_path)
     assert len(replaced) == 1

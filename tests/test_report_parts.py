@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from mercer import EntropyClustering, ParzenDensity
-from mercer.counting import Counting, count_clusters
+from mercer.cluster_count import Counting, count_clusters
 from mercer.datasets import make_machines
 from mercer.errors import RankError
 from mercer.kernels import Gaussian, table_kernel
@@ -131,7 +131,7 @@ class OneWidth(EntropyClustering):
 def test_a_single_bandwidth_shows_no_stability(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8, 16)])
-    for module in ("counting", "report.clusters"):
+    for module in ("cluster_count", "report.clusters"):
         monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneWidth)
     found = count_clusters(X, Gaussian("auto"))
     assert (found.chosen, found.because, found.stability) == (3, "spectroscopy", {})
@@ -587,7 +587,7 @@ def test_words():
 
 
 def test_a_clearly_more_stable_number_outranks_spectroscopy():
-    from mercer.counting import _most_stable
+    from mercer.cluster_count import _most_stable
 
     assert _most_stable({2: 0.84, 3: 0.91, 4: 1.0}, groups=3) == 4
     assert _most_stable({2: 0.84, 3: 0.96, 4: 1.0}, groups=3) == 3

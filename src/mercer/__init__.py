@@ -37,7 +37,7 @@ _HOMES = {
 _MODULES = (
     "bandwidth",
     "baselines",
-    "counting",
+    "cluster_count",
     "datasets",
     "diagnostics",
     "domains",

@@ -27,6 +27,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
 from mercer.chunked import ChunkedPoints
+from mercer.data import Points, admit, admit_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
@@ -37,7 +38,6 @@ from mercer.maths.quantiles import (
     weighted_quantile,
 )
 from mercer.maths.types import Array
-from mercer.points import Points, admit, admit_weights
 
 __all__ = [
     "distance_fraction",

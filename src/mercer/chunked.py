@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mercer.distributed import added, is_dask, mapped, summed, taken
+from mercer.chunks import added, is_dask, mapped, summed, taken
+from mercer.data import Kind, Points, check_weights
 from mercer.errors import AbsentRowsError
 from mercer.maths.quantiles import distinct_rows, evenly_spaced, weighted_quantile
 from mercer.maths.types import Array
-from mercer.points import Kind, Points, check_weights
 
 __all__ = [
     "AbsentColumn",
@@ -206,7 +206,7 @@ class ChunkedPoints(Points):
 
     def draw(self, coefficients: Any, count: int, rng: np.random.Generator) -> Array:
         """Rows drawn with probabilities proportional to the coefficients, in memory."""
-        from mercer.distributed.engine import drawn
+        from mercer.chunks.dask_tasks import drawn
 
         masses = np.array(summed(_mass, coefficients, combine=_concatenated, each=True))
         counts = rng.multinomial(count, masses / masses.sum())
@@ -526,7 +526,7 @@ def _resized(array: Any, lengths: tuple[int, ...]) -> Any:
 
 def _check_room(rows: Any) -> None:
     """Refuse chunks that no worker can hold, before anything is read."""
-    from mercer.distributed.engine import worker_memory
+    from mercer.chunks.dask_tasks import worker_memory
 
     longest = max(rows.chunks[0], default=0)
     row = rows.shape[1] * rows.dtype.itemsize

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, qmc
 
+from mercer.data import Points
 from mercer.errors import ApproximationWarning, warn
 from mercer.maths.moments import Moments
 from mercer.maths.types import Array
-from mercer.points import Points
 
 __all__ = [
     "Box",

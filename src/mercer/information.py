@@ -13,15 +13,15 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.bandwidth import resolve
-from mercer.decomposition import decompose
+from mercer.data import Points, admit, admit_weights, concatenated
+from mercer.decompose import decompose
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.maths.entropy import spectral_entropy, spectral_entropy_bounds
-from mercer.maths.potential import gaussian_potential
+from mercer.maths.information_potential import gaussian_potential
 from mercer.maths.types import Array
 from mercer.operators import FourierGram, GramOperator, Sample
 from mercer.operators.tiled import cross_product
-from mercer.points import Points, admit, admit_weights, concatenated
 from mercer.solvers import as_solver, summing_gram
 
 __all__ = [
@@ -414,7 +414,7 @@ def log_normalizer(kernel: Kernel, points: Points) -> float:
     >>> import numpy as np
     >>> from mercer.information import log_normalizer
     >>> from mercer.kernels import Gaussian, Linear
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> points = admit(np.zeros((3, 2)), "vectors")
     >>> round(log_normalizer(Gaussian(1.0), points), 4), log_normalizer(Linear(), points)
     (1.8379, 0.0)

@@ -16,12 +16,12 @@ import numpy as np
 
 from mercer.bandwidth import representatives, resolve
 from mercer.chunked import ChunkedPoints
-from mercer.decomposition import decompose
+from mercer.data import Points, admit, admit_weights
+from mercer.decompose import decompose
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.eigen import TIE, is_sign_free, separate_ties
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.points import Points, admit, admit_weights
 
 __all__ = ["Groups", "find_groups", "groups_of"]
 
@@ -105,7 +105,7 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> from mercer.spectroscopy import groups_of
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])

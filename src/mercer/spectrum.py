@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from mercer.config import memory_budget
+from mercer.data import Points, admit
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.maths.entropy import entropy_terms
 from mercer.maths.types import Array
 from mercer.notebook import bar, table
 from mercer.operators import Expansion
-from mercer.points import Points, admit
 
 __all__ = ["Spectrum"]
 

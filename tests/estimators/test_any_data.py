@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer import ComponentClassifier, EntropyClustering, KernelECA, KernelPCA
 from mercer.bandwidth import spectroscopy
+from mercer.data import Points
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import (
     Categorical,
@@ -25,7 +26,6 @@ from mercer.kernels import (
     table_kernel,
 )
 from mercer.operators import Sample
-from mercer.points import Points
 from mercer.solvers import Auto, Nystrom
 from mercer.spectroscopy import find_groups
 

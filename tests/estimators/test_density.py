@@ -15,6 +15,7 @@ from sklearn.neighbors import KernelDensity
 
 from mercer import OrthogonalSeries, ParzenDensity, SeriesDensity
 from mercer.bandwidth import leave_one_out
+from mercer.data import Points
 from mercer.datasets import make_clusters
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.kernels import (
@@ -26,7 +27,6 @@ from mercer.kernels import (
     Polynomial,
 )
 from mercer.operators import WindowSum
-from mercer.points import Points
 
 WINDOWS = [
     Gaussian(0.4),
@@ -387,7 +387,7 @@ def test_series_draws_have_its_moments(terms):
 
 @pytest.mark.parametrize("basis", ["hermite", "fourier", "legendre", "laguerre"])
 def test_classical_functions_are_orthonormal(basis):
-    from mercer.maths.bases import BASES
+    from mercer.maths.orthonormal_bases import BASES
 
     low, high = BASES[basis].extent(8)
     z = low + (high - low) * (np.arange(200_000) + 0.5) / 200_000

@@ -22,6 +22,7 @@ from mercer import (
     MercerMixture,
     MercerNovelty,
 )
+from mercer.data import Points
 from mercer.datasets import make_bits, make_halo
 from mercer.domains import (
     Box,
@@ -34,7 +35,6 @@ from mercer.domains import (
 )
 from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
 from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
-from mercer.points import Points
 from mercer.solvers import Nystrom
 
 

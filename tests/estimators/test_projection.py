@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 
 from mercer import MaximumEntropyProjection
 from mercer.datasets import make_two_gaussians
-from mercer.estimators.projection import _Objective
+from mercer.estimators.maximum_entropy import _Objective
 from mercer.information import information_potential
 from mercer.kernels import Gaussian
 from mercer.maths.perceptron import Perceptron

@@ -16,7 +16,7 @@ from importlib import import_module
 TARGETS = {"tables": "read_tables", "models": "load_models", "requests": "ask_explorer"}
 #: Whose lines are watched, where atheris chooses: what decides about an input, not the mathematics.
 WATCHED = {
-    "tables": ["mercer.tables", "mercer.distributed.files"],
+    "tables": ["mercer.tables", "mercer.chunks.files"],
     "models": ["mercer.persistence"],
     "requests": ["mercer.explorer", "mercer.tables"],
 }

@@ -68,7 +68,7 @@ def inside(name, scratch, seed, examples, end, is_guided):
     """A process that :mod:`tests.fuzz.running` started."""
     if is_guided == "1":
         with guided.instrument(WATCHED[name]):
-            import mercer.distributed.files
+            import mercer.chunks.files
             import mercer.explorer.server
             import mercer.persistence
             import mercer.tables.chunked  # noqa: F401

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 import mercer
-from tests.alarms import alarm
 from tests.fuzz import mutations
 from tests.fuzz.forging import claim, forged, members_of, npy, places, signed
 from tests.fuzz.promises import (
@@ -21,6 +20,7 @@ from tests.fuzz.promises import (
     no_code,
     strict_warnings,
 )
+from tests.timeouts import alarm
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 TOKENS = [

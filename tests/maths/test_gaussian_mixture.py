@@ -6,20 +6,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import multivariate_normal
 
-from mercer.maths.components import effective_weights
-from mercer.maths.conditional import (
+from mercer.maths.conditional_mixture import (
     condition,
     held_out_class_likelihood,
     held_out_likelihood,
 )
+from mercer.maths.effective_components import effective_weights
 from mercer.maths.gaussian_mixture import (
     expectation,
     fit_mixture,
     log_components,
     maximization,
 )
-from mercer.maths.leaving_out import leave_each_out
-from mercer.maths.partitions import farthest_rows, kmeans, scattered_rows
+from mercer.maths.kmeans import farthest_rows, kmeans, scattered_rows
+from mercer.maths.leave_one_out import leave_each_out
 
 
 def covariances(mixture):

@@ -29,8 +29,12 @@ PACKAGES = ["maths", "kernels", "solvers"]
 # tests that run within this process, quickly: neither commands, nor clusters, nor browsers
 TESTS = [
     *("tests/maths", "tests/kernels", "tests/solvers", "tests/operators", "tests/population"),
-    *("tests/estimators", "tests/trust/test_laws.py", "tests/trust/test_laws_of_kernels.py"),
-    *("tests/trust/test_edges.py", "tests/test_bandwidth.py", "tests/test_diagnostics.py"),
+    *(
+        "tests/estimators",
+        "tests/properties/test_laws.py",
+        "tests/properties/test_laws_of_kernels.py",
+    ),
+    *("tests/properties/test_edges.py", "tests/test_bandwidth.py", "tests/test_diagnostics.py"),
     *("tests/test_information.py", "tests/test_points.py", "tests/test_preimages.py"),
     *("tests/test_spectroscopy.py", "tests/test_baselines.py", "tests/test_bad_input.py"),
     *("tests/test_clustering_error.py", "tests/distributed/test_chunks.py", "src/mercer"),

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
 from mercer import KernelECA, KernelPCA, config_context
+from mercer.data import Points
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.operators import BlockedGram, Sample
-from mercer.points import Points
 from mercer.solvers import Auto, Fourier
 
 ROUNDING = 1e-13  # of sums of a few hundred kernel values of at most 1

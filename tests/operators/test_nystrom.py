@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, config_context
+from mercer.data import Points
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Linear
 from mercer.operators import LandmarkFeatures, NystromGram, Sample, choose_landmarks
-from mercer.points import Points
 from mercer.solvers import Nystrom
 
 N = 200

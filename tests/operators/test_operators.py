@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import config_context
+from mercer.data import Points
 from mercer.kernels import Gaussian, Linear
 from mercer.operators import BlockedGram, DenseGram, ExactFeatures, ExplicitGram
-from mercer.points import Points
 
 N, D = 300, 3  # more than one tile
 

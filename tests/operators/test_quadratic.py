@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.data import Points
 from mercer.kernels import Gaussian, Linear
 from mercer.operators import Sample
-from mercer.points import Points
 from mercer.solvers import Auto, Fourier, Lanczos, Nystrom
 
 

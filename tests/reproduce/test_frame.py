@@ -170,7 +170,7 @@ def test_a_disk_that_fails_leaves_the_old_files(tmp_path, monkeypatch):
     def full_disk(source, target):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("mercer.writing.os.replace", full_disk)
+    monkeypatch.setattr("mercer.atomic_files.os.replace", full_disk)
     with pytest.raises(OSError, match="No space left"):
         reproduce(Tiny(), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, config_context
+from mercer.data import Points, admit
 from mercer.kernels import Gaussian, Linear, NGram
 from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
-from mercer.points import Points, admit
 from mercer.solvers import Auto, Dense, Lanczos, Nystrom, as_solver, mean_window
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer.maths.eigen import TIE
 from mercer.solvers import Selection
-from mercer.solvers.entropy import EntropySearch
+from mercer.solvers.entropy_lanczos import EntropySearch
 
 from .problems import DiagonalProblem
 

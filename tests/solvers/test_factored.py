@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from mercer import KernelECA, KernelPCA, config_context
+from mercer.data import Points
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian
 from mercer.operators import FourierGram, Sample
-from mercer.points import Points
 from mercer.solvers import Auto, Dense, Fourier, Lanczos, Nystrom, summing_gram
 
 N = 300

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.solvers.krylov import leading_eigenpairs
+from mercer.solvers.block_krylov import leading_eigenpairs
 
 
 def matrix(rng, values):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from mercer import KernelECA, KernelPCA
+from mercer.data import Points
 from mercer.errors import ConvergenceError, RankError
 from mercer.kernels import Gaussian
 from mercer.maths.entropy import spectral_entropy, spectral_entropy_bounds
 from mercer.operators import Sample
-from mercer.points import Points
 from mercer.solvers import Auto, Dense, Fourier, Lanczos
 from mercer.solvers.base import Selection
 from tests.solvers.problems import DiagonalProblem

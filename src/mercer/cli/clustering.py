@@ -32,7 +32,7 @@ class Clustering(Task):
 
     def settled(self, modelling: Modelling, bandwidth: float | str) -> Self:
         """In memory: as many clusters as the report counts, at widths that are swept as there."""
-        from mercer.counting import count_clusters
+        from mercer.cluster_count import count_clusters
         from mercer.tables import WIDTH_FACTORS, Table
 
         if bandwidth != "auto" or not isinstance(modelling.table, Table):
@@ -57,7 +57,7 @@ class Clustering(Task):
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Labels, and how well each row fits its cluster's direction."""
-        from mercer.distributed import mapped
+        from mercer.chunks import mapped
 
         clustering = model["model"]
         labels = clustering.predict(seen)
@@ -67,7 +67,7 @@ class Clustering(Task):
 
     def words(self, model: Any) -> Iterator[str]:
         """Sizes, and the cost."""
-        from mercer.distributed import summed
+        from mercer.chunks import summed
 
         found = model["model"]
         sizes = summed(partial(_sizes, found.n_clusters_), found.labels_)

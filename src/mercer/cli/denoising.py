@@ -57,7 +57,7 @@ class Denoising(Task):
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Pre-images in the units of the columns."""
-        from mercer.distributed import mapped
+        from mercer.chunks import mapped
 
         cleaned = model["model"].transform(seen)
         if "scale" in model.named_steps:

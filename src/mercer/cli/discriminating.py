@@ -37,7 +37,7 @@ class Discriminating(Task):
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Discriminant functions, the likeliest class, and probabilities."""
-        from mercer.distributed import mapped
+        from mercer.chunks import mapped
 
         found = model["model"]
         values, probabilities = found.transform(seen), found.predict_proba(seen)

@@ -141,7 +141,7 @@ class Chunks(Engine):
         """Lazy columns for the rows that have all numbers."""
         import numpy as np
 
-        from mercer.distributed import mapped
+        from mercer.chunks import mapped
 
         names = model["columns"].columns_
         self._usable_in = list(names)
@@ -151,7 +151,7 @@ class Chunks(Engine):
 
     def judged(self, columns: Any, task: Task) -> tuple[int, int]:
         """Compare where the rows lie."""
-        from mercer.distributed import summed
+        from mercer.chunks import summed
 
         label = self.rows.label
         if label is None or label not in self.rows.frame.columns:
@@ -161,7 +161,7 @@ class Chunks(Engine):
 
     def prepared(self, columns: Any, out: Path, keep: bool, task: Task) -> Callable[[], Any]:
         """Columns are computed where and when they are written, part by part."""
-        from mercer.distributed.files import write_frames
+        from mercer.chunks.files import write_frames
 
         if keep and not task.replaces:
             self.need_new_names(columns, self.rows.frame.columns)

@@ -71,7 +71,7 @@ def _write(path: Path, content: bytes) -> None:
     elif path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
         path.write_bytes(content)
     else:
-        from mercer.writing import whole_file
+        from mercer.atomic_files import whole_file
 
         with whole_file(Path(os.path.realpath(path))) as file:  # through links: they stay
             file.write(content)

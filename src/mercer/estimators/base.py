@@ -12,14 +12,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
-from mercer.decomposition import make_streaming_gram
-from mercer.distributed import is_dask
-from mercer.estimators.rowwise import rowwise
-from mercer.estimators.whole import all_or_nothing
+from mercer.chunks import is_dask
+from mercer.data import Points, admit, admit_weights
+from mercer.decompose import make_streaming_gram
+from mercer.estimators.atomic_fit import all_or_nothing
+from mercer.estimators.dask_methods import rowwise
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
-from mercer.points import Points, admit, admit_weights
 from mercer.preimages import Preimage, preimages
 from mercer.progress import show_progress
 from mercer.solvers import as_solver

@@ -12,15 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import median_distance, representatives, resolve
 from mercer.chunked import ChunkedPoints
-from mercer.decomposition import make_gram, places_among_all
-from mercer.distributed import is_dask, kept, mapped, summed
+from mercer.chunks import is_dask, kept, mapped, summed
+from mercer.data import Points, admit, admit_weights
+from mercer.decompose import make_gram, places_among_all
 from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, Tell, warn
+from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.eca import KernelECA
-from mercer.estimators.rowwise import rowwise
-from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel, Stationary, as_kernel
-from mercer.maths.agreement import adjusted_rand_index
 from mercer.maths.angular import (
     AngularClusters,
     angular_cost,
@@ -28,9 +28,9 @@ from mercer.maths.angular import (
     assign_directions,
     shortest,
 )
+from mercer.maths.label_agreement import adjusted_rand_index
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
-from mercer.points import Points, admit, admit_weights
 from mercer.progress import Bar, show_progress
 from mercer.solvers import Auto
 from mercer.spectroscopy import groups_of

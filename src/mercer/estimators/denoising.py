@@ -7,10 +7,10 @@ from typing import Any, Self
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition import decompose
+from mercer.decompose import decompose
+from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.rowwise import rowwise
-from mercer.estimators.whole import all_or_nothing
+from mercer.estimators.dask_methods import rowwise
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.preimages import Preimage, check_preimage, preimages

@@ -11,23 +11,23 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.chunked import ChunkedPoints
-from mercer.decomposition import decompose
-from mercer.distributed import is_dask, kept, summed
+from mercer.chunks import is_dask, kept, summed
+from mercer.data import Points
+from mercer.decompose import decompose
 from mercer.errors import ApproximationWarning, warn
+from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.rowwise import rowwise
+from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.targets import class_labels, lazy_classes, several_classes
-from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
 from mercer.maths.discriminant import (
     ClassMoments,
     Discriminants,
     LeftOut,
 )
-from mercer.maths.shares import checked_shares
+from mercer.maths.proportions import checked_shares
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.points import Points
 from mercer.solvers import Auto
 from mercer.spectrum import Spectrum
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition import component_ranks, decompose
+from mercer.decompose import component_ranks, decompose
 from mercer.errors import Tell, warn
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.information import log_normalizer

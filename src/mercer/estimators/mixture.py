@@ -10,22 +10,22 @@ from scipy.special import logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.distributed import is_dask, mapped
+from mercer.chunks import is_dask, mapped
+from mercer.data import Points, admit
 from mercer.domains import Domain, Nodes, Normalization, integrate, resample
 from mercer.errors import NoDomainError
-from mercer.estimators.density import mean_log_density
-from mercer.estimators.kernel_mixture import (
+from mercer.estimators.atomic_fit import all_or_nothing
+from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.density_base import mean_log_density
+from mercer.estimators.mixture_base import (
     KernelMixture,
     best_alpha,
     ruled_alpha,
 )
-from mercer.estimators.rowwise import rowwise
-from mercer.estimators.whole import all_or_nothing
 from mercer.kernels import Kernel
-from mercer.maths.leaving_out import leave_each_out
+from mercer.maths.leave_one_out import leave_each_out
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.points import Points, admit
 
 __all__ = ["MercerMixture"]
 

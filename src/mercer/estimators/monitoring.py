@@ -14,12 +14,12 @@ import numpy as np
 from scipy.stats import chi2, f
 
 from mercer.chunked import quantile_of
-from mercer.distributed import kept, mapped, summed
+from mercer.chunks import kept, mapped, summed
+from mercer.data import Points
 from mercer.estimators.base import SpectralTransformer
-from mercer.estimators.rowwise import rowwise
+from mercer.estimators.dask_methods import rowwise
 from mercer.maths.quantiles import weighted_median
 from mercer.maths.types import Array
-from mercer.points import Points
 
 __all__ = ["MonitoredTransformer"]
 

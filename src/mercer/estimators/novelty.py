@@ -9,9 +9,9 @@ from scipy.special import logsumexp
 from sklearn.base import OutlierMixin
 
 from mercer.chunked import quantile_of
-from mercer.estimators.kernel_mixture import KernelMixture, ruled_alpha
-from mercer.estimators.rowwise import rowwise
-from mercer.estimators.whole import all_or_nothing
+from mercer.estimators.atomic_fit import all_or_nothing
+from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.mixture_base import KernelMixture, ruled_alpha
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators import Sample

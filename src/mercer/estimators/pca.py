@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer.decomposition import decompose
+from mercer.decompose import decompose
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.kernels import Kernel
 from mercer.operators import GramOperator, Sample

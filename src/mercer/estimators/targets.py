@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from mercer.distributed import mapped, summed
+from mercer.chunks import mapped, summed
 from mercer.maths.types import Array
 
 __all__ = ["class_labels", "lazy_classes", "numeric_targets", "several_classes"]

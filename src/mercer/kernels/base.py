@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mercer.data import Kind, rows_of
 from mercer.maths.types import Array
 from mercer.notebook import table
-from mercer.points import Kind, rows_of
 
 __all__ = ["Kernel", "Product", "Scaled", "Settle", "Sum", "Tiles", "delivered"]
 
@@ -44,7 +44,7 @@ class Kernel:
            [0.5, 1. ]])
     """
 
-    #: what is compared: "vectors", "objects" or "gram" (see :mod:`mercer.points`)
+    #: what is compared: "vectors", "objects" or "gram" (see :mod:`mercer.data`)
     compares: ClassVar[Kind] = "vectors"
 
     @property

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data import rows_of
 from mercer.kernels.base import Kernel
 from mercer.maths.types import Array
-from mercer.points import rows_of
 
 __all__ = ["check_kernel"]
 

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.data import Kind
 from mercer.kernels.base import Kernel, Settle, Tiles
 from mercer.kernels.cells import as_array, column_of, numbered, numbers_of
 from mercer.maths.quantiles import distinct_rows, evenly_spaced
 from mercer.maths.types import Array
 from mercer.notebook import table
-from mercer.points import Kind
 
 __all__ = ["Observed", "On"]
 

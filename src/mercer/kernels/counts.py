@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from mercer.data import Kind
 from mercer.kernels.base import Kernel, Tiles, delivered
 from mercer.kernels.cells import as_cells
 from mercer.maths.types import Array
-from mercer.points import Kind
 
 __all__ = ["CountKernel"]
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.data import Kind
 from mercer.kernels.base import Kernel
 from mercer.maths.types import Array
-from mercer.points import Kind
 
 __all__ = ["Precomputed"]
 
@@ -16,7 +16,7 @@ __all__ = ["Precomputed"]
 class Precomputed(Kernel):
     """The data are kernel values: K (n, n) in ``fit``, the cross-Gram (m, n) for new points.
 
-    Behind :func:`mercer.points.admit` the training points of this kernel are column numbers of
+    Behind :func:`mercer.data.admit` the training points of this kernel are column numbers of
     that matrix, so rows of zero weight can be left out and still be present in later cross-Grams.
 
     Examples

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distributed import fingerprint, first_least, kept, mapped, summed
+from mercer.chunks import fingerprint, first_least, kept, mapped, summed
 from mercer.maths.types import Array
 
 __all__ = [

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
-from mercer.distributed import kept, mapped, summed
+from mercer.chunks import kept, mapped, summed
 from mercer.maths.types import Array
 
 __all__ = [

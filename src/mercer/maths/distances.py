@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.maths.products import finite_product
+from mercer.maths.matmul import finite_product
 from mercer.maths.types import Array
 
 __all__ = [

@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 from scipy.special import logsumexp
 
-from mercer.distributed import fingerprint, mapped, summed
+from mercer.chunks import fingerprint, mapped, summed
 from mercer.maths.types import Array
 
 __all__ = [

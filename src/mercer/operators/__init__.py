@@ -7,11 +7,11 @@ from mercer.operators.explicit import ExplicitGram, NystromGram
 from mercer.operators.factored import FactoredGram, SmallSide
 from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeatures
 from mercer.operators.fourier import FourierGram
-from mercer.operators.frequencies import FrequencyGrid, NoGrid, frequency_grid
+from mercer.operators.frequency_grid import FrequencyGrid, NoGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, ChunkedGram, DenseGram
 from mercer.operators.landmarks import choose_landmarks, landmark_bytes
 from mercer.operators.sample import Sample
-from mercer.operators.sums import WindowSum
+from mercer.operators.window_sum import WindowSum
 
 __all__ = [
     "BlockedGram",

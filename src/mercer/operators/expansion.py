@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.chunked import AbsentPoints
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.features import FeatureMap
 from mercer.operators.tiled import cross_product
-from mercer.points import Points
 
 __all__ = ["Expansion", "FeatureExpansion", "KernelExpansion"]
 

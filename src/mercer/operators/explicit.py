@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.moments import Moments
 from mercer.maths.types import Array
@@ -15,7 +16,6 @@ from mercer.operators.base import GramOperator
 from mercer.operators.expansion import Expansion, FeatureExpansion
 from mercer.operators.factored import FactoredGram
 from mercer.operators.features import FeatureMap, LandmarkFeatures
-from mercer.points import Points
 
 __all__ = ["ExplicitGram", "NystromGram"]
 

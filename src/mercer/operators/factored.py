@@ -14,11 +14,11 @@ from typing import Self
 
 import numpy as np
 
+from mercer.data import Points
 from mercer.maths.eigen import LargestEntries
 from mercer.maths.types import Array
 from mercer.operators.base import EigenProblem, GramOperator
 from mercer.operators.expansion import Expansion
-from mercer.points import Points
 
 __all__ = ["FactoredGram", "SmallSide"]
 

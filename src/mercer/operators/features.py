@@ -12,11 +12,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri
 
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 from mercer.operators.tiled import cross_gram, cross_product
-from mercer.points import Points
 
 __all__ = ["ExactFeatures", "FeatureMap", "LandmarkFeatures"]
 

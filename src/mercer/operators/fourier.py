@@ -26,13 +26,13 @@ from scipy import fft
 
 from mercer.chunked import AbsentPoints
 from mercer.config import thread_count
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.base import GramOperator
 from mercer.operators.expansion import Expansion
 from mercer.operators.factored import FactoredGram
-from mercer.operators.frequencies import FrequencyGrid
-from mercer.points import Points
+from mercer.operators.frequency_grid import FrequencyGrid
 
 __all__ = ["FourierExpansion", "FourierGram"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.linalg import get_blas_funcs
 
 from mercer.chunked import ChunkedPoints
-from mercer.distributed import kept, taken
+from mercer.chunks import kept, taken
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.base import MultiplyingGram
 from mercer.operators.expansion import Expansion, KernelExpansion
 from mercer.operators.tiled import fill_gram, gram_product, tile_product
-from mercer.points import Points
 
 __all__ = ["BlockedGram", "ChunkedGram", "DenseGram"]
 
@@ -158,7 +158,7 @@ class ChunkedGram(BlockedGram):
         self.blocks = kept(points.rows.rechunk({0: size}))
 
     def _matmat(self, V: Array) -> Array:
-        from mercer.distributed.engine import symmetric_product
+        from mercer.chunks.dask_tasks import symmetric_product
 
         root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
         tile = partial(tile_product, self.kernel)

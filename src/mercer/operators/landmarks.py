@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.distributed import taken
+from mercer.chunks import taken
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.features import LandmarkFeatures
 from mercer.operators.tiled import cross_gram
-from mercer.points import Points
 
 __all__ = ["choose_landmarks", "landmark_bytes"]
 

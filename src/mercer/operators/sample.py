@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.chunked import ChunkedPoints
+from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.points import Points
 
 __all__ = ["Sample"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data import Points
 from mercer.kernels import Kernel
-from mercer.maths.products import finite_product
+from mercer.maths.matmul import finite_product
 from mercer.maths.types import Array
-from mercer.points import Points
 from mercer.threads import run_shares
 
 __all__ = [

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from mercer.atomic_files import whole_file
 from mercer.maths.types import Array
-from mercer.writing import whole_file
 
 __all__ = ["Members", "RefusedError", "opened", "write"]
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distributed import is_dask
+from mercer.chunks import is_dask
 from mercer.maths.types import Array
 from mercer.persistence.classes import check_plain, name_of
 from mercer.persistence.kinds import kind_of

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from mercer.chunked import AbsentColumn, AbsentPoints, ChunkedPoints
-from mercer.distributed import is_dask
-from mercer.points import Points
+from mercer.chunks import is_dask
+from mercer.data import Points
 
 __all__ = ["Kind", "is_inflated", "kind_called", "kind_of"]
 

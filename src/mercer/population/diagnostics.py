@@ -10,11 +10,11 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mercer.bandwidth import resolve
+from mercer.data import admit
 from mercer.information import information_potential
 from mercer.kernels import Kernel, Polynomial, as_kernel
 from mercer.maths.eigen import is_sign_free
 from mercer.maths.types import Array
-from mercer.points import admit
 from mercer.population.measures import Empirical
 from mercer.population.monomials import spell
 from mercer.population.operator import PopulationOperator, checked_count

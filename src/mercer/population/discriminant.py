@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.shares import checked_shares
+from mercer.maths.proportions import checked_shares
 from mercer.maths.types import Array
 from mercer.population.measure import admit_vectors
 from mercer.population.measures import as_measure

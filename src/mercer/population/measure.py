@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data import admit
 from mercer.errors import ApproximationWarning
 from mercer.maths.types import Array
-from mercer.points import admit
 from mercer.population.monomials import monomial_values
 from mercer.population.quadrature import Quadrature, remaining_error, shifted_sobol
 

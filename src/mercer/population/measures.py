@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from mercer.data import admit_weights
 from mercer.maths.eigen import largest_entry_signs
 from mercer.maths.types import Array
-from mercer.points import admit_weights
 from mercer.population.measure import Measure, admit_vectors, sample_monomial_moments
 from mercer.population.monomials import monomial_values
 from mercer.population.quadrature import (

@@ -11,12 +11,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from mercer.atomic_files import write_together
 from mercer.report.analysis import Analysis, analyse
 from mercer.report.numbers import numbers
 from mercer.report.page import page
 from mercer.report.results import ROW_FILES, result_files
 from mercer.tables import Table
-from mercer.writing import write_together
 
 __all__ = ["Analysis", "Report", "analyse", "numbers", "write_report"]
 

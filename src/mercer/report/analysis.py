@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mercer import KernelECA, KernelPCA
-from mercer.counting import Counting, count_clusters
+from mercer.cluster_count import Counting, count_clusters
 from mercer.kernels import Gaussian, Kernel
 from mercer.report.clusters import Clusters, Sweep, find_clusters, sweep_widths
 from mercer.report.columns import ColumnSummary, summarise_columns

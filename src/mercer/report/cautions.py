@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer.counting import STABLE
+from mercer.cluster_count import STABLE
 from mercer.report.analysis import Analysis
 from mercer.report.words import number, percent
 

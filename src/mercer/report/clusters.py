@@ -12,7 +12,7 @@ from mercer.bandwidth import representatives
 from mercer.errors import silence
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.samples import drawn_rows, take
+from mercer.subsampling import drawn_rows, take
 from mercer.tables import WIDTH_FACTORS
 
 __all__ = ["NOWHERE", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]

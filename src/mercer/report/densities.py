@@ -12,7 +12,7 @@ from mercer.bandwidth import silverman
 from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
 from mercer.report.profiles import Trait
-from mercer.samples import drawn_rows
+from mercer.subsampling import drawn_rows
 from mercer.tables import Modelling, Table
 
 __all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Shares", "estimate_densities"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.counting import STABLE
+from mercer.cluster_count import STABLE
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
 from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
 from mercer.report.analysis import Analysis
@@ -15,7 +15,7 @@ from mercer.report.densities import Contours, Curve, Shares
 from mercer.report.labels import Prediction
 from mercer.report.svg import svg
 from mercer.report.words import number, percent, sequence, shortened
-from mercer.samples import drawn_rows
+from mercer.subsampling import drawn_rows
 
 __all__ = [
     "clusters_figure",

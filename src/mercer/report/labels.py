@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from mercer import KernelLDA
 from mercer.diagnostics import clustering_error
 from mercer.maths.types import Array
-from mercer.samples import drawn_rows
+from mercer.subsampling import drawn_rows
 from mercer.tables import Modelling, Table
 from mercer.tables.table import NO_LABEL
 

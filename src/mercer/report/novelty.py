@@ -16,7 +16,7 @@ from mercer import ParzenDensity
 from mercer.errors import silence
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.samples import drawn_rows, take
+from mercer.subsampling import drawn_rows, take
 from mercer.tables import Modelling
 
 __all__ = ["Novel", "Novelty", "find_novel"]

@@ -15,7 +15,7 @@ import numpy as np
 from mercer.datasets import make_annulus, make_clusters
 from mercer.estimators import KernelPCA, ParzenDensity, SeriesDensity
 from mercer.kernels import Gaussian
-from mercer.maths.bases import BASES
+from mercer.maths.orthonormal_bases import BASES
 from mercer.maths.types import Array
 from mercer.plots import DensityDisplay, EigenfunctionDisplay, SpectrumDisplay
 from mercer.plots.style import LEFT_OUT, PALETTE, new_panels

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mercer import __version__
+from mercer.atomic_files import write_together
 from mercer.reproduce.frame import Picture, Row, Table, Verdict, count_verdicts
 from mercer.reproduce.show import lines, summary
-from mercer.writing import write_together
 
 __all__ = ["PAPERS", "Paper", "Reproduction", "load_paper", "reproduce", "write_picture"]
 

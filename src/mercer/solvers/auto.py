@@ -35,6 +35,7 @@ import numpy as np
 
 from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
+from mercer.data import Points
 from mercer.errors import ConvergenceError
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -51,14 +52,13 @@ from mercer.operators import (
     SmallSide,
     WindowSum,
 )
-from mercer.points import Points
 from mercer.solvers.base import Eigenpairs, Progress, Selection, Solver
+from mercer.solvers.block_krylov import leading_eigenpairs
 from mercer.solvers.dense import Dense, dense_bytes
 from mercer.solvers.fourier import Fourier
-from mercer.solvers.krylov import leading_eigenpairs
 from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.nystrom import Nystrom
-from mercer.solvers.small import SMALL, SmallSideSolver
+from mercer.solvers.small_side import SMALL, SmallSideSolver
 
 __all__ = [
     "Auto",
@@ -98,7 +98,7 @@ class Auto:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> import numpy as np
     >>> from mercer.solvers import Auto
     >>> for n in (500, 3000, 20_000):
@@ -228,7 +228,7 @@ def streaming_gram(sample: Sample) -> FactoredGram:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> import numpy as np
     >>> from mercer.solvers import streaming_gram
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
@@ -247,7 +247,7 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> import numpy as np
     >>> from mercer.solvers import summing_gram
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
@@ -272,7 +272,7 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> from mercer.solvers import mean_window
     >>> window = mean_window(Sample(Gaussian(1.0), admit([[0.0], [2.0]], "vectors")))
     >>> window.values(admit([[1.0]], "vectors")).round(4)
@@ -352,7 +352,7 @@ def count_above(
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> import numpy as np
     >>> from mercer.solvers import Dense, count_above
     >>> gram = Dense().gram(Sample(Gaussian(1.0), admit(np.arange(40.0).reshape(-1, 1), "vectors")))

@@ -150,7 +150,7 @@ class Eigenpairs:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.points import admit
+    >>> from mercer.data import admit
     >>> from mercer.solvers import Dense, Selection
     >>> gram = Dense().gram(Sample(Gaussian(1.0), admit([[0.0], [0.1], [5.0]], "vectors")))
     >>> wanted = Selection("variance", 2, trace=3.0, potential=1.0, n_samples=3)

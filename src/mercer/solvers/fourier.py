@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data import Points
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.operators import (
@@ -17,8 +18,7 @@ from mercer.operators import (
     Sample,
     frequency_grid,
 )
-from mercer.points import Points
-from mercer.solvers.small import SmallSideSolver
+from mercer.solvers.small_side import SmallSideSolver
 
 __all__ = ["Fourier"]
 

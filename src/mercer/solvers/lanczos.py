@@ -20,8 +20,8 @@ from mercer.operators import (
     Sample,
 )
 from mercer.solvers.base import CONVERGED, Eigenpairs, Progress, Selection, terms_of
-from mercer.solvers.entropy import EntropySearch
-from mercer.solvers.krylov import leading_eigenpairs
+from mercer.solvers.block_krylov import leading_eigenpairs
+from mercer.solvers.entropy_lanczos import EntropySearch
 
 __all__ = ["Lanczos"]
 

@@ -12,7 +12,7 @@ from mercer.operators import (
     choose_landmarks,
     landmark_bytes,
 )
-from mercer.solvers.small import SmallSideSolver
+from mercer.solvers.small_side import SmallSideSolver
 
 __all__ = ["Nystrom"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.chunked import Survey
-from mercer.distributed import mapped, summed
+from mercer.chunks import mapped, summed
 from mercer.maths.types import Array
 from mercer.tables.kinds import (
     LARGEST_NUMBER,
@@ -57,7 +57,7 @@ class ChunkedRows:
     @cached_property
     def pieces(self) -> Any:
         """A Dask array whose chunks are pandas data frames, one for each part."""
-        from mercer.distributed.files import rows_of_frame
+        from mercer.chunks.files import rows_of_frame
 
         return rows_of_frame(self.frame)
 
@@ -132,7 +132,7 @@ class ChunkedRows:
 
     def _summed(self, look: Callable[[Any], Any], combine: Callable[[Any], Any]) -> Any:
         """What is found out of all parts, together."""
-        from mercer.distributed.files import readable
+        from mercer.chunks.files import readable
 
         with readable(self.name):
             return summed(look, self.pieces, combine=combine)
@@ -204,7 +204,7 @@ def read_chunked_rows(
 ) -> ChunkedRows:
     """Look at a folder of Parquet or CSV parts, or at one file; nothing is read yet but types."""
     need_pandas()
-    from mercer.distributed.files import open_parts
+    from mercer.chunks.files import open_parts
 
     return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding), label)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.counting import STABLE
+from mercer.cluster_count import STABLE
 from mercer.report.analysis import Analysis
 from mercer.report.figures import clusters_figure, counting_figure
 from mercer.report.profiles import SMALL, Trait

@@ -1,0 +1,158 @@
+r"""A Gaussian mixture of (x, y), given x.
+
+Dictionary: z the coordinates of x, t those of y, joined as (z, t). With the Cholesky factor of a
+component's covariance in blocks, :math:`L = (L_{zz}, 0; L_{tz}, L_{tt})`, and
+:math:`v = L_{zz}^{-1}(z - \mu_z)`, y given x is Gaussian with mean :math:`\mu_t + L_{tz} v` and
+Cholesky factor :math:`L_{tt}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, pi
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import log_softmax, logsumexp
+
+from mercer.maths.gaussian_mixture import Mixture, log_components
+from mercer.maths.leave_one_out import leave_each_out
+from mercer.maths.types import Array
+
+__all__ = [
+    "Conditional",
+    "condition",
+    "held_out_class_likelihood",
+    "held_out_likelihood",
+]
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """Mixtures of M Gaussians in q dimensions, one for each of n points.
+
+    Attributes
+    ----------
+    log_shares : array of shape (n, M)
+        log p(m | x).
+    means : array of shape (n, M, q)
+    factors : array of shape (M, q, q)
+        Lower Cholesky factors of the covariances, which do not depend on x.
+    """
+
+    log_shares: Array
+    means: Array
+    factors: Array
+
+    def mean(self) -> Array:
+        """E[t | x], of shape (n, q)."""
+        return np.einsum("im,imq->iq", np.exp(self.log_shares), self.means)
+
+    def variance(self) -> Array:
+        """Variance of each coordinate of t given x, of shape (n, q)."""
+        within = (self.factors**2).sum(axis=2)
+        between = (self.means - self.mean()[:, None]) ** 2
+        return np.einsum("im,imq->iq", np.exp(self.log_shares), within + between)
+
+    def log_density(self, T: Array) -> Array:
+        """``log p(t_i | x_i)`` of shape (n,)."""
+        return np.asarray(logsumexp(self.log_shares + self._gaussians(T[:, None]), axis=1))
+
+    def log_choice(self, corners: Array) -> Array:
+        """Log-probabilities of finitely many values of t, normalised within each component.
+
+        Parameters
+        ----------
+        corners : array of shape (C, q)
+
+        Returns
+        -------
+        array of shape (n, C)
+        """
+        logits = np.stack([self._gaussians(corner[None, None]) for corner in corners], axis=2)
+        return np.asarray(
+            logsumexp(self.log_shares[:, :, None] + log_softmax(logits, axis=2), axis=1)
+        )
+
+    def _gaussians(self, T: Array) -> Array:
+        """Log-densities of shape (n, M) at T, of shape (n or 1, 1, q)."""
+        gaps = T - self.means
+        logs = np.empty(gaps.shape[:2])
+        for m, factor in enumerate(self.factors):
+            whitened = solve_triangular(factor, gaps[:, m].T, lower=True)
+            scale = 0.5 * len(factor) * log(2 * pi) + np.log(factor.diagonal()).sum()
+            logs[:, m] = -0.5 * (whitened**2).sum(axis=0) - scale
+        return logs
+
+
+def condition(mixture: Mixture, Z: Array, residuals: Array | None = None) -> Conditional:
+    """Condition a mixture of (z, t) on z, of shape (n, r); residuals as in ``log_components``."""
+    r = Z.shape[1]
+    first = Mixture(
+        mixture.log_weights,
+        mixture.means[:, :r],
+        mixture.factors[:, :r, :r],
+        mixture.residual_variances,
+    )
+    joint = log_components(first, Z, residuals) + mixture.log_weights
+    means = np.empty((len(Z), mixture.n_components, mixture.means.shape[1] - r))
+    for m, factor in enumerate(mixture.factors):
+        # means are linear in z: one solve for all points
+        slope = solve_triangular(factor[:r, :r].T, factor[r:, :r].T, lower=False)
+        means[:, m] = mixture.means[m, r:] + (Z - mixture.means[m, :r]) @ slope
+    shares = joint - logsumexp(joint, axis=1, keepdims=True)
+    return Conditional(shares, means, mixture.factors[:, r:, r:])
+
+
+def held_out_likelihood(
+    Z: Array,
+    T: Array,
+    residuals: Array,
+    weights: Array,
+    responsibilities: Array,
+    alpha: float,
+    beta: float,
+) -> float:
+    """Mean of ``log p(t_i | x_i)`` with row i left out; exact for one component."""
+    joined = np.hstack([Z, T])
+    fits = leave_each_out(joined, weights, responsibilities, alpha, beta)
+    both = [share + part.at(joined, residuals) for share, part in fits]
+    given = _held_out_marginals(Z, residuals, weights, responsibilities, alpha, beta)
+    logs = logsumexp(both, axis=0) - logsumexp(given, axis=0)
+    return float(np.average(logs, weights=weights))
+
+
+def held_out_class_likelihood(
+    Z: Array,
+    codes: Array,
+    corners: Array,
+    residuals: Array,
+    weights: Array,
+    responsibilities: Array,
+    alpha: float,
+    beta: float,
+) -> float:
+    """Mean of ``log P(class_i | x_i)`` with row i left out, normalised as in ``log_choice``."""
+    joined = np.hstack([Z, corners[codes]])
+    given = _held_out_marginals(Z, residuals, weights, responsibilities, alpha, beta)
+    shares = np.array(given) - logsumexp(given, axis=0)
+    rows = np.arange(len(Z))
+    terms = []
+    fits = leave_each_out(joined, weights, responsibilities, alpha, beta)
+    for share, (_, part) in zip(shares, fits, strict=True):
+        logits = [part.at(np.hstack([Z, np.tile(c, (len(Z), 1))])) for c in corners]
+        terms.append(share + log_softmax(logits, axis=0)[codes, rows])
+    return float(np.average(logsumexp(terms, axis=0), weights=weights))
+
+
+def _held_out_marginals(
+    Z: Array,
+    residuals: Array,
+    weights: Array,
+    responsibilities: Array,
+    alpha: float,
+    beta: float,
+) -> list[Array]:
+    """``log ρ_m p_m(x_i)`` with row i left out, one array for each component."""
+    fits = leave_each_out(Z, weights, responsibilities, alpha, beta)
+    return [share + part.at(Z, residuals) for share, part in fits]

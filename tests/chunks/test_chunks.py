@@ -1,0 +1,693 @@
+"""Rows in chunks without a cluster: admission, sketches, messages, files."""
+
+import os
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer import (
+    ComponentClassifier,
+    EntropyClustering,
+    JointMixtureRegressor,
+    KernelDenoiser,
+    KernelECA,
+    KernelLDA,
+    KernelPCA,
+    MercerMixture,
+    MercerNovelty,
+    OrthogonalSeries,
+    ParzenDensity,
+    SeriesDensity,
+)
+from mercer.bandwidth import RULES
+from mercer.chunked import ChunkedPoints, Survey, quantile_of
+from mercer.chunks import added, kept, mapped, summed, taken
+from mercer.data import Points, admit
+from mercer.domains import Box, GaussianBase
+from mercer.errors import MercerError, WorkerError
+from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
+from mercer.maths.angular import angular_kmeans
+from mercer.maths.kmeans import scattered_rows
+from mercer.solvers import Fourier, Lanczos, Nystrom
+
+bag = pytest.importorskip("dask.bag", reason="needs mercer[dask]")
+da = pytest.importorskip("dask.array", reason="needs mercer[dask]")
+pd = pytest.importorskip("pandas", reason="needs mercer[dask]")
+dd = pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+KERNEL = Gaussian(0.6)
+
+
+@pytest.fixture
+def X(rng):
+    return 3.0 * rng.integers(3, size=(1000, 1)) + 0.5 * rng.normal(size=(1000, 2))
+
+
+def in_chunks(array, size=130):
+    return da.from_array(array, chunks=(size, *array.shape[1:]))
+
+
+# --- sums and maps --------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30).filter(sum), st.integers(0, 100))
+@settings(deadline=None, max_examples=25)
+def test_sums_maps_and_rows_do_not_depend_on_chunks(sizes, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(sum(sizes), 3))
+    lazy = da.from_array(rows, chunks=(tuple(sizes), 3))
+    assert_allclose(summed(lambda x: (x.sum(axis=0), len(x)), lazy)[0], rows.sum(axis=0))
+    assert_array_equal(mapped(np.cumsum, lazy[:, :1].rechunk(-1)[:, 0]), np.cumsum(rows[:, 0]))
+    assert_array_equal(mapped(np.negative, lazy), -rows)
+    some = rng.integers(len(rows), size=20)
+    assert_array_equal(taken(lazy, some), rows[some])
+    assert_array_equal(taken(lazy, slice(None)), rows)
+    assert_array_equal(kept(lazy), rows)
+
+
+def test_chunks_without_rows_or_without_directions():
+    """Empty chunks, and chunks of rows that have nothing in common with the others."""
+    rng = np.random.default_rng(0)
+    groups = [rng.normal(at, 0.3, size=(60, 2)) for at in (0.0, 5.0)]
+    rows = np.concatenate([*groups, np.full((3, 2), 100.0)])
+    lazy = da.from_array(rows, chunks=((0, 50, 0, 70, 3), 2))
+    model, on_chunks = (EntropyClustering(2, kernel=KERNEL).fit(data) for data in (rows, lazy))
+    assert_array_equal(on_chunks.labels_, model.labels_)
+    assert set(model.labels_) == {-1, 0, 1}
+    assert (model.labels_[120:] == -1).all()
+
+
+def test_summaries_are_joined_in_order():
+    lazy = da.arange(200, chunks=3)
+    assert summed(lambda x: tuple(x.tolist()), lazy, combine=lambda p: sum(p, ())) == tuple(
+        range(200)
+    )
+
+
+def test_tasks_are_bounded():
+    """Each chunk is one task together with its source; the tree adds a seventh."""
+    from mercer.chunks.dask_tasks import _add_tree, fused_tasks
+
+    lazy = (da.zeros((64 * 10, 2), chunks=(10, 2)) + 1) * 2
+    graph, keys = fused_tasks(np.sum, [lazy], "sum")
+    assert len(graph) == len(keys) == 64
+    _add_tree(graph, keys, added, "sum")
+    assert len(graph) == 64 + 8 + 1
+
+
+def test_tasks_use_one_thread():
+    from mercer.config import thread_count
+
+    lazy = da.zeros(6, chunks=1)
+    assert summed(lambda x: thread_count(), lazy, combine=max) == 1
+    mercer.set_config(threads=3)
+    try:
+        assert summed(lambda x: thread_count(), lazy, combine=max) == 1
+        assert thread_count() == 3
+    finally:
+        mercer.set_config()
+
+
+def test_memory_errors_say_what_to_change():
+    def greedy(rows):
+        raise MemoryError
+
+    rows = da.zeros((10, 2), chunks=(5, 2))
+    with pytest.raises(WorkerError, match=r"chunk of 5 rows.*smaller chunks.*more memory"):
+        summed(greedy, rows)
+    with pytest.raises(WorkerError, match=r"did not fit the memory.*smaller chunks.*more memory"):
+        summed(len, rows.map_blocks(greedy, meta=np.empty((0, 2))))
+    assert issubclass(WorkerError, MercerError)
+
+
+def test_clients_are_not_sought_before_distributed_is_imported(monkeypatch):
+    from mercer.chunks import engine
+
+    monkeypatch.delitem(sys.modules, "distributed", raising=False)
+    assert engine.client() is None
+    assert "distributed" not in sys.modules
+
+
+# --- the survey -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000), st.integers(1, 60), st.booleans())
+@settings(deadline=None, max_examples=30)
+def test_survey_is_that_of_all_rows(seed, cut, weighted):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(60, 2)) * 10.0 ** rng.integers(-3, 150) + 7
+    weights = rng.integers(0, 3, size=60).astype(float) if weighted else None
+    part = slice(0, cut), slice(cut, 60)
+    pieces = [Survey.of(rows[p], None if weights is None else weights[p]) for p in part]
+    whole, joined = Survey.of(rows, weights), pieces[0] + pieces[1]
+    assert sum(joined.lengths) == whole.lengths[0]
+    assert_allclose(joined.total, whole.total)
+    for fact in ("low", "high"):
+        assert_array_equal(getattr(joined, fact), getattr(whole, fact))
+    assert_allclose(joined.mean, whole.mean, rtol=1e-10, atol=1e-12 * np.abs(rows).max())
+    assert_allclose(joined.deviation, whole.deviation, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_bandwidth_rules_are_those_in_memory(X, rng, rule, weighted):
+    X = np.round(X, 1)  # with copies
+    weights = rng.integers(0, 3, size=len(X)).astype(float) if weighted else None
+    lazy = None if weights is None else in_chunks(weights, 77)
+    found = mercer.bandwidth.resolve(Gaussian(rule), in_chunks(X), lazy)
+    expected = mercer.bandwidth.resolve(Gaussian(rule), X, weights)
+    assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-12)
+
+
+def test_representatives_of_many_rows_are_nearly_those_in_memory(rng):
+    rows = rng.normal(size=(60_000, 2))
+    found, _ = ChunkedPoints(in_chunks(rows, 4000)).representatives(2000)
+    places = np.searchsorted(np.sort(rows[:, 0]), found[:, 0]) / len(rows)
+    wanted = (np.arange(2000) + 0.5) / 2000
+    assert np.abs(places - wanted).max() < 3 / 32_000  # two levels of sums, and the last choice
+    # other rows at the same places: the sampling error of 2000 rows is about 2 %
+    near = mercer.bandwidth.median_distance(in_chunks(rows, 4000))
+    assert_allclose(near, mercer.bandwidth.median_distance(rows), rtol=0.06)
+
+
+def test_quantiles_of_lazy_columns(rng):
+    values, weights = rng.normal(size=5000), rng.integers(1, 4, size=5000).astype(float)
+    found = quantile_of(in_chunks(values), in_chunks(weights), 0.9)
+    assert_allclose(found, np.quantile(np.repeat(values, weights.astype(int)), 0.9))
+
+
+# --- algorithms -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_angular_kmeans_in_chunks(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(4, 3))[rng.integers(4, size=300)] + 0.2 * rng.normal(size=(300, 3))
+    Z[::50] *= 1e-9  # too short to take part
+    weights = rng.random(300)
+    here = angular_kmeans(Z, 4, weights=weights)
+    there = angular_kmeans(in_chunks(Z, 70), 4, weights=in_chunks(weights, 70))
+    assert_array_equal(there.labels.compute(), here.labels)
+    assert_allclose(there.directions, here.directions, rtol=1e-12)
+
+
+def test_draws_in_chunks_are_those_in_memory(rng):
+    Z, weights = rng.normal(size=(5000, 2)), rng.random(5000)
+    here = scattered_rows(Z, weights, 5, np.random.default_rng(3))
+    there = scattered_rows(in_chunks(Z), in_chunks(weights), 5, np.random.default_rng(3))
+    assert_array_equal(here, there)
+
+
+def test_novelty_and_its_threshold(X):
+    model = MercerNovelty(kernel=KERNEL, rank=10, contamination=0.05, solver="fourier")
+    here, there = model.fit(X).offset_, model.fit(in_chunks(X)).offset_
+    assert_allclose(there, here, rtol=1e-8)
+    assert set(np.unique(model.predict(in_chunks(X)).compute())) == {-1, 1}
+
+
+def test_control_limits(X):
+    here, there = (KernelPCA(3, kernel=KERNEL, solver="fourier").fit(x) for x in (X, in_chunks(X)))
+    for statistic, limits in here.control_limits_.items():
+        for name, limit in limits.items():
+            assert_allclose(there.control_limits_[statistic][name], limit, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "domain", [Box(-5.0, 12.0), GaussianBase(n_nodes=200)], ids=["box", "base"]
+)
+def test_domains_of_mixtures(X, domain):
+    model = MercerMixture(1, kernel=KERNEL, rank=8, domain=domain, solver="fourier")
+    here = model.fit(X).score_samples(X[:50])
+    assert_allclose(model.fit(in_chunks(X)).score_samples(X[:50]), here, rtol=1e-8)
+    assert_allclose(model.score(in_chunks(X[:50], 9)), here.mean(), rtol=1e-8)
+
+
+def test_kernels_with_features_and_small_numbers(X):
+    for kernel in (Linear(), Polynomial(degree=2, constant=1.0)):
+        here, there = (KernelPCA(2, kernel=kernel).fit(x) for x in (X, in_chunks(X)))
+        assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
+    single = X.astype(np.float32)
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(in_chunks(single))
+    assert model.transform(in_chunks(single)).dtype == np.float32
+    assert model.transform(in_chunks(single)).compute().dtype == np.float32
+
+
+def test_batches_of_chunks(X):
+    for solver in (Fourier(box=(-3.0, 10.0)), Nystrom(30)):
+        here, there = (KernelECA(2, kernel=KERNEL, solver=solver) for _ in range(2))
+        for part in (X[:600], X[600:]):
+            here.partial_fit(part)
+            there.partial_fit(in_chunks(part))
+        assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
+
+
+def test_entropies_of_chunks(X, rng):
+    for rows in (X, rng.normal(size=(200, 5))):
+        found = mercer.information.renyi_entropy(in_chunks(rows), Gaussian(0.7))
+        assert_allclose(found, mercer.information.renyi_entropy(rows, Gaussian(0.7)), rtol=1e-9)
+
+
+def test_auto_takes_waves_or_landmarks(X, rng):
+    assert "plane waves" in KernelECA(2).fit(in_chunks(X)).spectrum_.method
+    wide = rng.normal(size=(300, 5))
+    assert "landmarks" in KernelECA(2).fit(in_chunks(wide)).spectrum_.method
+
+
+def test_densities_below_what_waves_can_tell(X):
+    """Far rows are asked of all chunks, without a cluster too; some chunks may be empty."""
+    sizes = (400, 0, 600)
+    far = np.vstack([X[:5], X[:5] + 12.0, X[:2] - 40.0])
+    for solver in ("fourier", "lanczos"):
+        here = ParzenDensity(kernel=KERNEL, solver=solver).fit(X)
+        there = ParzenDensity(kernel=KERNEL, solver=solver)
+        there.fit(da.from_array(X, chunks=(sizes, 2)))
+        expected = here.score_samples(far)
+        assert expected.min() < -700  # exp would be 0
+        assert_allclose(there.score_samples(far), expected, rtol=1e-9)
+        assert_allclose(there.score_samples(in_chunks(far, 5)).compute(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["fourier", Nystrom(150)], ids=["fourier", "nystrom"])
+def test_the_clipped_mass_of_a_series(solver):
+    """Few narrow terms are negative somewhere: their mass there is that of exact sums."""
+    X = np.random.default_rng(0).normal(size=(150, 1))
+    settings = {"kernel": Gaussian(0.05), "terms": 3}
+    exact = SeriesDensity(**settings, solver="dense").fit(X).clipped_mass_
+    assert exact > 1e-4
+    for rows in (X, in_chunks(X, 40)):
+        found = SeriesDensity(**settings, solver=solver).fit(rows).clipped_mass_
+        assert_allclose(found, exact, rtol=1e-6)
+
+
+def test_rows_drawn_from_chunks_follow_their_coefficients():
+    rows = np.arange(12.0)[:, None]
+    shares = np.array([0, 0, 0, 0, 1, 2, 0, 3, 0, 0, 0, 4]) / 10
+    points = ChunkedPoints(in_chunks(rows, 4))  # the first chunk weighs nothing
+    found = points.draw(in_chunks(shares, 4), 4000, np.random.default_rng(0))
+    counts = np.bincount(found[:, 0].astype(int), minlength=12)
+    assert counts.sum() == 4000
+    assert not counts[shares == 0].any()
+    deviation = np.sqrt(4000 * shares * (1 - shares))
+    assert (np.abs(counts - 4000 * shares) <= 4 * deviation).all()
+    again = points.draw(in_chunks(shares, 4), 4000, np.random.default_rng(0))
+    assert_array_equal(again, found)
+
+
+# --- frames, names, laziness ----------------------------------------------------------------------
+
+
+def test_frames_with_unknown_lengths(X, tmp_path):
+    frame = pd.DataFrame(X, columns=["x", "y"])
+    frame["label"] = np.where(X[:, 0] > 1.5, "right", "left")
+    dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path)
+    lazy = dd.read_parquet(tmp_path)
+    model = KernelLDA(kernel=KERNEL, rank=8).fit(lazy[["x", "y"]], lazy["label"])
+    expected = KernelLDA(kernel=KERNEL, rank=8, solver="fourier").fit(
+        frame[["x", "y"]], frame["label"]
+    )
+    assert model.feature_names_in_.tolist() == ["x", "y"]
+    found = model.predict(lazy[["x", "y"]])
+    assert isinstance(found, da.Array)
+    assert np.isnan(found.shape[0])  # still not computed
+    assert_array_equal(found.compute(), expected.predict(frame[["x", "y"]]))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(lazy[["x", "y"]].rename(columns={"y": "z"}))
+
+
+def test_chunks_of_any_shape_and_type(rng):
+    """Columns in chunks of their own, whole numbers, empty chunks: the model is the same."""
+    X = rng.integers(10, size=(300, 2))
+    expected = KernelECA(2, solver=Nystrom(30)).fit(X.astype(float))
+    for chunks in ((70, 1), ((100, 0, 200), 2)):
+        model = KernelECA(2, solver=Nystrom(30))
+        Z = model.fit_transform(da.from_array(X, chunks=chunks))
+        assert_allclose(model.kernel_.bandwidth, expected.kernel_.bandwidth)
+        assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-10)
+        assert_allclose(Z.compute(), expected.transform(X.astype(float)), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (KernelPCA(2, kernel=KERNEL, solver="fourier"), "transform"),
+        (KernelPCA(2, kernel=KERNEL, solver=Nystrom(300)), "transform"),
+        (KernelECA(2, kernel="linear"), "transform"),
+        (EntropyClustering(3, kernel=KERNEL, solver="fourier"), "predict"),
+        (KernelLDA(kernel=KERNEL, rank=10, solver=Nystrom(300)), "transform"),
+        (MercerNovelty(kernel=KERNEL, rank=6, solver=Nystrom(300)), "score_samples"),
+        (ParzenDensity(kernel=KERNEL, solver="fourier"), "score_samples"),
+    ],
+    ids=["waves", "landmarks", "features", "clusters", "classes", "novelty", "density"],
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["no-rows", "no-weight"])
+def test_chunks_with_nothing_in_them(X, model, method, weighted):
+    """A filter may empty some chunks, or weights may: the rest is fitted, all rows are mapped."""
+    X = X[:300]
+    lazy = da.from_array(X, chunks=((100, 0, 50, 150), 2))
+    weights = np.ones(300)
+    if weighted:
+        weights[100:150] = 0
+    y = (X[:, 0] > 1.5).astype(int)
+    expected = getattr(model.fit(X, y, sample_weight=weights), method)(X)
+    model.fit(lazy, y, sample_weight=weights)
+    found = getattr(model, method)(lazy).compute()
+    assert_allclose(np.abs(found), np.abs(expected), atol=1e-6)
+
+
+def test_weights_of_any_form(X, rng):
+    weights = rng.integers(1, 4, size=1000).astype(float)
+    model = KernelECA(2, kernel=KERNEL, solver="fourier")
+    expected = model.fit(X, sample_weight=weights).eigenvalues_
+    column = dd.from_pandas(pd.DataFrame({"w": weights}), npartitions=3)
+    for form in (weights, in_chunks(weights), in_chunks(weights[:, None]), column, column["w"]):
+        found = model.fit(in_chunks(X), sample_weight=form).eigenvalues_
+        assert_allclose(found, expected, rtol=1e-10)
+    same = model.fit(in_chunks(X), sample_weight=2.0)
+    assert same.spectrum_.total_weight == 2000
+    assert_allclose(same.eigenvalues_, 2 * model.fit(X).eigenvalues_, rtol=1e-10)
+
+
+def test_weights_of_scores(X, rng):
+    model = ParzenDensity(kernel=KERNEL, solver="fourier").fit(X)
+    weights = rng.integers(0, 3, size=1000).astype(float)
+    found = model.score(in_chunks(X), sample_weight=in_chunks(weights))
+    assert_allclose(found, model.score(X, sample_weight=weights), rtol=1e-10)
+    assert_allclose(model.score(in_chunks(X), sample_weight=2.0), model.score(X), rtol=1e-10)
+    for wrong, words in (
+        (np.where(X[:, 0] > 0, np.nan, 1.0), "sample_weight contains NaN"),
+        (np.where(X[:, 0] > 0, -1.0, 1.0), "sample_weight must not be negative"),
+        (np.zeros(1000), "sample_weight is zero for every row"),
+        (np.ones(999), "sample_weight has shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.score(in_chunks(X), sample_weight=wrong)
+
+
+def test_nothing_is_computed_before_it_is_asked_for(X):
+    seen = []
+
+    def look(block):
+        seen.append(len(block))
+        return block
+
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(X)
+    lazy = in_chunks(X).map_blocks(look, dtype=float, meta=np.empty((0, 0)))
+    result = model.transform(lazy)
+    assert seen == []
+    assert result[:100].compute().shape == (100, 2)
+    assert seen == [130]  # only the chunk that was needed
+
+
+def test_a_model_fitted_on_chunks_travels_light(X):
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(in_chunks(X))
+    again = pickle.loads(pickle.dumps(model))
+    assert_allclose(again.transform(X), model.transform(X))
+    assert again.spectrum_.points.n == 1000
+    with pytest.raises(TypeError, match="stayed on the engine"):
+        again.inverse_transform(model.transform(X[:3]))
+
+
+def test_a_model_fitted_on_chunks_can_be_saved(X, tmp_path):
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(in_chunks(X))
+    mercer.save(model, tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    assert_allclose(again.transform(X), model.transform(X), rtol=1e-12)
+    assert again.spectrum_.points.n == 1000
+    clusters = EntropyClustering(3, kernel=KERNEL, solver="fourier").fit(in_chunks(X))
+    with pytest.warns(UserWarning, match=r"EntropyClustering\.labels_ .*stayed on the engine"):
+        mercer.save(clusters, tmp_path / "clusters.mercer")
+    again = mercer.load(tmp_path / "clusters.mercer")
+    assert_array_equal(again.predict(X), clusters.predict(X))
+    assert len(again.labels_) == 1000
+    for use in (np.asarray, lambda labels: labels[:5]):
+        with pytest.raises(TypeError, match="each of the 1000 training rows"):
+            use(again.labels_)
+
+
+@pytest.mark.filterwarnings("ignore:.*stayed on the engine")
+def test_weights_of_saved_models_stay_behind(X, rng, tmp_path):
+    w = in_chunks(rng.integers(1, 4, size=1000).astype(float))
+    for model, method in (
+        (KernelECA(2, kernel=KERNEL, solver="fourier"), "transform"),
+        (KernelPCA(2, kernel=KERNEL, solver="nystrom"), "transform"),
+        (ParzenDensity(kernel=KERNEL, solver="fourier"), "score_samples"),
+    ):
+        model.fit(in_chunks(X), sample_weight=w)
+        mercer.save(model, tmp_path / "model.mercer")
+        again = mercer.load(tmp_path / "model.mercer")
+        assert_allclose(getattr(again, method)(X), getattr(model, method)(X), rtol=1e-12)
+    eca = KernelECA(2, kernel=KERNEL, solver="fourier").fit(in_chunks(X), sample_weight=w)
+    mercer.save(eca, tmp_path / "model.mercer")
+    spectrum = mercer.load(tmp_path / "model.mercer").spectrum_
+    assert spectrum.total_weight == eca.spectrum_.total_weight
+    with pytest.raises(TypeError, match="stayed on the engine"):
+        np.asarray(spectrum.counts)
+
+
+def test_a_model_that_is_its_rows_is_not_saved(rng, tmp_path):
+    model = ParzenDensity().fit(in_chunks(rng.normal(size=(200, 5))))
+    with pytest.raises(TypeError, match="needs the training rows"):
+        mercer.save(model, tmp_path / "model.mercer")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_models_from_memory_take_chunks(X):
+    y = X[:, 0] > 1.5
+    for model, method in (
+        (KernelPCA(2, kernel=KERNEL, solver="dense"), "transform"),
+        (KernelDenoiser(2, kernel=KERNEL), "transform"),
+        (ComponentClassifier(3, kernel=KERNEL), "predict"),
+        (ParzenDensity(kernel=KERNEL), "score_samples"),
+        (EntropyClustering(3, kernel=KERNEL), "predict"),
+    ):
+        model.fit(X, y)
+        ask = getattr(model, method)
+        assert_allclose(ask(in_chunks(X[:200], 70)).compute(), ask(X[:200]), atol=1e-10)
+
+
+def test_dask_is_not_imported_without_need():
+    import subprocess
+
+    code = (
+        "import sys, numpy as np; from mercer import KernelECA;"
+        "KernelECA(2, kernel='linear').fit(np.eye(5)); sys.exit('dask' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- what is refused, in words --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KernelDenoiser(2), ComponentClassifier(2), JointMixtureRegressor(), OrthogonalSeries()],
+    ids=lambda model: type(model).__name__,
+)
+def test_what_needs_all_rows_in_one_place_says_so(X, model):
+    with pytest.raises(TypeError, match=r"Dask collection.*sample of the rows"):
+        model.fit(in_chunks(X), X[:, 0] > 1.5)
+
+
+def test_refusals(X):
+    lazy = in_chunks(X)
+    with pytest.raises(TypeError, match="sample of the rows"):
+        KernelPCA(2, solver="dense").fit(lazy)
+    with pytest.raises(ValueError, match=r"limit is 300000 rows.*solver='fourier'"):
+        KernelPCA(2, kernel=KERNEL, solver=Lanczos()).fit(da.zeros((400_000, 2), chunks=(10**5, 2)))
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        KernelPCA(2, kernel=Sigmoid()).fit(lazy)
+    with pytest.raises(TypeError, match="kernels on rows of numbers"):
+        KernelPCA(2, kernel=table_kernel(pd.DataFrame({"a": [1.0, 2.0]}))).fit(lazy)
+    with pytest.raises(ValueError, match="NaN"):
+        KernelPCA(2, kernel=KERNEL).fit(da.where(lazy > 6.5, np.nan, lazy))
+    with pytest.raises(ValueError, match="2 dimensions"):
+        KernelPCA(2).fit(lazy[:, 0])
+    with pytest.raises(ValueError, match=r"20000 chunks.*rechunk\(\(20, -1\)\)"):
+        KernelPCA(2).fit(da.zeros((20_000, 2), chunks=(1, 2)))
+    with pytest.raises(TypeError, match=r"X is a Bag of Dask; pass a dask\.array"):
+        KernelPCA(2).fit(bag.from_sequence([1, 2]))
+    with pytest.raises(ValueError, match="0 sample"):
+        KernelPCA(2).fit(lazy[lazy[:, 0] > 100])
+    with pytest.raises(ValueError, match=r"shape \(999,\); expected \(1000,\), one per row"):
+        KernelPCA(2, kernel=KERNEL).fit(lazy, sample_weight=np.ones(999))
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        KernelPCA(2, kernel=KERNEL).fit(lazy, sample_weight=da.full(1000, np.nan, chunks=100))
+    with pytest.raises(ValueError, match=r"999 entries and X has 1000 rows"):
+        KernelLDA().fit(lazy, da.zeros(999, chunks=100))
+    with pytest.raises(ValueError, match="must not be negative"):
+        KernelPCA(2, kernel=KERNEL).fit(lazy, sample_weight=-da.ones(1000, chunks=100))
+    with pytest.raises(ValueError, match="zero for every row"):
+        KernelPCA(2, kernel=KERNEL).fit(lazy, sample_weight=da.zeros(1000, chunks=100))
+    with pytest.raises(ValueError, match="one class only"):
+        KernelLDA().fit(lazy, da.zeros(1000, chunks=100, dtype=int))
+    with pytest.raises(ValueError, match="every distance is 0"):
+        KernelPCA(2).fit(da.ones((100, 2), chunks=(30, 2)))
+    with pytest.raises(ValueError, match="not done on Dask"):
+        MercerMixture(kernel=KERNEL, rank=4, alpha="leave-one-out", domain=Box(-9.0, 9.0)).fit(lazy)
+    with pytest.raises(ValueError, match="outside"):
+        MercerMixture(kernel=KERNEL, rank=4, domain=Box(0.0, 1.0)).fit(lazy)
+
+
+def test_chunks_are_compared_with_the_memory(monkeypatch):
+    from mercer.chunks import engine
+
+    monkeypatch.setattr(engine, "worker_memory", lambda: 10**6)
+    with pytest.raises(ValueError, match=r"50000 rows × 2.*0\.001 GB.*rechunk\(\(7812, -1\)\)"):
+        admit(da.zeros((50_000, 2), chunks=(50_000, 2)), "vectors")
+
+
+def test_frames_in_too_many_parts_say_how_to_join_them(X, monkeypatch):
+    monkeypatch.setattr("mercer.chunked._MOST_CHUNKS", 30)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["x", "y"]), npartitions=40)
+    with pytest.raises(
+        ValueError, match=r"40 chunks, more than 30.*X\.repartition\(npartitions=3\)"
+    ):
+        KernelPCA(2).fit(frame)
+
+
+def test_coordinates_are_compared_with_all_memory(X, monkeypatch):
+    from mercer.chunks import engine
+
+    monkeypatch.setattr(engine, "all_memory", lambda: 10**5)
+    with pytest.raises(ValueError, match=r"1000 × 20 numbers.*0\.00016 GB.*smaller rank"):
+        KernelLDA(kernel=KERNEL, rank=20).fit(in_chunks(X), X[:, 0] > 1.5)
+
+
+def test_far_rows_have_a_limit(X, monkeypatch):
+    monkeypatch.setattr("mercer.operators.window_sum._MOST_QUESTIONS", 10)
+    model = ParzenDensity(kernel=KERNEL, solver="fourier").fit(in_chunks(X))
+    far = da.from_array(np.full((20, 2), 100.0), chunks=(5, 2))
+    with pytest.raises(ValueError, match=r"20 rows lie where.*limit is 10"):
+        model.score_samples(far).compute()
+
+
+def test_points_say_that_they_have_no_data(X):
+    points = admit(in_chunks(X), "vectors")
+    assert (points.n, points.dimension, points.dtype) == (1000, 2, np.dtype(float))
+    assert isinstance(points.take(np.array([5, 3])), Points)
+    with pytest.raises(TypeError, match="needs all rows in memory"):
+        points.data  # noqa: B018
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_parts_are_read_and_written(X, tmp_path, kind):
+    from mercer.chunks.files import columns_of, read_parts, write_parts
+
+    source = tmp_path / "in"
+    source.mkdir()
+    frame = pd.DataFrame(X, columns=["x", "y"]).assign(name="a")
+    for i in range(3):
+        part = frame[i::3]
+        write = part.to_parquet if kind == "parquet" else part.to_csv
+        write(source / f"part{i}.{kind}", index=False)
+    lazy = read_parts(source)
+    assert list(lazy.columns) == ["x", "y"]
+    model = KernelECA(2, kernel=KERNEL, solver=Fourier()).fit(lazy)
+    target = tmp_path / "out" / "result"
+    parts, rows = write_parts(target, columns_of(model.transform(lazy), "component"))
+    assert (parts, rows) == (3, 1000)
+    assert sorted(os.listdir(target)) == [f"part-0000{i}.parquet" for i in range(3)]
+    assert os.listdir(target.parent) == ["result"]
+    found = pd.read_parquet(target)
+    ordered = np.concatenate([X[i::3] for i in range(3)])
+    assert_allclose(found, model.transform(pd.DataFrame(ordered, columns=["x", "y"])), atol=1e-9)
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        write_parts(target, {"x": in_chunks(X)[:, 0]})
+    write_parts(target, {"x": in_chunks(X)[:, 0]}, overwrite=True)
+    assert list(pd.read_parquet(target).columns) == ["x"]
+    assert os.listdir(target.parent) == ["result"]
+
+
+def test_nothing_partial_is_written(X, tmp_path):
+    from mercer.chunks.files import write_parts
+
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 3:
+            raise OSError("broken")
+        return block
+
+    column = in_chunks(X)[:, 0].map_blocks(fail, dtype=float)
+    with pytest.raises(OSError, match="broken"):
+        write_parts(tmp_path / "result", {"x": column})
+    assert os.listdir(tmp_path) == []
+
+
+def test_parts_that_come_after_the_failure_are_not_kept(tmp_path, monkeypatch):
+    """Threads go on when another has failed: one writes while the folder is removed."""
+    from mercer.chunks import files
+
+    folder = tmp_path / ".result-1"
+    folder.mkdir()
+    remove, late = files.shutil.rmtree, []
+
+    def removing(path, **settings):
+        try:
+            files._write_part(str(folder), lambda number: pd.DataFrame({"x": [1.0]}), 4)
+        except OSError as gone:
+            late.append(gone)
+        remove(path, **settings)
+
+    monkeypatch.setattr(files.shutil, "rmtree", removing)
+    files._remove(folder)
+    assert len(late) == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_parts_of_lost_workers_are_cleared_away(X, tmp_path):
+    from mercer.chunks.files import write_frames
+
+    def frame(number, column):
+        folder = next(tmp_path.glob(".result-*"))
+        (folder / f".part-{number:05d}-half-written").write_text("x")
+        return pd.DataFrame({"x": column})
+
+    write_frames(tmp_path / "result", frame, [in_chunks(X)[:, 0]])
+    assert sorted(os.listdir(tmp_path / "result")) == [f"part-0000{i}.parquet" for i in range(8)]
+    assert os.listdir(tmp_path) == ["result"]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_folder_that_cannot_be_replaced_stays(X, tmp_path, monkeypatch, step):
+    from mercer.chunks.files import write_parts
+
+    write_parts(tmp_path / "result", {"old": in_chunks(X)[:, 0]})
+    rename, calls = os.rename, []
+
+    def broken(source, target):
+        calls.append(source)
+        if len(calls) == step:
+            raise OSError("no right to do so")
+        rename(source, target)
+
+    monkeypatch.setattr("mercer.chunks.files.os.rename", broken)
+    with pytest.raises(OSError, match="no right"):
+        write_parts(tmp_path / "result", {"new": in_chunks(X)[:, 0]}, overwrite=True)
+    assert list(pd.read_parquet(tmp_path / "result").columns) == ["old"]
+    assert os.listdir(tmp_path) == ["result"]
+
+
+def test_folders_that_cannot_be_read_say_why(tmp_path):
+    from mercer.chunks.files import read_parts
+
+    with pytest.raises(FileNotFoundError, match="Parquet or CSV"):
+        read_parts(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="no part that ends in"):
+        read_parts(tmp_path)
+    (tmp_path / "a.csv").write_text("a\nb\n")
+    with pytest.raises(ValueError, match="no column of numbers"):
+        read_parts(tmp_path)
+    with pytest.raises(ValueError, match="no column 'z'"):
+        read_parts(tmp_path, ["z"])
+    (tmp_path / "b.parquet").write_bytes(b"")
+    with pytest.raises(ValueError, match="both"):
+        read_parts(tmp_path)

@@ -1,0 +1,394 @@
+"""Two worker processes: the numbers of one process, also when workers die."""
+
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import (
+    EntropyClustering,
+    KernelECA,
+    KernelLDA,
+    KernelPCA,
+    MercerMixture,
+    ParzenDensity,
+    SeriesDensity,
+)
+from mercer.chunks import kept
+from mercer.errors import WorkerError
+from mercer.kernels import Gaussian
+from mercer.solvers import Nystrom
+
+distributed = pytest.importorskip("distributed", reason="needs mercer[dask]")
+da = pytest.importorskip("dask.array", reason="needs mercer[dask]")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+MEMORY = 700_000_000  # bytes per worker
+KERNEL = Gaussian(0.6)
+SOLVERS = ["fourier", Nystrom(80)]
+NAMES = ["fourier", "nystrom"]
+
+
+@pytest.fixture(scope="module")
+def client():
+    import dask
+
+    settings = {
+        "distributed.worker.memory.terminate": 0.95,
+        "distributed.comm.timeouts.connect": 60,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=MEMORY,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    group = rng.integers(3, size=1500)
+    X = 3.0 * group[:, None] + 0.5 * rng.normal(size=(1500, 2))
+    weights = rng.integers(0, 3, size=1500).astype(float)
+    return X, np.array(["a", "b", "c"])[group], weights
+
+
+def in_chunks(array, size=300):
+    return da.from_array(array, chunks=(size, *array.shape[1:]))
+
+
+def both(model, data, client, *, y=False, weighted=False):
+    """The model fitted in memory and on the cluster."""
+    X, labels, w = data
+    targets = {"y": labels} if y else {}
+    lazy = {"y": in_chunks(labels, 400)} if y else {}
+    if weighted:
+        targets["sample_weight"], lazy["sample_weight"] = w, in_chunks(w, 500)
+    return model().fit(X, **targets), model().fit(in_chunks(X), **lazy)
+
+
+def new_rows():
+    """Near the data, and a few so far away that plane waves know nothing of them."""
+    rng = np.random.default_rng(1)
+    return np.concatenate([rng.normal(3, 3, size=(200, 2)), [[30.0, 30.0], [-20.0, 3.0]]])
+
+
+def same(mine, theirs, atol=1e-9):
+    """A lazy result, and what it should be."""
+    assert da.Array is type(theirs)
+    assert_allclose(theirs.compute(), mine, rtol=1e-9, atol=atol)
+
+
+# --- the same numbers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+def test_components(client, data, estimator, solver):
+    weighted = estimator is KernelECA
+    here, there = both(partial(estimator, 3, solver=solver), data, client, weighted=weighted)
+    assert_allclose(there.kernel_.bandwidth, here.kernel_.bandwidth, rtol=1e-12)
+    assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
+    X = new_rows()
+    same(here.transform(X), there.transform(in_chunks(X, 70)))
+    assert_allclose(there.transform(X), here.transform(X), atol=1e-9)
+    same(here.reconstruction_error(X), there.reconstruction_error(in_chunks(X, 70)))
+    if estimator is KernelECA:
+        assert_allclose(there.entropy_terms_, here.entropy_terms_, rtol=1e-11)
+        assert_allclose(there.renyi_entropy_, here.renyi_entropy_, rtol=1e-12)
+        assert_array_equal(there.component_ranks_, here.component_ranks_)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
+def test_clustering(client, data, solver):
+    here, there = both(
+        partial(EntropyClustering, 3, kernel=KERNEL, solver=solver), data, client, weighted=True
+    )
+    assert_array_equal(there.labels_.compute(), here.labels_)
+    assert_allclose(there.cluster_centers_, here.cluster_centers_, atol=1e-9)
+    assert_allclose(there.cost_, here.cost_, atol=1e-6)
+    X = new_rows()
+    assert_array_equal(there.predict(in_chunks(X, 70)).compute(), here.predict(X))
+
+
+def test_sweep_over_bandwidths(client, data):
+    here, there = both(
+        partial(EntropyClustering, 3, bandwidths=[0.4, 0.5, 0.9], solver="fourier"), data, client
+    )
+    assert there.kernel_ == here.kernel_
+    for mine, theirs in zip(here.path_, there.path_, strict=True):
+        assert_array_equal(theirs.labels.compute(), mine.labels)
+        for fact in ("cost", "eca_cost", "stability", "entropy_ratio", "coherence"):
+            assert_allclose(theirs[fact], mine[fact], rtol=1e-8)
+
+
+def test_own_sweep_and_count(client, data, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.clustering._OWN_COUNT", 5)
+    here, there = both(partial(EntropyClustering, "auto"), data, client)
+    assert there.kernel_ == here.kernel_
+    assert there.n_clusters_ == here.n_clusters_ == 3
+    assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+def test_parzen(client, data):
+    here, there = both(
+        partial(ParzenDensity, kernel=Gaussian(0.3), solver="fourier"), data, client, weighted=True
+    )
+    X = new_rows()
+    same(here.score_samples(X), there.score_samples(in_chunks(X, 70)))
+    same(here.pdf(X), there.pdf(in_chunks(X, 70)))
+    assert_allclose(there.score_samples(X), here.score_samples(X), rtol=1e-9)
+    assert_allclose(there.score(in_chunks(X, 70)), here.score(X), rtol=1e-9)
+    drawn = there.sample(50, random_state=0)
+    assert drawn.shape == (50, 2)
+    assert np.isfinite(here.score_samples(drawn)).all()
+
+
+@pytest.mark.parametrize(
+    ("solver", "terms"), [("fourier", "kronmal-tarter"), (Nystrom(80), 4)], ids=NAMES
+)
+def test_series(client, data, solver, terms):
+    model = partial(SeriesDensity, kernel=KERNEL, terms=terms, solver=solver, max_terms=20)
+    here, there = both(model, data, client)
+    assert_array_equal(there.selected_, here.selected_)
+    assert_allclose(there.mass_, here.mass_, rtol=1e-10)
+    assert_allclose(there.clipped_mass_, here.clipped_mass_, atol=1e-9)
+    X = new_rows()[:100]
+    same(here.pdf(X), there.pdf(in_chunks(X, 40)))
+    same(here.eigenfunctions(X), there.eigenfunctions(in_chunks(X, 40)), atol=1e-7)
+
+
+@pytest.mark.parametrize(("solver", "starts"), [("fourier", 2), (Nystrom(80), 1)], ids=NAMES)
+def test_mixture(client, data, solver, starts):
+    model = partial(
+        MercerMixture,
+        3,
+        kernel=KERNEL,
+        rank=6,
+        alpha="scaled",
+        n_init=starts,
+        max_iter=20,
+        random_state=0,
+        solver=solver,
+    )
+    here, there = both(model, data, client, weighted=True)
+    assert_allclose(there.lower_bounds_, here.lower_bounds_, rtol=1e-9)
+    assert_allclose(there.weights_, here.weights_, rtol=1e-8)
+    assert_allclose(there.effective_weights_, here.effective_weights_, rtol=1e-8)
+    same(here.responsibilities_, there.responsibilities_)
+    X = new_rows()
+    same(here.predict_proba(X), there.predict_proba(in_chunks(X, 70)), atol=1e-7)
+    same(here.score_samples(X), there.score_samples(in_chunks(X, 70)), atol=1e-6)
+    assert_array_equal(there.predict(in_chunks(X, 70)).compute(), here.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("solver", "weighted"), [("fourier", True), (Nystrom(80), False)], ids=NAMES
+)
+def test_discriminant(client, data, solver, weighted):
+    model = partial(KernelLDA, kernel=KERNEL, rank=15, regularization=1e-2, solver=solver)
+    here, there = both(model, data, client, y=True, weighted=weighted)
+    assert_array_equal(there.classes_, here.classes_)
+    assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-8)
+    assert_allclose(there.confidence_, here.confidence_, rtol=1e-8)
+    assert_allclose(there.cv_results_["error"], here.cv_results_["error"], atol=1e-12)
+    X = new_rows()[:200]
+    same(here.transform(X), there.transform(in_chunks(X, 70)), atol=1e-7)
+    same(here.predict_proba(X), there.predict_proba(in_chunks(X, 70)), atol=1e-7)
+    assert_array_equal(there.predict(in_chunks(X, 70)).compute(), here.predict(X))
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+def test_exact_products(client, data, estimator):
+    X, _, w = data
+    some = X[:700]
+    here = estimator(3, kernel=KERNEL, solver="lanczos").fit(some, sample_weight=w[:700])
+    there = estimator(3, kernel=KERNEL, solver="lanczos").fit(
+        in_chunks(some), sample_weight=in_chunks(w[:700])
+    )
+    assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
+    same(here.transform(X), there.transform(in_chunks(X)))
+    assert "blocks" in there.spectrum_.method
+
+
+# --- what travels ---------------------------------------------------------------------------------
+
+
+def transfers(client):
+    """Sizes of all keys that workers sent to each other."""
+    logs = client.run(lambda dask_worker: list(dask_worker.transfer_outgoing_log))
+    return [size for log in logs.values() for entry in log for size in entry["keys"].values()]
+
+
+def test_no_chunk_leaves_its_worker(client):
+    chunks = da.map_blocks(
+        lambda block, block_info=None: np.random.default_rng(
+            block_info[0]["chunk-location"][0]
+        ).normal(size=(len(block), 2)),
+        da.zeros((400_000, 1), chunks=(50_000, 1)),
+        chunks=((50_000,) * 8, (2,)),
+        dtype=float,
+    )
+    client.run(lambda dask_worker: dask_worker.transfer_outgoing_log.clear())
+    eca = KernelECA(3, kernel=Gaussian(0.8), solver="fourier").fit(chunks)
+    sent = transfers(client)
+    doubled = np.prod([2 * n - 1 for n in eca.spectrum_.expansion.grid.shape])
+    assert max(sent, default=0) <= 16 * doubled + 10_000  # one array of trigonometric sums
+    assert max(sent, default=0) < 0.5 * 16 * 50_000  # far less than a chunk
+    assert eca.transform(chunks).sum(axis=0).compute().shape == (3,)
+
+
+def test_chunks_are_compared_with_the_workers_memory(client):
+    X = da.zeros((20_000_000, 2), chunks=(20_000_000, 2))
+    with pytest.raises(ValueError, match=r"0\.32 GB.*0\.7 GB.*X\.rechunk\(\(\d+, -1\)\)"):
+        KernelECA(2).fit(X)
+
+
+def test_warnings_are_those_in_memory(client, data):
+    X = data[0]
+    with warnings.catch_warnings(record=True) as here:
+        warnings.simplefilter("always")
+        KernelECA(2, kernel=Gaussian(0.3), solver=Nystrom(20)).fit(X)
+    with warnings.catch_warnings(record=True) as there:
+        warnings.simplefilter("always")
+        KernelECA(2, kernel=Gaussian(0.3), solver=Nystrom(20)).fit(in_chunks(X))
+    ours = [str(w.message) for w in here if "approximated" in str(w.message)]
+    theirs = [str(w.message) for w in there if "approximated" in str(w.message)]
+    assert ours
+    assert theirs == ours
+
+
+def test_progress_is_shown_on_request(client, data, capsys):
+    KernelECA(2, kernel=KERNEL, solver="fourier", verbose=True).fit(in_chunks(data[0]))
+    said = capsys.readouterr()
+    assert "5/5 chunks" in said.err
+    assert said.out == ""
+
+
+def test_chunks_that_the_cluster_holds_stay_there(client, data):
+    X = in_chunks(data[0]).persist()
+    model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(X)
+    lazy = model.transform(X)
+    del X, model
+    assert lazy.compute().shape == (1500, 2)
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def broken(block):
+    if block[0, 0] == 1:
+        raise ValueError("this chunk is broken")
+    return block
+
+
+def test_errors_of_chunks_come_where_they_are_kept(client):
+    rows = da.from_array(np.arange(4.0)[:, None], chunks=(1, 1))
+    with pytest.raises(ValueError, match="this chunk is broken"):
+        kept(rows.map_blocks(broken, meta=np.empty((0, 1))))
+
+
+def slowly(block, seen, block_info=None):
+    """Rows of a chunk, from its number alone, after a while; a mark says that it was read."""
+    time.sleep(0.1)
+    with open(seen, "a") as marks:
+        marks.write("x")
+    rng = np.random.default_rng(block_info[0]["chunk-location"][0])
+    return 2.0 * rng.integers(3, size=(200, 1)) + 0.5 * rng.normal(size=(200, 2))
+
+
+@pytest.fixture
+def slow_rows(tmp_path):
+    """Rows in 16 chunks, and the file that grows with every chunk that is read."""
+    seen = tmp_path / "seen"
+    seen.touch()
+    empty = da.zeros((3200, 1), chunks=(200, 1))
+    chunks = ((200,) * 16, (2,))
+    return da.map_blocks(slowly, empty, str(seen), chunks=chunks, dtype=float), seen
+
+
+@contextmanager
+def a_worker_killed(client, seen, after):
+    """Kill one of the worker processes when so many chunks were read; its nanny starts another.
+
+    One worker is enough to begin with: the other, killed before, may still be starting.
+    """
+    client.wait_for_workers(1, timeout=300)
+    pids = client.run(os.getpid)
+    killed = []
+
+    def kill():
+        deadline = time.monotonic() + 120
+        while seen.stat().st_size < after and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        killed.append(seen.stat().st_size)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    yield killed
+    thread.join()
+    assert after <= killed[0]
+
+
+def test_a_worker_dies_while_fitting(client, slow_rows):
+    X, seen = slow_rows
+    rows = X.compute(scheduler="synchronous")
+    before = seen.stat().st_size
+    # 16 chunks for the survey, and some of those for the sums
+    with a_worker_killed(client, seen, before + 22) as killed:
+        eca = KernelECA(3, solver="fourier").fit(X)
+    assert killed[0] < seen.stat().st_size  # there was more to do
+    expected = KernelECA(3, solver="fourier").fit(rows)
+    assert_allclose(eca.eigenvalues_, expected.eigenvalues_, rtol=1e-11)
+    assert_allclose(eca.entropy_terms_, expected.entropy_terms_, rtol=1e-11)
+
+
+def test_a_worker_dies_while_transforming(client, slow_rows):
+    X, seen = slow_rows
+    rows = X.compute(scheduler="synchronous")
+    eca = KernelECA(3, solver="fourier").fit(rows)
+    with a_worker_killed(client, seen, seen.stat().st_size + 6) as killed:
+        found = client.compute(eca.transform(X)).result(timeout=300)  # no worker, no end
+    assert killed[0] < seen.stat().st_size
+    assert_allclose(found, eca.transform(rows), atol=1e-10)
+
+
+def greedy(block):
+    """More memory than a worker has."""
+    room = np.ones(int(1.3 * MEMORY / 8))
+    time.sleep(3)  # its nanny looks ten times a second
+    return block + 0 * room[:1]
+
+
+def test_out_of_memory_says_what_to_change(client):
+    client.wait_for_workers(1, timeout=300)  # the last one that died may still be starting
+    X = da.from_array(np.random.default_rng(0).normal(size=(40, 2)), chunks=(40, 2))
+    client.run_on_scheduler(_allow, 0)
+    try:
+        with pytest.raises(WorkerError, match=r"smaller chunks.*more memory"):
+            KernelECA(2, kernel=KERNEL, solver="fourier").fit(X.map_blocks(greedy))
+    finally:
+        client.run_on_scheduler(_allow, 3)
+
+
+def _allow(failures, dask_scheduler):
+    dask_scheduler.allowed_failures = failures

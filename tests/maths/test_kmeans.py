@@ -1,0 +1,126 @@
+"""Where EM begins: rows far apart, rows drawn by distance, and k-means, against naive versions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.maths.kmeans import farthest_rows, kmeans, scattered_rows, weighted_mean
+
+
+def squared_distances(Z, places):
+    return ((Z[:, None] - places[None]) ** 2).sum(axis=2)
+
+
+@pytest.fixture
+def Z(rng):
+    return rng.normal(size=(60, 3))
+
+
+@pytest.fixture
+def weights(rng):
+    return rng.uniform(0.1, 3, size=60)
+
+
+def test_the_mean_is_that_of_copies(Z, rng):
+    counts = rng.integers(1, 4, size=60)
+    assert_allclose(weighted_mean(Z, counts.astype(float)), np.repeat(Z, counts, axis=0).mean(0))
+
+
+def test_farthest_rows(Z, weights):
+    first = Z[np.argmax(((Z - np.average(Z, axis=0, weights=weights)) ** 2).sum(axis=1))]
+    expected = [first]
+    while len(expected) < 4:
+        nearest = squared_distances(Z, np.array(expected)).min(axis=1)
+        expected.append(Z[np.argmax(nearest)])
+    assert_array_equal(farthest_rows(Z, weights, 4), expected)
+
+
+def naive_draws(Z, weights, count, rng):
+    """Masses cumulated along the first coordinate, one draw after the other."""
+    order = np.argsort(Z[:, 0])
+    Z, weights, rows = Z[order], weights[order], []
+    for _ in range(count):
+        masses = weights if not rows else weights * squared_distances(Z, np.array(rows)).min(axis=1)
+        if masses.max() <= 1e-12:
+            masses = weights
+        share = np.cumsum(masses)
+        rows.append(Z[np.searchsorted(share, rng.random() * share[-1], side="right")])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("n", [5, 60, 3000])
+@pytest.mark.parametrize("seed", range(4))
+def test_scattered_rows(n, seed):
+    rng = np.random.default_rng(seed)
+    Z, weights = rng.normal(size=(n, 2)), rng.uniform(0.1, 3, size=n)
+    Z[: n // 5] *= 1e-3  # many rows in few bins
+    drawn = scattered_rows(Z, weights, 4, np.random.default_rng(seed))
+    assert_array_equal(drawn, naive_draws(Z, weights, 4, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("outlier", [-5.0, 5.0])
+def test_rows_that_are_close_in_the_first_coordinate_are_told_apart(outlier):
+    rng = np.random.default_rng(1)
+    Z = np.column_stack([1 + 1e-9 * rng.normal(size=4000), rng.normal(size=4000)])
+    Z[0, 0] = outlier
+    drawn = scattered_rows(Z, np.ones(4000), 3, np.random.default_rng(2))
+    assert_array_equal(drawn, naive_draws(Z, np.ones(4000), 3, np.random.default_rng(2)))
+
+
+def test_rows_are_drawn_again_where_all_are_taken(rng):
+    Z = np.array([[0.0, 1.0], [2.0, 3.0]])[rng.integers(0, 2, size=30)]
+    drawn = scattered_rows(Z, np.ones(30), 5, rng)
+    assert len(np.unique(drawn[:2], axis=0)) == 2
+    assert len(drawn) == 5
+
+
+def test_rows_of_no_weight_are_never_drawn(Z, weights, rng):
+    weights[::2] = 0
+    for row in scattered_rows(Z, weights, 20, rng):
+        assert (Z[1::2] == row).all(axis=1).any()
+
+
+def test_without_steps_rows_go_to_the_nearest_center(Z, weights):
+    centers = Z[:4] + 0.1
+    members = kmeans(Z, weights, centers, steps=0)
+    assert_array_equal(members, np.eye(4)[squared_distances(Z, centers).argmin(axis=1)])
+
+
+def test_one_step_moves_centers_to_the_means(Z, weights):
+    centers = Z[:3].copy()
+    nearest = squared_distances(Z, centers).argmin(axis=1)
+    means = [np.average(Z[nearest == m], axis=0, weights=weights[nearest == m]) for m in range(3)]
+    expected = squared_distances(Z, np.array(means)).argmin(axis=1)
+    assert_array_equal(kmeans(Z, weights, centers, steps=1), np.eye(3)[expected])
+    assert_array_equal(centers, Z[:3])  # the caller's centres stay as they are
+
+
+def test_it_ends_where_rows_are_nearest_to_the_mean_of_their_cluster(Z, weights):
+    members = kmeans(Z, weights, Z[:4])
+    masses = members * weights[:, None]
+    means = masses.T @ Z / masses.sum(axis=0)[:, None]
+    assert_array_equal(members.argmax(axis=1), squared_distances(Z, means).argmin(axis=1))
+
+
+def test_a_center_without_rows_stays(Z, weights):
+    far = np.array([[1e3, 0, 0]])
+    members = kmeans(Z, weights, np.concatenate([Z[:2], far]))
+    assert_array_equal(members, np.column_stack([kmeans(Z, weights, Z[:2]), np.zeros(60)]))
+
+
+class FixedLevels:
+    """A generator that draws these levels."""
+
+    def __init__(self, levels):
+        self.levels = iter(levels)
+
+    def random(self):
+        return next(self.levels)
+
+
+@pytest.mark.parametrize("levels", [(0.0, 0.0, 0.0), (0.5, 0.5, 0.25), (1 - 2**-53,) * 3])
+@pytest.mark.parametrize("n", [8, 2048])
+def test_levels_at_the_ends_and_between_rows(n, levels):
+    Z = np.column_stack([np.arange(n), np.zeros(n)])
+    drawn = scattered_rows(Z, np.ones(n), 3, FixedLevels(levels))
+    assert_array_equal(drawn, naive_draws(Z, np.ones(n), 3, FixedLevels(levels)))
