@@ -13,7 +13,16 @@ ROOT = Path(mercer.__file__).parent
 
 # DESIGN section 2, from the ground up; modules of one floor may import each other
 FLOORS = [
-    {"errors", "config", "notebook", "progress", "threads", "atomic_files"},
+    {
+        "errors",
+        "config",
+        "formatting",
+        "notebook",
+        "progress",
+        "threads",
+        "atomic_files",
+        "validation",
+    },
     {"chunks", "maths"},
     {"chunked", "data", "subsampling"},
     {"kernels"},

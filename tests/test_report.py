@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer.report
 from mercer import KernelECA, KernelPCA
+from mercer.formatting import format_number, format_percent, join_words
 from mercer.kernels import Gaussian
 from mercer.report import write_report
-from mercer.report.words import number, percent, sequence
 from mercer.tables import as_table, read_table
 
 FILES = {"report.html", "report.json", "rows.csv", "clusters.csv", "components.csv", "columns.csv"}
@@ -155,10 +155,12 @@ def test_tables_have_captions_and_scopes(page):
 
 def test_page_tells_what_was_found(page, rings):
     eca = rings.analysis.eca
-    assert f"bandwidth σ = {number(rings.analysis.sigma)}, 3 components out of 315" in page.text
+    assert (
+        f"bandwidth σ = {format_number(rings.analysis.sigma)}, 3 components out of 315" in page.text
+    )
     assert "They belong to the eigenvalues ranked 1, 2 and 9." in page.text
-    assert number(eca.information_potential_) in page.text
-    assert f"{number(eca.renyi_entropy_)} nats" in page.text
+    assert format_number(eca.information_potential_) in page.text
+    assert f"{format_number(eca.renyi_entropy_)} nats" in page.text
     assert "Silverman's rule" in page.text
     assert "all eigenpairs are known" in page.text
     assert "Warnings none raised" in page.text
@@ -170,7 +172,7 @@ def test_page_lists_the_components(page, rings):
     assert [row.rank for row in rows[:3]] == [1, 2, 9]
     assert [row.kept for row in rows] == [True] * 3 + [False] * 7
     for row in rows:
-        line = f"{row.order} {row.rank} {number(row.eigenvalue)} {number(row.entropy_term)}"
+        line = f"{row.order} {row.rank} {format_number(row.eigenvalue)} {format_number(row.entropy_term)}"
         assert line in page.text
     terms = [row.entropy_term for row in rows]
     assert terms == sorted(terms, reverse=True)
@@ -336,7 +338,7 @@ def test_a_picture_needs_two_components(tmp_path):
     ],
 )
 def test_numbers_as_people_write_them(value, text):
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -350,8 +352,8 @@ def test_numbers_as_people_write_them(value, text):
     ],
 )
 def test_shares_never_round_up_to_everything(share, text):
-    assert percent(share) == text
+    assert format_percent(share) == text
 
 
 def test_sequences_read_as_in_a_sentence():
-    assert [sequence(x) for x in ([1], [1, 2], [1, 2, 9])] == ["1", "1 and 2", "1, 2 and 9"]
+    assert [join_words(x) for x in ([1], [1, 2], [1, 2, 9])] == ["1", "1 and 2", "1, 2 and 9"]

@@ -15,6 +15,7 @@ from mercer import EntropyClustering, ParzenDensity
 from mercer.cluster_count import Counting, count_clusters
 from mercer.datasets import make_machines
 from mercer.errors import RankError
+from mercer.formatting import format_count, format_names, format_percent, shorten
 from mercer.kernels import Gaussian, table_kernel
 from mercer.report import analyse, write_report
 from mercer.report.cautions import cautions
@@ -33,7 +34,6 @@ from mercer.report.sections.clusters import _value as date_cell
 from mercer.report.sections.densities import densities_section
 from mercer.report.sections.labels import labels_section, verdict
 from mercer.report.sections.novelty import _cell as novel_cell
-from mercer.report.words import counted, percent, shortened, some
 from mercer.tables import as_table, modelling, read_table
 
 
@@ -555,7 +555,7 @@ def test_landmarks_and_their_error_are_told(monkeypatch):
     (said,) = [one for one in cautions(analysis) if one.startswith("Eigenvalues were computed")]
     for name, model in (("ECA", analysis.eca), ("PCA", analysis.pca)):
         bound = model.spectrum_.error_bound / model.eigenvalues_.max()
-        assert f"kernel {name} {percent(bound)}" in said
+        assert f"kernel {name} {format_percent(bound)}" in said
     assert "some rows stand for all; the error is told below." in choices_section(analysis).body
 
 
@@ -581,9 +581,9 @@ def test_many_rows_stay_small_and_samples_are_told():
 
 
 def test_words():
-    assert (counted(1, "row"), counted(1200, "row")) == ("1 row", "1,200 rows")
-    assert shortened("abcdef", 4) == "abc…"
-    assert some([f"c{i}" for i in range(17)]).endswith("c14 and 2 more")
+    assert (format_count(1, "row"), format_count(1200, "row")) == ("1 row", "1,200 rows")
+    assert shorten("abcdef", 4) == "abc…"
+    assert format_names([f"c{i}" for i in range(17)]).endswith("c14 and 2 more")
 
 
 def test_a_clearly_more_stable_number_outranks_spectroscopy():

@@ -104,8 +104,8 @@ def _print_numbers(written: Report) -> None:
 
 
 def _summarise(written: Report) -> None:
+    from mercer.formatting import format_percent
     from mercer.report.cautions import cautions
-    from mercer.report.words import percent
 
     analysis, eca = written.analysis, written.analysis.eca
     sizes = ", ".join(f"{one.size:,}" for one in analysis.clusters.each)
@@ -118,7 +118,7 @@ def _summarise(written: Report) -> None:
     lines = [
         *table_lines(analysis.table),
         width,
-        f"{count(eca.n_components_, 'component')} hold {percent(analysis.share_kept)} of V",
+        f"{count(eca.n_components_, 'component')} hold {format_percent(analysis.share_kept)} of V",
         f"Renyi entropy {eca.renyi_entropy_:.4g} nats",
         f"{count(len(analysis.clusters.each), 'cluster')} of {sizes} rows",
     ]

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from mercer.cluster_count import STABLE
+from mercer.formatting import format_number, format_percent
 from mercer.report.analysis import Analysis
-from mercer.report.words import number, percent
 
 __all__ = ["cautions"]
 
@@ -52,13 +52,13 @@ def _of_clusters(analysis: Analysis) -> list[str]:
             )
         if not inside:
             said.append(
-                f"The bandwidth in use, {number(analysis.clusters.width)}, lies outside of the "
-                f"range that the sweep looked at, {number(sweep.widths[0])} to "
-                f"{number(sweep.widths[-1])}."
+                f"The bandwidth in use, {format_number(analysis.clusters.width)}, lies outside of the "
+                f"range that the sweep looked at, {format_number(sweep.widths[0])} to "
+                f"{format_number(sweep.widths[-1])}."
             )
         if analysis.bandwidth == "auto" and sweep.chosen in (sweep.widths[0], sweep.widths[-1]):
             said.append(
-                f"The sweep chose {number(sweep.chosen)}, the end of the range that it looked at; "
+                f"The sweep chose {format_number(sweep.chosen)}, the end of the range that it looked at; "
                 "what lies beyond was not tried."
             )
     return said
@@ -85,7 +85,7 @@ def _of_components(analysis: Analysis) -> list[str]:
     if left and left[0].entropy_term > (1 - _CLOSE) * kept[-1].entropy_term > 0:
         said.append(
             f"The choice of component {kept[-1].order} was close: the next one holds "
-            f"{percent(left[0].share)} of V, against {percent(kept[-1].share)}."
+            f"{format_percent(left[0].share)} of V, against {format_percent(kept[-1].share)}."
         )
     return said
 
@@ -113,7 +113,7 @@ def _of_approximations(analysis: Analysis) -> list[str]:
             found[name] = relative
     if not found:
         return []
-    told = ", ".join(f"{name} {percent(min(value, 1.0))}" for name, value in found.items())
+    told = ", ".join(f"{name} {format_percent(min(value, 1.0))}" for name, value in found.items())
     return [
         "Eigenvalues were computed from landmarks, some rows that stand for all. They are right "
         f"to this share of the largest: {told}."

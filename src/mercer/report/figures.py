@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cluster_count import STABLE
+from mercer.formatting import format_number, format_percent, join_words, shorten
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
 from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
 from mercer.report.analysis import Analysis
@@ -14,7 +15,6 @@ from mercer.report.clusters import NOWHERE
 from mercer.report.densities import Contours, Curve, Shares
 from mercer.report.labels import Prediction
 from mercer.report.svg import svg
-from mercer.report.words import number, percent, sequence, shortened
 from mercer.subsampling import drawn_rows
 
 __all__ = [
@@ -41,8 +41,8 @@ _SMALL = (3.6, 2.5)
 def spectrum_figure(analysis: Analysis) -> str:
     """Eigenvalues above, entropy terms below."""
     eca, ranks = analysis.eca, analysis.spectra.ranks
-    shares = sequence([percent(share) for share in eca.entropy_ratio_])
-    which = "" if ranks is None else f" They have eigenvalue ranks {sequence(ranks)}."
+    shares = join_words([format_percent(share) for share in eca.entropy_ratio_])
+    which = "" if ranks is None else f" They have eigenvalue ranks {join_words(ranks)}."
     alt = (
         "Two charts with a common axis of eigenpairs, largest eigenvalue first. Above: eigenvalues "
         "of the kernel matrix. Below: the share of the information potential that each pair holds. "
@@ -63,7 +63,7 @@ def eca_figure(analysis: Analysis) -> str:
     eca, ranks = analysis.eca, analysis.spectra.ranks
     names = [
         f"component {i + 1}: {'' if ranks is None else f'λ rank {ranks[i]}, '}"
-        f"{percent(eca.entropy_ratio_[i])} of V"
+        f"{format_percent(eca.entropy_ratio_[i])} of V"
         for i in (0, 1)
     ]
     return _embedding("eca", "Kernel ECA", eca.spectrum_.projections, names, analysis)
@@ -76,7 +76,7 @@ def pca_figure(analysis: Analysis) -> str:
     shares = [*pca.explained_variance_ratio_, 0.0]  # two different rows have one component only
     if pca.n_components_ == 1:
         points = np.column_stack([points, np.zeros(len(points))])
-    names = [f"component {i + 1}: {percent(shares[i])} of variance" for i in (0, 1)]
+    names = [f"component {i + 1}: {format_percent(shares[i])} of variance" for i in (0, 1)]
     return _embedding("pca", "Kernel PCA", points, names, analysis)
 
 
@@ -84,7 +84,7 @@ def clusters_figure(analysis: Analysis) -> str:
     """The clusters in the plane of two columns, or in the components that they were found in."""
     table = analysis.table
     if table.is_numeric and len(table.columns) == 2:
-        first, second = (shortened(name, 30) for name in table.columns)
+        first, second = (shorten(name, 30) for name in table.columns)
         return svg(
             "clusters",
             f"Scatter plot of {_rows_drawn(analysis)}, {first} and {second}, coloured by cluster.",
@@ -92,7 +92,7 @@ def clusters_figure(analysis: Analysis) -> str:
             lambda figure: _columns_by_cluster(analysis, figure.subplots(), (first, second)),
         )
     eca = analysis.clusters.estimator.eca_
-    names = [f"component {i + 1}: {percent(eca.entropy_ratio_[i])} of V" for i in (0, 1)]
+    names = [f"component {i + 1}: {format_percent(eca.entropy_ratio_[i])} of V" for i in (0, 1)]
     alt = (
         f"Scatter plot of {_rows_drawn(analysis)} on the first two of the "
         f"{eca.n_components_} components that the clusters were found in, coloured by cluster. "
@@ -162,12 +162,12 @@ def sweep_figure(analysis: Analysis) -> str:
     own = analysis.sigma if sweep.kind == "bandwidth" else analysis.factor
     assert own is not None
     alt = (
-        f"Two charts over the {word}, from {number(sweep.widths[0])} to "
-        f"{number(sweep.widths[-1])}. Above: cost of {sweep.n_clusters} clusters per row, from "
-        f"{number(sweep.costs.min())} to {number(sweep.costs.max())}. Below: stability of the "
-        f"labels, from {number(sweep.stabilities.min(), 2)} to "
-        f"{number(sweep.stabilities.max(), 2)}. Marked are {number(sweep.chosen)}, which the sweep "
-        f"chooses, and {number(own)}, which the components were computed with."
+        f"Two charts over the {word}, from {format_number(sweep.widths[0])} to "
+        f"{format_number(sweep.widths[-1])}. Above: cost of {sweep.n_clusters} clusters per row, from "
+        f"{format_number(sweep.costs.min())} to {format_number(sweep.costs.max())}. Below: stability of the "
+        f"labels, from {format_number(sweep.stabilities.min(), 2)} to "
+        f"{format_number(sweep.stabilities.max(), 2)}. Marked are {format_number(sweep.chosen)}, which the sweep "
+        f"chooses, and {format_number(own)}, which the components were computed with."
     )
 
     def draw(figure: Any) -> None:
@@ -236,7 +236,7 @@ def counting_figure(analysis: Analysis) -> str:
 
 def contours_figure(analysis: Analysis, contours: Contours) -> str:
     """Density of two columns over some of the rows."""
-    first, second = (shortened(name, 30) for name in contours.columns)
+    first, second = (shorten(name, 30) for name in contours.columns)
     rows = drawn_rows(analysis.table.n, _MAX_POINTS)
     points = analysis.table.X[rows]
     inside = np.logical_and.reduce(
@@ -248,8 +248,8 @@ def contours_figure(analysis: Analysis, contours: Contours) -> str:
     i, j = np.unravel_index(int(contours.density.argmax()), contours.density.shape)
     alt = (
         f"Contours of the density of {first} and {second}, which enclose 10, 30, 50, 70, 90 and "
-        f"99 % of the rows. The peak is near {first} = {number(contours.x[i], 3)}, {second} = "
-        f"{number(contours.y[j], 3)}."
+        f"99 % of the rows. The peak is near {first} = {format_number(contours.x[i], 3)}, {second} = "
+        f"{format_number(contours.y[j], 3)}."
     )
 
     def draw(figure: Any) -> None:
@@ -267,9 +267,9 @@ def contours_figure(analysis: Analysis, contours: Contours) -> str:
 
 def curve_figure(name: str, curve: Curve) -> str:
     """Density of one column, with the clusters' parts."""
-    title = shortened(curve.column, 34)
+    title = shorten(curve.column, 34)
     peak = float(curve.x[curve.density.argmax()])
-    at = str(np.datetime64(round(peak), "D")) if curve.is_date else number(peak, 3)
+    at = str(np.datetime64(round(peak), "D")) if curve.is_date else format_number(peak, 3)
     parts = f", and the parts of {len(curve.parts)} clusters" if curve.parts else ""
     alt = f"Density of {title}{parts}. It is highest near {at}."
 
@@ -309,9 +309,9 @@ def _few_dates(ax: Any) -> None:
 
 def shares_figure(name: str, shares: Shares) -> str:
     """Shares of labels as bars."""
-    title = shortened(shares.column, 34)
+    title = shorten(shares.column, 34)
     told = ", ".join(
-        f"{shortened(label, 30)} {percent(share)}"
+        f"{shorten(label, 30)} {format_percent(share)}"
         for label, share in zip(shares.labels, shares.shares, strict=True)
     )
     others = f"; {shares.others:,} other labels are rarer" if shares.others else ""
@@ -321,7 +321,7 @@ def shares_figure(name: str, shares: Shares) -> str:
         ax = figure.subplots()
         places = range(len(shares.labels))
         ax.barh(places, shares.shares, color=PALETTE[0], height=0.7)
-        ax.set_yticks(places, [shortened(label, 18) for label in shares.labels], fontsize=9)
+        ax.set_yticks(places, [shorten(label, 18) for label in shares.labels], fontsize=9)
         ax.invert_yaxis()
         ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         ax.tick_params(labelsize=9)
@@ -365,7 +365,7 @@ def discriminant_figure(prediction: Prediction, label: str) -> str:
                 alpha=0.7,
                 linewidths=0,
             )
-        ax.set_yticks(range(len(classes)), [shortened(str(c), 20) for c in classes])
+        ax.set_yticks(range(len(classes)), [shorten(str(c), 20) for c in classes])
         ax.set_xlabel("discriminant function")
 
     return svg("discriminant", alt, (4.8, 2.8), draw)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from html import escape
 
+from mercer.formatting import format_number
 from mercer.report.analysis import Analysis
 from mercer.report.figures import sweep_figure
 from mercer.report.sections.html import Section, figure, paragraph
 from mercer.report.spectra import DENSE_ROWS, EXACT_ROWS, SHARE
-from mercer.report.words import number
 
 __all__ = ["choices_section"]
 
@@ -75,8 +75,8 @@ def _bandwidth(analysis: Analysis) -> tuple[str, str]:
                 "There is no single bandwidth. Widths are chosen such that all columns together "
                 "give a typical pair of rows the similarity 0.37."
             )
-        return f"Own widths times {number(factor)}", "The factor was given by you."
-    value = f"σ = {number(analysis.sigma)}"
+        return f"Own widths times {format_number(factor)}", "The factor was given by you."
+    value = f"σ = {format_number(analysis.sigma)}"
     if not isinstance(rule, str):
         return value, "Given by you."
     if rule != "auto":
@@ -91,7 +91,7 @@ def _bandwidth(analysis: Analysis) -> tuple[str, str]:
 
 
 def _of_clusters(analysis: Analysis) -> tuple[str, str]:
-    width = number(analysis.clusters.width or 0.0)
+    width = format_number(analysis.clusters.width or 0.0)
     value = f"σ = {width}" if analysis.table.is_numeric else f"Own widths times {width}"
     swept = analysis.sweep is not None and analysis.counting.chosen > 1
     if analysis.bandwidth == "auto" and swept:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mercer.cluster_count import STABLE
+from mercer.formatting import format_count, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.figures import clusters_figure, counting_figure
 from mercer.report.profiles import SMALL, Trait
 from mercer.report.sections.html import Section, figure, grid, paragraph, table
-from mercer.report.words import counted, number, percent, shortened
 
 __all__ = ["clusters_section", "trait_words"]
 
@@ -34,19 +34,19 @@ def _sizes(analysis: Analysis) -> str:
         [
             f"Cluster {c.number}",
             f"{c.size:,}",
-            percent(c.share),
+            format_percent(c.share),
             "unknown" if c.persistence is None else f"{c.persistence:.2f}",
         ]
         for c in clusters.each
     ]
     if clusters.unassigned:
         lost = clusters.unassigned
-        rows.append(["None (−1)", f"{lost:,}", percent(lost / analysis.table.n), "–"])
+        rows.append(["None (−1)", f"{lost:,}", format_percent(lost / analysis.table.n), "–"])
     tried = "" if sweep is None else f" over {len(sweep.widths)} bandwidths"
     words = (
         "Clusters are directions from the origin of kernel entropy component space: rows that are "
         "similar to each other point the same way, rows that have nothing in common are at right "
-        f"angles. The cost is {number(clusters.cost)} per row, where 1 means that all clusters "
+        f"angles. The cost is {format_number(clusters.cost)} per row, where 1 means that all clusters "
         "point the same way and small values that they point apart."
     )
     nowhere = (
@@ -82,13 +82,13 @@ def _caption(analysis: Analysis) -> str:
 
 def trait_words(trait: Trait) -> str:
     """A trait in words: "proline high (median 1,065 against 673.5)"."""
-    name = shortened(trait.column, 40)
+    name = shorten(trait.column, 40)
     if trait.label is not None:
-        what = shortened(trait.label, 40)
+        what = shorten(trait.label, 40)
         verb = "with" if trait.kind == "text" else "="
         return (
-            f"{name} {verb} “{what}” in {percent(float(trait.inside))} of its rows (overall "
-            f"{percent(float(trait.overall))})"
+            f"{name} {verb} “{what}” in {format_percent(float(trait.inside))} of its rows (overall "
+            f"{format_percent(float(trait.overall))})"
         )
     way = "high" if trait.effect > 0 else "low"
     return f"{way} {name} (median {_value(trait.inside)}, overall {_value(trait.overall)})"
@@ -102,7 +102,7 @@ def _traits(analysis: Analysis) -> str:
         own = [t for t in analysis.traits if t.cluster == cluster.number]
         rows = [
             [
-                shortened(t.column, 40),
+                shorten(t.column, 40),
                 _inside(t),
                 _overall(t),
                 f"{t.effect:+.2f}".replace("-", "−"),
@@ -110,7 +110,7 @@ def _traits(analysis: Analysis) -> str:
             for t in own
             if abs(t.effect) >= SMALL
         ][:_TRAITS]
-        name = f"Cluster {cluster.number}, {counted(cluster.size, 'row')}"
+        name = f"Cluster {cluster.number}, {format_count(cluster.size, 'row')}"
         heads = ["Column", "In the cluster", "In all rows", "Effect"]
         tables.append(
             table(name, heads, rows, texts=[0, 1])
@@ -134,22 +134,22 @@ def _traits(analysis: Analysis) -> str:
 def _value(value: float | str) -> str:
     if isinstance(value, str):
         return value.replace("T00:00:00", "").replace("T", " ")
-    return number(value)
+    return format_number(value)
 
 
 def _inside(trait: Trait) -> str:
     if trait.label is None:
         return _value(trait.inside)
-    return f"“{shortened(trait.label, 40)}” {percent(float(trait.inside))}"
+    return f"“{shorten(trait.label, 40)}” {format_percent(float(trait.inside))}"
 
 
 def _overall(trait: Trait) -> str:
-    return _value(trait.overall) if trait.label is None else percent(float(trait.overall))
+    return _value(trait.overall) if trait.label is None else format_percent(float(trait.overall))
 
 
 def _number(analysis: Analysis) -> str:
     counting = analysis.counting
-    groups = counted(counting.spectroscopy, "group")
+    groups = format_count(counting.spectroscopy, "group")
     spectroscopy = (
         f"Data spectroscopy, which counts eigenvectors without a change of sign, sees {groups}."
     )

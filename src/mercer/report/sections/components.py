@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mercer.formatting import format_number, format_percent
 from mercer.report.analysis import Analysis
 from mercer.report.figures import eca_figure, pca_figure, spectrum_figure
 from mercer.report.sections.html import Section, figure, grid, paragraph, table
-from mercer.report.words import number, percent
 
 __all__ = ["components_section", "embeddings_section"]
 
@@ -55,9 +55,9 @@ def _lines(analysis: Analysis) -> str:
         [
             str(c.order),
             "unknown" if c.rank is None else str(c.rank),
-            number(c.eigenvalue),
-            number(c.entropy_term),
-            percent(c.share),
+            format_number(c.eigenvalue),
+            format_number(c.entropy_term),
+            format_percent(c.share),
             "yes" if c.kept else "no",
         ]
         for c in components

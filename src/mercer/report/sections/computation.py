@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.formatting import format_number
 from mercer.report.analysis import Analysis
 from mercer.report.numbers import versions
 from mercer.report.sections.html import Section, listing, paragraph, table
-from mercer.report.words import number
 
 __all__ = ["computation_section", "made_with"]
 
@@ -49,8 +49,8 @@ def _how(spectrum: Any) -> str:
     exact = (
         "exact to rounding"
         if spectrum.error_bound == 0
-        else f"eigenvalues exact to {number(spectrum.error_bound)} (the largest is "
-        f"{number(float(spectrum.eigenvalues.max()))})"
+        else f"eigenvalues exact to {format_number(spectrum.error_bound)} (the largest is "
+        f"{format_number(float(spectrum.eigenvalues.max()))})"
     )
     method = spectrum.method[0].upper() + spectrum.method[1:]
     return f"{method}; {exact}. {proof}: {spectrum.certificate}."

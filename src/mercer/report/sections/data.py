@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mercer.formatting import format_count, format_names, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.columns import ColumnSummary
 from mercer.report.sections.html import Section, listing, paragraph, table
-from mercer.report.words import counted, number, percent, shortened, some
 
 __all__ = ["data_section"]
 
@@ -24,7 +24,7 @@ def data_section(analysis: Analysis) -> Section:
     reasons: dict[str, list[str]] = {}
     for omission in source.omissions:
         reasons.setdefault(omission.reason, []).append(omission.column)
-    left_out = [f"{some(columns)} ({reason})" for reason, columns in reasons.items()]
+    left_out = [f"{format_names(columns)} ({reason})" for reason, columns in reasons.items()]
     gaps = sum(source.missing.values())
     items = [
         ("Rows", rows),
@@ -52,7 +52,7 @@ def _missing(gaps: int, cells: int) -> str:
     if not gaps:
         return "none in the rows analysed"
     return (
-        f"{gaps:,} ({percent(gaps / cells)}) in the rows analysed; a missing cell is compared as "
+        f"{gaps:,} ({format_percent(gaps / cells)}) in the rows analysed; a missing cell is compared as "
         "an average of the observed ones"
     )
 
@@ -61,7 +61,7 @@ def _columns(analysis: Analysis) -> str:
     shown = analysis.columns[:_COLUMNS]
     rows = [
         [
-            shortened(c.name, 40),
+            shorten(c.name, 40),
             c.kind,
             f"{c.missing:,}",
             f"{c.different:,}",
@@ -71,7 +71,7 @@ def _columns(analysis: Analysis) -> str:
         for c in shown
     ]
     more = len(analysis.columns) - len(shown)
-    rest = paragraph(f"{counted(more, 'more column')} in columns.csv.", "soft") if more else ""
+    rest = paragraph(f"{format_count(more, 'more column')} in columns.csv.", "soft") if more else ""
     return (
         table(
             "Columns that were analysed",
@@ -85,7 +85,7 @@ def _columns(analysis: Analysis) -> str:
 
 def _values(column: ColumnSummary) -> str:
     if column.frequent:
-        told = ", ".join(f"{shortened(name, 24)} {count:,}" for name, count in column.frequent)
+        told = ", ".join(f"{shorten(name, 24)} {count:,}" for name, count in column.frequent)
         return f"{told}{' …' if column.different > len(column.frequent) else ''}"
     low, middle, high = (_value(v) for v in (column.low, column.middle, column.high))
     return f"{low} to {high}, median {middle}"
@@ -94,10 +94,10 @@ def _values(column: ColumnSummary) -> str:
 def _value(value: float | str | None) -> str:
     if isinstance(value, str):
         return value.partition("T")[0]
-    return number(value or 0.0)
+    return format_number(value or 0.0)
 
 
 def _kernel(column: ColumnSummary) -> str:
     days = column.kind == "date"
     symbol = "σ" if column.kernel == "Gaussian" else "ρ"
-    return f"{column.kernel}, {symbol} = {number(column.width)}{' days' if days else ''}"
+    return f"{column.kernel}, {symbol} = {format_number(column.width)}{' days' if days else ''}"

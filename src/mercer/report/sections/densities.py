@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mercer.formatting import format_count, format_number
 from mercer.report.analysis import Analysis
 from mercer.report.densities import CURVE_ROWS, Curve
 from mercer.report.figures import contours_figure, curve_figure, shares_figure
 from mercer.report.sections.html import Section, figure, grid, paragraph
-from mercer.report.words import counted, number
 
 __all__ = ["densities_section"]
 
@@ -20,7 +20,7 @@ def densities_section(analysis: Analysis) -> Section | None:
         body += figure(
             contours_figure(analysis, densities.contours),
             "Contours of the density enclose 10, 30, 50, 70, 90 and 99 % of it, from thick to "
-            f"thin. Window: the kernel’s, σ = {number(analysis.sigma or 0.0)}"
+            f"thin. Window: the kernel’s, σ = {format_number(analysis.sigma or 0.0)}"
             f"{' standard deviations' if analysis.model.scaled else ''}. Grey: rows.{outside}"
             f"{_picked(analysis)}",
             "wide",
@@ -32,10 +32,10 @@ def densities_section(analysis: Analysis) -> Section | None:
             if isinstance(profile, Curve):
                 drawing = curve_figure(f"profile{i}", profile)
                 days = " days" if profile.is_date else ""
-                caption = f"Window {number(profile.bandwidth, 3)}{days}."
+                caption = f"Window {format_number(profile.bandwidth, 3)}{days}."
                 drawn.append(figure(drawing, caption + _outside(profile.outside)))
             else:
-                others = f"{counted(profile.others, 'more label')}." if profile.others else ""
+                others = f"{format_count(profile.others, 'more label')}." if profile.others else ""
                 drawn.append(figure(shares_figure(f"profile{i}", profile), others))
         body += grid(drawn, "small")
     return Section("densities", "Where the rows are", body) if body else None
@@ -56,7 +56,7 @@ def _words(analysis: Analysis) -> str:
     if analysis.densities.columns_left:
         words += (
             f" Shown are the {len(analysis.densities.profiles)} columns that distinguish clusters "
-            f"most; {counted(analysis.densities.columns_left, 'other')} not."
+            f"most; {format_count(analysis.densities.columns_left, 'other')} not."
         )
     return words
 
@@ -68,4 +68,4 @@ def _picked(analysis: Analysis) -> str:
 
 
 def _outside(count: int) -> str:
-    return f" {counted(count, 'row')} further out not shown." if count else ""
+    return f" {format_count(count, 'row')} further out not shown." if count else ""

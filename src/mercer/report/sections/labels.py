@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mercer.formatting import format_names, format_percent, join_words, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.figures import discriminant_figure
 from mercer.report.labels import Agreement, LabelFindings, Prediction
 from mercer.report.sections.html import Section, facts, figure, paragraph, table
-from mercer.report.words import percent, sequence, shortened, some
 
 __all__ = ["labels_section", "verdict"]
 
@@ -15,7 +15,7 @@ _CLASSES = 12
 
 def verdict(labels: LabelFindings) -> str:
     """The label column in a sentence."""
-    name = f"“{shortened(labels.name)}”"
+    name = f"“{shorten(labels.name)}”"
     if labels.agreement is None:
         return f"The label {name} is not a column of classes: {labels.reason}."
     rand = labels.agreement.adjusted_rand_index
@@ -24,8 +24,8 @@ def verdict(labels: LabelFindings) -> str:
     if labels.prediction is not None:
         p = labels.prediction
         said += (
-            f" Kernel LDA predicts {name} for {percent(p.accuracy)} of left-out rows, where "
-            f"always naming the largest class is right for {percent(p.majority)}."
+            f" Kernel LDA predicts {name} for {format_percent(p.accuracy)} of left-out rows, where "
+            f"always naming the largest class is right for {format_percent(p.majority)}."
         )
     return said
 
@@ -35,7 +35,7 @@ def labels_section(analysis: Analysis) -> Section | None:
     labels = analysis.labels
     if labels is None:
         return None
-    title = f"Clusters and prediction beside “{shortened(labels.name)}”"
+    title = f"Clusters and prediction beside “{shorten(labels.name)}”"
     if labels.agreement is None:
         return Section("labels", title, paragraph(verdict(labels)))
     body = ""
@@ -59,13 +59,13 @@ def _agreement(agreement: Agreement) -> str:
                 f"{agreement.normalized_mutual_information:.3f}",
                 "1: each tells the other; 0: nothing in common",
             ),
-            ("Error", percent(agreement.error), "of rows, after the best matching"),
+            ("Error", format_percent(agreement.error), "of rows, after the best matching"),
         ]
     )
     by_size = sorted(range(len(agreement.classes)), key=lambda i: -sum(agreement.table[i]))
     shown = sorted(by_size[:_CLASSES])
     rows = [
-        [shortened(agreement.classes[i], 40), *(f"{count:,}" for count in agreement.table[i])]
+        [shorten(agreement.classes[i], 40), *(f"{count:,}" for count in agreement.table[i])]
         for i in shown
     ]
     heads = ["Class", *("None" if c < 0 else f"Cluster {c}" for c in agreement.clusters)]
@@ -85,14 +85,16 @@ def _prediction(prediction: Prediction | None, name: str) -> str:
         return heading + paragraph("No two classes have two rows each: nothing to predict.")
     p = prediction
     left_out = (
-        f" Classes with a single row were left aside: {some(p.left_out)}." if p.left_out else ""
+        f" Classes with a single row were left aside: {format_names(p.left_out)}."
+        if p.left_out
+        else ""
     )
-    spread = sequence([percent(a) for a in p.accuracies])
+    spread = join_words([format_percent(a) for a in p.accuracies])
     words = (
         f"Kernel LDA was fitted {p.folds} times, each time without one of {p.folds} parts of "
         f"{p.rows:,} rows (classes in proportion), and predicted that part. It was right for "
-        f"{percent(p.accuracy)} of them ({spread} by part). Naming the largest class always is "
-        f"right for {percent(p.majority)}. The kernel and its widths were chosen without looking "
+        f"{format_percent(p.accuracy)} of them ({spread} by part). Naming the largest class always is "
+        f"right for {format_percent(p.majority)}. The kernel and its widths were chosen without looking "
         f"at labels; the regularisation by left-out rows within each fit.{left_out}"
     )
     caption = (
@@ -100,5 +102,5 @@ def _prediction(prediction: Prediction | None, name: str) -> str:
         "classes look further apart here than they are for new rows; trust the accuracy above."
     )
     return (
-        heading + paragraph(words) + figure(discriminant_figure(p, shortened(name)), caption, "mid")
+        heading + paragraph(words) + figure(discriminant_figure(p, shorten(name)), caption, "mid")
     )

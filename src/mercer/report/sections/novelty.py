@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.formatting import format_number, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.sections.html import Section, paragraph, table
-from mercer.report.words import number, shortened
 
 __all__ = ["novelty_section"]
 
@@ -25,23 +25,23 @@ def novelty_section(analysis: Analysis) -> Section:
         else ""
     )
     window = getattr(novelty.kernel, "bandwidth", None)
-    width = "" if window is None else f" at σ = {number(float(window))}"
+    width = "" if window is None else f" at σ = {format_number(float(window))}"
     words = (
         "The score of a row is −log of its mean similarity to all other rows"
         f"{width}: high where it has little in common with any.{density} Half of the rows score "
-        f"below {number(novelty.typical, 3)}, one in a hundred above {number(novelty.high, 3)}. "
+        f"below {format_number(novelty.typical, 3)}, one in a hundred above {format_number(novelty.high, 3)}. "
         "Novel is not wrong: these are rows to look at, and some rows always come first."
         f"{sampled}"
     )
     lines = []
     for one in novelty.listed:
         cells = "; ".join(
-            f"{shortened(name, 30)} = {_cell(source.frame[name].iloc[one.row])} "
+            f"{shorten(name, 30)} = {_cell(source.frame[name].iloc[one.row])} "
             f"({gain:+.2f})".replace("+", "")
             for name, gain in one.columns
         )
         row = f"{int(source.rows[one.row]) + 1:,}"
-        lines.append([row, number(one.score, 3), cells or "no single column"])
+        lines.append([row, format_number(one.score, 3), cells or "no single column"])
     caption = (
         "The most novel rows. Row 1 is the first below the header. In brackets: by how much the "
         "score would fall if that cell held the column’s median or most frequent label"
@@ -65,7 +65,7 @@ def _cell(value: Any) -> str:
     if value is None or value != value:
         return "(missing)"
     if isinstance(value, float):
-        return number(value)
+        return format_number(value)
     if hasattr(value, "isoformat"):
         return str(value.isoformat()).replace("T00:00:00", "")
-    return f"“{shortened(str(value), 40)}”"
+    return f"“{shorten(str(value), 40)}”"

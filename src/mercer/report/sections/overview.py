@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
+from mercer.formatting import format_count, format_number, format_percent, join_words, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.cautions import cautions
 from mercer.report.profiles import SMALL
 from mercer.report.sections.clusters import trait_words
 from mercer.report.sections.html import Section, facts, note, paragraph
 from mercer.report.sections.labels import verdict
-from mercer.report.words import counted, number, percent, sequence, shortened
 
 __all__ = ["findings", "head", "warnings_section"]
 
@@ -20,8 +20,10 @@ def head(analysis: Analysis) -> str:
     table = analysis.table
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in findings(analysis))
     return (
-        f"<h1>Kernel entropy report: {escape(shortened(table.name, 80))}</h1>\n"
-        + paragraph(f"{counted(table.n, 'row')} × {counted(len(table.columns), 'column')}", "soft")
+        f"<h1>Kernel entropy report: {escape(shorten(table.name, 80))}</h1>\n"
+        + paragraph(
+            f"{format_count(table.n, 'row')} × {format_count(len(table.columns), 'column')}", "soft"
+        )
         + f'<ul class="lead">{said}</ul>\n'
         + facts(_facts(analysis))
     )
@@ -38,21 +40,21 @@ def _facts(analysis: Analysis) -> list[tuple[str, str, str]]:
     }[counting.because]
     if analysis.sigma is not None:
         entropy = "nats; −log of the mean density: larger is more spread out"
-        width = ("Bandwidth σ", number(analysis.sigma), "of the Gaussian kernel")
+        width = ("Bandwidth σ", format_number(analysis.sigma), "of the Gaussian kernel")
     else:
         entropy = "nats; −log V: larger is more spread out"
-        width = ("Width factor", number(analysis.factor or 1.0), "1: the table's own widths")
+        width = ("Width factor", format_number(analysis.factor or 1.0), "1: the table's own widths")
     return [
         ("Clusters", str(len(analysis.clusters.each)), sure),
         (
             "Information potential V",
-            number(eca.information_potential_),
-            f"mean similarity of all pairs of rows; from {number(1 / n, 2)} (no two alike) to 1",
+            format_number(eca.information_potential_),
+            f"mean similarity of all pairs of rows; from {format_number(1 / n, 2)} (no two alike) to 1",
         ),
-        ("Renyi entropy", number(eca.renyi_entropy_), entropy),
+        ("Renyi entropy", format_number(eca.renyi_entropy_), entropy),
         (
             "Entropy kept",
-            percent(analysis.share_kept),
+            format_percent(analysis.share_kept),
             f"of V, by {eca.n_components_} components",
         ),
         width,
@@ -69,7 +71,7 @@ def findings(analysis: Analysis) -> list[str]:
         row = int(analysis.table.rows[listed[0].row]) + 1
         said.append(
             f"The most novel row is number {row:,}, mostly because of "
-            f"{shortened(listed[0].columns[0][0])}."
+            f"{shorten(listed[0].columns[0][0])}."
         )
     return said
 
@@ -81,7 +83,7 @@ def _clusters(analysis: Analysis) -> str:
             "The rows form one cloud: no division into clusters was found"
             f"{'' if counting.because == 'asked' else ' that holds when the bandwidth changes'}."
         )
-    sizes = sequence([f"{c.size:,}" for c in clusters.each])
+    sizes = join_words([f"{c.size:,}" for c in clusters.each])
     sure = {
         "agree": "Two independent counts agree on this number.",
         "stable": "This number of clusters changes least when the bandwidth does.",
@@ -98,23 +100,23 @@ def _components(analysis: Analysis) -> str:
     eca, spectra, n = analysis.eca, analysis.spectra, analysis.table.n
     k, ranks = eca.n_components_, spectra.ranks
     width = (
-        f"At bandwidth σ = {number(analysis.sigma)}"
+        f"At bandwidth σ = {format_number(analysis.sigma)}"
         if analysis.sigma is not None
         else "With the table's own widths"
         if analysis.factor == 1
-        else f"With {number(analysis.factor or 1.0)} times the table's own widths"
+        else f"With {format_number(analysis.factor or 1.0)} times the table's own widths"
     )
     said = (
-        f"{width}, {k} components out of {n:,} hold {percent(analysis.share_kept)} of the "
+        f"{width}, {k} components out of {n:,} hold {format_percent(analysis.share_kept)} of the "
         "information potential."
     )
     leading = spectra.share_of_leading
     if ranks is not None and sorted(ranks) != list(range(1, k + 1)):
-        instead = "" if leading is None else f", with {percent(leading)} of the potential"
+        instead = "" if leading is None else f", with {format_percent(leading)} of the potential"
         said += (
-            f" They belong to the eigenvalues ranked {sequence(ranks)}. Kernel PCA without "
+            f" They belong to the eigenvalues ranked {join_words(ranks)}. Kernel PCA without "
             f"centring, which takes the largest eigenvalues, would have kept ranks "
-            f"{sequence(range(1, k + 1))}{instead}."
+            f"{join_words(range(1, k + 1))}{instead}."
         )
     elif ranks is not None:
         said += f" They belong to the {k} largest eigenvalues: here entropy and size choose alike."

@@ -1,0 +1,91 @@
+"""Numbers, counts and lists of names as text, for every interface.
+
+The command line, the report, the explorer and notebooks all format through this module, so that a
+fraction or a list of column names reads the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import floor
+from typing import Any
+
+__all__ = [
+    "format_count",
+    "format_names",
+    "format_number",
+    "format_percent",
+    "join_words",
+    "shorten",
+]
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """Return a number with this many significant digits: 0.07306, 1,235, 2.70 × 10⁻⁵.
+
+    >>> format_number(1234.5), format_number(2.7e-5), format_number(-0.5)
+    ('1,234', '2.70 × 10⁻⁵', '−0.5000')
+    """
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    if -3 <= exponent < 6:
+        return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
+    mantissa, _, power = f"{value:.{digits - 2}e}".partition("e")
+    return f"{mantissa.replace('-', '−')} × 10{str(int(power)).translate(_SUPERSCRIPTS)}"
+
+
+def format_percent(fraction: float) -> str:
+    """Return a fraction as a percentage; only a fraction of 1 (up to rounding error) reads 100 %.
+
+    >>> format_percent(0.1234), format_percent(0.99999), format_percent(1.0)
+    ('12.3 %', '99.99 %', '100 %')
+    """
+    value = 100 * fraction
+    if value <= 0:
+        return "0 %"
+    if value > 100 - 1e-7:
+        return "100 %"
+    if value >= 99.95:
+        return f"{floor(value * 100) / 100:.2f} %"
+    return f"{value:#.3g} %" if value >= 1e-3 else "under 0.001 %"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> format_count(1, "row"), format_count(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def format_names(names: Sequence[str], most: int = 15) -> str:
+    """Return the first names, shortened, and the number of the others.
+
+    >>> format_names(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(shorten(str(name)) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def join_words(items: Iterable[Any]) -> str:
+    """Join items as in a sentence.
+
+    >>> join_words([1, 2, 9])
+    '1, 2 and 9'
+    """
+    *first, last = map(str, items)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def shorten(text: str, longest: int = 60) -> str:
+    """Return the text, cut with an ellipsis if it is longer than this many characters.
+
+    >>> shorten("mercer", 4)
+    'mer…'
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

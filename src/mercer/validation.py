@@ -1,0 +1,114 @@
+"""Checks of scalar parameters, with the value, the limit and the remedy in the message."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_choice", "check_integer", "check_real", "is_bool"]
+
+
+def is_bool(value: Any) -> bool:
+    """Return whether a value is True or False, which Python also counts as integers."""
+    return isinstance(value, bool | np.bool)
+
+
+def check_integer(
+    value: Any, name: str, *, low: int = 1, high: int | None = None, remedy: str = ""
+) -> int:
+    """Return a parameter as an int, if it is a whole number within its limits.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        Name of the parameter in the message.
+    low, high : int
+        Smallest and largest value allowed; ``high=None`` means no upper limit.
+    remedy : str
+        A sentence for the end of the message.
+
+    Raises
+    ------
+    TypeError
+        If the value is not an integer; booleans are not integers here.
+    ValueError
+        If the value is out of range.
+
+    Examples
+    --------
+    >>> check_integer(3, "n_components", high=5)
+    3
+    >>> check_integer(0, "n_components", high=5)
+    Traceback (most recent call last):
+    ValueError: n_components=0 must be an integer between 1 and 5.
+    """
+    limits = f"of at least {low}" if high is None else f"between {low} and {high}"
+    message = f"{name}={value!r} must be an integer {limits}.{' ' * bool(remedy)}{remedy}"
+    if is_bool(value) or not isinstance(value, Integral):
+        raise TypeError(message)
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise ValueError(message)
+    return number
+
+
+def check_real(
+    value: Any,
+    name: str,
+    *,
+    above: float = -inf,
+    low: float = -inf,
+    high: float = inf,
+    below: float = inf,
+    remedy: str = "",
+) -> float:
+    """Return a parameter as a float, if it is a finite number within its limits.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        Name of the parameter in the message.
+    above, below : float
+        Open limits: the value must be larger, or smaller.
+    low, high : float
+        Closed limits.
+    remedy : str
+        A sentence for the end of the message.
+
+    Examples
+    --------
+    >>> check_real(0.5, "fraction", above=0, below=1)
+    0.5
+    >>> check_real(0, "bandwidth", above=0)
+    Traceback (most recent call last):
+    ValueError: bandwidth=0 must be a finite number > 0.
+    """
+    limits = [
+        f"{sign} {limit:g}"
+        for sign, limit in ((">", above), (">=", low), ("<=", high), ("<", below))
+        if isfinite(limit)
+    ]
+    message = f"{name}={value!r} must be a finite number{' ' * bool(limits)}{' and '.join(limits)}."
+    message += f" {remedy}" if remedy else ""
+    if is_bool(value) or not isinstance(value, Real):
+        raise TypeError(message)
+    number = float(value)
+    if not (isfinite(number) and above < number < below and low <= number <= high):
+        raise ValueError(message)
+    return number
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless the value is one of the choices.
+
+    >>> check_choice("size", "order", ("entropy", "variance"))
+    Traceback (most recent call last):
+    ValueError: order='size' must be one of 'entropy', 'variance'.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}.")
