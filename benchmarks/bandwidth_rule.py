@@ -26,7 +26,7 @@ from benchmarks.harness import table
 from mercer import EntropyClustering, datasets
 from mercer.bandwidth import median_distance
 from mercer.diagnostics import clustering_error
-from mercer.estimators.clustering import BandwidthRecord, choose_record
+from mercer.estimators.bandwidth_sweep import BandwidthRecord, choose_record
 
 Records = list[BandwidthRecord]
 

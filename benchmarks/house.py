@@ -128,7 +128,7 @@ def products() -> str:
         gram = BlockedGram(Gaussian(2.0), Points(X))
         times = race(
             {
-                "mercer": partial(gram.matmat, V),
+                "mercer": partial(gram.product, V),
                 "peer": lambda X=X, V=V: rbf_kernel(X, gamma=1 / 8) @ V,
             }
         )

@@ -1,9 +1,8 @@
-"""The settings: how they are read, refused and restored, and that threads change no result."""
+"""Settings: parsing, errors, contexts; results do not depend on the number of threads."""
 
 from __future__ import annotations
 
 import os
-import re
 import threading
 
 import numpy as np
@@ -13,19 +12,26 @@ from threadpoolctl import threadpool_info
 
 import mercer
 from mercer import KernelECA, KernelPCA, config_context, get_config, set_config
-from mercer.config import free_memory, memory_budget, parse_memory, thread_count
 from mercer.data import Points
 from mercer.kernels import Gaussian, Laplacian
 from mercer.operators import BlockedGram
+from mercer.resources import (
+    free_memory,
+    memory_budget,
+    parse_memory,
+    run_in_threads,
+    single_threaded_blas,
+    thread_count,
+)
 from mercer.solvers import Lanczos
-from mercer.threads import run_shares, single_threaded_blas
+from tests.expectations import raises
 
 
 @pytest.fixture(autouse=True)
 def defaults():
-    set_config()
+    set_config(memory=None, threads=None)
     yield
-    set_config()
+    set_config(memory=None, threads=None)
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -57,15 +63,15 @@ def test_sizes_are_bytes(memory, expected):
     assert get_config().memory == memory
 
 
-def test_shares_are_of_what_is_free(monkeypatch):
-    monkeypatch.setattr("mercer.config.free_memory", lambda: 1000)
+def test_percentages_refer_to_the_free_memory(monkeypatch):
+    monkeypatch.setattr("mercer.resources.free_memory", lambda: 1000)
     assert parse_memory("50%") == 500
     assert parse_memory("12.5 %") == 125
     set_config(memory="30%")
     assert memory_budget() == 300
-    set_config()
+    set_config(memory=None, threads=None)
     assert get_config().memory is None
-    assert memory_budget() == 500  # None: half of what is free
+    assert memory_budget() == 500  # None: half of the free memory
 
 
 def test_free_memory_is_a_size():
@@ -74,9 +80,9 @@ def test_free_memory_is_a_size():
 
 @pytest.fixture
 def system(tmp_path, monkeypatch):
-    """Files in which a system tells of its memory, to be written by a test."""
-    monkeypatch.setattr("mercer.config._PROCESSES", tmp_path)
-    monkeypatch.setattr("mercer.config._CONTROL_GROUP", tmp_path)
+    """Write the files in which a system reports its memory."""
+    monkeypatch.setattr("mercer.resources._PROCESSES", tmp_path)
+    monkeypatch.setattr("mercer.resources._CONTROL_GROUP", tmp_path)
 
     def write(**files):
         for name, text in files.items():
@@ -85,12 +91,12 @@ def system(tmp_path, monkeypatch):
     return write
 
 
-def test_memory_of_a_system_that_tells_nothing(system):
+def test_memory_of_a_system_without_reports(system):
     assert free_memory() == 4 * 2**30
 
 
 def test_memory_of_a_control_group(system):
-    """The lower of what the machine and the group have; old files of the group make way."""
+    """The smaller of machine and control group; inactive files of the group can be evicted."""
     system(meminfo="MemTotal: 9000 kB\nMemAvailable: 7000 kB")
     assert free_memory() == 7000 * 1024
     group = {"memory_current": "900", "memory_stat": "anon 300\ninactive_file 500"}
@@ -122,40 +128,43 @@ def test_memory_of_a_control_group(system):
         [1],
     ],
 )
-def test_what_is_no_size_is_refused_with_examples(wrong):
+def test_invalid_sizes_raise_and_change_nothing(wrong):
     set_config(memory="5GB", threads=2)
-    with pytest.raises(ValueError, match=re.escape(f"memory={wrong!r}") + ".*'2GB'.*'50%'"):
+    with raises(ValueError, f"memory={wrong!r}", "'2GB'", "'50%'"):
         set_config(memory=wrong)
-    assert get_config().memory == "5GB"  # nothing has changed
+    assert get_config().memory == "5GB"
     assert get_config().threads == 2
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
-def test_what_is_no_count_of_threads_is_refused(wrong):
-    with pytest.raises(ValueError, match=re.escape(f"threads={wrong!r}") + ".*at least 1, or None"):
+def test_invalid_numbers_of_threads_raise(wrong):
+    with raises((TypeError, ValueError), f"threads={wrong!r}", 1, None):
         set_config(threads=wrong)
     assert get_config().threads is None
 
 
-def test_threads_are_those_given_or_the_cores(monkeypatch):
+def test_thread_count_is_the_setting_or_the_number_of_cores(monkeypatch):
     set_config(threads=3)
     assert thread_count() == 3
-    set_config()
+    set_config(memory=None, threads=None)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
     assert thread_count() == len(cores)
 
 
-def test_what_is_left_out_becomes_the_default():
+def test_omitted_settings_stay_as_they_are():
+    """set_config(threads=…) used to reset the memory budget."""
     set_config(memory="2GB", threads=2)
     set_config(threads=3)
+    assert (get_config().memory, get_config().threads) == ("2GB", 3)
+    set_config(memory=None)
     assert (get_config().memory, get_config().threads) == (None, 3)
 
 
-# --- for the length of a block -----------------------------------------------------------------
+# --- contexts -----------------------------------------------------------------
 
 
-def test_a_context_restores_what_it_found():
+def test_contexts_restore_the_settings():
     set_config(memory="2GB", threads=2)
     with config_context(memory="1MB"):
         assert (get_config().memory, get_config().threads) == ("1MB", 2)
@@ -170,12 +179,12 @@ def fail_within_a_context():
         raise KeyError("stop")
 
 
-def test_a_context_restores_after_an_error():
+def test_contexts_restore_the_settings_after_an_error():
     set_config(memory="2GB")
     with pytest.raises(KeyError):
         fail_within_a_context()
     assert get_config().memory == "2GB"
-    with pytest.raises(ValueError, match="threads=0"), config_context(threads=0):
+    with raises(ValueError, "threads=0"), config_context(threads=0):
         pass
     assert get_config() == mercer.config.Config("2GB", None)
 
@@ -190,7 +199,7 @@ def test_settings_cannot_be_changed_in_place():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(1.0)], ids=repr)
-def test_a_matrix_free_product_is_the_same_on_any_number_of_threads(kernel, dtype):
+def test_matrix_free_products_do_not_depend_on_the_number_of_threads(kernel, dtype):
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(900, 3)).astype(dtype), rng.normal(size=(900, 4))
     weights = rng.uniform(0.5, 2, size=900)
@@ -213,7 +222,7 @@ def test_a_matrix_free_product_is_the_same_on_any_number_of_threads(kernel, dtyp
 
 
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
-def test_components_are_the_same_on_any_number_of_threads(estimator):
+def test_components_do_not_depend_on_the_number_of_threads(estimator):
     X = np.random.default_rng(0).normal(size=(700, 2))
     found = []
     for threads in (1, 2, 3):
@@ -225,28 +234,28 @@ def test_components_are_the_same_on_any_number_of_threads(estimator):
         assert_allclose(other, found[0], rtol=0, atol=1e-9)
 
 
-def test_tasks_are_all_done_and_split_among_the_threads():
+def test_tasks_are_split_among_the_threads():
     for threads in (1, 2, 3, 50):
         with config_context(threads=threads):
-            shares = run_shares(list(range(10)), list)
-        assert sorted(task for share in shares for task in share) == list(range(10))
-        assert len(shares) == min(threads, 10)
+            parts = run_in_threads(list(range(10)), list)
+        assert sorted(task for part in parts for task in part) == list(range(10))
+        assert len(parts) == min(threads, 10)
 
 
-def test_an_error_in_a_thread_reaches_the_caller():
-    def fail(share):
-        raise KeyError(share[0])
+def test_errors_in_a_thread_reach_the_caller():
+    def fail(tasks):
+        raise KeyError(tasks[0])
 
     for threads in (1, 3):
         with config_context(threads=threads), pytest.raises(KeyError):
-            run_shares([1, 2, 3], fail)
+            run_in_threads([1, 2, 3], fail)
 
 
 def blas_threads():
     return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
 
 
-def test_the_limit_on_blas_is_lifted_by_the_last_user():
+def test_blas_limit_is_lifted_by_the_last_caller():
     before = blas_threads()
     inside, leave = threading.Event(), threading.Event()
 
@@ -260,13 +269,13 @@ def test_the_limit_on_blas_is_lifted_by_the_last_user():
         thread.start()
         assert inside.wait(10)
         assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {1}  # the other is still inside
+    assert set(blas_threads()) == {1}  # the other thread is still inside
     leave.set()
     thread.join()
     assert blas_threads() == before
 
 
-def test_the_environment_limits_threads(monkeypatch):
+def test_omp_num_threads_limits_the_thread_count(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = thread_count()
     for text, wanted in [("1", 1), ("0", cores), ("9999", cores), ("4,2", cores), ("", cores)]:

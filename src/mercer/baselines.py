@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from mercer.bandwidth import resolve
-from mercer.config import memory_budget
 from mercer.data import admit
 from mercer.errors import MemoryBudgetError
 from mercer.estimators import KernelPCA
@@ -16,6 +15,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.maths.angular import angular_kmeans
 from mercer.maths.types import Array
 from mercer.operators import Sample
+from mercer.resources import memory_budget
 
 __all__ = ["kernel_pca_clustering", "njw_clustering"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.bandwidth import median_distance
-from mercer.errors import silence
+from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.spectroscopy import find_groups
@@ -98,7 +98,7 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     (3, 'agree')
     """
     sample = take(data, drawn_rows(len(data), _ROWS))
-    with silence():
+    with suppress_warnings():
         stability = _stability_by_number(sample, kernel)
         groups = _groups(take(data, drawn_rows(len(data), _GROUP_ROWS)), kernel)
     stable = _most_stable(stability, groups)

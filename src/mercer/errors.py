@@ -1,11 +1,12 @@
-"""What can go wrong, as types one can catch and filter."""
+"""Exceptions and warning categories."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 __all__ = [
     "AbsentRowsError",
@@ -17,20 +18,16 @@ __all__ = [
     "MercerError",
     "NoDomainError",
     "RankError",
-    "Tell",
     "VersionWarning",
     "WorkerError",
-    "check_memory",
-    "silence",
+    "suppress_warnings",
+    "suppressed",
     "warn",
 ]
 
-#: Receives a warning's text and its category.
-Tell = Callable[[str, type[Warning]], None]
-
 
 class MercerError(Exception):
-    """Base class of the errors that only mercer raises.
+    """Base class of the exceptions defined by mercer.
 
     Examples
     --------
@@ -41,7 +38,7 @@ class MercerError(Exception):
 
 
 class MemoryBudgetError(MercerError, ValueError, MemoryError):
-    """A request that would need more memory than the budget allows; nothing was allocated.
+    """A request needs more memory than the budget allows. Nothing was allocated.
 
     Examples
     --------
@@ -57,41 +54,14 @@ class MemoryBudgetError(MercerError, ValueError, MemoryError):
     """
 
 
-def check_memory(needed: float, budget: float, what: str, remedy: str) -> None:
-    """Refuse what would need more bytes than the budget, and say what to do instead.
-
-    Parameters
-    ----------
-    needed, budget : float
-        Bytes.
-    what : str
-        What needs them: the start of the message.
-    remedy : str
-        What does not.
-
-    Examples
-    --------
-    >>> from mercer.errors import check_memory
-    >>> check_memory(8e9, 2e9, "A Gram matrix of 31623 points", "Use solver='nystrom'")
-    Traceback (most recent call last):
-    mercer.errors.MemoryBudgetError: A Gram matrix of 31623 points needs 8 GB; the memory budget is
-    2 GB. Use solver='nystrom', or raise the budget with mercer.set_config(memory=…).
-    """
-    if needed > budget:
-        raise MemoryBudgetError(
-            f"{what} needs {needed / 1e9:.3g} GB; the memory budget is {budget / 1e9:.3g} GB. "
-            f"{remedy}, or raise the budget with mercer.set_config(memory=…)."
-        )
-
-
 class ConvergenceError(MercerError, RuntimeError):
-    """A solver found fewer eigenpairs than it was asked for; ``pairs`` holds what it found.
+    """A solver found fewer eigenpairs than requested; ``pairs`` holds those it found.
 
     Examples
     --------
     >>> from mercer.errors import ConvergenceError
-    >>> ConvergenceError("2 of 3 pairs converged", pairs=("what was found",)).pairs
-    ('what was found',)
+    >>> ConvergenceError("2 of 3 pairs converged", pairs=("two pairs",)).pairs
+    ('two pairs',)
     """
 
     def __init__(self, message: str, pairs: object = None) -> None:
@@ -100,7 +70,7 @@ class ConvergenceError(MercerError, RuntimeError):
 
 
 class RankError(MercerError, ValueError):
-    """More components were asked for than K has positive eigenvalues; ``rank`` says how many.
+    """More components were requested than K has positive eigenvalues (``rank``).
 
     Examples
     --------
@@ -119,9 +89,10 @@ class RankError(MercerError, ValueError):
 
 
 class NoDomainError(MercerError, AttributeError, ValueError):
-    """A density has no normaliser because no domain was named.
+    """A density has no normalizer because no domain was given.
 
-    An AttributeError too: to scikit-learn's searches the estimator then has no ``score``.
+    It is also an AttributeError, so that scikit-learn's searches see an estimator without
+    ``score``.
 
     Examples
     --------
@@ -137,7 +108,7 @@ class NoDomainError(MercerError, AttributeError, ValueError):
 
 
 class AbsentRowsError(MercerError, TypeError):
-    """Something needs the training rows, and these stayed on the engine that they were fitted on.
+    """An operation needs the training rows, which are not stored with a model fitted on Dask.
 
     Examples
     --------
@@ -148,7 +119,7 @@ class AbsentRowsError(MercerError, TypeError):
 
 
 class WorkerError(MercerError, RuntimeError):
-    """Work on a chunk failed on the engine for want of memory; the text says what to change.
+    """A Dask task ran out of memory; the message names a remedy.
 
     Examples
     --------
@@ -159,7 +130,7 @@ class WorkerError(MercerError, RuntimeError):
 
 
 class ConvergenceWarning(UserWarning):
-    """An iteration stopped at its limit; the result is usable, and the text says how far it got.
+    """An iteration stopped at its limit. The result is usable; the message gives its accuracy.
 
     Examples
     --------
@@ -177,7 +148,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A result is less exact, or less certain, than its name suggests; the text says how much.
+    """A result is approximate; the message gives the error.
 
     Examples
     --------
@@ -196,7 +167,7 @@ class ApproximationWarning(UserWarning):
 
 
 class IdentifiabilityWarning(UserWarning):
-    """The data do not determine the components: tied eigenvalues, or points without neighbours.
+    """The data do not determine the components: tied eigenvalues or isolated points.
 
     Examples
     --------
@@ -205,7 +176,7 @@ class IdentifiabilityWarning(UserWarning):
     >>> from mercer import KernelECA
     >>> from mercer.errors import IdentifiabilityWarning
     >>> from mercer.kernels import Gaussian
-    >>> X = 100.0 * np.arange(20.0).reshape(-1, 1)  # no point has a neighbour
+    >>> X = 100.0 * np.arange(20.0).reshape(-1, 1)  # every point is isolated
     >>> with warnings.catch_warnings(record=True) as raised:
     ...     warnings.simplefilter("always")
     ...     eca = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
@@ -215,18 +186,22 @@ class IdentifiabilityWarning(UserWarning):
 
 
 class VersionWarning(UserWarning):
-    """A model file comes from other versions of the libraries than those that read it.
+    """A model file was written by other versions of the libraries.
 
     Examples
     --------
     >>> import warnings
     >>> from mercer.errors import VersionWarning
-    >>> warnings.simplefilter("error", VersionWarning)  # rather no model than an older one
+    >>> warnings.simplefilter("error", VersionWarning)  # refuse such files
     """
 
 
+#: Categories that :func:`suppress_warnings` suppresses in the current thread.
+suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("suppressed warnings", default=())
+
+
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the user's line: the nearest caller outside this library and scikit-learn.
+    """Warn at the user's line: the nearest caller outside of mercer and scikit-learn.
 
     Examples
     --------
@@ -238,26 +213,34 @@ def warn(message: str, category: type[Warning]) -> None:
     >>> str(raised[0].message)
     'good to 2 digits'
     """
+    if issubclass(category, suppressed.get()):
+        return
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and _is_internal(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """Hold back the warnings of what is only tried: what is used speaks for itself.
+def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
+    """Suppress mercer's own warnings inside, such as those of trial fits.
+
+    Without categories all of them are suppressed.
+
+    Only the calling thread is affected, unlike with :func:`warnings.catch_warnings`.
 
     Examples
     --------
-    >>> from mercer.errors import ApproximationWarning, silence, warn
-    >>> with silence():
+    >>> from mercer.errors import ApproximationWarning, suppress_warnings, warn
+    >>> with suppress_warnings():
     ...     warn("good to 2 digits", ApproximationWarning)
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    before = suppressed.set((*suppressed.get(), *(categories or (Warning,))))
+    try:
         yield
+    finally:
+        suppressed.reset(before)
 
 
-def _is_ours(module: str) -> bool:
+def _is_internal(module: str) -> bool:
     return module.partition(".")[0] in ("mercer", "sklearn")

@@ -270,7 +270,7 @@ def matrix_renyi_entropy(
     _require_unit_diagonal(sample)
     if alpha == 2:
         return -float(np.log(_mean_square(sample)))
-    problem = as_solver("dense", None).gram(sample).problem()
+    problem = as_solver("dense").gram(sample).problem()
     values = np.linalg.eigvalsh(problem.dense()).astype(np.float64)
     shares = np.where(values > problem.zero(values[-1]), values, 0.0)
     return spectral_entropy(shares / shares.sum(), alpha)

@@ -1,4 +1,9 @@
-"""What long work shows while it goes on: one line on standard error, rewritten in place."""
+"""Progress of long work: one line on standard error, rewritten in place.
+
+``with show_progress():`` turns progress on for the work inside. Solvers and passes over chunks
+report through :func:`report_status` and :class:`ProgressBar`, which write nothing otherwise (a bar
+may also appear by itself on a terminal).
+"""
 
 from __future__ import annotations
 
@@ -8,74 +13,94 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Bar", "Ticker", "progress_is_shown", "show_progress"]
+__all__ = ["ProgressBar", "progress_is_shown", "report_status", "show_progress"]
 
-_PATIENCE = 2.0  # seconds before a bar appears by itself
-_WIDTH = 24
+_SECONDS_BEFORE_BAR = 2.0
+_BAR_WIDTH = 24
 
-_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
+
+class _Line:
+    """One line of standard error, rewritten in place."""
+
+    def __init__(self) -> None:
+        self.written = False
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()
+        self.written = True
+
+    def close(self) -> None:
+        """End the line, if there is one."""
+        if self.written:
+            sys.stderr.write("\n")
+            self.written = False
+
+
+_line: ContextVar[_Line | None] = ContextVar("progress line", default=None)
 
 
 @contextmanager
-def show_progress(verbose: bool) -> Iterator[None]:
-    """Let work inside show its bars, where the user asked for them."""
-    before = _shown.set(bool(verbose))
+def show_progress(shown: bool = True) -> Iterator[None]:
+    """Show the progress of the work inside, or hide it with ``shown=False``."""
+    line = _Line() if shown else None
+    before = _line.set(line)
     try:
         yield
     finally:
-        _shown.reset(before)
+        _line.reset(before)
+        if line is not None:
+            line.close()
 
 
 def progress_is_shown() -> bool:
-    """Whether the user asked for bars."""
-    return _shown.get()
+    """Return whether progress is turned on."""
+    return _line.get() is not None
 
 
-class Ticker:
-    """One line, rewritten with whatever the work has to say."""
-
-    def __call__(self, line: str) -> None:
-        """Replace the line."""
-        sys.stderr.write(f"\r\033[K{line}")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Leave the last line standing."""
-        sys.stderr.write("\n")
+def report_status(text: str) -> None:
+    """Replace the progress line, if progress is turned on."""
+    line = _line.get()
+    if line is not None:
+        line.write(text)
 
 
-class Bar:
+class ProgressBar:
     """A bar for work of known length.
 
     Parameters
     ----------
     total : int
-        Steps.
+        Number of steps.
     what : str
         What is counted, in the plural.
     always : bool
-        From the start and anywhere; otherwise only on a terminal, once it takes longer than two
-        seconds.
+        Show the bar from the start and anywhere. Otherwise it appears only where progress is
+        turned on, or on a terminal after two seconds.
     """
 
     def __init__(self, total: int, what: str, always: bool = False) -> None:
-        self.total, self.what, self.always = total, what, always
+        self.total, self.what = total, what
+        self.always = always or progress_is_shown()
         self.started = time.monotonic()
-        self.shown = False
-        self.ticker = Ticker()
+        self._own_line = _Line()
 
     def step(self, done: int) -> None:
-        """Say that ``done`` steps are behind us."""
+        """Show that ``done`` steps are finished."""
         spent = time.monotonic() - self.started
-        if not self.always and (spent < _PATIENCE or not sys.stderr.isatty()):
+        if not self.always and (spent < _SECONDS_BEFORE_BAR or not sys.stderr.isatty()):
             return
-        self.shown = True
-        full = round(_WIDTH * done / self.total)
+        full = round(_BAR_WIDTH * done / self.total)
         left = spent / max(done, 1) * (self.total - done)
-        bar = "█" * full + "░" * (_WIDTH - full)
-        self.ticker(f"{bar} {done}/{self.total} {self.what}, {left:.0f} s left")
+        bar = "█" * full + "░" * (_BAR_WIDTH - full)
+        self._own_line.write(f"{bar} {done}/{self.total} {self.what}, {left:.0f} s left")
 
     def close(self) -> None:
-        """End the line, if there was one."""
-        if self.shown:
-            self.ticker.close()
+        """End the line, if the bar was shown."""
+        self._own_line.close()
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

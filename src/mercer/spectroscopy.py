@@ -18,6 +18,7 @@ from mercer.bandwidth import representatives, resolve
 from mercer.chunked import ChunkedPoints
 from mercer.data import Points, admit, admit_weights
 from mercer.decompose import decompose
+from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.eigen import TIE, is_sign_free, separate_ties
 from mercer.maths.types import Array
@@ -117,7 +118,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
         points, weights = _few_rows(points, weights)
     sample = Sample.of(resolve(kernel, points, weights), points, weights)
     # all, and the leading ones of these: fewer may be positive than are looked at
-    spectrum = decompose(sample, "variance", None, solver="dense", tell=lambda *_: None)
+    with suppress_warnings():
+        spectrum = decompose(sample, "variance", None, solver="dense")
     if spectrum.n_components == 0:
         raise ValueError("K is 0 to rounding: there are no groups to count. Check the kernel.")
     n = spectrum.total_weight

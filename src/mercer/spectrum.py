@@ -1,4 +1,4 @@
-"""The result that every estimator shares: eigenpairs bound to a kernel and its points."""
+"""The spectrum: eigenpairs of K as functions of points, shared by all estimators."""
 
 from __future__ import annotations
 
@@ -8,62 +8,50 @@ from typing import Any
 
 import numpy as np
 
-from mercer.config import memory_budget
 from mercer.data import Points, admit
-from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.maths.entropy import entropy_terms
 from mercer.maths.types import Array
 from mercer.notebook import bar, table
 from mercer.operators import Expansion
+from mercer.resources import check_memory
+from mercer.solvers.base import Eigenpairs
 
 __all__ = ["Spectrum"]
 
 _COMPONENTS_SHOWN = 10
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Spectrum:
-    r"""Eigenpairs of a Gram matrix, in the order in which they were asked for. Immutable.
+    r"""Eigenpairs of a Gram matrix, in the requested order. Immutable.
 
-    Dictionary: :math:`\lambda_i` eigenvalues of K (with weights of :math:`W^{1/2} K W^{1/2}`),
+    Notation: :math:`\lambda_i` eigenvalues of K (with weights of :math:`W^{1/2} K W^{1/2}`),
     :math:`e_i` unit eigenvectors with :math:`1'e_i \ge 0`, n the total weight,
     :math:`\psi_i = \lambda_i (1'e_i)^2 / n^2` entropy terms, :math:`V = \sum_i \psi_i`.
 
     Attributes
     ----------
-    eigenvalues : array of shape (k,)
-        λ of K; ``operator_eigenvalues`` are λ/n.
-    overlaps : array of shape (k,)
-        1'e_i.
+    pairs : Eigenpairs
+        What the solver found (without the eigenvectors, which the expansion determines); most of
+        it is available as attributes of the spectrum: ``eigenvalues``, ``overlaps``,
+        ``certified``, ``certificate``, …
     total_weight : float
         n.
     potential : float
-        V over all eigenpairs, kept or not; 0 where K is centred.
+        V over all eigenpairs, selected or not; 0 where K is centered.
     trace : float
         Sum of all eigenvalues.
     target : {"variance", "entropy"}
         What the order follows.
     centered : bool
-    method : str
-        Operator and solver, in words.
+    operator : str
+        Short description of the Gram operator.
     error_bound : float
-        Bound on the error of every eigenvalue due to approximating K (0: only rounding).
-    certified : bool
-        Whether the selection is proven complete.
-    certificate : str
-        The proof, or how far it got.
-    known_eigenvalues, known_entropy_terms : arrays
-        Of all pairs the solver came to know, largest eigenvalue first: everything after a dense
-        solve, the converged ones after an iteration.
-    multiplicities : array of int or None
-        How many eigenvalues are tied with each kept one, itself included, where known.
-    lowest : float
-        Smallest eigenvalue seen if it is negative beyond rounding (an indefinite K), else 0.
-    products : int
-        Matrix-vector products that were spent.
-    known_ranks : array of int or None
-        1-based places of the kept eigenvalues among all, where the solver knows them.
+        Bound on the error of every eigenvalue due to approximating K (0: only rounding error).
+    expansion : Expansion
+        The projections as functions of new points.
+    weights : array of shape (n,) or None
 
     Examples
     --------
@@ -78,72 +66,118 @@ class Spectrum:
     (True, 0.0)
     """
 
-    eigenvalues: Array
-    overlaps: Array
+    pairs: Eigenpairs = field(repr=False)
     total_weight: float
     potential: float
     trace: float
     target: str
     centered: bool
-    method: str
+    operator: str
     error_bound: float
-    certified: bool
-    certificate: str
-    known_eigenvalues: Array
-    known_entropy_terms: Array
-    multiplicities: Array | None
-    lowest: float
-    products: int
     expansion: Expansion = field(repr=False)
     weights: Array | None = field(repr=False, default=None)
-    known_ranks: Array | None = field(repr=False, default=None)
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, with its numbers."""
+        """The fitted kernel."""
         return self.expansion.kernel
 
     @property
     def points(self) -> Points:
-        """The training points (those with a positive weight)."""
+        """The training points with a positive weight."""
         return self.expansion.points
 
     @property
     def counts(self) -> Array:
-        """How often each training point counts: the weights, or 1."""
+        """The weights of the training points; ones without weights."""
         return self.points.ones() if self.weights is None else self.weights
 
     @property
     def n_components(self) -> int:
-        """How many pairs were kept."""
-        return len(self.eigenvalues)
+        """Number of selected pairs."""
+        return len(self.pairs.values)
+
+    @property
+    def eigenvalues(self) -> Array:
+        """``λ_i`` of K."""
+        return self.pairs.values
 
     @property
     def operator_eigenvalues(self) -> Array:
-        """``λ_i / n``, which estimate the eigenvalues of the kernel operator."""
+        """``λ_i / n``, estimates of the eigenvalues of the kernel operator."""
         return self.eigenvalues / self.total_weight
+
+    @property
+    def overlaps(self) -> Array:
+        """``1'e_i``."""
+        return self.pairs.overlaps
 
     @cached_property
     def entropy_terms(self) -> Array:
         """``ψ_i = λ_i (1'e_i)² / n²``."""
         return entropy_terms(self.eigenvalues, self.overlaps, self.total_weight)
 
+    @property
+    def method(self) -> str:
+        """Algorithm and operator, for display."""
+        return f"{self.pairs.method}, {self.operator}"
+
+    @property
+    def certified(self) -> bool:
+        """Whether it is proven that the selection is complete."""
+        return self.pairs.certified
+
+    @property
+    def certificate(self) -> str:
+        """The proof, or why there is none."""
+        return self.pairs.certificate
+
+    @property
+    def known_eigenvalues(self) -> Array:
+        """All eigenvalues that the solver computed, largest first (all of K after ``Dense``)."""
+        return self.pairs.known_values
+
+    @property
+    def known_entropy_terms(self) -> Array:
+        """Entropy terms of ``known_eigenvalues``."""
+        return self.pairs.known_terms
+
+    @property
+    def known_ranks(self) -> Array | None:
+        """1-based ranks of the selected eigenvalues among all, if the solver knows them."""
+        return self.pairs.ranks
+
+    @property
+    def multiplicities(self) -> Array | None:
+        """Number of eigenvalues tied with each selected one, itself included, where known."""
+        return self.pairs.multiplicities
+
+    @property
+    def lowest(self) -> float:
+        """Smallest eigenvalue if it is negative beyond rounding error (indefinite K), else 0."""
+        return self.pairs.lowest
+
+    @property
+    def products(self) -> int:
+        """Number of matrix-vector products."""
+        return self.pairs.products
+
     def without_points(self) -> Spectrum:
-        """The same functions of new points, less the training points where they are not needed."""
+        """Return the same functions without the training points, where these are not needed."""
         return replace(self, expansion=self.expansion.without_points(), weights=None)
 
     # --- functions of points ------------------------------------------------------------------
 
     def project(self, X: Any) -> Array:
-        """Projections of any points, ``λ_i^(-1/2) Σ_j √w_j e_ji k(x, x_j)`` (Jenssen, eq. 7)."""
+        """Return the projections ``λ_i^(-1/2) Σ_j √w_j e_ji k(x, x_j)`` (Jenssen, eq. 7)."""
         return self.expansion(self._admit(X))
 
     def eigenfunctions(self, X: Any) -> Array:
-        """``φ_i(x) = √n/λ_i Σ_j e_ji k(x, x_j)``: of unit L2 norm under the sample."""
+        """Return ``φ_i(x) = √n/λ_i Σ_j e_ji k(x, x_j)``, of unit L2 norm under the sample."""
         return self.project(X) * np.sqrt(self.total_weight / self.eigenvalues)
 
     def squared_norms(self, X: Any) -> Array:
-        """``k(x, x)`` of the (centred) kernel: what all projections together could explain."""
+        """Return ``k(x, x)`` of the (centered) kernel, the squared norm of all projections."""
         return self.expansion.squared_norms(self._admit(X))
 
     def _admit(self, X: Any) -> Points:
@@ -163,14 +197,13 @@ class Spectrum:
         return vectors if self.weights is None else vectors * np.sqrt(self.weights)[:, None]
 
     def gram(self) -> Array:
-        """Reconstruction of K from the kept pairs, ``Σ_i λ_i e_i e_i'`` (K_eca, Jenssen eq. 14)."""
+        """Return ``Σ_i λ_i e_i e_i'``, K reconstructed from the pairs (K_eca, Jenssen eq. 14)."""
         n = self.points.n
-        if 8 * n * n > memory_budget():
-            raise MemoryBudgetError(
-                f"The reconstructed Gram matrix of {n} points needs {8e-9 * n * n:.3g} GB; the "
-                f"memory budget is {memory_budget() / 1e9:.3g} GB. Use projections instead: the "
-                "matrix is projections @ projections.T."
-            )
+        check_memory(
+            8 * n * n,
+            f"The reconstructed Gram matrix of {n} points",
+            "Use projections: the matrix is projections @ projections.T",
+        )
         Z = self.projections
         return np.asarray(Z @ Z.T)
 
@@ -183,9 +216,9 @@ class Spectrum:
 
     def _repr_html_(self) -> str:
         by = "entropy term ψ" if self.target == "entropy" else "eigenvalue λ"
-        heads = ["component", "λ", "λ / n", "share of trace"]
+        heads = ["component", "λ", "λ / n", "fraction of trace"]
         if not self.centered:
-            heads += ["ψ", "share of V"]
+            heads += ["ψ", "fraction of V"]
         shown = [self._cells(i) for i in range(min(self.n_components, _COMPONENTS_SHOWN))]
         if self.n_components > _COMPONENTS_SHOWN:
             more = f"… {self.n_components - _COMPONENTS_SHOWN} more"
@@ -196,7 +229,7 @@ class Spectrum:
         return table(title, heads, shown, note)
 
     def _cells(self, i: int) -> list[str]:
-        """A line of the table that notebooks show."""
+        """Return a row of the table shown in notebooks."""
         value, term = float(self.eigenvalues[i]), float(self.entropy_terms[i])
         cells = [str(i + 1), f"{value:.4g}", f"{value / self.total_weight:.4g}"]
         cells.append(bar(value / self.trace) if self.trace > 0 else "")

@@ -103,7 +103,7 @@ def test_tasks_are_bounded():
 
 
 def test_tasks_use_one_thread():
-    from mercer.config import thread_count
+    from mercer.resources import thread_count
 
     lazy = da.zeros(6, chunks=1)
     assert summed(lambda x: thread_count(), lazy, combine=max) == 1

@@ -20,7 +20,7 @@ from mercer.errors import (
     ConvergenceWarning,
     IdentifiabilityWarning,
 )
-from mercer.estimators.clustering import choose_record
+from mercer.estimators.bandwidth_sweep import choose_record
 from mercer.kernels import (
     Epanechnikov,
     Gaussian,

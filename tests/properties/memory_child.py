@@ -19,9 +19,9 @@ from mercer import (
     ParzenDensity,
     SeriesDensity,
 )
-from mercer.config import free_memory
 from mercer.information import information_potential, matrix_renyi_entropy
 from mercer.kernels import Gaussian, Laplacian
+from mercer.resources import free_memory
 from mercer.solvers import Fourier, Lanczos, Nystrom
 
 kernel = Gaussian(1.0)

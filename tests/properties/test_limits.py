@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
 from mercer import config_context
-from mercer.config import free_memory
+from mercer.resources import free_memory
 from tests.properties.estimator_cases import CASES, answers, fit, targets
 from tests.properties.memory_child import FINISHED, REFUSED
 

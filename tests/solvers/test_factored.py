@@ -1,4 +1,4 @@
-"""Estimators and sums on factored operators: the numbers of the full decomposition."""
+"""Estimators and sums with factored operators give the numbers of the full decomposition."""
 
 import pickle
 
@@ -7,12 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from mercer import KernelECA, KernelPCA, config_context
+from mercer import KernelECA, KernelPCA
 from mercer.data import Points
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
-from mercer.kernels import Epanechnikov, Gaussian, Laplacian
+from mercer.kernels import Gaussian
 from mercer.operators import FourierGram, Sample
-from mercer.solvers import Auto, Dense, Fourier, Lanczos, Nystrom, summing_gram
+from mercer.operators.fourier import FourierExpansion
+from mercer.solvers import Fourier, Nystrom, summing_gram
 
 N = 300
 
@@ -22,8 +23,8 @@ def data(d, seed=0):
     return rng.normal(size=(N, d)) * [2.0, 1.0, 0.7][:d] + 1
 
 
-# (solver, accuracy of an eigenvalue beside λ₁): entry errors of (2d + 2) tolerances, n of them;
-# the landmarks stop at 1e-10 of the trace
+# (solver, accuracy of an eigenvalue relative to λ₁): n entries with errors of (2d + 2) tolerances;
+# landmarks stop at 1e-10 of the trace
 SOLVERS = [("fourier", 1e-9), (Fourier(1e-6), 1e-5), (Nystrom(N), 1e-6)]
 
 
@@ -107,60 +108,22 @@ def test_sums_over_many_points(d, sigma, weighted):
     assert_allclose(divergence, 0.5 * np.log(V * U) - np.log(C), atol=1e-8)
 
 
-def test_divergence_of_samples_out_of_reach_is_infinite_by_either_route():
-    """Waves leave noise of the size of the tolerance where the true mean is 0."""
+def test_divergence_of_disjoint_samples_is_infinite_by_either_route():
+    """The frequency grid leaves noise of the size of its tolerance where the true mean is 0."""
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(4500, 1)), rng.normal(size=(4500, 1)) + 200
     assert cauchy_schwarz_divergence(X[:50], Y[:50], Gaussian(0.5)) == np.inf
     assert cauchy_schwarz_divergence(X, Y, Gaussian(0.5)) == np.inf
 
 
-# --- the table ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small_table(monkeypatch):
-    for name, value in {"SMALL": 100, "_FOURIER_FROM": 200, "_EXACT_UP_TO": 500}.items():
-        monkeypatch.setattr(f"mercer.solvers.auto.{name}", value)
-    monkeypatch.setattr("mercer.solvers.auto._LANDMARKS", 77)
-
-
-@pytest.mark.usefixtures("small_table")
-@pytest.mark.parametrize(
-    ("kernel", "n", "d", "memory", "expected"),
-    [
-        (Gaussian(1.0), 100, 1, "1GB", Dense()),
-        (Gaussian(1.0), 200, 1, "1GB", Lanczos(stored=True)),
-        (Gaussian(1.0), 201, 1, "1GB", Fourier()),
-        (Gaussian(1e-3), 201, 1, "1GB", Lanczos(stored=True)),  # a grid dearer than a product
-        (Laplacian(1.0), 600, 1, "1GB", Lanczos(stored=True)),
-        (Gaussian(1.0), 500, 4, "1MB", Lanczos(stored=False)),
-        (Gaussian(1.0), 501, 4, "1GB", Lanczos(stored=True)),
-        (Gaussian(1.0), 501, 4, "1MB", Nystrom(77)),
-        (Laplacian(1.0), 501, 1, "1MB", Nystrom(77)),
-        (Epanechnikov(1.0), 501, 4, "1MB", Lanczos(stored=False)),
-    ],
-)
-def test_rows_of_the_table(kernel, n, d, memory, expected):
-    X = np.random.default_rng(0).normal(size=(n, d))
-    with config_context(memory=memory):
-        assert Auto(2).choose(Sample(kernel, Points(X))) == expected
-
-
-@pytest.mark.usefixtures("small_table")
-def test_a_grid_beyond_the_largest_is_not_taken(monkeypatch):
-    X = Points(np.random.default_rng(0).normal(size=(400, 1)))
-    assert Auto(2).choose(Sample(Gaussian(1.0), X)) == Fourier()
-    monkeypatch.setattr("mercer.solvers.auto._FOURIER_LARGEST", 16)
-    assert Auto(2).choose(Sample(Gaussian(1.0), X)) == Lanczos(stored=True)
-
-
-@pytest.mark.usefixtures("small_table")
-def test_auto_takes_the_waves_and_says_so():
-    X = data(1)
-    found, dense = (KernelECA(2, kernel=Gaussian(0.5), solver=s).fit(X) for s in ("auto", "dense"))
-    assert "plane waves" in found.spectrum_.method
-    assert_allclose(found.entropy_terms_, dense.entropy_terms_, rtol=1e-8)
+def test_auto_chooses_the_frequency_grid_for_many_points():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4500, 1))
+    found, exact = (
+        KernelECA(2, kernel=Gaussian(0.5), solver=solver).fit(X) for solver in ("auto", "lanczos")
+    )
+    assert isinstance(found.spectrum_.expansion, FourierExpansion)
+    assert_allclose(found.entropy_terms_, exact.entropy_terms_, rtol=1e-8)
 
 
 # --- as a scikit-learn estimator ---------------------------------------------------------------

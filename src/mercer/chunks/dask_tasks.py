@@ -25,11 +25,10 @@ from dask.core import reverse_dict
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from mercer.config import free_memory, single_thread, thread_count
 from mercer.errors import MemoryBudgetError, WorkerError
 from mercer.maths.types import Array
-from mercer.progress import Bar, progress_is_shown
-from mercer.threads import single_threaded_blas
+from mercer.progress import ProgressBar, progress_is_shown
+from mercer.resources import free_memory, single_thread, single_threaded_blas, thread_count
 
 __all__ = ["client", "fused_tasks", "kept", "mapped", "result_of", "summed", "taken"]
 
@@ -381,14 +380,16 @@ def result_of(graph: dict[Any, Any], key: Any, leaves: Sequence[Any]) -> Any:
     with _clear_errors():
         if not progress_is_shown():
             return dask.compute(wanted, traverse=False)[0]
-        bar = Bar(len(leaves), "chunks", always=True)
+        bar = ProgressBar(len(leaves), "chunks", always=True)
         try:
             return _watched(wanted, graph, leaves, bar)
         finally:
             bar.close()
 
 
-def _watched(wanted: Delayed, graph: dict[Any, Any], leaves: Sequence[Any], bar: Bar) -> Any:
+def _watched(
+    wanted: Delayed, graph: dict[Any, Any], leaves: Sequence[Any], bar: ProgressBar
+) -> Any:
     engine = client()
     if engine is not None:
         done: list[Any] = []

@@ -1,6 +1,7 @@
 """The scikit-learn layer: thin estimators over one Spectrum."""
 
-from mercer.estimators.clustering import BandwidthRecord, EntropyClustering
+from mercer.estimators.bandwidth_sweep import BandwidthRecord
+from mercer.estimators.clustering import EntropyClustering
 from mercer.estimators.component_models import ComponentClassifier, ComponentRegressor
 from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.discriminant import KernelLDA

@@ -1,7 +1,8 @@
-"""What every estimator with a kernel shares: admission of data, parameters, scikit-learn's tags."""
+"""Base classes of estimators with a kernel: validation of data, parameters, scikit-learn's tags."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -14,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.bandwidth import resolve
 from mercer.chunks import is_dask
 from mercer.data import Points, admit, admit_weights
-from mercer.decompose import make_streaming_gram
+from mercer.decompose import PlannedGram
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.types import Array
-from mercer.operators import FactoredGram, GramOperator, Sample
+from mercer.operators import FactoredGram, Sample
 from mercer.preimages import Preimage, preimages
 from mercer.progress import show_progress
-from mercer.solvers import as_solver
+from mercer.solvers import Plan, as_solver, streaming_gram
 from mercer.spectrum import Spectrum
 
 __all__ = ["KernelEstimator", "SpectralTransformer"]
@@ -114,12 +115,16 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _can_grow(estimator: SpectralTransformer) -> bool:
-    """Whether the solver's operator can absorb more points; if not, say why."""
-    if estimator.solver != "auto" and not as_solver(estimator.solver, None).can_grow:
+def _has_partial_fit(estimator: SpectralTransformer) -> bool:
+    """Return True if the operator can absorb more points; raises AttributeError otherwise."""
+    try:
+        can_grow = as_solver(estimator.solver).can_grow
+    except ValueError as error:
+        raise AttributeError(f"partial_fit is not available: {error}") from error
+    if not can_grow:
         raise AttributeError(
-            f"partial_fit needs an operator that can grow: solver=Fourier(box=(low, high)), "
-            f"Nystrom(n_landmarks) or 'auto', not {estimator.solver!r}."
+            "partial_fit needs solver='auto', Nystrom(n_landmarks) or Fourier(box=(low, high)), "
+            f"not {estimator.solver!r}."
         )
     return True
 
@@ -146,10 +151,11 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
             How often each row counts.
         """
         self._stream: FactoredGram | None = None
-        with show_progress(self.verbose):
-            return self._learn(self._admit_training(X, sample_weight))
+        sample = self._admit_training(X, sample_weight)
+        with show_progress() if self.verbose else nullcontext():
+            return self._fit_sample(sample)
 
-    @available_if(_can_grow)  # type: ignore[untyped-decorator]
+    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of all batches so far, as if they had come as one sample.
@@ -170,23 +176,24 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         earlier = getattr(self, "_stream", None)
         if earlier is None:
             sample = self._admit_training(X, sample_weight)
-            gram = make_streaming_gram(sample, self.solver)
+            gram = streaming_gram(sample, self.solver)
         else:
             sample = self._admit_training(X, sample_weight, resolved=self.kernel_)
-            gram = earlier.another(sample.points, sample.weights)
+            gram = earlier.with_points(sample.points, sample.weights)
             gram.absorb(earlier)
-        self._learn(sample, gram)
+        with show_progress() if self.verbose else nullcontext():
+            self._fit_sample(sample, PlannedGram(Plan(as_solver(self.solver), None), gram))
         self._stream = gram
         return self
 
-    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
-        """Decompose and keep the results; each estimator says how."""
+    def _fit_sample(self, sample: Sample, planned: PlannedGram | None = None) -> Self:
+        """Decompose the sample and set the fitted attributes."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "spectrum_")
 
-    def _keep(self, spectrum: Spectrum) -> None:
+    def _set_spectrum(self, spectrum: Spectrum) -> None:
         self.spectrum_ = spectrum
         self.kernel_ = spectrum.kernel
         self.n_components_ = spectrum.n_components

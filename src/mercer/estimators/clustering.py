@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,12 +16,24 @@ from mercer.bandwidth import median_distance, representatives, resolve
 from mercer.chunked import ChunkedPoints
 from mercer.chunks import is_dask, kept, mapped, summed
 from mercer.data import Points, admit, admit_weights
-from mercer.decompose import make_gram, places_among_all
-from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, Tell, warn
+from mercer.decompose import plan_gram
+from mercer.errors import (
+    ApproximationWarning,
+    ConvergenceWarning,
+    RankError,
+    suppress_warnings,
+    warn,
+)
 from mercer.estimators.atomic_fit import all_or_nothing
+from mercer.estimators.bandwidth_sweep import (
+    BandwidthRecord,
+    Candidate,
+    choose_record,
+    with_stability,
+)
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.eca import KernelECA
+from mercer.estimators.eca import KernelECA, fit_eca
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.angular import (
     AngularClusters,
@@ -28,81 +42,23 @@ from mercer.maths.angular import (
     assign_directions,
     shortest,
 )
-from mercer.maths.label_agreement import adjusted_rand_index
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
-from mercer.progress import Bar, show_progress
-from mercer.solvers import Auto
+from mercer.progress import ProgressBar, show_progress
+from mercer.resources import blas_threads_for
+from mercer.solvers import Auto, Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
-from mercer.threads import blas_threads_for
+from mercer.validation import check_integer, is_bool
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
-_PAPER_RANGE = (0.10, 0.20)  # of the median distance
-# The library's own sweep, chosen on twenty labelled sets: see benchmarks/bandwidth_rule.py.
-_OWN_RANGE = (0.10, 2.00)
-_OWN_COUNT = 33
-_OWN_ROWS = 1000  # a bandwidth can be chosen from so many
-_STABLE = 0.95
-_LARGEST_GRAM = 5e8  # bytes: clustering should leave room for other work
-_NEAR = np.log(1.1)  # bandwidths so near, in logarithms, should give the same clusters
-
-
-@dataclass(frozen=True)
-class BandwidthRecord:
-    """What clustering at one bandwidth gave; fields can also be had as items, ``record["cost"]``.
-
-    Attributes
-    ----------
-    bandwidth : float or None
-        None where the kernel has none; the factor, where widths were multiplied by one.
-    cost : float
-        J of Jenssen's eq. (28) with means in the full kernel space. A point without a cluster
-        counts as much as one along the mean: it must not pay to lose points.
-    eca_cost : float
-        J with means in the space of the kept components.
-    labels : int array of shape (n,)
-    stability : float
-        Mean adjusted Rand index with the labels at bandwidths at most a tenth away, and at least
-        at the neighbouring ones; nan without any.
-    entropy_ratio : float
-        Share of the information potential in the kept components.
-    coherence : float
-        ``Σ_i |Σ_{t∈C_i} φ_t| / Σ_t |φ_t|``: 1 where every cluster is one ray.
-    eigenvalues : array of shape (k,)
-        Of the kept components, by falling entropy term.
-    certified : bool
-        Whether the choice of components is proven.
-    """
-
-    bandwidth: float | None
-    cost: float
-    eca_cost: float
-    labels: Array = field(repr=False)
-    stability: float
-    entropy_ratio: float
-    coherence: float
-    eigenvalues: Array = field(repr=False)
-    certified: bool
-    _sample: Sample = field(repr=False)
-    _error: float = field(repr=False)
-    _ranks: Array | None = field(repr=False)
-
-    @cached_property
-    def components(self) -> Array | None:
-        """1-based places of the kept eigenvalues among all; found when first asked for."""
-        if self._ranks is not None:
-            return self._ranks
-        return places_among_all(self._sample, self.eigenvalues, self._error)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel with this bandwidth."""
-        return self._sample.kernel
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
+_PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
+# The default sweep, chosen on twenty labeled data sets: see benchmarks/bandwidth_rule.py.
+_DEFAULT_RANGE = (0.10, 2.00)
+_DEFAULT_COUNT = 33
+_SWEEP_ROWS = 1000  # enough rows to choose a bandwidth
+_LARGEST_GRAM = 5e8  # bytes: clustering should leave memory for other work
 
 
 class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -213,27 +169,27 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
         """
-        with show_progress(self.verbose):
+        with show_progress() if self.verbose else nullcontext():
             return self._fit(X, sample_weight)
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         kernel = as_kernel(self.kernel)
         points = admit(X, kernel.compares, estimator=self)
         weights = admit_weights(sample_weight, points)
-        _check_steps(self.max_iter)
+        check_integer(self.max_iter, "max_iter")
         n_clusters = self._count(kernel, points, weights)
         _check_clusters(n_clusters, Sample.of(kernel, points, weights).points.n)
-        kernels = self._kernels(kernel, points, weights)
-        rows, records, best = None, None, kernels[0]
-        if len(kernels) > 1:
-            rows, records = self._sweep(kernels, points, weights, n_clusters)
+        candidates = self._candidates(kernel, points, weights)
+        rows, records, best = None, None, candidates[0]
+        if len(candidates) > 1:
+            rows, records = self._sweep(candidates, points, weights, n_clusters)
             chosen = records[choose_record(records)]
-            best = _Wide(chosen.bandwidth, chosen.kernel)
+            best = Candidate(chosen.bandwidth, chosen.kernel)
         try:
-            trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters, warn)
+            trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
         except RankError as few:
             raise _too_few(n_clusters, few) from few
-        self._keep(trial, points, weights)
+        self._set_trial(trial, points, weights)
         self.path_ = records or [trial.record]
         self.sweep_rows_ = rows
         return self
@@ -264,26 +220,21 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     # --- one bandwidth ------------------------------------------------------------------------
 
-    def _cluster(self, sample: Sample, wide: _Wide, n_clusters: int, tell: Tell) -> _Trial:
+    def _cluster(self, sample: Sample, candidate: Candidate, n_clusters: int) -> _Trial:
         auto = isinstance(self.solver, str) and self.solver == "auto"
-        solver = Auto(n_clusters, _LARGEST_GRAM) if auto else self.solver
-        gram = make_gram(sample, solver, n_clusters)
-        eca = KernelECA(
-            n_clusters, kernel=sample.kernel, solver=solver, random_state=self.random_state
-        )
-        eca._learn(sample, gram, tell=tell)
-        Z = kept(_projections(gram, eca.spectrum_))
+        solver = Auto(largest_gram=_LARGEST_GRAM) if auto else self.solver
+        request = Request("entropy", n_clusters, solver)
+        planned = plan_gram(sample, request)
+        eca = fit_eca(sample, planned, request, random_state=self.random_state)
+        Z = kept(_projections(planned.gram, eca.spectrum_))
+        noise = eca.spectrum_.expansion.noise
         found = angular_kmeans(
-            Z,
-            n_clusters,
-            weights=sample.weights,
-            max_iter=self.max_iter,
-            noise=eca.spectrum_.expansion.noise,
+            Z, n_clusters, weights=sample.weights, max_iter=self.max_iter, noise=noise
         )
-        vanishing = shortest(Z, eca.spectrum_.expansion.noise)
-        return _Trial(eca, found, vanishing, _record(sample, wide, gram, eca, Z, found))
+        record = _record(sample, candidate, planned.gram, eca, Z, found)
+        return _Trial(eca, found, shortest(Z, noise), record)
 
-    def _keep(self, trial: _Trial, points: Points, weights: Array | None) -> None:
+    def _set_trial(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -327,46 +278,47 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- several ------------------------------------------------------------------------------
 
     def _sweep(
-        self, kernels: list[_Wide], points: Points, weights: Array | None, n_clusters: int
+        self, candidates: list[Candidate], points: Points, weights: Array | None, n_clusters: int
     ) -> tuple[Array | None, list[BandwidthRecord]]:
-        """The records, and the rows that they are about if not all."""
+        """Return the indices of the rows that were used (None for all), and the records."""
         rows = None
-        if self.bandwidths is None and points.n > _OWN_ROWS >= n_clusters:
+        if self.bandwidths is None and points.n > _SWEEP_ROWS >= n_clusters:
             rows, points, weights = _few(points, weights)
-        sample = Sample.of(kernels[0].kernel, points, weights)
-        bar = Bar(len(kernels), "bandwidths", always=self.verbose)
+        sample = Sample.of(candidates[0].kernel, points, weights)
         records, failed = [], []
-        with blas_threads_for(sample.points.n):
-            for done, wide in enumerate(kernels, start=1):
-                tried = replace(sample, kernel=wide.kernel)
+        with (
+            ProgressBar(len(candidates), "bandwidths", always=self.verbose) as bar,
+            blas_threads_for(sample.points.n),
+            suppress_warnings(),  # the final fit warns
+        ):
+            for done, candidate in enumerate(candidates, start=1):
+                tried = replace(sample, kernel=candidate.kernel)
                 try:
-                    trial = self._cluster(tried, wide, n_clusters, _silence)
-                    records.append(trial.record)
-                except RankError as few:
-                    failed.append(few)
+                    records.append(self._cluster(tried, candidate, n_clusters).record)
+                except RankError as error:
+                    failed.append(error)
                 bar.step(done)
-        bar.close()
         if not records:
             raise _too_few(n_clusters, failed[0]) from failed[0]
         if failed:
             warn(
-                f"{len(failed)} of {len(kernels)} bandwidths were left out: K has fewer than "
+                f"{len(failed)} of {len(candidates)} bandwidths were skipped: K has fewer than "
                 f"n_clusters={n_clusters} positive eigenvalues there.",
                 ApproximationWarning,
             )
-        return rows, _with_stability(records, sample.weights)
+        return rows, with_stability(records, sample.weights)
 
-    def _kernels(self, kernel: Kernel, points: Points, weights: Array | None) -> list[_Wide]:
-        """Kernels to try, by rising bandwidth."""
+    def _candidates(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Candidate]:
+        """Return the kernels to try, by increasing bandwidth."""
         own = isinstance(kernel, Stationary) and kernel.has_rule("auto")
         if self.bandwidths is None and not own:
             resolved = resolve(kernel, points, weights)
-            return [_Wide(_bandwidth_of(resolved), resolved)]
+            return [Candidate(_bandwidth_of(resolved), resolved)]
         if isinstance(kernel, Stationary):
             if np.ndim(self.bandwidths) == 0:
                 resolve(kernel, points, weights)  # for its warnings and errors
             grid = self._grid(points, weights)
-            return [_Wide(float(b), kernel.with_bandwidth(float(b))) for b in grid]
+            return [Candidate(float(b), kernel.with_bandwidth(float(b))) for b in grid]
         if np.ndim(self.bandwidths) == 0:
             raise ValueError(
                 f"bandwidths={self.bandwidths!r} needs a kernel with a bandwidth (Gaussian, "
@@ -374,14 +326,13 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 "factors for its widths, such as [0.5, 0.7, 1.0, 1.4]."
             )
         resolved = resolve(kernel, points, weights)
-        return [_Wide(float(f), resolved.widened(f)) for f in self._grid(points, weights)]
+        return [Candidate(float(f), resolved.widened(f)) for f in self._grid(points, weights)]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
-            return median_distance(points, weights) * np.geomspace(*_OWN_RANGE, _OWN_COUNT)
-        whole = isinstance(self.bandwidths, int | np.integer)
-        if whole and not isinstance(self.bandwidths, bool) and self.bandwidths >= 1:
-            count = int(self.bandwidths)
+            return median_distance(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
+        if isinstance(self.bandwidths, Integral) and not is_bool(self.bandwidths):
+            count = check_integer(self.bandwidths, "bandwidths")
             return median_distance(points, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)
         usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
@@ -395,20 +346,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     def _count(self, kernel: Kernel, points: Points, weights: Array | None) -> int:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             return groups_of(kernel, points, weights).n_groups
-        whole = isinstance(self.n_clusters, int | np.integer)
-        if not whole or isinstance(self.n_clusters, bool) or self.n_clusters < 1:
-            raise ValueError(
-                f"n_clusters={self.n_clusters!r} must be a whole number of at least 1, or 'auto'."
-            )
-        return int(self.n_clusters)
-
-
-@dataclass(frozen=True)
-class _Wide:
-    """A kernel, and the bandwidth or factor that it is known by."""
-
-    width: float | None
-    kernel: Kernel
+        return check_integer(self.n_clusters, "n_clusters", remedy="Or pass 'auto'.")
 
 
 @dataclass(frozen=True)
@@ -419,31 +357,6 @@ class _Trial:
     record: BandwidthRecord
 
 
-def _with_stability(records: list[BandwidthRecord], weights: Array | None) -> list[BandwidthRecord]:
-    """Compare each with those at most a tenth away, and at least with its neighbours."""
-    widths = np.log([float(record.bandwidth or np.nan) for record in records])
-    agreement = np.full((len(records), len(records)), np.nan)
-    for i, j in zip(*np.triu_indices(len(records), 1), strict=True):
-        if j == i + 1 or widths[j] - widths[i] <= _NEAR:
-            agreement[i, j] = agreement[j, i] = adjusted_rand_index(
-                records[i].labels, records[j].labels, weights
-            )
-    means = np.nanmean(agreement, axis=1)
-    return [replace(r, stability=float(m)) for r, m in zip(records, means, strict=True)]
-
-
-def choose_record(records: list[BandwidthRecord]) -> int:
-    """Number of the record to trust: the lowest cost among the stable ones.
-
-    Stable are those with a stability of 0.95, or the most stable ones if none reaches that. The
-    cost alone prefers small bandwidths, at which everything is orthogonal to everything else.
-    """
-    stability = np.array([record.stability for record in records])
-    cost = np.array([record.cost for record in records])
-    stable = stability >= min(_STABLE, stability.max())
-    return int(np.argmin(np.where(stable, cost, np.inf)))
-
-
 def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
     """Projections of the training points by the formula for new points.
 
@@ -452,7 +365,7 @@ def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
     """
     if isinstance(gram, FactoredGram):  # these know no difference
         return spectrum.projections
-    product = gram.matmat(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues)
+    product = gram.product(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues)
     return np.asarray(product / gram.start[:, None])
 
 
@@ -463,7 +376,7 @@ def _bandwidth_of(kernel: Kernel) -> Any:
 
 def _record(
     sample: Sample,
-    wide: _Wide,
+    candidate: Candidate,
     gram: GramOperator,
     eca: KernelECA,
     Z: Array,
@@ -483,7 +396,7 @@ def _record(
     whole, sums = sums.sum(axis=0), sums[:-1]
     eca_cost = angular_cost((sums**2).sum(axis=1), sums @ whole, counts, float(whole @ whole))
     return BandwidthRecord(
-        bandwidth=wide.width,
+        bandwidth=candidate.bandwidth,
         cost=cost + unassigned,
         eca_cost=eca_cost + unassigned,
         labels=found.labels,
@@ -525,11 +438,11 @@ def _count_lost(labels: Array) -> int:
 def _few(points: Points, weights: Array | None) -> tuple[Array | None, Points, Array]:
     """At most 1000 rows that stand for all: their numbers, where they are known, and weights."""
     if isinstance(points, ChunkedPoints):
-        rows, shares = points.counted(weights).representatives(_OWN_ROWS)
+        rows, shares = points.counted(weights).representatives(_SWEEP_ROWS)
         return None, Points(rows, "vectors", points.feature_names), shares
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)
-    some, shares = representatives(points.data[present], counts[present], _OWN_ROWS)
+    some, shares = representatives(points.data[present], counts[present], _SWEEP_ROWS)
     return present[some], points.take(present[some]), shares
 
 
@@ -538,15 +451,6 @@ def _too_few(n_clusters: int, few: RankError) -> ValueError:
         f"n_clusters={n_clusters} needs as many components, and K has {few.rank} positive "
         f"eigenvalues; pass at most {few.rank}, or use a smaller bandwidth."
     )
-
-
-def _silence(message: str, category: type[Warning]) -> None:
-    """Warnings of the bandwidths that were only tried: the chosen one speaks for itself."""
-
-
-def _check_steps(max_iter: Any) -> None:
-    if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):
-        raise ValueError(f"max_iter={max_iter!r} must be a whole number of at least 1.")
 
 
 def _check_clusters(n_clusters: int, n: int) -> None:

@@ -13,7 +13,7 @@ from mercer.chunks import is_dask, mapped, summed
 from mercer.data import admit_weights, check_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
-from mercer.isolated_points import ISOLATED_SHARE, NEIGHBOUR, isolated_share
+from mercer.isolated_points import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
 from mercer.kernels import as_kernel
 from mercer.maths.types import Array
 from mercer.operators import Sample
@@ -116,12 +116,12 @@ def _warn_of_sparseness(sample: Sample) -> None:
             "for example with KernelPCA, or use its values only to compare points.",
             ApproximationWarning,
         )
-    lonely = isolated_share(sample)
-    if lonely > ISOLATED_SHARE:
+    isolated = isolated_fraction(sample)
+    if isolated > MANY_ISOLATED:
         warn(
-            f"{lonely:.0%} of the points have no neighbour with k > {NEIGHBOUR}: the density is a "
-            "spike at each of them, and next to nothing between. Use a larger bandwidth, for "
-            "example the rule 'leave-one-out'.",
+            f"{isolated:.0%} of the points are isolated (cosine with every other point in feature "
+            f"space at most {NEIGHBOR_COSINE}): the density is a spike at each of them. Use a "
+            "larger bandwidth, for example the rule 'leave-one-out'.",
             ApproximationWarning,
         )
 

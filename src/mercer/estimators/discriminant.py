@@ -173,7 +173,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
             priors = checked_shares(priors, len(classes), "priors", "classes")
         _warn_of_single_members(classes, codes)
         rank = self._wanted_rank(sample)
-        solver = Auto(rank, exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
+        solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
         Z = kept(spectrum.projections[:, : _usable(spectrum)])
         moments = ClassMoments.of(Z, codes, sample.weights, priors)

@@ -7,41 +7,42 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decompose import component_ranks, decompose
-from mercer.errors import Tell, warn
+from mercer.decompose import PlannedGram, component_ranks, decompose
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import GramOperator, Sample
+from mercer.operators import Sample
 from mercer.preimages import Preimage
+from mercer.solvers import Request
 
-__all__ = ["KernelECA"]
+__all__ = ["KernelECA", "fit_eca"]
 
 
 class KernelECA(MonitoredTransformer):
-    r"""Kernel entropy component analysis: the components that carry the Renyi entropy.
+    r"""Kernel entropy component analysis: the components with the largest entropy terms.
 
-    Of all eigenpairs of the (never centred) Gram matrix, those with the largest entropy terms
-    :math:`\psi_i = \lambda_i (1'e_i)^2 / n^2` are kept; together all terms make up the
+    Of all eigenpairs of the (never centered) Gram matrix, those with the largest entropy terms
+    :math:`\psi_i = \lambda_i (1'e_i)^2 / n^2` are selected; the sum of all terms is the
     information potential V (Jenssen 2010, eqs. 10-16). They need not belong to the largest
     eigenvalues.
 
     Parameters
     ----------
     n_components : int, float in (0, 1) or None
-        How many components, which fraction of V, or all with a positive eigenvalue.
+        Number of components, fraction of V, or None for all with a positive eigenvalue.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
         "precomputed", or a kernel object.
     solver : str or solver
-        "auto", "dense", "lanczos", or a solver object (see :mod:`mercer.solvers`).
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
+        :mod:`mercer.solvers`).
     preimage : {"kwok-tsang", "mika", "ridge"}
         How ``inverse_transform`` finds points (see :mod:`mercer.preimages`).
     random_state : int or None
-        Seed of the iteration's random start; results do not depend on it beyond rounding.
+        Seed of the iteration's random start; results do not depend on it beyond rounding error.
     verbose : bool
-        Tell the progress of long work on standard error.
+        Print the progress of long work to standard error.
 
     Attributes
     ----------
@@ -52,23 +53,22 @@ class KernelECA(MonitoredTransformer):
     eigenvalues_ : array of shape (n_components_,)
         λ_i of K, in the order of the terms.
     information_potential_ : float
-        V = 1'K1/n² of K as it is. ``-log`` of it differs from ``renyi_entropy_`` by the logarithm
-        of the kernel's normaliser.
+        V = 1'K1/n² of the unnormalized K. ``-log V`` differs from ``renyi_entropy_`` by the
+        logarithm of the kernel's normalizer.
     renyi_entropy_ : float
-        ``-log V`` of the normalised window, in nats, where the kernel is a density window; of K
-        as it is otherwise.
+        ``-log V`` in nats, of the normalized kernel if it is a density, else of K itself.
     residual_potential_ : float
-        V less the kept terms.
+        V minus the selected terms.
     component_ranks_ : array of int or None
-        1-based place of each kept eigenvalue among all. Known after a dense solve; otherwise found
-        when it is first asked for, and None where that would cost too much.
+        1-based rank of each selected eigenvalue among all. Known after a dense solve; otherwise
+        computed on first access, and None if that costs too much or K is approximated.
     certified_ : bool
-        Whether it is proven that no component left out has a larger term.
+        Whether it is proven that no other component has a larger term.
     n_components_ : int
     kernel_ : Kernel
-        The kernel with its numbers.
+        The fitted kernel.
     spectrum_ : Spectrum
-        Everything else: eigenvectors, how they were found, the certificate.
+        Eigenvectors, method, certificate and other details.
     control_limits_ : dict
         Limits for ``hotelling`` and ``reconstruction_error``.
 
@@ -100,20 +100,16 @@ class KernelECA(MonitoredTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(
-        self, sample: Sample, gram: GramOperator | None = None, *, tell: Tell = warn
-    ) -> Self:
+    def _fit_sample(self, sample: Sample, planned: PlannedGram | None = None) -> Self:
         spectrum = decompose(
             sample,
             "entropy",
             self.n_components,
             solver=self.solver,
             random_state=self.random_state,
-            verbose=self.verbose,
-            gram=gram,
-            tell=tell,
+            planned=planned,
         )
-        self._keep(spectrum)
+        self._set_spectrum(spectrum)
         self.entropy_terms_ = spectrum.entropy_terms
         self.information_potential_ = spectrum.potential
         self.entropy_ratio_ = self.entropy_terms_ / spectrum.potential
@@ -122,13 +118,21 @@ class KernelECA(MonitoredTransformer):
             np.log(spectrum.potential)
         )
         self.certified_ = spectrum.certified
-        self._component_ranks: Array | None = None  # found when first asked for
+        self._component_ranks: Array | None = None
+        self._ranks_computed = False
         return self
 
     @property
     def component_ranks_(self) -> Array | None:
-        """1-based place of each kept eigenvalue among all, or None (see the class)."""
+        """1-based rank of each selected eigenvalue among all, or None (see the class)."""
         check_is_fitted(self)
-        if self._component_ranks is None:
+        if not getattr(self, "_ranks_computed", self._component_ranks is not None):
             self._component_ranks = component_ranks(self.spectrum_)
+            self._ranks_computed = True
         return self._component_ranks
+
+
+def fit_eca(sample: Sample, planned: PlannedGram, request: Request, **settings: Any) -> KernelECA:
+    """Return a KernelECA fitted to a validated sample with an operator that exists already."""
+    eca = KernelECA(request.n_components, kernel=sample.kernel, solver=request.solver, **settings)
+    return eca._fit_sample(sample, planned)

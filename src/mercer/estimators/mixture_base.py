@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from mercer.chunks import kept, mapped, summed
 from mercer.data import Points
 from mercer.decompose import decompose
-from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, warn
+from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, suppress_warnings, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.kernels import Kernel
 from mercer.maths.effective_components import effective_weights
@@ -92,16 +92,17 @@ class KernelMixture(KernelEstimator):
         return min(self.rank, n) if isinstance(self.rank, int | np.integer) else self.rank
 
     def _decompose(self, sample: Sample, count: int | float | None) -> Spectrum:
-        return decompose(
-            sample,
-            "variance",
-            count,
-            solver=self.solver,
-            center=self.center,
-            random_state=self.random_state,
-            tell=_what_matters,
-            at_most=not isinstance(count, float),
-        )
+        # a mixture does not depend on the basis of a subspace, so ties need no warning
+        with suppress_warnings(IdentifiabilityWarning):
+            return decompose(
+                sample,
+                "variance",
+                count,
+                solver=self.solver,
+                center=self.center,
+                random_state=self.random_state,
+                at_most=not isinstance(count, float),
+            )
 
     def _run(self, Z: Array, weights: Array, alpha: float) -> MixtureFit:
         """EM from all starts; the best penalised likelihood wins."""
@@ -243,9 +244,3 @@ def _total(weights: Array) -> float:
 
 def _squares(mean: Array, Z: Array, weights: Array) -> float:
     return float(weights @ ((Z - mean) ** 2).mean(axis=1))
-
-
-def _what_matters(message: str, category: type[Warning]) -> None:
-    """A mixture does not depend on which eigenvectors span a space: ties need no warning."""
-    if category is not IdentifiabilityWarning:
-        warn(message, category)

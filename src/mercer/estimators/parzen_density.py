@@ -147,7 +147,7 @@ def _of_greatest_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
     gram = Lanczos().gram(Sample(kernel, points))
     found = mixture_weights(
         lambda rows: cross_gram(kernel, points, points.take(rows)).astype(np.float64),
-        gram.matvec,
+        gram.__matmul__,
         sample.shares,
     )
     return Sample(kernel, points.take(found.support), found.weights), found.support, found.gap

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer.decompose import decompose
+from mercer.decompose import PlannedGram, decompose
 from mercer.estimators.monitoring import MonitoredTransformer
 from mercer.kernels import Kernel
-from mercer.operators import GramOperator, Sample
+from mercer.operators import Sample
 from mercer.preimages import Preimage
 
 __all__ = ["KernelPCA"]
@@ -18,25 +18,27 @@ class KernelPCA(MonitoredTransformer):
 
     The score of a training point is :math:`\sqrt{\lambda_i} e_{ji}`, of any point
     :math:`\lambda_i^{-1/2} \sum_j e_{ji} k(x, x_j)` (Schölkopf et al. 1998; Jenssen 2010, eqs. 5
-    and 7), with the centred kernel unless ``center=False``.
+    and 7), with the centered kernel unless ``center=False``.
 
     Parameters
     ----------
     n_components : int, float in (0, 1) or None
-        How many components, which fraction of the trace of K, or all with a positive eigenvalue.
+        Number of components, fraction of the trace of K, or None for all with a positive
+        eigenvalue.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
         "precomputed", or a kernel object.
     center : bool
         Remove the mean in feature space.
     solver : str or solver
-        "auto", "dense", "lanczos", or a solver object (see :mod:`mercer.solvers`).
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
+        :mod:`mercer.solvers`).
     preimage : {"kwok-tsang", "mika", "ridge"}
         How ``inverse_transform`` finds points (see :mod:`mercer.preimages`).
     random_state : int or None
-        Seed of the iteration's random start; results do not depend on it beyond rounding.
+        Seed of the iteration's random start; results do not depend on it beyond rounding error.
     verbose : bool
-        Tell the progress of long work on standard error.
+        Print the progress of long work to standard error.
 
     Attributes
     ----------
@@ -46,9 +48,9 @@ class KernelPCA(MonitoredTransformer):
         λ_i / trace.
     n_components_ : int
     kernel_ : Kernel
-        The kernel with its numbers.
+        The fitted kernel.
     spectrum_ : Spectrum
-        Everything else: eigenvectors, entropy terms, how they were found.
+        Eigenvectors, entropy terms, method and other details.
     control_limits_ : dict
         Limits for ``hotelling`` and ``reconstruction_error``.
 
@@ -80,7 +82,7 @@ class KernelPCA(MonitoredTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, sample: Sample, gram: GramOperator | None = None) -> Self:
+    def _fit_sample(self, sample: Sample, planned: PlannedGram | None = None) -> Self:
         spectrum = decompose(
             sample,
             "variance",
@@ -88,9 +90,8 @@ class KernelPCA(MonitoredTransformer):
             solver=self.solver,
             center=self.center,
             random_state=self.random_state,
-            verbose=self.verbose,
-            gram=gram,
+            planned=planned,
         )
-        self._keep(spectrum)
+        self._set_spectrum(spectrum)
         self.explained_variance_ratio_ = spectrum.eigenvalues / spectrum.trace
         return self

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from mercer.config import single_thread
-from mercer.threads import single_threaded_blas
+from mercer.resources import single_thread, single_threaded_blas
 
 __all__ = ["Gate", "SupersededError", "TooBusyError"]
 

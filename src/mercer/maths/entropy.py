@@ -7,12 +7,16 @@ overlaps, ψ_i = λ_i o_i² / n² the entropy terms, V = Σ ψ_i = 1'K1/n² the 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from mercer.maths.types import Array
 
 __all__ = [
     "TERM_FLOOR",
+    "ComponentRequest",
+    "choose_components",
     "entropy_order",
     "entropy_terms",
     "spectral_entropy",
@@ -57,6 +61,54 @@ def terms_for_fraction(ordered_terms: Array, potential: float, fraction: float) 
     """How many leading terms make up ``fraction`` of V; None if these do not reach it."""
     reached = np.cumsum(ordered_terms) >= fraction * potential
     return int(np.argmax(reached)) + 1 if reached.any() else None
+
+
+class ComponentRequest(Protocol):
+    """What :func:`choose_components` needs to know of a request."""
+
+    @property
+    def target(self) -> str:
+        """What the order follows: "variance" or "entropy"."""
+
+    @property
+    def n_components(self) -> int | float | None:
+        """A count, a fraction of the total, or None for all."""
+
+    @property
+    def trace(self) -> float:
+        """Sum of all eigenvalues: the total for "variance"."""
+
+    @property
+    def potential(self) -> float:
+        """Sum of all entropy terms: the total for "entropy"."""
+
+
+def choose_components(
+    values: Array, terms: Array, floor: float, request: ComponentRequest
+) -> Array | None:
+    """Return the indices of the requested eigenpairs, in order; None if these are too few.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+        Eigenvalues in decreasing order.
+    terms : array of shape (k,)
+        Their entropy terms.
+    floor : float
+        Only larger eigenvalues are selected.
+    request : ComponentRequest
+    """
+    usable = np.flatnonzero(values > floor)
+    parts, total = values, request.trace
+    if request.target == "entropy":
+        parts, total = terms, request.potential
+        usable = usable[entropy_order(terms[usable], values[usable], total)]
+    if request.n_components is None:
+        return usable
+    if isinstance(request.n_components, int):
+        return usable[: request.n_components] if len(usable) >= request.n_components else None
+    needed = terms_for_fraction(parts[usable], total, request.n_components)
+    return None if needed is None else usable[:needed]
 
 
 def spectral_entropy(shares: Array, order: float) -> float:

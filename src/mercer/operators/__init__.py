@@ -1,15 +1,16 @@
-"""How the Gram matrix multiplies: stored, tile by tile, centred, or through a factor."""
+"""Gram operators: stored, tile by tile, centered or factored."""
 
-from mercer.operators.base import EigenProblem, GramOperator
-from mercer.operators.centered import CenteredGram
+from mercer.operators.centered import CenteredGram, center_gram
+from mercer.operators.chunked import ChunkedGram
 from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpansion
-from mercer.operators.explicit import ExplicitGram, NystromGram
-from mercer.operators.factored import FactoredGram, SmallSide
-from mercer.operators.features import ExactFeatures, FeatureMap, LandmarkFeatures
+from mercer.operators.explicit import ExplicitGram
+from mercer.operators.factored import FactoredGram, SmallProblem
+from mercer.operators.feature_maps import ExactFeatures, FeatureMap, LandmarkFeatures
 from mercer.operators.fourier import FourierGram
 from mercer.operators.frequency_grid import FrequencyGrid, NoGrid, frequency_grid
-from mercer.operators.gram import BlockedGram, ChunkedGram, DenseGram
+from mercer.operators.gram import BlockedGram, DenseGram, DirectGram, EigenProblem, GramOperator
 from mercer.operators.landmarks import choose_landmarks, landmark_bytes
+from mercer.operators.nystrom import NystromGram
 from mercer.operators.sample import Sample
 from mercer.operators.window_sum import WindowSum
 
@@ -18,6 +19,7 @@ __all__ = [
     "CenteredGram",
     "ChunkedGram",
     "DenseGram",
+    "DirectGram",
     "EigenProblem",
     "ExactFeatures",
     "Expansion",
@@ -33,8 +35,9 @@ __all__ = [
     "NoGrid",
     "NystromGram",
     "Sample",
-    "SmallSide",
+    "SmallProblem",
     "WindowSum",
+    "center_gram",
     "choose_landmarks",
     "frequency_grid",
     "landmark_bytes",

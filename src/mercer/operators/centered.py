@@ -1,55 +1,70 @@
-"""Centring as a wrapper: ``P A P`` with P the projection off the vector of ones."""
+"""Centering: ``P A P`` with P the projection orthogonal to the vector of ones."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from mercer.maths.centering import double_center, remove_direction
 from mercer.maths.types import Array
-from mercer.operators.base import MultiplyingGram
 from mercer.operators.expansion import Expansion, KernelExpansion
+from mercer.operators.factored import FactoredGram
+from mercer.operators.gram import DirectGram, GramOperator
 
-__all__ = ["CenteredGram"]
+__all__ = ["CenteredGram", "center_gram"]
 
 
-class CenteredGram(MultiplyingGram):
-    """The Gram operator of points with their (weighted) mean in feature space removed."""
+def center_gram(gram: GramOperator) -> GramOperator:
+    """Return the operator with the (weighted) mean in feature space removed."""
+    if isinstance(gram, FactoredGram):
+        return gram.centered()
+    assert isinstance(gram, DirectGram)
+    return CenteredGram(gram)
 
-    def __init__(self, base: MultiplyingGram) -> None:
+
+class CenteredGram(DirectGram):
+    """A direct Gram operator with the (weighted) mean in feature space removed."""
+
+    def __init__(self, base: DirectGram) -> None:
         super().__init__(base.size, base.precision, base.weights)
         self.base = base
 
-    def _matmat(self, V: Array) -> Array:
+    @property
+    def is_centered(self) -> bool:
+        """True."""
+        return True
+
+    def product(self, V: Array) -> Array:
+        """Return ``P A P V``."""
         unit = self.unit
         return remove_direction(self.base.product(remove_direction(V, unit)), unit)
 
-    def _matvec(self, v: Array) -> Array:
-        return self._matmat(v.reshape(-1, 1))
+    @cached_property
+    def _mean(self) -> Array:
+        """``A u``, from which everything about centering follows."""
+        return self.base @ self.unit
 
-    def zero(self, largest: float) -> float:
-        """Rounding beside the largest eigenvalue *before* centring, which may be far larger."""
-        return super().zero(max(abs(largest), abs(float(self.unit @ self._mean))))
+    @property
+    def uncentered_norm(self) -> float:
+        """``u'A u``: it may be far larger than the largest eigenvalue after centering."""
+        return abs(float(self.unit @ self._mean))
 
     def diagonal(self) -> Array:
-        """``a_jj - 2 u_j (A u)_j + (u'A u) u_j²``."""
+        """Return ``a_jj - 2 u_j (A u)_j + (u'A u) u_j²``."""
         unit, mean = self.unit, self._mean
         return np.asarray(self.base.diagonal() - 2 * unit * mean + (unit @ mean) * unit**2)
 
     def dense(self) -> Array:
-        """Centre a copy of the stored matrix."""
+        """Return a centered copy of the base's matrix."""
         A = self.base.dense()
         return double_center(A, self.unit.astype(A.dtype))
 
-    def overlaps(self, values: Array, products: Array) -> Array:
-        """None: whatever the products show is rounding."""
-        return np.zeros(len(values))
-
     def expansion(self, values: Array, vectors: Array) -> Expansion:
-        """The base's, less its value at the mean of feature space.
+        """Return the base's expansion minus its value at the mean of feature space.
 
-        Eigenvectors of the centred operator have no overlap with the vector of ones, so
+        Eigenvectors of the centered operator are orthogonal to the vector of ones, so
         ``Σ_j c_j k̃(x, x_j) = Σ_j c_j k(x, x_j) - const``.
         """
         plain = self.base.expansion(values, remove_direction(vectors, self.unit))
@@ -60,13 +75,6 @@ class CenteredGram(MultiplyingGram):
         return replace(plain, offset=offset, diagonal=diagonal, potential=self.base.potential)
 
     @property
-    def _mean(self) -> Array:
-        """``A u``, from which all centring follows."""
-        if not hasattr(self, "_product_with_unit"):
-            self._product_with_unit = self.base.product(self.unit[:, None])[:, 0]
-        return self._product_with_unit
-
-    @property
     def description(self) -> str:
-        """As the base, centred."""
-        return f"{self.base.description}, centred"
+        """The base's description, and "centered"."""
+        return f"{self.base.description}, centered"

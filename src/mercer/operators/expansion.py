@@ -15,7 +15,7 @@ from mercer.chunked import AbsentPoints
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators.features import FeatureMap
+from mercer.operators.feature_maps import FeatureMap
 from mercer.operators.tiled import cross_product
 
 __all__ = ["Expansion", "FeatureExpansion", "KernelExpansion"]

@@ -1,8 +1,8 @@
-"""Factored Gram operators: ``A = ΦΦ*`` with few columns, solved on the small side.
+"""Factored Gram operators: ``A = ΦΦ*`` with few columns, solved through the small matrix Φ*Φ.
 
 If ``Φ*Φ b = λ b`` with ‖b‖ = 1, then e = Φ b / √λ is a unit eigenvector of A, the projection of any
-point is ``φ(x)'b``, and no training point is needed to evaluate it. Everything a solver needs is
-the product with Φ*Φ and the start vector Φ*√w.
+point is ``φ(x)'b``, and no training point is needed to evaluate it. A solver needs only products
+with Φ*Φ and the start vector Φ*√w.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from mercer.data import Points
 from mercer.maths.eigen import LargestEntries
 from mercer.maths.types import Array
-from mercer.operators.base import EigenProblem, GramOperator
 from mercer.operators.expansion import Expansion
+from mercer.operators.gram import EigenProblem, GramOperator
 
-__all__ = ["FactoredGram", "SmallSide"]
+__all__ = ["FactoredGram", "SmallProblem"]
 
 
 class FactoredGram(GramOperator):
@@ -32,30 +32,34 @@ class FactoredGram(GramOperator):
     @property
     @abstractmethod
     def small_start(self) -> Array:
-        """``Φ*√w``: 0 where centred."""
+        """``Φ*√w``; 0 where centered."""
 
     @abstractmethod
     def small_product(self, V: Array) -> Array:
-        """``Φ*Φ V``."""
+        """Return ``Φ*Φ V``."""
 
     def small_dense(self) -> Array:
-        """``Φ*Φ`` as an array."""
+        """Return ``Φ*Φ`` as an array."""
         return self.small_product(np.eye(len(self.small_start)))
 
     @abstractmethod
-    def another(self, points: Points, weights: Array | None) -> Self:
+    def centered(self) -> FactoredGram:
+        """Return the operator with the mean feature removed."""
+
+    @abstractmethod
+    def with_points(self, points: Points, weights: Array | None) -> Self:
         """Return the operator of other points with the same features."""
 
     @abstractmethod
     def absorb(self, earlier: FactoredGram) -> None:
-        """Let the small side count an earlier operator's points too, as if all were one sample.
+        """Add an earlier operator's points to the small matrix, as if all were one sample.
 
         The large side (products, projections of training points) stays that of its own points.
         """
 
     @property
     def small_error(self) -> float:
-        """Absolute accuracy of the small matrix, as a bound on its eigenvalues' errors."""
+        """Absolute accuracy of the small matrix, as a bound on the errors of its eigenvalues."""
         return 0.0
 
     @cached_property
@@ -64,11 +68,11 @@ class FactoredGram(GramOperator):
         return float(self.small_start @ self.small_start) / self.total**2
 
     def problem(self) -> EigenProblem:
-        """Return the small side."""
-        return SmallSide(self)
+        """Return the eigenproblem of Φ*Φ."""
+        return SmallProblem(self)
 
     def undecided_signs(self, vectors: Array) -> Array:
-        """From the projections of the training points, which have the eigenvectors' signs."""
+        """Return the signs of the training projections, which are those of the eigenvectors."""
         expansion = self.expansion(np.ones(vectors.shape[1]), vectors)
         found: LargestEntries = expansion.points.summed(
             partial(_largest_entries, expansion.without_points()), combine=LargestEntries.joined
@@ -76,24 +80,21 @@ class FactoredGram(GramOperator):
         return found.signs
 
     def group_products(self, labels: Array, count: int) -> Array:
-        """One pass: sums of features over each group."""
+        """Return ``⟨s_i, s_j⟩`` from one pass: sums of features over each group."""
         sums = self.points.summed(partial(self._group_sums(), count), self.weights, labels)
         return np.asarray((sums.conj() @ sums.T).real)
 
     @abstractmethod
     def _group_sums(self) -> Callable[..., Array]:
-        """``f(count, points, weights, labels)``: sums of uncentred features, (count, m)."""
-
-    def _matvec(self, v: Array) -> Array:
-        return self._matmat(v.reshape(-1, 1))
+        """Return ``f(count, points, weights, labels)``: sums of uncentered features, (count, m)."""
 
 
 def _largest_entries(expansion: Expansion, points: Points) -> LargestEntries:
     return LargestEntries.of(expansion(points))
 
 
-class SmallSide(EigenProblem):
-    """``Φ*Φ`` of a factored Gram operator."""
+class SmallProblem(EigenProblem):
+    """The eigenproblem of ``Φ*Φ``."""
 
     def __init__(self, gram: FactoredGram) -> None:
         self.gram = gram
@@ -101,23 +102,23 @@ class SmallSide(EigenProblem):
         self.size = len(self.start)
         self.relative_error = 10 * float(np.finfo(np.float64).eps)
 
-    def zero(self, largest: float) -> float:
-        """Rounding, or the accuracy of the factor where that is worse."""
-        return max(super().zero(largest), self.gram.small_error)
+    def numerical_zero(self, largest: float) -> float:
+        """Return the rounding error, or the accuracy of the factor where that is worse."""
+        return max(super().numerical_zero(largest), self.gram.small_error)
 
     def product(self, V: Array) -> Array:
-        """Multiply with Φ*Φ."""
+        """Return ``Φ*Φ V``."""
         return self.gram.small_product(V)
 
     def dense(self) -> Array:
-        """Φ*Φ itself."""
+        """Return ``Φ*Φ``."""
         return self.gram.small_dense()
 
     def term_of_mass(self, x: Array) -> Array:
-        """V, whatever x: the measure of Φ*√w already carries the eigenvalue."""
+        """Return V for every x: the measure of Φ*√w already contains the eigenvalue."""
         return np.full(np.shape(x), self.gram.potential)
 
     def overlaps(self, values: Array, products: Array) -> Array:
-        """Divide the factor √λ out."""
+        """Return the products divided by √λ."""
         positive = values > 0
         return np.where(positive, products / np.sqrt(np.where(positive, values, 1)), 0.0)

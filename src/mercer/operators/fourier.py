@@ -25,14 +25,13 @@ import numpy as np
 from scipy import fft
 
 from mercer.chunked import AbsentPoints
-from mercer.config import thread_count
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators.base import GramOperator
 from mercer.operators.expansion import Expansion
 from mercer.operators.factored import FactoredGram
 from mercer.operators.frequency_grid import FrequencyGrid
+from mercer.resources import thread_count
 
 __all__ = ["FourierExpansion", "FourierGram"]
 
@@ -112,7 +111,8 @@ class FourierGram(FactoredGram):
 
     @cached_property
     def _circle(self) -> Array:
-        """The Toeplitz matrix as a real function on the doubled grid: products happen there."""
+        """The Toeplitz matrix as a real function on the doubled grid, where products are taken."""
+        assert not self.only_mean, "sums for means cover half the frequencies of products"
         lengths = [fft.next_fast_len(2 * n - 1, real=True) for n in self.grid.shape]
         half = _resize(self.sums, lengths)[..., : lengths[-1] // 2 + 1]
         function = fft.irfftn(half, s=lengths, workers=thread_count())
@@ -160,7 +160,8 @@ class FourierGram(FactoredGram):
     def _group_sums(self) -> Callable[..., Array]:
         return partial(_wave_sums, self.grid)
 
-    def _matmat(self, V: Array) -> Array:
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` by one pair of transforms per column."""
         root = self.start
         columns = []
         for v in V.T:
@@ -183,13 +184,13 @@ class FourierGram(FactoredGram):
         mean = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
         return self.total * (1.0 - mean)
 
-    def centered(self) -> GramOperator:
+    def centered(self) -> Self:
         """Return the operator with the mean feature removed; the sums are shared."""
-        other = FourierGram(self.kernel, self.points, self.weights, self.grid, center=True)
-        other.sums, other.total = self.sums, self.total
+        other = type(self)(self.kernel, self.points, self.weights, self.grid, True, self.only_mean)
+        other.sums, other.total, other.rows = self.sums, self.total, self.rows
         return other
 
-    def another(self, points: Points, weights: Array | None) -> Self:
+    def with_points(self, points: Points, weights: Array | None) -> Self:
         """Share the grid, whose box must hold the points."""
         self.grid.require_inside(points)
         return type(self)(self.kernel, points, weights, self.grid)
@@ -199,6 +200,7 @@ class FourierGram(FactoredGram):
         assert isinstance(earlier, FourierGram)
         self.sums = earlier.sums + self.sums
         self.total += earlier.total
+        self.rows += earlier.rows
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
         """Waves with coefficients ``√c_m b_m``."""

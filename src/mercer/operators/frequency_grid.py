@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from mercer.config import memory_budget, thread_count
 from mercer.data import Points
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.types import Array
+from mercer.resources import memory_budget, thread_count
 
 __all__ = ["FrequencyGrid", "NoGrid", "frequency_grid"]
 

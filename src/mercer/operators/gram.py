@@ -1,55 +1,288 @@
-"""K as it is: held in memory, or made anew tile by tile in every product."""
+"""Gram operators: the matrix ``A = W^½ K W^½``, stored or evaluated tile by tile.
+
+A solver needs products with a symmetric matrix and a start vector, an :class:`EigenProblem`.
+Estimators need more: the trace, the information potential, and functions of new points that belong
+to the eigenvectors. A :class:`GramOperator` offers both. A new one needs few methods::
+
+    class Identity(DirectGram):  # a kernel that is 1 on the diagonal and 0 elsewhere
+        def product(self, V):
+            return V
+        def diagonal(self):
+            return np.ones(self.size)
+        def dense(self):
+            return np.eye(self.size)
+        ...
+
+Notation: w the weights (1 by default), n = Σw, ``start`` = √w, which the papers call 1,
+V = start'A start / n² the information potential.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import kept, taken
 from mercer.data import Points
 from mercer.kernels import Kernel
+from mercer.maths.eigen import largest_entry_signs
 from mercer.maths.types import Array
-from mercer.operators.base import MultiplyingGram
 from mercer.operators.expansion import Expansion, KernelExpansion
-from mercer.operators.tiled import fill_gram, gram_product, tile_product
+from mercer.operators.tiled import fill_gram, gram_product
 
-__all__ = ["BlockedGram", "ChunkedGram", "DenseGram"]
+__all__ = [
+    "BlockedGram",
+    "DenseGram",
+    "DirectGram",
+    "EigenProblem",
+    "GramOperator",
+    "GramProblem",
+    "KernelGram",
+]
 
-_MOST_BLOCK = 20_000  # rows: a tile's two factors then take little room on any worker
-_FEWEST_BLOCKS = 6  # so that two dozen tiles keep some workers busy
+
+class EigenProblem(ABC):
+    """A symmetric matrix with a start vector: all that a solver sees.
+
+    For a direct Gram operator the matrix is A itself. For a factored one, ``A = ΦΦ*``, it is the
+    small matrix Φ*Φ, which has the same non-zero eigenvalues; its start vector Φ*√w contributes a
+    factor √λ to every overlap, which ``term_of_mass`` and ``overlaps`` undo.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows.
+    start : array of shape (size,)
+        Its Krylov space contains all eigenvectors with a non-zero entropy term.
+    relative_error : float
+        Accuracy of a product, relative to the largest eigenvalue.
+    """
+
+    size: int
+    start: Array
+    relative_error: float
+
+    @cached_property
+    def start_norm(self) -> float:
+        """Euclidean norm of the start vector."""
+        return float(np.sqrt(np.einsum("i,i->", self.start, self.start)))
+
+    def numerical_zero(self, largest: float) -> float:
+        """Return the size below which an eigenvalue is rounding error."""
+        return abs(largest) * max(self.size, 100) * self.relative_error / 10
+
+    @abstractmethod
+    def product(self, V: Array) -> Array:
+        """Return the product of the matrix with the columns of V (float64)."""
+
+    @abstractmethod
+    def dense(self) -> Array:
+        """Return the matrix as an array that the caller may overwrite."""
+
+    @abstractmethod
+    def term_of_mass(self, x: Array) -> Array:
+        """Return the entropy term of an eigenpair at x with the whole mass ``|start|²``."""
+
+    @abstractmethod
+    def overlaps(self, values: Array, products: Array) -> Array:
+        """Return 1'e_i from ``products``, start' times the eigenvectors of the problem."""
+
+    def entropy_terms(self, values: Array, products: Array) -> Array:
+        """Return ψ_i from ``products``, start' times the eigenvectors of the problem."""
+        if self.start_norm == 0:  # centered features
+            return np.zeros(len(values))
+        masses = (products / self.start_norm) ** 2
+        return np.asarray(self.term_of_mass(values) * masses)
 
 
-class _KernelGram(MultiplyingGram):
-    """What both kinds share: a kernel, its points, and expansions in k(·, x_j)."""
+class GramOperator(ABC):
+    """``A = W^½ K W^½``: products, and what estimators need besides.
 
-    def __init__(self, kernel: Kernel, points: Points, weights: Array | None) -> None:
+    Parameters
+    ----------
+    size : int
+        Number of points.
+    precision : dtype
+        Floating type of the kernel values.
+    weights : array of shape (size,) or None
+    total : float or None
+        n, the sum of the weights, if it is known.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows with a positive weight; batches that were absorbed count.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        precision: np.dtype[Any],
+        weights: Array | None,
+        total: float | None = None,
+    ) -> None:
+        self.size = size
+        self.rows = size
+        self.precision = precision
+        self.weights = weights
+        if total is None:
+            total = float(size if weights is None else weights.sum())
+        self.total = total
+
+    @cached_property
+    def start(self) -> Array:
+        """``√w``, which the papers call 1."""
+        return np.ones(self.size) if self.weights is None else np.sqrt(self.weights)
+
+    @property
+    def unit(self) -> Array:
+        """``start`` as a unit vector."""
+        return self.start / np.sqrt(self.total)
+
+    @abstractmethod
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` for the columns of V (float64)."""
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return ``A V`` for one vector or for columns."""
+        return self.product(V[:, None])[:, 0] if V.ndim == 1 else self.product(V)
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """Return the diagonal of A."""
+
+    @cached_property
+    def trace(self) -> float:
+        """Sum of all eigenvalues."""
+        return float(self.diagonal().sum())
+
+    @cached_property
+    def potential(self) -> float:
+        """Information potential ``V = 1'K1 / n²``."""
+        return float(self.start @ (self @ self.start)) / self.total**2
+
+    def quadratic(self, V: Array) -> Array:
+        """Return ``V'AV`` for a few columns."""
+        return np.asarray(V.T @ self.product(V))
+
+    def group_products(self, labels: Array, count: int) -> Array:
+        """Return ``⟨s_i, s_j⟩``, s_i the weighted sum of the images of group i = 0, …, count-1."""
+        return self.quadratic(self.start[:, None] * (labels[:, None] == np.arange(count)))
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """Short description of how products are computed."""
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on ``‖A - its approximation‖``; 0 where there is only rounding error."""
+        return 0.0
+
+    @property
+    def missing_fraction(self) -> float:
+        """Fraction of the trace of K that the approximation misses."""
+        return 0.0
+
+    @abstractmethod
+    def problem(self) -> EigenProblem:
+        """Return the eigenproblem to solve."""
+
+    @abstractmethod
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Return the projections onto the problem's eigenvectors as functions of new points."""
+
+    @abstractmethod
+    def undecided_signs(self, vectors: Array) -> Array:
+        """Return ±1 per column: signs that make the largest entry of each eigenvector positive."""
+
+
+class DirectGram(GramOperator):
+    """A Gram operator whose eigenproblem is its own n × n matrix."""
+
+    @abstractmethod
+    def dense(self) -> Array:
+        """Return A as an array that the caller may overwrite."""
+
+    @property
+    def uncentered_norm(self) -> float:
+        """Lower bound on the norm of A before centering; 0 where nothing is centered."""
+        return 0.0
+
+    @property
+    def is_centered(self) -> bool:
+        """Whether the mean in feature space was removed."""
+        return False
+
+    def problem(self) -> EigenProblem:
+        """Return the eigenproblem of A itself."""
+        return GramProblem(self)
+
+    def undecided_signs(self, vectors: Array) -> Array:
+        """Return the signs per unit of weight, so that a weight of two equals two copies."""
+        return largest_entry_signs(vectors / self.start[:, None])
+
+
+class GramProblem(EigenProblem):
+    """The eigenproblem of a direct Gram operator."""
+
+    def __init__(self, gram: DirectGram) -> None:
+        self.gram = gram
+        self.size = gram.size
+        self.start = gram.start
+        self.relative_error = 10 * float(np.finfo(gram.precision).eps)
+
+    def product(self, V: Array) -> Array:
+        """Return ``A V``."""
+        return self.gram.product(V)
+
+    def dense(self) -> Array:
+        """Return a copy of A."""
+        return self.gram.dense()
+
+    def numerical_zero(self, largest: float) -> float:
+        """Return the rounding error, relative to the largest eigenvalue before centering."""
+        return super().numerical_zero(max(abs(largest), self.gram.uncentered_norm))
+
+    def term_of_mass(self, x: Array) -> Array:
+        """Return ``ψ = λ (1'e)² / n²`` with (1'e)² = n."""
+        return x / self.gram.total
+
+    def overlaps(self, values: Array, products: Array) -> Array:
+        """Return the products; zeros where centering has removed all overlap."""
+        return np.zeros(len(values)) if self.gram.is_centered else products
+
+
+class KernelGram(DirectGram):
+    """A kernel and its points, with expansions in k(·, x_j)."""
+
+    def __init__(self, kernel: Kernel, points: Points, weights: Array | None = None) -> None:
         super().__init__(points.n, points.dtype, weights)
         self.kernel = kernel
         self.points = points
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
-        """Coefficients ``√w_j e_ji / √λ_i``."""
+        """Return the expansion with coefficients ``√w_j e_ji / √λ_i``."""
         coefficients = self.start[:, None] * vectors / np.sqrt(values)
         diagonal = self.diagonal() / self.start**2
         return KernelExpansion(self.kernel, self.points, coefficients, self.weights, diagonal)
 
 
-class DenseGram(_KernelGram):
+class DenseGram(KernelGram):
     """A stored Gram matrix.
 
     Parameters
     ----------
     kernel : Kernel
-        Resolved.
+        Fitted.
     points : Points
-        For a precomputed kernel its column numbers, with ``matrix`` given.
+        For a precomputed kernel its column indices, with ``matrix`` given.
     weights : array or None
     matrix : array of shape (n, n) or None
-        K, where the user brought it: it is never written to.
+        K, if the user provides it; it is never written to.
     """
 
     def __init__(
@@ -68,103 +301,58 @@ class DenseGram(_KernelGram):
             K *= self.start[None, :].astype(K.dtype)
         self.matrix = K
 
-    def _matmat(self, V: Array) -> Array:
+    def product(self, V: Array) -> Array:
+        """Return ``A V``; one vector by ``symv``, which reads only half of A."""
         if V.shape[1] == 1:
-            return self._matvec(V[:, 0])[:, None]
-        # V'K runs a third faster than KV on a K stored by rows, and they are each other's transpose
+            symv = get_blas_funcs("symv", (self.matrix,))
+            product = symv(1.0, self.matrix.T, V[:, 0], lower=1)
+            return np.asarray(product, dtype=np.float64)[:, None]
+        # V'A runs a third faster than AV on a row-major A, and they are each other's transpose
         product = V.T.astype(self.matrix.dtype, copy=False) @ self.matrix
-        return product.T.astype(np.float64, copy=False)
-
-    def _matvec(self, v: Array) -> Array:
-        # one vector: memory bandwidth is the limit, and the symmetric routine reads half of K
-        product = self._symv(1.0, self.matrix.T, v.ravel(), lower=1)
-        return np.asarray(product, dtype=np.float64)
-
-    @property
-    def _symv(self) -> Any:
-        return get_blas_funcs("symv", (self.matrix,))
+        return np.asarray(product.T.astype(np.float64, copy=False))
 
     def diagonal(self) -> Array:
-        """Read off the matrix."""
+        """Return the diagonal of the stored matrix."""
         return self.matrix.diagonal().astype(np.float64)
 
     def dense(self) -> Array:
-        """Copy the matrix: products must still work after the caller has overwritten it."""
+        """Return a copy: products must still work after the caller has overwritten it."""
         return self.matrix.copy()
 
     @property
     def description(self) -> str:
-        """Held in memory."""
-        return f"Gram matrix held in memory ({self.matrix.nbytes / 1e6:.3g} MB)"
+        """Stored, with its size."""
+        return f"stored Gram matrix ({self.matrix.nbytes / 1e6:.3g} MB)"
 
 
-class BlockedGram(_KernelGram):
-    """A Gram matrix that is never held: every product evaluates the kernel again, on all cores.
+class BlockedGram(KernelGram):
+    """A Gram matrix that is never stored: every product evaluates the kernel again, in threads.
 
     Parameters
     ----------
     kernel : Kernel
-        Resolved.
+        Fitted.
     points : Points
     weights : array or None
     """
 
-    def __init__(self, kernel: Kernel, points: Points, weights: Array | None = None) -> None:
-        super().__init__(kernel, points, weights)
-
-    def _matmat(self, V: Array) -> Array:
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` from tiles of K."""
         if self.weights is None:
             return gram_product(self.kernel, self.points, V)
         root = self.start[:, None]
         return root * gram_product(self.kernel, self.points, root * V)
 
-    def _matvec(self, v: Array) -> Array:
-        return self._matmat(v.reshape(-1, 1))
-
     def diagonal(self) -> Array:
-        """Evaluate the kernel's diagonal."""
+        """Return the kernel's diagonal, weighted."""
         diagonal = self.kernel.diagonal(self.points.data).astype(np.float64)
         return np.asarray(diagonal * self.start**2)
 
     def dense(self) -> Array:
-        """Evaluate the whole matrix after all."""
-        return DenseGram(self.kernel, self.points, self.weights).dense()
+        """Return the whole matrix."""
+        return DenseGram(self.kernel, self.points, self.weights).matrix
 
     @property
     def description(self) -> str:
-        """Matrix-free."""
+        """Matrix-free, with the precision."""
         return f"matrix-free products, {self.precision.name} tiles"
-
-
-class ChunkedGram(BlockedGram):
-    """Matrix-free products of points on an engine: tiles of K where blocks of points are.
-
-    Blocks of points are the one thing that travels between workers here, as a tile needs two of
-    them; each is sent once to a worker and kept. Vectors of n numbers go back and forth with every
-    product, and the fitted model holds the points, as every exact one does.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    points : ChunkedPoints
-    weights : lazy array or None
-    """
-
-    def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:
-        here = points.take(slice(None))
-        super().__init__(kernel, here, None if weights is None else taken(weights, slice(None)))
-        size = max(1, min(_MOST_BLOCK, -(-points.n // _FEWEST_BLOCKS)))
-        self.blocks = kept(points.rows.rechunk({0: size}))
-
-    def _matmat(self, V: Array) -> Array:
-        from mercer.chunks.dask_tasks import symmetric_product
-
-        root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
-        tile = partial(tile_product, self.kernel)
-        return root * symmetric_product(self.blocks, tile, root * V)
-
-    @property
-    def description(self) -> str:
-        """Matrix-free, on the engine."""
-        return f"matrix-free products of {self.blocks.numblocks[0]} blocks, {self.precision.name}"

@@ -12,9 +12,10 @@ import numpy as np
 
 from mercer.chunks import taken
 from mercer.data import Points
+from mercer.errors import RankError
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators.features import LandmarkFeatures
+from mercer.operators.feature_maps import LandmarkFeatures
 from mercer.operators.tiled import cross_gram
 
 __all__ = ["choose_landmarks", "landmark_bytes"]
@@ -81,7 +82,7 @@ def choose_landmarks(
         block = min(_BLOCK, len(F) - len(chosen))
         proposals = rng.choice(points.n, size=block, p=law / law.sum())
         k = len(chosen)
-        inner = kernel(*(points.take(proposals).data,) * 2).astype(np.float64)
+        inner = kernel(points.take(proposals).data).astype(np.float64)
         inner -= F[:k, proposals].T @ F[:k, proposals]
         accepted, lower = _thin(inner, residual[proposals], rng)
         if len(accepted) == 0:  # the first is certain but for rounding: nothing else is left
@@ -96,6 +97,12 @@ def choose_landmarks(
         residual -= np.einsum("ij,ij->j", new, new)
         residual[pivots] = 0
         np.maximum(residual, 0, out=residual)
+    if not chosen:
+        raise RankError(
+            f"k(x, x) is zero for all {points.n} points, so there are no landmarks and no "
+            "components. Check the kernel and the units of the data.",
+            0,
+        )
     landmarks = points.take(np.array(chosen))
     # the landmarks' own columns are the Cholesky factor of k(S, S)
     return LandmarkFeatures(kernel, landmarks, np.tril(F[: len(chosen), chosen].T))

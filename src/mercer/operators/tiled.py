@@ -11,7 +11,7 @@ from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.matmul import finite_product
 from mercer.maths.types import Array
-from mercer.threads import run_shares
+from mercer.resources import run_in_threads
 
 __all__ = [
     "cross_gram",
@@ -139,7 +139,7 @@ def _run(kernel: Kernel, tasks: list[Any], work: Any, values: int) -> list[Any]:
     """On threads, unless the kernel may be anyone's Python function or there is little to do."""
     if kernel.compares == "objects" or values < _WORTH_THREADS:
         return [work(tasks)]
-    return run_shares(tasks, work)
+    return run_in_threads(tasks, work)
 
 
 def _ranges(n: int, size: int) -> list[slice]:

@@ -19,7 +19,6 @@ from scipy.spatial import cKDTree
 
 from mercer.chunked import ChunkedPoints
 from mercer.chunks import is_dask, summed
-from mercer.config import thread_count
 from mercer.data import Points
 from mercer.kernels import Kernel, Matern, Stationary
 from mercer.kernels.stationary import Gaussian
@@ -27,6 +26,7 @@ from mercer.maths.types import Array
 from mercer.operators.expansion import Expansion
 from mercer.operators.fourier import FourierExpansion
 from mercer.operators.tiled import cross_product, log_cross_sums
+from mercer.resources import thread_count
 
 __all__ = ["WindowSum"]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from mercer.config import memory_budget
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Polynomial
 from mercer.maths.eigen import TIE, canonical
@@ -22,6 +21,7 @@ from mercer.population.monomials import (
     multinomials,
 )
 from mercer.population.operator import PopulationOperator, checked_count, orient
+from mercer.resources import memory_budget
 
 __all__ = ["MOST_MONOMIALS", "PolynomialFeatures", "PolynomialOperator"]
 

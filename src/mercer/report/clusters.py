@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.bandwidth import representatives
-from mercer.errors import silence
+from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
@@ -120,7 +120,7 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     count = max(n_clusters, 2)
     tried = EntropyClustering(count, kernel=kernel, bandwidths=WIDTH_FACTORS if is_frame else None)
     try:
-        with silence():
+        with suppress_warnings():
             tried.fit(take(data, rows), sample_weight=weights)
     except ValueError:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer import ParzenDensity
-from mercer.errors import silence
+from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
@@ -139,7 +139,7 @@ def _without_each_other(data: Array, reference: Array, alone: Array, kernel: Ker
     m = len(reference)
     if not len(others):  # every row is alone: the nearest one decides
         return _nearest(data, alone, kernel) - np.log(m - 1)
-    with silence():  # what there is to say was said of the whole
+    with suppress_warnings():  # what there is to say was said of the whole
         window = ParzenDensity(kernel=kernel).fit(data[others])
     logs = window.score_samples(data[alone]) + kernel.log_normalizer(data.shape[1])
     return np.asarray(logs + np.log(len(others) / (m - 1)))
@@ -189,7 +189,7 @@ def _explained(
         return tuple(Novel(int(i), float(scores[i]), ()) for i in rows)
     rest, listed = take(data, others), take(data, rows)
     if model.table.is_numeric:
-        with silence():
+        with suppress_warnings():
             window = ParzenDensity(kernel=kernel).fit(rest)
 
         def score(rows: Any) -> Array:

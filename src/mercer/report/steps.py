@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mercer.progress import Bar
+from mercer.progress import ProgressBar
 
 __all__ = ["Raised", "Steps"]
 
@@ -38,7 +38,7 @@ class Steps:
     def __init__(self, total: int, verbose: bool = False) -> None:
         self.seconds: dict[str, float] = {}
         self.raised: list[Raised] = []
-        self._bar = Bar(total, "steps", always=verbose)
+        self._bar = ProgressBar(total, "steps", always=verbose)
 
     def run(self, step: str, work: Callable[[], T]) -> T:
         """Do the work of a step."""

@@ -1,30 +1,29 @@
-"""How eigenpairs are found; solvers see matrices and a start vector, never kernels."""
+"""Solvers: how the Gram matrix is represented and how its eigenpairs are found."""
 
-from mercer.solvers.auto import (
-    Auto,
-    as_solver,
-    count_above,
-    mean_window,
-    streaming_gram,
-    summing_gram,
-)
-from mercer.solvers.base import Eigenpairs, Selection, Solver
+from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection
 from mercer.solvers.dense import Dense
 from mercer.solvers.fourier import Fourier
 from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.nystrom import Nystrom
+from mercer.solvers.plan import Auto, Plan, Request, as_solver, streaming_gram
+from mercer.solvers.ranks import count_above, eigenvalue_ranks
+from mercer.solvers.sums import mean_window, summing_gram
 
 __all__ = [
     "Auto",
     "Dense",
     "Eigenpairs",
+    "Eigensolver",
     "Fourier",
     "Lanczos",
     "Nystrom",
+    "OperatorChoice",
+    "Plan",
+    "Request",
     "Selection",
-    "Solver",
     "as_solver",
     "count_above",
+    "eigenvalue_ranks",
     "mean_window",
     "streaming_gram",
     "summing_gram",

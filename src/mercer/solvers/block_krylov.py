@@ -1,7 +1,7 @@
 """Leading eigenpairs by block Krylov iteration with thick restarts.
 
-Passes over a matrix that is not stored are what costs, so each pass serves a whole block. The
-block is wider than the number of wanted pairs: whatever their multiplicities, it can hold them.
+Passes over a matrix that is not stored dominate the cost, so each pass multiplies a whole block.
+The block is wider than the number of requested pairs, so it can represent any multiplicity.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer.maths.types import Array
+from mercer.progress import progress_is_shown, report_status
 
 __all__ = ["KrylovResult", "leading_eigenpairs"]
 
@@ -28,7 +29,6 @@ def leading_eigenpairs(
     tolerance: float,
     random_state: int | None = 0,
     max_passes: int = 300,
-    progress: Callable[[str], None] | None = None,
 ) -> KrylovResult:
     """Find the k algebraically largest eigenpairs of a symmetric matrix.
 
@@ -42,9 +42,7 @@ def leading_eigenpairs(
     random_state : int or None
         Seed of the start block.
     max_passes : int
-        Products with a block before giving up.
-    progress : callable or None
-        Told a line after every pass.
+        Largest number of products with a block.
 
     Returns
     -------
@@ -57,48 +55,49 @@ def leading_eigenpairs(
     T = np.zeros((room + width, room + width))
     rng = np.random.default_rng(random_state)
     Q[:, :width], _ = np.linalg.qr(rng.standard_normal((size, width)))
-    held, spent = width, 0  # columns of Q; the last block has not been multiplied yet
+    used, spent = width, 0  # columns of Q; the last block has not been multiplied yet
     last = slice(0, width)
     for passes in range(1, max_passes + 1):
         W = product(Q[:, last])
         spent += last.stop - last.start
-        basis = Q[:, :held]
+        basis = Q[:, :used]
         H = basis.T @ W
         W -= basis @ H
         again = basis.T @ W  # twice is enough (Kahan, Parlett)
         W -= basis @ again
         H += again
-        T[:held, last], T[last, :held] = H, H.T
-        values, Y = np.linalg.eigh(T[:held, :held])
+        T[:used, last], T[last, :used] = H, H.T
+        values, Y = np.linalg.eigh(T[:used, :used])
         values, Y = values[::-1], Y[:, ::-1]
         scale = float(np.abs(values).max())
-        fresh, coupling = _orthonormal_block(W, basis, min(width, size - held), rng)
-        wanted = slice(0, min(k, held))
+        fresh, coupling = _orthonormal_block(W, basis, min(width, size - used), rng)
+        wanted = slice(0, min(k, used))
         residuals = np.linalg.norm(coupling @ Y[last, wanted], axis=0)
-        done = held >= k and residuals.max() <= tolerance * scale
-        if progress is not None:
-            progress(f"block Krylov: {passes} passes, residual {residuals.max() / scale:.1e}")
-        if done or held == size or passes == max_passes:
+        done = used >= k and residuals.max() <= tolerance * scale
+        if progress_is_shown():
+            report_status(f"block Krylov: {passes} passes, residual {residuals.max() / scale:.1e}")
+        if done or used == size or passes == max_passes:
             vectors = basis @ Y[:, wanted]
-            return values[wanted], vectors, bool(done or held == size), spent
-        if held + fresh.shape[1] > room:
-            keep = min(k + width, held)
+            return values[wanted], vectors, bool(done or used == size), spent
+        if used + fresh.shape[1] > room:
+            keep = min(k + width, used)
             Q[:, :keep] = basis @ Y[:, :keep]
             T[:keep, :keep] = np.diag(values[:keep])
-            held = keep
-        last = slice(held, held + fresh.shape[1])
+            used = keep
+        last = slice(used, used + fresh.shape[1])
         Q[:, last] = fresh
-        held = last.stop
+        used = last.stop
     raise AssertionError("unreachable: the loop returns at max_passes")
 
 
 def _orthonormal_block(
     W: Array, basis: Array, width: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Next block, orthonormal to the basis, and ``coupling`` with ``W = block @ coupling``.
+    """Return the next block, orthonormal to the basis, and C with ``W = block @ C``.
 
-    Where W has lost rank the factorisation fills up with rounding noise; cleaned of the basis
-    that is as good as fresh random directions, which is what an exhausted Krylov space needs.
+    Where W is rank deficient the factorization is filled with rounding noise. Orthogonalized
+    against the basis, it is as good as new random directions, which continue an exhausted Krylov
+    space.
     """
     block, coupling = np.linalg.qr(W)
     for _ in range(2):

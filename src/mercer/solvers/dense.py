@@ -1,4 +1,4 @@
-"""The full decomposition: every eigenpair, so every answer is certain."""
+"""Full eigendecomposition."""
 
 from __future__ import annotations
 
@@ -8,28 +8,23 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
-from mercer.config import memory_budget
-from mercer.errors import check_memory
 from mercer.maths.eigen import TIE, canonical, tie_groups
-from mercer.operators import (
-    DenseGram,
-    EigenProblem,
-    GramOperator,
-    Sample,
-)
-from mercer.solvers.base import Eigenpairs, Progress, Selection, terms_of
+from mercer.maths.entropy import choose_components
+from mercer.operators import DenseGram, EigenProblem, GramOperator, Sample
+from mercer.resources import check_memory
+from mercer.solvers.base import Eigenpairs, Selection
 
 __all__ = ["Dense", "dense_bytes"]
 
 
 def dense_bytes(n: int, itemsize: int = 8) -> int:
-    """Peak memory of a full decomposition: K, a copy to destroy, and LAPACK's workspace of two."""
+    """Return the peak memory of a decomposition: K, a copy, and LAPACK's workspace of two."""
     return 4 * n * n * itemsize
 
 
 @dataclass(frozen=True)
 class Dense:
-    """Full eigen-decomposition by LAPACK: exact to rounding, O(n³), four matrices of memory.
+    """Full eigendecomposition by LAPACK: exact up to rounding error, O(n³), four n × n matrices.
 
     Examples
     --------
@@ -44,48 +39,43 @@ class Dense:
     can_grow: ClassVar[bool] = False
 
     def gram(self, sample: Sample) -> GramOperator:
-        """Hold K; refused before anything is allocated if the decomposition would not fit."""
+        """Store K; raises before anything is allocated if the decomposition does not fit."""
         check_memory(
             dense_bytes(sample.points.n, sample.points.dtype.itemsize),
-            memory_budget(),
             f"A full decomposition of {sample.points.n} points",
             "Use solver='lanczos' (matrix-free), fewer points",
         )
         return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
 
     def solve(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        *,
-        random_state: int | None = None,
-        progress: Progress | None = None,
+        self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
     ) -> Eigenpairs:
-        """Decompose, rotate ties, choose."""
+        """Decompose, rotate ties, select."""
         raw, vectors = eigh(problem.dense(), overwrite_a=True, check_finite=False, driver="evd")
         raw = raw.astype(np.float64)
         largest = float(np.abs(raw).max())
         tie = max(TIE, problem.relative_error) * largest
         start = problem.start.astype(vectors.dtype)
         values, vectors, products = canonical(raw, vectors, start, tie)
-        terms = terms_of(problem, values, products)
-        floor = problem.zero(largest)
+        terms = problem.entropy_terms(values, products)
+        floor = problem.numerical_zero(largest)
         lowest = float(raw[0]) if raw[0] < -floor else 0.0
-        kept = selection.choose(values, terms, floor)
-        if kept is None:
-            raise selection.refuse(int((values > floor).sum()), lowest)
+        selected = choose_components(values, terms, floor, selection)
+        if selected is None:
+            raise selection.rank_error(int((values > floor).sum()), lowest)
         sizes = np.ones(len(values), dtype=int)
         for group in tie_groups(-np.sort(-raw), tie):
             sizes[group] = group.stop - group.start
         return Eigenpairs(
-            values=values[kept],
-            vectors=vectors[:, kept],
-            overlaps=problem.overlaps(values, products)[kept],
+            values=values[selected],
+            vectors=vectors[:, selected],
+            overlaps=problem.overlaps(values, products)[selected],
             method="full decomposition",
+            converged=True,
             certified=True,
             certificate="all eigenpairs are known",
-            ranks=kept + 1,
-            multiplicities=sizes[kept],
+            ranks=selected + 1,
+            multiplicities=sizes[selected],
             known_values=values,
             known_terms=terms,
             lowest=lowest,

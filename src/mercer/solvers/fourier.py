@@ -1,9 +1,9 @@
-"""Plane waves on an equispaced grid: exact to a tolerance, linear in the number of points."""
+"""Fourier features on an equispaced grid: exact up to a tolerance, linear in n."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,28 +18,27 @@ from mercer.operators import (
     Sample,
     frequency_grid,
 )
-from mercer.solvers.small_side import SmallSideSolver
 
 __all__ = ["Fourier"]
 
 
 @dataclass(frozen=True)
-class Fourier(SmallSideSolver):
+class Fourier:
     """Gaussian or Matérn kernel in at most three dimensions, through non-uniform FFTs.
 
-    Every kernel value is right to about ``tolerance``; the cost is one transform of the points per
-    fit and one per component, whatever the number of points. All else happens among the plane
-    waves: where these outnumber the points (three columns and a narrow kernel), "lanczos" is
-    faster; "auto" compares.
+    Every kernel value is accurate to about ``tolerance``. The cost is one transform of the points
+    per fit and one per component; everything else has the size of the frequency grid. Where the
+    grid is larger than the sample (three columns and a small bandwidth), "lanczos" is faster;
+    "auto" compares the two.
 
     Parameters
     ----------
     tolerance : float
-        Of a kernel value, between 1e-12 and 1e-1. A Matérn kernel has a long tail of frequencies:
-        give it 1e-4 or so.
+        Accuracy of a kernel value, between 1e-12 and 1e-1. The spectral density of a Matérn
+        kernel decays slowly: use about 1e-4 there.
     box : pair of arrays of shape (d,), or None
-        Lowest and highest coordinates that points may have; None for those of the sample. Needed
-        by ``partial_fit``, whose grid must serve points that are yet to come.
+        Lowest and highest coordinates that points may have; None for those of the sample. Required
+        by ``partial_fit``, whose grid must cover later batches.
 
     Examples
     --------
@@ -55,14 +54,16 @@ class Fourier(SmallSideSolver):
     tolerance: float = 1e-10
     box: tuple[Any, Any] | None = None
 
+    can_grow: ClassVar[bool] = True
+
     def grid(self, kernel: Kernel, points: Points) -> FrequencyGrid | NoGrid:
-        """Return the grid of frequencies, or the reason why there is none."""
+        """Return the frequency grid, or the reason why there is none."""
         if not 1e-12 <= self.tolerance <= 0.1:
             raise ValueError(
                 f"Fourier(tolerance={self.tolerance!r}) must lie between 1e-12 and 1e-1."
             )
         if points.kind != "vectors":
-            return NoGrid("it takes numeric columns")
+            return NoGrid("it needs numeric columns")
         ends = points.bounds() if self.box is None else self.box
         d = points.dimension or 0
         low, high = (np.broadcast_to(np.asarray(end, float), (d,)) for end in ends)
@@ -77,9 +78,9 @@ class Fourier(SmallSideSolver):
         return grid
 
     def gram(self, sample: Sample) -> GramOperator:
-        """Make the operator; refused in words, with the numbers, where no grid can serve."""
+        """Build the operator; raises ValueError or MemoryBudgetError where there is no grid."""
         grid = self.grid(sample.kernel, sample.points)
         if isinstance(grid, NoGrid):
             kind = MemoryBudgetError if grid.memory else ValueError
-            raise kind(f"The Fourier solver cannot do this: {grid.reason}.")
+            raise kind(f"solver='fourier' is not possible: {grid.reason}.")
         return FourierGram(sample.kernel, sample.points, sample.weights, grid)

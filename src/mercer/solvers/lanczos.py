@@ -1,4 +1,4 @@
-"""Matrix-free eigenpairs: by variance from a random block, by entropy from the vector of ones."""
+"""Krylov iterations: leading eigenpairs from a random block, entropy components from ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.chunked import ChunkedPoints
-from mercer.config import memory_budget
-from mercer.errors import ConvergenceError, check_memory
+from mercer.errors import ConvergenceError
 from mercer.maths.eigen import TIE, canonical
+from mercer.maths.entropy import choose_components
 from mercer.operators import (
     BlockedGram,
     ChunkedGram,
@@ -19,41 +19,48 @@ from mercer.operators import (
     GramOperator,
     Sample,
 )
-from mercer.solvers.base import CONVERGED, Eigenpairs, Progress, Selection, terms_of
+from mercer.resources import check_memory, memory_budget
+from mercer.solvers.base import CONVERGED, Eigenpairs, Selection
 from mercer.solvers.block_krylov import leading_eigenpairs
 from mercer.solvers.entropy_lanczos import EntropySearch
+from mercer.validation import check_integer
 
-__all__ = ["Lanczos"]
-
-
-_MOST_ON_ENGINE = 300_000  # rows: beyond, one product takes a core a quarter of an hour
+__all__ = ["Lanczos", "stored_fits"]
 
 
-def _on_engine(sample: Sample, points: ChunkedPoints) -> ChunkedGram:
-    if points.n > _MOST_ON_ENGINE:
+_LARGEST_CHUNKED = 300_000  # rows: beyond that, one product takes a core 15 minutes
+
+
+def _chunked_gram(sample: Sample, points: ChunkedPoints) -> ChunkedGram:
+    if points.n > _LARGEST_CHUNKED:
         raise ValueError(
             f"solver='lanczos' is exact, and every product with K of {points.n} rows evaluates the "
             f"kernel {points.n**2 / 2:.2g} times; on Dask collections the limit is "
-            f"{_MOST_ON_ENGINE} rows. Use solver='fourier' (Gaussian or Matern, at most 3 "
+            f"{_LARGEST_CHUNKED} rows. Use solver='fourier' (Gaussian or Matern, at most 3 "
             "columns), solver='nystrom', or a sample of the rows."
         )
     return ChunkedGram(sample.kernel, points, sample.weights)
 
 
+def stored_fits(n: int, itemsize: int, budget: float) -> bool:
+    """Return whether K may be stored: it takes at most half of the memory budget."""
+    return 2 * n * n * itemsize <= budget
+
+
 @dataclass(frozen=True)
 class Lanczos:
-    """Krylov iteration: only products with K are needed.
+    """Krylov iteration, which needs only products with K.
 
-    For "entropy" the iteration starts at the vector of ones, whose Krylov space holds exactly the
-    eigenvectors that carry entropy, and goes on until the Christoffel bound proves that none is
-    missing. For "variance" it is a block iteration from random vectors.
+    For "entropy" the iteration starts at the vector of ones, whose Krylov space contains exactly
+    the eigenvectors with a non-zero entropy term, and continues until the Christoffel bound proves
+    that none is missing. For "variance" it is a block iteration from random vectors.
 
     Parameters
     ----------
     max_products : int
-        Products with one vector before giving up ("entropy"), or passes of a block ("variance").
+        Largest number of products with one vector ("entropy"), or with a block ("variance").
     stored : bool or None
-        Hold K in memory (True), never (False), or when it fits the memory budget (None).
+        Store K (True), never store it (False), or store it if it fits the memory budget (None).
 
     Examples
     --------
@@ -72,16 +79,15 @@ class Lanczos:
     can_grow: ClassVar[bool] = False
 
     def gram(self, sample: Sample) -> GramOperator:
-        """Stored or matrix-free, by the memory budget unless the user decided."""
+        """Build a stored or a matrix-free operator."""
         if isinstance(sample.points, ChunkedPoints):
-            return _on_engine(sample, sample.points)
-        needed = sample.points.n**2 * sample.points.dtype.itemsize
-        stored = 2 * needed <= memory_budget() if self.stored is None else self.stored
+            return _chunked_gram(sample, sample.points)
+        n, itemsize = sample.points.n, sample.points.dtype.itemsize
+        stored = stored_fits(n, itemsize, memory_budget()) if self.stored is None else self.stored
         if self.stored and sample.matrix is None:
             check_memory(
-                needed,
-                memory_budget(),
-                f"The Gram matrix of {sample.points.n} points",
+                n * n * itemsize,
+                f"The Gram matrix of {n} points",
                 "Use Lanczos(stored=False) (matrix-free)",
             )
         if stored or sample.matrix is not None:
@@ -89,36 +95,26 @@ class Lanczos:
         return BlockedGram(sample.kernel, sample.points, sample.weights)
 
     def solve(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        *,
-        random_state: int | None = None,
-        progress: Progress | None = None,
+        self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
     ) -> Eigenpairs:
-        """Iterate until the wanted pairs are found, or say that they were not."""
-        if self.max_products < 1:
-            raise ValueError(f"Lanczos(max_products={self.max_products}) must be at least 1.")
+        """Iterate until the requested pairs are found; raises ConvergenceError otherwise."""
+        check_integer(self.max_products, "Lanczos.max_products")
         if selection.target == "entropy":
-            return self._by_entropy(problem, selection, progress)
-        return self._by_variance(problem, selection, random_state, progress)
+            return self._by_entropy(problem, selection)
+        return self._by_variance(problem, selection, random_state)
 
     # --- variance ---------------------------------------------------------------------------
 
     def _by_variance(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        random_state: int | None,
-        progress: Progress | None,
+        self, problem: EigenProblem, selection: Selection, random_state: int | None
     ) -> Eigenpairs:
-        """A fraction's count is not known beforehand: it is tried with ever more pairs."""
+        """Double the number of pairs until it suffices: a fraction's count is not known."""
         k = selection.count
         if k is None:
             k = problem.size if selection.n_components is None else 16
         while True:
             k = min(k, problem.size)
-            pairs = self._leading(problem, selection, k, random_state, progress)
+            pairs = self._leading(problem, selection, k, random_state)
             if pairs is not None:
                 return pairs
             k *= 2
@@ -129,9 +125,8 @@ class Lanczos:
         selection: Selection,
         k: int,
         random_state: int | None,
-        progress: Progress | None,
     ) -> Eigenpairs | None:
-        """The chosen among the k leading pairs; None if more than k are needed."""
+        """Return those selected among the k leading pairs; None if more than k are needed."""
         tie = max(TIE, problem.relative_error)
         raw, vectors, converged, products = leading_eigenpairs(
             problem.product,
@@ -140,30 +135,34 @@ class Lanczos:
             tolerance=CONVERGED * tie,
             random_state=random_state,
             max_passes=self.max_products,
-            progress=progress,
         )
         values, vectors, start_products = canonical(
             raw, vectors, problem.start, tie * float(np.abs(raw).max())
         )
-        terms = terms_of(problem, values, start_products)
-        floor = problem.zero(values[0])
+        terms = problem.entropy_terms(values, start_products)
+        floor = problem.numerical_zero(values[0])
         lowest = float(values[-1]) if values[-1] < -floor else 0.0
-        kept = selection.choose(values, terms, floor)
+        selected = choose_components(values, terms, floor, selection)
         exhausted = k == problem.size or values[-1] <= floor
-        if kept is None and converged and not exhausted:
+        if selected is None and converged and not exhausted:
             return None
-        if kept is None and not converged:
-            kept = np.arange(len(values))
-        if kept is None:
-            raise selection.refuse(int((values > floor).sum()), lowest)
+        if selected is None and not converged:
+            selected = np.arange(len(values))
+        if selected is None:
+            raise selection.rank_error(int((values > floor).sum()), lowest)
         pairs = Eigenpairs(
-            values=values[kept],
-            vectors=vectors[:, kept],
-            overlaps=problem.overlaps(values, start_products)[kept],
+            values=values[selected],
+            vectors=vectors[:, selected],
+            overlaps=problem.overlaps(values, start_products)[selected],
             method="block Krylov",
-            certified=converged,
-            certificate=f"residuals below {CONVERGED * tie:.0e} of the largest eigenvalue",
-            ranks=kept + 1,
+            converged=converged,
+            # small residuals show that these are eigenpairs, not that none is missing
+            certified=False,
+            certificate=(
+                f"residuals below {CONVERGED * tie:.0e} of the largest eigenvalue; completeness "
+                "is almost sure for a random start, not proven"
+            ),
+            ranks=selected + 1,
             multiplicities=None,
             known_values=values,
             known_terms=terms,
@@ -173,28 +172,23 @@ class Lanczos:
         if not converged:
             raise ConvergenceError(
                 f"Block Krylov did not converge to {k} eigenpairs within {self.max_products} "
-                f"passes; raise Lanczos(max_products=…) or use solver='dense'. The best so far "
-                "are in this error's 'pairs'.",
+                "passes. Raise Lanczos(max_products=…) or use solver='dense'. The attribute "
+                "'pairs' of this error holds the approximations.",
                 pairs,
             )
         return pairs
 
     # --- entropy ----------------------------------------------------------------------------
 
-    def _by_entropy(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        progress: Progress | None,
-    ) -> Eigenpairs:
-        search = EntropySearch(problem, selection, self.max_products, progress)
+    def _by_entropy(self, problem: EigenProblem, selection: Selection) -> Eigenpairs:
+        search = EntropySearch(problem, selection, self.max_products)
         found = search.run()
         if search.too_few:
             raise ConvergenceError(
                 f"The entropy iteration found too few converged eigenpairs for "
-                f"n_components={selection.n_components!r} within {search.steps} products; raise "
-                "Lanczos(max_products=…), ask for fewer components or use solver='dense'. Those "
-                "that converged are in this error's 'pairs'.",
+                f"n_components={selection.n_components!r} within {search.steps} products. Raise "
+                "Lanczos(max_products=…), request fewer components or use solver='dense'. The "
+                "attribute 'pairs' of this error holds those that converged.",
                 found,
             )
         return found

@@ -1,24 +1,24 @@
-"""Landmarks: any positive semi-definite kernel, any data, with an error that is known exactly."""
+"""Low-rank approximation through landmarks, for any positive semi-definite kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from mercer.config import memory_budget
-from mercer.errors import check_memory
 from mercer.operators import (
     NystromGram,
     Sample,
     choose_landmarks,
     landmark_bytes,
 )
-from mercer.solvers.small_side import SmallSideSolver
+from mercer.resources import check_memory, memory_budget
+from mercer.validation import check_integer
 
 __all__ = ["Nystrom"]
 
 
 @dataclass(frozen=True)
-class Nystrom(SmallSideSolver):
+class Nystrom:
     """Low-rank approximation through landmarks chosen by randomly pivoted Cholesky.
 
     Weak where the spectrum decays slowly (small bandwidths): ``spectrum_.error_bound`` is the
@@ -29,7 +29,7 @@ class Nystrom(SmallSideSolver):
     n_landmarks : int
         Rank of the approximation.
     tolerance : float
-        Fewer landmarks are taken when the unexplained share of the trace falls below this.
+        Stop early when the unexplained fraction of the trace falls below this.
     random_state : int or None
         Seed of the choice of landmarks.
 
@@ -49,24 +49,23 @@ class Nystrom(SmallSideSolver):
     tolerance: float = 1e-10
     random_state: int | None = 0
 
+    can_grow: ClassVar[bool] = True
+
     def gram(self, sample: Sample) -> NystromGram:
         """Choose the landmarks."""
-        if self.n_landmarks < 1:
-            raise ValueError(f"Nystrom(n_landmarks={self.n_landmarks}) must be at least 1.")
+        check_integer(self.n_landmarks, "Nystrom.n_landmarks")
         if sample.matrix is not None:
             raise ValueError(
-                "A precomputed kernel cannot be evaluated at landmarks; it is in memory already, "
-                "so use solver='lanczos'."
+                "A precomputed kernel cannot be evaluated at landmarks. Use solver='lanczos'."
             )
         if not sample.kernel.is_psd:
             raise ValueError(
-                f"{sample.kernel!r} is not positive semi-definite, which landmarks need; use "
+                f"{sample.kernel!r} is not positive semi-definite, which landmarks require. Use "
                 "solver='lanczos' or 'dense'."
             )
         count = min(self.n_landmarks, sample.points.n)
         check_memory(
             landmark_bytes(sample.points.n, count, sample.points.dtype.itemsize),
-            memory_budget(),
             f"A choice of {count} landmarks among {sample.points.n} points",
             "Use fewer landmarks",
         )

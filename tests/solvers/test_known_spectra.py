@@ -1,4 +1,4 @@
-"""What solvers say of matrices whose eigenpairs are known, entry by entry."""
+"""Solvers on matrices whose eigenpairs are known."""
 
 from dataclasses import fields
 
@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import ConvergenceError, RankError
 from mercer.solvers import Dense, Lanczos, Selection, count_above
-
-from .problems import DiagonalProblem
+from tests.expectations import raises
+from tests.solvers.problems import DiagonalProblem
 
 VALUES = np.array([9.0, 7.0, 7.0, 4.0, 2.0, 1.0, 0.5])
 MASSES = np.array([0.05, 0.2, 0.1, 0.3, 0.05, 0.25, 0.05])
@@ -17,12 +17,12 @@ SOLVERS = [Dense(), Lanczos()]
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=["dense", "lanczos"])
 
 
-def wanted(problem, target, k):
+def selection(problem, target, k):
     return Selection(target, k, problem.values.sum(), problem.potential, problem.size)
 
 
 def solved(solver, problem, target, k):
-    return solver.solve(problem, wanted(problem, target, k), random_state=0)
+    return solver.solve(problem, selection(problem, target, k), random_state=0)
 
 
 @every_solver
@@ -39,7 +39,9 @@ def test_by_variance(solver, scale):
     assert_allclose(
         problem.product(found.vectors), found.vectors * found.values, atol=1e-11 * scale
     )
-    assert found.certified
+    assert found.converged
+    # a random block finds all eigenpairs almost surely, but that is not a proof
+    assert found.certified == isinstance(solver, Dense)
     assert found.lowest == 0
 
 
@@ -57,16 +59,16 @@ def test_by_entropy(solver, scale):
 
 
 @every_solver
-def test_all_that_came_to_be_known(solver):
+def test_known_eigenvalues_and_terms(solver):
     problem = DiagonalProblem(VALUES, MASSES)
     found = solved(solver, problem, "entropy", None)
     terms = np.array([0.45, 2.1, 1.2, 0.1, 0.25, 0.025]) / 7
-    carrying = found.known_terms > 1e-15
-    assert_allclose(found.known_values[carrying], [9, 7, 4, 2, 1, 0.5], rtol=1e-12)
-    assert_allclose(found.known_terms[carrying], terms, rtol=1e-11)
+    with_entropy = found.known_terms > 1e-15
+    assert_allclose(found.known_values[with_entropy], [9, 7, 4, 2, 1, 0.5], rtol=1e-12)
+    assert_allclose(found.known_terms[with_entropy], terms, rtol=1e-11)
 
 
-def test_the_full_decomposition_knows_multiplicities():
+def test_full_decomposition_reports_multiplicities():
     problem = DiagonalProblem([3, 1, 3, 2, 3, 1], np.ones(6))
     found = solved(Dense(), problem, "variance", None)
     assert_allclose(found.values, [3, 3, 3, 2, 1, 1], rtol=1e-14)
@@ -77,7 +79,7 @@ def test_the_full_decomposition_knows_multiplicities():
 
 @every_solver
 @pytest.mark.parametrize("target", ["variance", "entropy"])
-def test_the_lowest_eigenvalue_is_told_where_it_is_negative(solver, target):
+def test_lowest_eigenvalue_is_reported_if_negative(solver, target):
     problem = DiagonalProblem([5.0, 3.0, 1.0, -0.5, -2.0], np.full(5, 0.2))
     found = solved(solver, problem, target, None)
     assert_allclose(found.lowest, -2, rtol=1e-12)
@@ -95,8 +97,8 @@ def test_fractions(solver, target):
 
 
 @every_solver
-def test_fractions_that_need_many(solver):
-    """More than the 16 pairs that an iteration begins with."""
+def test_fractions_that_need_many_components(solver):
+    """More than the 16 pairs that an iteration starts with."""
     values = 0.95 ** np.arange(100)
     found = solved(solver, DiagonalProblem(values, np.ones(100)), "variance", 0.9)
     needed = int(np.argmax(np.cumsum(values) >= 0.9 * values.sum())) + 1
@@ -106,32 +108,32 @@ def test_fractions_that_need_many(solver):
 
 @every_solver
 @pytest.mark.parametrize("target", ["variance", "entropy"])
-def test_more_than_the_rank_is_refused_with_the_rank(solver, target):
+def test_requests_beyond_the_rank_raise_with_the_rank(solver, target):
     problem = DiagonalProblem([5.0, 3.0, 1.0, 0.0, -2.0], np.full(5, 0.2))
-    with pytest.raises(RankError, match=r"its rank: 3; pass at most 3, or None") as caught:
+    with raises(RankError, "n_components=4", 3) as caught:
         solved(solver, problem, target, 4)
     assert caught.value.rank == 3
-    if isinstance(solver, Dense):  # iterations need not have come so far down
-        assert "negative eigenvalues down to -2;" in str(caught.value)
+    if isinstance(solver, Dense):  # iterations need not reach the lowest eigenvalue
+        assert "-2" in str(caught.value)
 
 
 @every_solver
 @pytest.mark.parametrize("target", ["variance", "entropy"])
-def test_more_than_there_are_rows_is_refused_with_the_rank(solver, target):
+def test_requests_beyond_the_number_of_rows_raise_with_the_rank(solver, target):
     problem = DiagonalProblem(VALUES, MASSES)
     with pytest.raises(RankError) as caught:
         solved(solver, problem, target, 8)
     assert caught.value.rank == 7
-    assert "negative" not in str(caught.value)
 
 
 @every_solver
-def test_nothing_at_all_is_refused(solver):
-    with pytest.raises(RankError, match="K is 0 to rounding"):
+def test_zero_matrices_have_rank_zero(solver):
+    with pytest.raises(RankError) as caught:
         solved(solver, DiagonalProblem(np.zeros(4), np.ones(4)), "variance", 1)
+    assert caught.value.rank == 0
 
 
-def test_what_carries_no_entropy_is_certified_too():
+def test_components_without_entropy_are_certified_too():
     problem = DiagonalProblem([7.0, 6.0, 5.0, 4.0, 3.0, 2.0], np.array([0, 0, 0.6, 0, 0.4, 0]))
     found = solved(Lanczos(), problem, "entropy", 4)
     assert found.certified
@@ -142,9 +144,9 @@ def test_what_carries_no_entropy_is_certified_too():
 
 
 @pytest.mark.parametrize(("target", "k"), [("variance", 5), ("variance", 0.9), ("entropy", 5)])
-def test_an_iteration_without_enough_products_says_so_and_gives_what_it_has(rng, target, k):
+def test_convergence_error_holds_the_pairs_found(rng, target, k):
     problem = DiagonalProblem(np.linspace(1, 2, 400), rng.dirichlet(np.ones(400)))
-    with pytest.raises(ConvergenceError, match="max_products=…") as caught:
+    with raises(ConvergenceError, "max_products") as caught:
         solved(Lanczos(max_products=2), problem, target, k)
     pairs = caught.value.pairs
     assert not pairs.certified
@@ -152,16 +154,16 @@ def test_an_iteration_without_enough_products_says_so_and_gives_what_it_has(rng,
     assert {field.name for field in fields(pairs)} >= {"values", "vectors"}
 
 
-def test_products_must_be_allowed():
-    with pytest.raises(ValueError, match=r"max_products=0\) must be at least 1"):
+def test_max_products_must_be_positive():
+    with raises(ValueError, "max_products=0", 1):
         solved(Lanczos(max_products=0), DiagonalProblem(VALUES, MASSES), "entropy", 1)
 
 
-# --- places among all eigenvalues -----------------------------------------------------------------
+# --- ranks among all eigenvalues -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [10, 200])
-def test_places(rng, size):
+def test_ranks(rng, size):
     values = np.sort(rng.uniform(size=size))[::-1]
     problem = DiagonalProblem(values, np.ones(size))
     at = np.array([0, 3, size // 2, size - 1])
@@ -170,17 +172,17 @@ def test_places(rng, size):
     assert_array_equal(count_above(problem, values[shuffled]), shuffled + 1)
 
 
-def test_equal_eigenvalues_share_the_first_place():
+def test_equal_eigenvalues_share_the_first_rank():
     problem = DiagonalProblem([3, 2, 2, 2, 1], np.ones(5))
     assert_array_equal(count_above(problem, np.array([2.0, 1.0])), [2, 5])
 
 
-def test_close_eigenvalues_have_places_of_their_own():
+def test_close_eigenvalues_have_different_ranks():
     values = np.array([1.0, 1 - 1e-7, 0.5])
     assert_array_equal(count_above(DiagonalProblem(values, np.ones(3)), values), [1, 2, 3])
 
 
-def test_values_that_are_off_by_a_known_error():
+def test_ranks_of_values_with_a_known_error():
     values = np.linspace(10, 1, 10)
     problem = DiagonalProblem(values, np.ones(10))
     assert_array_equal(count_above(problem, np.array([8.1]), error=0.2), [3])
@@ -188,7 +190,7 @@ def test_values_that_are_off_by_a_known_error():
     assert_array_equal(count_above(problem, np.array([7.9])), [4])
 
 
-def test_places_of_many_eigenvalues_are_found_where_that_is_cheap():
+def test_ranks_among_many_eigenvalues_are_found_if_affordable():
     values = 0.8 ** np.arange(4001)
     problem = DiagonalProblem(values, np.ones(4001))
     assert_array_equal(count_above(problem, values[[0, 20]]), [1, 21])

@@ -1,0 +1,359 @@
+"""The choice of operator and solver, made once per fit.
+
+:func:`plan` returns how the Gram matrix is represented and which algorithm finds its eigenpairs.
+For ``solver="auto"`` the first row that applies decides:
+
+=========================================================  =====================  ==================
+condition                                                  operator               eigenpairs
+=========================================================  =====================  ==================
+kernel with exact features, fewer than n/2                 features               small problem
+Dask collection, and a frequency grid with ≤ 2²⁴ points    ``Fourier``            small problem
+Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
+n ≤ 600 or more than n/8 components, four n × n matrices   stored K               ``Dense``
+fit the budget
+Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
+with ≤ min(n²/250, 2²⁴) points
+two n × n matrices fit the budget, or K is precomputed     stored K               ``Lanczos``
+n ≤ 30,000, or an indefinite kernel                        matrix-free            ``Lanczos``
+otherwise                                                  ``Nystrom``, 1000      small problem
+=========================================================  =====================  ==================
+
+A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
+600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
+``Lanczos`` otherwise. A frequency grid is counted in its doubled version; with n²/250 points a fit
+takes about as long as one with a stored K. Where a full decomposition fits the budget, ``Lanczos``
+is limited to n/2 products, at which it costs as much, and falls back to ``Dense``.
+
+Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
+fraction of the trace that is missing. The memory budget is read once. The measurements behind the
+numbers are in ``docs/decisions.md``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.chunked import ChunkedPoints
+from mercer.data import Points
+from mercer.errors import ConvergenceError
+from mercer.kernels import Kernel
+from mercer.maths.types import Array
+from mercer.operators import (
+    EigenProblem,
+    ExactFeatures,
+    ExplicitGram,
+    FactoredGram,
+    FrequencyGrid,
+    GramOperator,
+    NoGrid,
+    Sample,
+)
+from mercer.resources import memory_budget
+from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
+from mercer.solvers.dense import Dense, dense_bytes
+from mercer.solvers.fourier import Fourier
+from mercer.solvers.lanczos import Lanczos, stored_fits
+from mercer.solvers.nystrom import Nystrom
+
+__all__ = [
+    "Auto",
+    "FiniteFeatures",
+    "Plan",
+    "Request",
+    "as_solver",
+    "has_few_features",
+    "plan",
+    "streaming_gram",
+    "summing_grid",
+]
+
+log = logging.getLogger("mercer")
+
+# Below this order a full decomposition is faster than an iteration with its certificate, and all
+# ranks and ties are known.
+SMALL = 600
+_FOURIER_FROM = 4000
+_FOURIER_FRACTION = 250
+_LARGEST_GRID = 2**24
+_EXACT_UP_TO = 30_000
+_LANDMARKS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto:
+    """The choice of :func:`plan`, with limits of your own.
+
+    Parameters
+    ----------
+    largest_gram : float
+        Bytes beyond which K is not stored, even if the memory budget allows it.
+    exact_up_to : int or None
+        Number of rows beyond which the last row of the table applies even where an earlier one is
+        affordable: for uses that need the span of many components rather than each of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelECA
+    >>> from mercer.solvers import Auto
+    >>> X = np.random.default_rng(0).normal(size=(700, 5))
+    >>> KernelECA(2, solver=Auto(largest_gram=1e6)).fit(X).spectrum_.method
+    'entropy Lanczos, matrix-free products, float64 tiles'
+    """
+
+    largest_gram: float = inf
+    exact_up_to: int | None = None
+
+    can_grow: ClassVar[bool] = True  # partial_fit uses features or landmarks
+
+
+@dataclass(frozen=True)
+class FiniteFeatures:
+    """Gram operator of a kernel with exact finite features, such as the linear one."""
+
+    can_grow: ClassVar[bool] = True
+
+    def gram(self, sample: Sample) -> ExplicitGram:
+        """Build the operator."""
+        return ExplicitGram(ExactFeatures(sample.kernel), sample.points, sample.weights)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a fit asks for.
+
+    Parameters
+    ----------
+    target : {"variance", "entropy"}
+    n_components : int, float or None
+        A count, a fraction in (0, 1), or None for all.
+    solver : str or solver
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
+    """
+
+    target: Target
+    n_components: int | float | None
+    solver: Any = "auto"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Operator and solver of a fit.
+
+    Attributes
+    ----------
+    operator : OperatorChoice
+        Builds the Gram operator.
+    eigensolver : Eigensolver or None
+        Finds the eigenpairs; None for a small problem, whose order is known once it is built.
+    fallback : Eigensolver or None
+        Used if the eigensolver does not converge, or cannot prove its selection.
+    """
+
+    operator: OperatorChoice
+    eigensolver: Eigensolver | None
+    fallback: Eigensolver | None = None
+
+    def gram(self, sample: Sample) -> GramOperator:
+        """Build the Gram operator."""
+        return self.operator.gram(sample)
+
+    def solve(
+        self, problem: EigenProblem, selection: Selection, random_state: int | None = None
+    ) -> Eigenpairs:
+        """Find the requested eigenpairs."""
+        solver = self.eigensolver or _small_problem_solver(problem.size, selection.n_components)
+        if self.fallback is None:
+            return solver.solve(problem, selection, random_state=random_state)
+        try:
+            pairs = solver.solve(problem, selection, random_state=random_state)
+            if pairs.certified or selection.target == "variance":
+                return pairs
+        except ConvergenceError:
+            pass
+        log.info("%r did not converge or prove its selection; using %r", solver, self.fallback)
+        return self.fallback.solve(problem, selection)
+
+
+def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
+    """Choose operator and solver by the table of this module.
+
+    Parameters
+    ----------
+    sample : Sample
+    request : Request
+    budget : float or None
+        Bytes; None for the current memory budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.solvers.plan import Request, plan
+    >>> for n in (500, 3000, 20_000):
+    ...     X = np.random.default_rng(0).normal(size=(n, 2))
+    ...     chosen = plan(Sample(Gaussian(0.3), Points(X)), Request("entropy", 3), budget=4e9)
+    ...     print(n, type(chosen.operator).__name__)
+    500 Dense
+    3000 Lanczos
+    20000 Fourier
+    """
+    solver = as_solver(request.solver)
+    budget = memory_budget() if budget is None else budget
+    n, itemsize = sample.points.n, sample.points.dtype.itemsize
+    if isinstance(solver, Auto):
+        chosen = _automatic(sample, request.n_components, budget, solver)
+    elif isinstance(solver, Lanczos):
+        stored = stored_fits(n, itemsize, budget) if solver.stored is None else solver.stored
+        chosen = Plan(replace(solver, stored=stored), solver)
+    else:
+        chosen = Plan(solver, solver if hasattr(solver, "solve") else None)
+    log.info("plan for %d points: %r", n, chosen)
+    return chosen
+
+
+def _automatic(
+    sample: Sample, n_components: int | float | None, budget: float, limits: Auto
+) -> Plan:
+    kernel, points = sample.kernel, sample.points
+    n, itemsize = points.n, points.dtype.itemsize
+    if has_few_features(sample):
+        return Plan(FiniteFeatures(), None)
+    if isinstance(points, ChunkedPoints):
+        return Plan(_for_chunks(kernel, points), None)
+    may_store = n * n * itemsize <= limits.largest_gram
+    dense_fits = may_store and dense_bytes(n, itemsize) <= budget
+    if dense_fits and (n <= SMALL or _is_large_part(n_components, n)):
+        return Plan(Dense(), Dense())
+    large = sample.matrix is None and n > _FOURIER_FROM
+    if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
+        return Plan(Fourier(), None)
+    stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
+    exact = (stored or n <= _EXACT_UP_TO) and n <= (limits.exact_up_to or n)
+    if sample.matrix is None and not exact and kernel.is_psd:
+        return Plan(Nystrom(_LANDMARKS), None)
+    if dense_fits:
+        return Plan(Lanczos(stored=stored), Lanczos(max_products=max(n // 2, 1)), Dense())
+    return Plan(Lanczos(stored=stored), Lanczos())
+
+
+def _is_large_part(n_components: int | float | None, size: int) -> bool:
+    """Return whether so many components are requested that a full decomposition is cheaper."""
+    if n_components is None:
+        return True
+    return isinstance(n_components, int) and n_components > size / 8
+
+
+def _small_problem_solver(size: int, n_components: int | float | None) -> Eigensolver:
+    full = size <= SMALL or (_is_large_part(n_components, size) and size <= 8 * SMALL)
+    return Dense() if full else Lanczos()
+
+
+def _for_chunks(kernel: Kernel, points: ChunkedPoints) -> OperatorChoice:
+    if _affordable_grid(kernel, points, _LARGEST_GRID) is not None:
+        return Fourier()
+    if not kernel.is_psd:
+        raise ValueError(
+            f"{kernel!r} is not positive semi-definite, which the solvers for Dask collections "
+            "require. Use another kernel, or solver='lanczos' for at most 300,000 rows."
+        )
+    return Nystrom(_LANDMARKS)
+
+
+def _feature_count(sample: Sample) -> int | None:
+    """Return the number of exact features of the kernel; None if it has none."""
+    if sample.points.kind != "vectors":
+        return None
+    one = sample.kernel.features(np.ones((1, sample.points.dimension)))
+    return None if one is None else int(one.shape[1])
+
+
+def _affordable_grid(kernel: Kernel, points: Points, largest: float) -> FrequencyGrid | None:
+    """Return a frequency grid whose doubled version has at most ``largest`` points, or None."""
+    if points.dimension is None or points.dimension > 3:
+        return None
+    grid = Fourier().grid(kernel, points)
+    if isinstance(grid, NoGrid):
+        return None
+    doubled = 2 ** len(grid.shape) * grid.size
+    return grid if doubled <= min(largest, _LARGEST_GRID) else None
+
+
+def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> FrequencyGrid | None:
+    """Return the frequency grid for sums over K if it is cheaper than a sum over pairs.
+
+    With a ``box`` the grid covers the points of several samples.
+    """
+    points = sample.points
+    chunked = isinstance(points, ChunkedPoints)
+    small = points.n <= _FOURIER_FROM and not chunked
+    if points.dimension is None or small or points.dimension > 3:
+        return None
+    grid = Fourier(box=box).grid(sample.kernel, points)
+    largest = _LARGEST_GRID if chunked else points.n**2 / _FOURIER_FRACTION
+    return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
+
+
+def has_few_features(sample: Sample) -> bool:
+    """Return whether the kernel has exact features, fewer than half the number of rows."""
+    features = _feature_count(sample)
+    return features is not None and features < sample.points.n / 2
+
+
+def streaming_gram(sample: Sample, solver: Any = "auto") -> FactoredGram:
+    """Return an operator that can absorb more points: exact features, landmarks or a grid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.solvers import streaming_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> type(streaming_gram(Sample(Gaussian(1.0), Points(X)))).__name__
+    'NystromGram'
+    """
+    choice = as_solver(solver)
+    if isinstance(choice, Auto):
+        choice = Nystrom(_LANDMARKS) if _feature_count(sample) is None else FiniteFeatures()
+    gram = choice.gram(sample)
+    assert isinstance(gram, FactoredGram), f"{solver!r} has can_grow=True"
+    return gram
+
+
+_NAMES: dict[str, Callable[[], Any]] = {
+    "auto": Auto,
+    "dense": Dense,
+    "lanczos": Lanczos,
+    "fourier": Fourier,
+    "nystrom": Nystrom,
+}
+
+
+def as_solver(solver: Any) -> Any:
+    """Return the solver object of a name; a solver object is returned unchanged.
+
+    Examples
+    --------
+    >>> from mercer.solvers import as_solver
+    >>> as_solver("lanczos")
+    Lanczos(max_products=2000, stored=None)
+    """
+    if isinstance(solver, str) and solver in _NAMES:
+        return _NAMES[solver]()
+    is_object = not isinstance(solver, str | type)
+    if is_object and (isinstance(solver, Auto) or hasattr(solver, "gram")):
+        return solver
+    raise ValueError(
+        f"solver={solver!r} must be one of {', '.join(map(repr, _NAMES))}, or a solver object such "
+        "as mercer.solvers.Lanczos(max_products=500)."
+    )

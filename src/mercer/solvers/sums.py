@@ -1,0 +1,79 @@
+"""Operators for sums over K, such as the information potential and Parzen densities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.maths.types import Array
+from mercer.operators import FourierGram, FrequencyGrid, GramOperator, Sample, WindowSum
+from mercer.solvers.fourier import Fourier
+from mercer.solvers.lanczos import Lanczos
+from mercer.solvers.nystrom import Nystrom
+from mercer.solvers.plan import Auto, FiniteFeatures, as_solver, has_few_features, summing_grid
+
+__all__ = ["mean_window", "summing_gram"]
+
+
+def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> GramOperator:
+    """Return the cheapest operator for sums over K: features, a frequency grid, or one product.
+
+    With a ``box`` the frequency grid covers the points of several samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.solvers import summing_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> gram = summing_gram(Sample(Gaussian(1.0), Points(X)))
+    >>> bool(np.isclose(gram.potential, Gaussian(1.0)(X).mean()))
+    True
+    """
+    if has_few_features(sample):
+        return FiniteFeatures().gram(sample)
+    grid = summing_grid(sample, box)
+    if grid is not None:
+        return FourierGram(sample.kernel, sample.points, sample.weights, grid, only_mean=True)
+    return Lanczos(stored=False).gram(sample)
+
+
+def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
+    """Return the weighted mean of k(·, x_j), for evaluation anywhere.
+
+    It is evaluated on a frequency grid with ``Fourier``, or where "auto" finds that cheaper, and
+    pair by pair otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.solvers import mean_window
+    >>> window = mean_window(Sample(Gaussian(1.0), Points(np.array([[0.0], [2.0]]))))
+    >>> window.values(Points(np.array([[1.0]]))).round(4)
+    array([0.6065])
+    """
+    chosen = as_solver(solver)
+    if isinstance(chosen, Nystrom):
+        raise ValueError(
+            f"solver={solver!r} cannot evaluate a density: with landmarks it would be negative in "
+            "places. Use 'auto', 'fourier' (Gaussian, at most 3 columns) or 'lanczos' (exact)."
+        )
+    grid: FrequencyGrid | None = None
+    if isinstance(chosen, Fourier):
+        full = chosen.gram(sample)
+        assert isinstance(full, FourierGram)
+        grid = full.grid
+    elif isinstance(chosen, Auto):
+        grid = summing_grid(sample)
+    kernel, points, weights = sample.kernel, sample.points, sample.weights
+    if grid is None:
+        return WindowSum(kernel, points, sample.shares)
+    gram = FourierGram(kernel, points, weights, grid, only_mean=True)
+    mean = gram.expansion(np.ones(1), gram.mean_vector[:, None])
+    return WindowSum(kernel, points, sample.shares, mean)

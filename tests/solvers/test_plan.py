@@ -1,0 +1,213 @@
+"""The table of mercer.solvers.plan, row by row."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
+from mercer.data import Points
+from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram
+from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
+from mercer.solvers import Auto, Dense, Fourier, Lanczos, Nystrom, as_solver, mean_window
+from mercer.solvers.plan import FiniteFeatures, Plan, Request, plan
+from tests.expectations import raises
+
+GIGABYTE = 1e9
+
+
+def planned(kernel, X, n_components=2, budget=GIGABYTE, solver="auto"):
+    return plan(Sample(kernel, Points(X)), Request("entropy", n_components, solver), budget)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_components", "expected"),
+    [
+        (600, 2, Dense),
+        (601, 2, Lanczos),
+        (601, 0.9, Lanczos),
+        (601, None, Dense),
+        (800, 100, Lanczos),
+        (800, 101, Dense),
+    ],
+)
+def test_eigensolver_by_size_and_number_of_components(n, n_components, expected):
+    chosen = planned(Gaussian(1.0), np.zeros((n, 5)), n_components)
+    assert isinstance(chosen.eigensolver, expected)
+    assert isinstance(chosen.operator, expected)
+
+
+def test_exact_up_to_selects_landmarks_beyond_its_limit():
+    X = np.zeros((2001, 5))
+    assert isinstance(planned(Gaussian(1.0), X).operator, Lanczos)
+    assert isinstance(planned(Gaussian(1.0), X, solver=Auto(exact_up_to=2000)).operator, Nystrom)
+    assert isinstance(planned(Gaussian(1.0), X, solver=Auto(exact_up_to=2001)).operator, Lanczos)
+
+
+@pytest.mark.parametrize("estimator", [KernelECA, KernelPCA])
+def test_auto_object_chooses_as_the_name_does(estimator, rng):
+    """Auto(largest_gram=…) used to select the full decomposition at any size."""
+    X = rng.normal(size=(700, 4))
+    fitted = estimator(3, solver=Auto(largest_gram=1e9)).fit(X)
+    assert fitted.spectrum_.method == estimator(3).fit(X).spectrum_.method
+    assert fitted.spectrum_.products > 0
+
+
+def test_auto_object_uses_the_frequency_grid_for_densities(rng):
+    X = rng.normal(size=(4500, 1))
+    density = ParzenDensity(kernel=Gaussian(0.5), solver=Auto()).fit(X)
+    assert density._sum.waves is not None
+
+
+def test_operator_by_memory(rng):
+    X = rng.normal(size=(1000, 2))
+    sample = Sample(Gaussian(1.0), Points(X))
+    assert isinstance(planned(Gaussian(1.0), X, budget=1e8).gram(sample), DenseGram)
+    assert isinstance(planned(Gaussian(1.0), X, budget=1e7).gram(sample), BlockedGram)
+    assert isinstance(planned(Gaussian(1.0), X, None, budget=1e7).eigensolver, Lanczos)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", [0.9, 1.0, 1.1, 2.0])
+def test_operator_and_eigensolver_agree_near_the_memory_limit(dtype, factor):
+    """They used to be decided separately, with different item sizes and a budget read twice."""
+    X = np.zeros((500, 5), dtype)
+    chosen = planned(Gaussian(1.0), X, budget=factor * 4 * 500**2 * X.itemsize)
+    assert isinstance(chosen.operator, Dense) == isinstance(chosen.eigensolver, Dense)
+    assert isinstance(chosen.operator, Dense) == (factor >= 1)
+
+
+def test_memory_budget_is_read_once_per_plan(monkeypatch, rng):
+    calls = []
+    monkeypatch.setattr("mercer.resources.free_memory", lambda: calls.append(1) or 10**9)
+    plan(Sample(Gaussian(1.0), Points(rng.normal(size=(700, 5)))), Request("entropy", 2))
+    assert len(calls) == 1
+
+
+def test_exact_features_are_used_if_they_are_few(rng):
+    assert planned(Linear(), rng.normal(size=(100, 5))) == Plan(FiniteFeatures(), None)
+    assert planned(Linear(), rng.normal(size=(9, 5))) == Plan(Dense(), Dense())
+    sample = Sample(Linear(), Points(rng.normal(size=(100, 5))))
+    assert isinstance(FiniteFeatures().gram(sample), ExplicitGram)
+
+
+@pytest.fixture
+def small_table(monkeypatch):
+    """The table with limits that small samples reach."""
+    import sys
+
+    module = sys.modules["mercer.solvers.plan"]
+    limits = {"SMALL": 100, "_FOURIER_FROM": 200, "_EXACT_UP_TO": 500, "_LANDMARKS": 77}
+    for name, value in limits.items():
+        monkeypatch.setattr(module, name, value)
+    return SimpleNamespace(module=module)
+
+
+@pytest.mark.usefixtures("small_table")
+@pytest.mark.parametrize(
+    ("kernel", "n", "d", "budget", "expected"),
+    [
+        (Gaussian(1.0), 100, 1, 1e9, Dense()),
+        (Gaussian(1.0), 200, 1, 1e9, Lanczos(stored=True)),
+        (Gaussian(1.0), 201, 1, 1e9, Fourier()),
+        (Gaussian(1e-3), 201, 1, 1e9, Lanczos(stored=True)),  # the grid costs more than a product
+        (Laplacian(1.0), 600, 1, 1e9, Lanczos(stored=True)),
+        (Gaussian(1.0), 500, 4, 1e6, Lanczos(stored=False)),
+        (Gaussian(1.0), 501, 4, 1e9, Lanczos(stored=True)),
+        (Gaussian(1.0), 501, 4, 1e6, Nystrom(77)),
+        (Laplacian(1.0), 501, 1, 1e6, Nystrom(77)),
+        (Epanechnikov(1.0), 501, 4, 1e6, Lanczos(stored=False)),
+    ],
+)
+def test_rows_of_the_table(kernel, n, d, budget, expected):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    assert planned(kernel, X, budget=budget).operator == expected
+
+
+def test_grids_beyond_the_largest_are_not_used(small_table, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 1))
+    assert planned(Gaussian(1.0), X).operator == Fourier()
+    monkeypatch.setattr(small_table.module, "_LARGEST_GRID", 16)
+    assert planned(Gaussian(1.0), X).operator == Lanczos(stored=True)
+
+
+@pytest.mark.parametrize("estimator", [KernelECA(3), KernelPCA(3)], ids=repr)
+def test_stored_and_matrix_free_rows_give_the_same_numbers(estimator, rng):
+    X = rng.normal(size=(650, 2)) * [2, 1]
+    estimator.set_params(kernel=Gaussian(0.8))
+    results, operators = {}, {}
+    for memory in ("1GB", "4MB"):
+        with config_context(memory=memory):
+            results[memory] = estimator.fit(X).transform(X)
+            operators[memory] = estimator.spectrum_.operator
+    assert operators["4MB"] != operators["1GB"]
+    assert_allclose(results["4MB"], results["1GB"], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
+def test_iteration_without_proof_falls_back_to_the_full_decomposition(rng):
+    """Almost isolated points: eigenvalues crowd around 1 and converge too slowly."""
+    X = rng.normal(size=(700, 6))
+    eca = KernelECA(40, kernel=Gaussian(0.35)).fit(X)
+    assert eca.certified_
+    assert eca.spectrum_.products == 0
+    assert len(eca.spectrum_.known_eigenvalues) == 700
+
+
+def test_solver_names_and_objects():
+    assert as_solver("dense") == Dense()
+    assert as_solver("lanczos") == Lanczos()
+    assert as_solver(Lanczos(max_products=7)).max_products == 7
+    for wrong in ("arpack", Dense, 3):
+        with raises(ValueError, repr(wrong), "auto", "dense", "lanczos", "fourier", "nystrom"):
+            as_solver(wrong)
+
+
+def test_solver_objects_must_build_an_operator():
+    with raises(ValueError, "solver="):
+        as_solver(object())
+
+
+def test_sums_over_many_objects_are_computed_pair_by_pair():
+    texts = Points(["ab", "ba", "abba"] * 1400, "objects")
+    window = mean_window(Sample(NGram(1), texts))
+    assert window.waves is None
+    new = Points(["a", "bb"], "objects")
+    assert_allclose(window.values(new), [4 / 3, 8 / 3], rtol=1e-12)
+
+
+def test_component_ranks_after_an_iteration_equal_those_of_the_full_decomposition(rng):
+    X = rng.normal(size=(900, 3))
+    for kernel in (Gaussian(0.7), Gaussian(2.0)):
+        krylov = KernelECA(4, kernel=kernel, solver="lanczos").fit(X)
+        dense = KernelECA(4, kernel=kernel, solver="dense").fit(X)
+        assert np.array_equal(krylov.component_ranks_, dense.component_ranks_)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
+def test_component_ranks_of_rough_approximations_are_unknown(rng):
+    """Ranks among the eigenvalues of an approximation are not ranks among those of K."""
+    X = rng.normal(size=(400, 6))
+    eca = KernelECA(4, kernel=Gaussian(1.0), solver=Nystrom(40)).fit(X)
+    assert eca.spectrum_.error_bound > eca.eigenvalues_.min()
+    assert eca.component_ranks_ is None
+
+
+@pytest.mark.usefixtures("small_table")
+def test_component_ranks_are_not_looked_up_in_an_approximation(rng):
+    """With an exact fit the lookup itself must not use landmarks either."""
+    X = rng.normal(size=(700, 6))
+    with config_context(memory="2MB"):
+        assert isinstance(planned(Gaussian(1.0), X, budget=2e6).operator, Nystrom)
+        eca = KernelECA(2, kernel=Gaussian(1.0), solver=Lanczos(stored=False)).fit(X)
+        assert eca.component_ranks_ is None
+
+
+def test_component_ranks_are_computed_once(monkeypatch, rng):
+    """None used to mean both "not computed" and "too costly"."""
+    calls = []
+    monkeypatch.setattr("mercer.estimators.eca.component_ranks", lambda _: calls.append(1))
+    eca = KernelECA(2, solver="lanczos").fit(rng.normal(size=(30, 2)))
+    assert [eca.component_ranks_ for _ in range(3)] == [None] * 3
+    assert len(calls) == 1
