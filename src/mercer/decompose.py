@@ -83,7 +83,7 @@ def decompose(
     potential = 0.0 if center else gram.potential
     gram = center_gram(gram) if center else gram
     if target == "entropy":
-        _check_potential(potential, gram.trace / gram.total**2, gram.precision)
+        _check_potential(potential, gram.trace / (gram.total * gram.rows), gram.precision)
     selection = Selection(target, n_components, gram.trace, potential, sample.points.n)
     problem = gram.problem()
     # Fourier features are multiplied by FFTs, which leave BLAS only operations on vectors

@@ -14,6 +14,7 @@ __all__ = [
     "ConvergenceError",
     "ConvergenceWarning",
     "IdentifiabilityWarning",
+    "InvalidParameterError",
     "MemoryBudgetError",
     "MercerError",
     "NoDomainError",
@@ -51,6 +52,23 @@ class MemoryBudgetError(MercerError, ValueError, MemoryError):
     ... except MemoryBudgetError as error:
     ...     print(error)
     A full decomposition of 200 points needs ... GB; the memory budget is 1e-06 GB. Use ...
+    """
+
+
+class InvalidParameterError(MercerError, ValueError, TypeError):
+    """A parameter has a value or a type that is not allowed; the message gives the limits.
+
+    It is both a ValueError and a TypeError, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from mercer import EntropyClustering
+    >>> from mercer.errors import InvalidParameterError
+    >>> try:
+    ...     EntropyClustering(n_clusters=2.5).fit([[0.0], [1.0], [2.0]])
+    ... except InvalidParameterError as error:
+    ...     print(error)
+    n_clusters=2.5 must be an integer of at least 1. ...
     """
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.errors import InvalidParameterError
+
 __all__ = ["check_choice", "check_integer", "check_real", "is_bool"]
 
 
@@ -33,10 +35,8 @@ def check_integer(
 
     Raises
     ------
-    TypeError
-        If the value is not an integer; booleans are not integers here.
-    ValueError
-        If the value is out of range.
+    InvalidParameterError
+        If the value is not an integer (booleans are not) or is out of range.
 
     Examples
     --------
@@ -44,15 +44,15 @@ def check_integer(
     3
     >>> check_integer(0, "n_components", high=5)
     Traceback (most recent call last):
-    ValueError: n_components=0 must be an integer between 1 and 5.
+    mercer.errors.InvalidParameterError: n_components=0 must be an integer between 1 and 5.
     """
     limits = f"of at least {low}" if high is None else f"between {low} and {high}"
     message = f"{name}={value!r} must be an integer {limits}.{' ' * bool(remedy)}{remedy}"
     if is_bool(value) or not isinstance(value, Integral):
-        raise TypeError(message)
+        raise InvalidParameterError(message)
     number = int(value)
     if number < low or (high is not None and number > high):
-        raise ValueError(message)
+        raise InvalidParameterError(message)
     return number
 
 
@@ -86,7 +86,7 @@ def check_real(
     0.5
     >>> check_real(0, "bandwidth", above=0)
     Traceback (most recent call last):
-    ValueError: bandwidth=0 must be a finite number > 0.
+    mercer.errors.InvalidParameterError: bandwidth=0 must be a finite number > 0.
     """
     limits = [
         f"{sign} {limit:g}"
@@ -96,19 +96,21 @@ def check_real(
     message = f"{name}={value!r} must be a finite number{' ' * bool(limits)}{' and '.join(limits)}."
     message += f" {remedy}" if remedy else ""
     if is_bool(value) or not isinstance(value, Real):
-        raise TypeError(message)
+        raise InvalidParameterError(message)
     number = float(value)
     if not (isfinite(number) and above < number < below and low <= number <= high):
-        raise ValueError(message)
+        raise InvalidParameterError(message)
     return number
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Raise ValueError unless the value is one of the choices.
+    """Raise InvalidParameterError unless the value is one of the choices.
 
     >>> check_choice("size", "order", ("entropy", "variance"))
     Traceback (most recent call last):
-    ValueError: order='size' must be one of 'entropy', 'variance'.
+    mercer.errors.InvalidParameterError: order='size' must be one of 'entropy', 'variance'.
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}.")
+        raise InvalidParameterError(
+            f"{name}={value!r} must be one of {', '.join(map(repr, choices))}."
+        )

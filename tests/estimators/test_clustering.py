@@ -1,7 +1,6 @@
 """EntropyClustering: its laws, its sweep against slow sums, its refusals."""
 
 import pickle
-import re
 import sys
 import warnings
 
@@ -11,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from tests.expectations import raises, warns
 
 from mercer import EntropyClustering, KernelECA, config_context
 from mercer.bandwidth import median_distance
@@ -19,6 +19,7 @@ from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     IdentifiabilityWarning,
+    InvalidParameterError,
 )
 from mercer.estimators.bandwidth_sweep import choose_record
 from mercer.kernels import (
@@ -41,10 +42,6 @@ def one_thread():
     """Small transforms spend their time on waiting for each other."""
     with config_context(threads=1):
         yield
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 def blobs(seed=0, sizes=(25, 18, 12), spread=1.0, d=2):
@@ -92,7 +89,7 @@ class Letters(Kernel):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kernel", [Gaussian(0.8), Laplacian(1.5), Matern(1.0)], ids=repr)
-def test_order_of_rows_does_not_matter(seed, kernel):
+def test_results_do_not_depend_on_the_order_of_rows(seed, kernel):
     X = blobs(seed)
     order = np.random.default_rng(seed).permutation(len(X))
     straight = EntropyClustering(3, kernel=kernel).fit(X)
@@ -102,7 +99,7 @@ def test_order_of_rows_does_not_matter(seed, kernel):
 
 
 @quiet
-def test_order_of_rows_does_not_matter_for_the_sweep():
+def test_sweep_does_not_depend_on_the_order_of_rows():
     X = blobs(1)
     order = np.random.default_rng(1).permutation(len(X))
     straight, mixed = EntropyClustering(3).fit(X), EntropyClustering(3).fit(X[order])
@@ -115,7 +112,7 @@ def test_order_of_rows_does_not_matter_for_the_sweep():
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
-def test_weights_are_copies(seed, solver):
+def test_weights_equal_repeated_rows(seed, solver):
     X = blobs(seed)
     weights = np.random.default_rng(seed).integers(0, 4, size=len(X))
     settings = {"kernel": Gaussian(0.9), "solver": solver}
@@ -129,7 +126,7 @@ def test_weights_are_copies(seed, solver):
 
 @quiet
 @pytest.mark.parametrize("seed", range(3))
-def test_weights_are_copies_in_the_sweep(seed):
+def test_weights_equal_repeated_rows_in_the_sweep(seed):
     """Stability and the count of lost points too."""
     X = blobs(seed, spread=1.5)
     weights = np.random.default_rng(seed).integers(1, 5, size=len(X))
@@ -143,7 +140,7 @@ def test_weights_are_copies_in_the_sweep(seed):
 
 
 @quiet
-def test_zero_weights_are_absent_rows_in_the_sweep():
+def test_rows_with_zero_weight_do_not_change_the_sweep():
     X = blobs(2)
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
     weighted = EntropyClustering(3).fit(X, sample_weight=weights)
@@ -156,7 +153,7 @@ def test_zero_weights_are_absent_rows_in_the_sweep():
 
 
 @quiet
-def test_zero_weights_are_absent_rows_in_a_sweep_over_some_rows():
+def test_rows_with_zero_weight_do_not_change_a_subsampled_sweep():
     """2600 rows of which 2000 weigh something: the sweep is about these 2000."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 0.5, size=(1300, 2)) for at in (0, 4)])
@@ -191,7 +188,7 @@ SOLVERS = ["dense", "lanczos", Lanczos(stored=False), Fourier(), Nystrom(50)]
 
 @quiet
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-def test_solvers_agree_and_predict_knows_the_training_points(solver):
+def test_solvers_agree_and_predict_returns_the_training_labels(solver):
     X = blobs(4)
     dense = EntropyClustering(3, kernel=Gaussian(1.0), solver="dense").fit(X)
     other = EntropyClustering(3, kernel=Gaussian(1.0), solver=solver).fit(X)
@@ -206,7 +203,7 @@ def test_solvers_agree_and_predict_knows_the_training_points(solver):
 @pytest.mark.parametrize("seed", [0, 1, 3])
 @pytest.mark.parametrize("away", [6.0, 12.0])
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-def test_solvers_agree_on_points_without_company(solver, away, seed):
+def test_solvers_agree_on_isolated_points(solver, away, seed):
     """A point with nothing in common with the others is -1, in fit and predict, by any solver."""
     rng = np.random.default_rng(seed)
     X = np.concatenate([rng.normal(at, 0.3, size=(30, 2)) for at in (0, 4)])
@@ -220,14 +217,14 @@ def test_solvers_agree_on_points_without_company(solver, away, seed):
 @quiet
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("max_iter", [1, 2, 100])
-def test_predict_of_the_training_points_is_labels(seed, max_iter):
+def test_predict_on_training_points_equals_labels(seed, max_iter):
     """Also where the iteration was stopped early: centres and labels belong together."""
     X = np.random.default_rng(seed).normal(size=(60, 2))
     found = EntropyClustering(3, kernel=Gaussian(0.7), max_iter=max_iter).fit(X)
     assert_array_equal(found.predict(X), found.labels_)
 
 
-def test_labels_are_the_angles_to_the_centres():
+def test_labels_minimize_the_angle_to_the_centers():
     X = blobs(5)
     found = EntropyClustering(3, kernel=Gaussian(0.9)).fit(X)
     Z = KernelECA(3, kernel=Gaussian(0.9)).fit_transform(X)
@@ -242,7 +239,7 @@ def test_labels_are_the_angles_to_the_centres():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_costs_against_sums_over_pairs(weighted):
+def test_costs_equal_sums_over_pairs(weighted):
     X = blobs(6, sizes=(9, 7, 5))
     weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X)) if weighted else None
     for solver in ("dense", Lanczos(stored=False)):
@@ -304,7 +301,7 @@ def test_precomputed_equals_the_kernel(weighted, solver):
     assert given.__sklearn_tags__().input_tags.pairwise
 
 
-def test_strings_through_a_kernel_of_ones_own():
+def test_strings_with_a_custom_kernel():
     words = ["abc", "abcd", "bca", "cab", "xyz", "xzyw", "zyx", "wxyz"]
     found = EntropyClustering(2, kernel=Letters()).fit(words)
     same_partition(found.labels_, [0, 0, 0, 0, 1, 1, 1, 1])
@@ -312,12 +309,12 @@ def test_strings_through_a_kernel_of_ones_own():
     assert label[0] == found.labels_[0]
     assert label[1] == found.labels_[-1]
     assert found.predict(["q"]).tolist() == [-1]
-    with refused("bandwidths=5", "needs a kernel with a bandwidth", "bandwidths=None"):
+    with raises(ValueError, "bandwidths=5", "bandwidths=None"):
         EntropyClustering(2, kernel=Letters(), bandwidths=5).fit(words)
     assert EntropyClustering("auto", kernel=Letters()).fit(words).n_clusters_ >= 1
 
 
-def test_frames_bring_names():
+def test_data_frames_set_feature_names():
     pandas = pytest.importorskip("pandas")
     X = blobs(0)
     frame = pandas.DataFrame(X, columns=["a", "b"])
@@ -325,7 +322,7 @@ def test_frames_bring_names():
     assert list(found.feature_names_in_) == ["a", "b"]
     assert found.n_features_in_ == 2
     assert_array_equal(found.predict(frame), found.labels_)
-    with refused("feature names"):
+    with raises(ValueError, "feature names"):
         found.predict(frame[["b", "a"]])
     assert_array_equal(found.eca_.transform(frame), found.eca_.transform(frame))
     with warnings.catch_warnings():
@@ -361,7 +358,7 @@ def test_clone_pickle_and_parameters():
 @quiet
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kernel", ["gaussian", "precomputed"])
-def test_a_pickle_holds_no_gram_matrix_and_the_data_once(weighted, kernel):
+def test_pickles_hold_the_data_once_and_no_gram_matrix(weighted, kernel):
     X = np.random.default_rng(0).normal(size=(200, 40))
     data = Gaussian(5.0)(X) if kernel == "precomputed" else X
     weights = np.ones(200)
@@ -376,7 +373,7 @@ def test_a_pickle_holds_no_gram_matrix_and_the_data_once(weighted, kernel):
 
 
 @quiet
-def test_the_path_tells_what_each_bandwidth_gave():
+def test_path_records_every_bandwidth():
     X = blobs(2, sizes=(12, 9, 8))
     widths = [1.2, 0.5, 0.8]
     found = EntropyClustering(3, bandwidths=widths).fit(X)
@@ -432,7 +429,7 @@ def test_stability_against_scikit_learn():
 
 @quiet
 @pytest.mark.parametrize("seed", range(4))
-def test_the_chosen_one_follows_the_documented_rule(seed):
+def test_chosen_bandwidth_follows_the_documented_rule(seed):
     """The lowest cost (a lost point costs 1) among those at least 0.95 stable, or the most."""
     X = blobs(seed, spread=1.4)
     found = EntropyClustering(3).fit(X)
@@ -447,7 +444,7 @@ def test_the_chosen_one_follows_the_documented_rule(seed):
 
 
 @quiet
-def test_what_bandwidths_means():
+def test_meanings_of_the_bandwidths_parameter():
     X = blobs(0)
     median = median_distance(X)
 
@@ -470,12 +467,12 @@ def test_what_bandwidths_means():
 
 
 @quiet
-def test_kernel_keeps_its_other_parameters_in_the_sweep():
+def test_sweep_does_not_change_other_kernel_parameters():
     found = EntropyClustering(3, kernel=Matern(nu=2.5), bandwidths=[1.0, 2.0]).fit(blobs(0))
     assert found.kernel_.nu == 2.5
 
 
-def test_stability_of_a_single_bandwidth_is_unknown():
+def test_stability_of_a_single_bandwidth_is_nan():
     found = EntropyClustering(3, kernel=Gaussian(1.0)).fit(blobs(0))
     assert np.isnan(found.path_[0].stability)
 
@@ -509,14 +506,14 @@ def test_given_bandwidths_are_tried_on_all_rows():
 
 
 @quiet
-def test_a_bandwidth_at_which_there_are_too_few_components_does_not_end_the_sweep():
+def test_sweep_skips_bandwidths_with_too_few_components():
     """At 1e9 K is all ones to rounding; at 1 it is not, and there are two clusters."""
     X = np.concatenate([blobs(0, sizes=(20,)), blobs(1, sizes=(20,)) + 6])
     found = EntropyClustering(2, bandwidths=[0.8, 1.0, 1e9]).fit(X)
     same_partition(found.labels_, np.repeat([0, 1], 20))
 
 
-def test_given_bandwidths_need_no_rule():
+def test_explicit_bandwidths_need_no_rule():
     """Equal rows have no distances to choose from, and nothing needs to be chosen."""
     X = np.ones((5, 2))
     found = EntropyClustering(1, bandwidths=[1.0, 2.0]).fit(X)
@@ -529,7 +526,7 @@ def test_given_bandwidths_need_no_rule():
 @quiet
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("groups", [1, 2, 3, 5])
-def test_auto_counts_groups(groups, d):
+def test_auto_counts_clusters(groups, d):
     rng = np.random.default_rng(groups)
     X = np.concatenate([rng.normal(size=(80, d)) + 10 * i for i in range(groups)])
     found = EntropyClustering("auto", kernel=Gaussian(1.5)).fit(X)
@@ -564,7 +561,7 @@ def test_indefinite_kernels(kernel, solver):
     assert (found.eca_.eigenvalues_ > 0).all()
     assert np.isfinite(found.cost_)
     assert_array_equal(found.predict(X), found.labels_)
-    with refused("positive eigenvalues"):
+    with raises(ValueError, "n_clusters"):
         EntropyClustering(len(X), kernel=kernel, solver="dense").fit(X)
 
 
@@ -577,35 +574,45 @@ def test_indefinite_kernels_in_the_sweep():
     assert all(np.isfinite(record.cost) for record in rough.path_)
 
 
-def test_rows_of_zeros_are_counted_in_a_warning():
+def test_zero_rows_are_counted_in_a_warning():
     K = np.zeros((7, 7))
     K[:3, :3], K[3:5, 3:5] = 1.0, 1.0
-    with pytest.warns(ApproximationWarning, match=r"2 of 7 points are labelled -1.*larger bandw"):
+    with warns(ApproximationWarning, "2 of 7", -1, "bandwidth"):
         found = EntropyClustering(2, kernel="precomputed").fit(K)
     same_partition(found.labels_, [0, 0, 0, 1, 1, -1, -1])
     assert found.predict(np.zeros((2, 7))).tolist() == [-1, -1]
 
 
-def test_a_kernel_of_zeros_is_refused():
-    with refused("no entropy"):
+def test_zero_kernels_raise():
+    with raises(ValueError, "V = 1'K1/n²"):
         EntropyClustering(1, kernel="precomputed").fit(np.zeros((4, 4)))
-    with refused("0"):
+    with raises(ValueError, "0"):
         EntropyClustering("auto", kernel="precomputed").fit(np.zeros((4, 4)))
 
 
-def test_linear_kernel_on_centred_columns_is_refused():
+def test_linear_kernel_on_centered_columns_raises():
     X = blobs(0)
-    with refused("no entropy"):
+    with raises(ValueError, "V = 1'K1/n²"):
         EntropyClustering(2, kernel=Linear()).fit(X - X.mean(axis=0))
+
+
+@pytest.mark.parametrize("total", [1e-12, 0.5, 1.0])
+def test_weights_may_sum_to_less_than_the_number_of_clusters(total):
+    """The sum of the weights used to be mistaken for the number of rows."""
+    X = blobs(0)
+    plain = EntropyClustering(3, kernel=Gaussian(1.5)).fit(X)
+    weights = np.full(len(X), total / len(X))
+    weighted = EntropyClustering(3, kernel=Gaussian(1.5)).fit(X, sample_weight=weights)
+    assert_array_equal(weighted.labels_, plain.labels_)
 
 
 # --- warnings and progress ----------------------------------------------------------------------
 
 
-def test_only_the_chosen_bandwidth_warns():
-    """At 0.01 nearly all points are alone; at 1.0, which is chosen, none is."""
+def test_only_the_final_fit_warns():
+    """At 0.01 nearly all points are isolated; at 1.0, which is chosen, none is."""
     X = np.concatenate([blobs(0, sizes=(30,)), blobs(1, sizes=(30,)) + 8])
-    with pytest.warns(IdentifiabilityWarning, match="no neighbour"):
+    with warns(IdentifiabilityWarning, "isolated", "100%"):
         EntropyClustering(2, kernel=Gaussian(0.01)).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -613,20 +620,20 @@ def test_only_the_chosen_bandwidth_warns():
     assert found.kernel_.bandwidth >= 1.0
 
 
-def test_warnings_come_once_and_from_the_users_line():
+def test_warnings_are_issued_once_at_the_callers_line():
     K = np.zeros((7, 7))
     K[:3, :3], K[3:5, 3:5] = 1.0, 1.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         EntropyClustering(2, kernel="precomputed").fit(K)
-    lost = [w for w in caught if "labelled -1" in str(w.message)]
+    lost = [w for w in caught if w.category is ApproximationWarning]
     assert len(lost) == 1
     assert lost[0].filename == __file__
 
 
-def test_a_limit_of_steps_warns():
+def test_too_few_iterations_warn():
     X = np.random.default_rng(1).normal(size=(200, 2))
-    with pytest.warns(ConvergenceWarning, match=r"still change after 1 steps; raise max_iter"):
+    with warns(ConvergenceWarning, "max_iter"):
         EntropyClustering(4, kernel=Gaussian(0.4), max_iter=1).fit(X)
 
 
@@ -650,13 +657,13 @@ class Terminal:
 @pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("verbose", [True, False])
 @pytest.mark.parametrize("slow", [True, False])
-def test_when_a_bar_appears(monkeypatch, terminal, verbose, slow):
+def test_conditions_of_the_progress_bar(monkeypatch, terminal, verbose, slow):
     """With verbose always; by itself only on a terminal, and when it takes long."""
     import mercer.progress
 
     screen = Terminal(terminal)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(mercer.progress, "_PATIENCE", -1.0 if slow else 1e9)
+    monkeypatch.setattr(mercer.progress, "_SECONDS_BEFORE_BAR", -1.0 if slow else 1e9)
     EntropyClustering(3, bandwidths=[0.5, 0.8, 1.0], verbose=verbose).fit(blobs(0))
     assert ("3/3 bandwidths" in screen.text) == (verbose or (terminal and slow))
     if not screen.text:
@@ -681,7 +688,7 @@ class Interrupted(Gaussian):
 
 @quiet
 @pytest.mark.parametrize("patience", [0, 1, 7, 20])
-def test_an_interrupted_fit_leaves_nothing_half_done(patience):
+def test_interrupted_fits_leave_the_estimator_unfitted(patience):
     X = blobs(0)
     model = EntropyClustering(3, kernel=Interrupted())
     Interrupted.left = patience
@@ -696,7 +703,7 @@ def test_an_interrupted_fit_leaves_nothing_half_done(patience):
 
 
 @quiet
-def test_an_interrupted_refit_keeps_the_earlier_one():
+def test_interrupted_refits_restore_the_earlier_fit():
     X = blobs(0)
     model = EntropyClustering(3, kernel=Gaussian(1.0)).fit(X)
     labels, path = model.labels_.copy(), list(model.path_)
@@ -712,25 +719,25 @@ def test_an_interrupted_refit_keeps_the_earlier_one():
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, "three", None, True, [3], np.nan])
-def test_counts_of_clusters_that_are_none(count):
-    with refused("n_clusters=", "whole number of at least 1", "'auto'"):
+def test_invalid_numbers_of_clusters_raise(count):
+    with raises(InvalidParameterError, "n_clusters=", 1, "'auto'"):
         EntropyClustering(count).fit(blobs(0))
 
 
 def test_more_clusters_than_rows():
-    with refused("n_clusters=9", "n_samples=5", "at most 5"):
+    with raises(ValueError, "n_clusters=9", "n_samples=5"):
         EntropyClustering(9).fit(blobs(0)[:5])
     weights = np.ones(55)
     weights[3:] = 0
-    with refused("n_clusters=4", "positive weight", "at most 3"):
+    with raises(ValueError, "n_clusters=4", 3):
         EntropyClustering(4, kernel=Gaussian(1.0)).fit(blobs(0), sample_weight=weights)
 
 
 def test_more_clusters_than_components():
     X = np.repeat(np.arange(3.0)[:, None], 5, axis=0)
-    with refused("n_clusters=4", "3 positive eigenvalues"):
+    with raises(ValueError, "n_clusters=4", 3):
         EntropyClustering(4, kernel=Gaussian(1.0)).fit(X)
-    with refused("n_clusters=3", "2 positive eigenvalues"):
+    with raises(ValueError, "n_clusters=3", 2):
         EntropyClustering(3, kernel=Linear()).fit(blobs(0))
 
 
@@ -740,8 +747,8 @@ def test_more_clusters_than_components():
      ["1"], [None], True, np.array(3.0), [1j], {1.0: 2}],
     ids=repr,
 )  # fmt: skip
-def test_bandwidths_that_are_none(bandwidths):
-    with refused("bandwidths=", "count of at least 1", "positive finite"):
+def test_invalid_bandwidths_raise(bandwidths):
+    with raises(ValueError, "bandwidths=", 1):
         EntropyClustering(3, bandwidths=bandwidths).fit(blobs(0))
 
 
@@ -749,13 +756,13 @@ def test_bandwidths_that_are_none(bandwidths):
 def test_bandwidths_for_a_kernel_without_one(kernel):
     X = blobs(0)
     data = Gaussian(1.0)(X) if kernel == "precomputed" else X
-    with refused("bandwidths=5", "needs a kernel with a bandwidth", "bandwidths=None"):
+    with raises(ValueError, "bandwidths=5", "bandwidths=None"):
         EntropyClustering(3, kernel=kernel, bandwidths=5).fit(data)
 
 
 @pytest.mark.parametrize("steps", [0, -1, 1.5, "ten", None])
-def test_limits_of_steps_that_are_none(steps):
-    with refused("max_iter=", "whole number of at least 1"):
+def test_invalid_numbers_of_iterations_raise(steps):
+    with raises(InvalidParameterError, "max_iter=", 1):
         EntropyClustering(3, kernel=Gaussian(1.0), max_iter=steps).fit(blobs(0))
 
 
@@ -765,40 +772,40 @@ def test_bad_arrays_and_weights():
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
         bad = X.copy()
         bad[2, 1] = value
-        with refused(name):
+        with raises(ValueError, name):
             EntropyClustering(3).fit(bad)
-        with refused(name):
+        with raises(ValueError, name):
             found.predict(bad)
-    with refused("0 sample(s)"):
+    with raises(ValueError, "0 sample(s)"):
         EntropyClustering(3).fit(np.empty((0, 2)))
-    with refused("expecting 2 features"):
+    with raises(ValueError, 2):
         found.predict(np.ones((2, 3)))
-    with refused("sample_weight", "negative"):
+    with raises(ValueError, "sample_weight", "negative"):
         EntropyClustering(3).fit(X, sample_weight=-np.ones(len(X)))
-    with refused("sample_weight", "zero for every row"):
+    with raises(ValueError, "sample_weight", "zero"):
         EntropyClustering(3).fit(X, sample_weight=np.zeros(len(X)))
-    with refused("square matrix"):
+    with raises(ValueError, "square"):
         EntropyClustering(3, kernel="precomputed").fit(X)
-    with refused("every distance is 0"):
+    with raises(ValueError, 0):
         EntropyClustering(1).fit(np.ones((4, 2)))
 
 
 def test_before_fit():
     model = EntropyClustering()
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+    with pytest.raises(NotFittedError):
         model.predict(blobs(0))
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+    with pytest.raises(NotFittedError):
         _ = model.spectrum_
 
 
-def test_names_that_do_not_exist():
-    with refused("nonsense"):
+def test_unknown_kernel_and_solver_names_raise():
+    with raises(ValueError, "nonsense"):
         EntropyClustering(3, kernel="nonsense").fit(blobs(0))
-    with refused("nonsense"):
+    with raises(ValueError, "nonsense"):
         EntropyClustering(3, solver="nonsense").fit(blobs(0))
 
 
-def test_a_composite_kernel_is_swept_by_factors():
+def test_composite_kernels_are_swept_by_multipliers():
     X, _ = make_rings(random_state=0)
     plain = EntropyClustering(3, kernel=Gaussian(3.0), bandwidths=[2.4, 3.0, 3.7]).fit(X)
     composite = EntropyClustering(

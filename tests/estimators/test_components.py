@@ -47,7 +47,7 @@ def gram_of(scores):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("solver", ["auto", Dense(), Lanczos(), Lanczos(stored=False)], ids=repr)
-def test_training_points_project_like_new_ones(estimator, kernel, solver, X):
+def test_training_and_new_points_have_the_same_projections(estimator, kernel, solver, X):
     estimator.set_params(kernel=kernel, solver=solver)
     scores = estimator.fit_transform(X)
     assert_allclose(estimator.transform(X), scores, atol=1e-10 * np.abs(scores).max())
@@ -70,7 +70,7 @@ def test_solvers_agree(estimator, kernel, solver, X):
     )
 
 
-def test_eigenvectors_obey_the_conventions(estimator, X):
+def test_eigenvectors_follow_the_conventions(estimator, X):
     estimator.set_params(kernel=Gaussian(1.5)).fit(X)
     spectrum = estimator.spectrum_
     e, values = spectrum.eigenvectors, spectrum.eigenvalues
@@ -99,7 +99,7 @@ def test_agrees_with_scikit_learn_up_to_sign(X):
 
 
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
-def test_weights_are_copies(estimator, solver, X, rng):
+def test_weights_equal_repeated_rows(estimator, solver, X, rng):
     """Integer weights equal repeated rows, zero weights equal absent rows, everywhere."""
     weights = rng.integers(0, 4, size=len(X))
     repeated = np.repeat(X, weights, axis=0)
@@ -119,14 +119,14 @@ def test_weights_are_copies(estimator, solver, X, rng):
             assert_allclose(value, copies.control_limits_[name][form], rtol=1e-7)
 
 
-def test_order_of_rows_does_not_matter(estimator, X, rng):
+def test_results_do_not_depend_on_the_order_of_rows(estimator, X, rng):
     order = rng.permutation(len(X))
     scores = estimator.fit_transform(X)
     permuted = clone(estimator).fit_transform(X[order])
     assert_allclose(permuted, scores[order], atol=1e-9)
 
 
-def test_single_precision_stays_and_is_close(estimator, X):
+def test_single_precision_is_preserved_and_accurate(estimator, X):
     estimator.set_params(kernel=Gaussian(1.5))
     double = estimator.fit_transform(X)
     for solver in ("dense", "lanczos", Lanczos(stored=False)):
@@ -136,7 +136,7 @@ def test_single_precision_stays_and_is_close(estimator, X):
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_number_of_threads_changes_nothing_beyond_rounding(estimator, stored, X):
+def test_results_do_not_depend_on_the_number_of_threads(estimator, stored, X):
     estimator.set_params(kernel=Gaussian(1.5), solver=Lanczos(stored=stored))
     results = []
     for threads in (1, 2, 5):
@@ -159,7 +159,7 @@ def test_precomputed_equals_the_kernel(estimator, X, rng):
     assert_allclose(given.transform(kernel(new, X)), direct.transform(new), atol=1e-10)
 
 
-def test_ranks_among_eigenvalues_that_nobody_knows(X):
+def test_ranks_are_none_for_precomputed_kernels(X):
     """All eigenvalues are found anew for them, which a matrix that was not kept does not allow."""
     K = Gaussian(1.5)(X)
     known = KernelECA(3, kernel=Gaussian(1.5)).fit(X).component_ranks_
@@ -191,7 +191,7 @@ def test_fractions_and_all_components(X):
         assert pca.explained_variance_ratio_[:-1].sum() < 0.5
 
 
-def test_names_and_frames(estimator, X):
+def test_feature_names_and_data_frames(estimator, X):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=list("abcd"))
     out = estimator.set_output(transform="pandas").fit_transform(frame)
@@ -215,7 +215,7 @@ def test_tiny_samples(n):
     assert_allclose(eca.information_potential_, K.mean(), rtol=1e-12)
 
 
-def test_duplicate_rows_make_k_singular_and_nothing_breaks(rng):
+def test_duplicate_rows(rng):
     X = np.repeat(rng.normal(size=(5, 2)), 4, axis=0)
     for solver in ("dense", "lanczos"):
         full = KernelECA(None, kernel=Gaussian(1.0), solver=solver).fit(X)

@@ -37,7 +37,7 @@ def blas_threads():
 
 @pytest.mark.parametrize("solver", ["dense", "lanczos", Lanczos(stored=False)], ids=repr)
 @pytest.mark.parametrize("estimator", [KernelECA(2), KernelPCA(2)], ids=repr)
-def test_an_interrupted_fit_leaves_nothing_half_done(rng, solver, estimator):
+def test_interrupted_fits_leave_the_estimator_unfitted(rng, solver, estimator):
     X = rng.normal(size=(1000, 3))
     before = blas_threads()
     Interrupted.calls = 0
@@ -50,7 +50,7 @@ def test_an_interrupted_fit_leaves_nothing_half_done(rng, solver, estimator):
     assert estimator.set_params(kernel=Gaussian(1.0)).fit(X).transform(X).shape == (1000, 2)
 
 
-def test_an_interrupted_refit_keeps_the_earlier_one(rng):
+def test_interrupted_refits_restore_the_earlier_fit(rng):
     X = rng.normal(size=(1000, 3))
     estimator = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
     scores = estimator.transform(X[:5])
@@ -61,25 +61,25 @@ def test_an_interrupted_refit_keeps_the_earlier_one(rng):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "words"),
+    ("estimator", "method"),
     [(KernelECA(2), "entropy Lanczos: "), (KernelPCA(2), "block Krylov: ")],
     ids=repr,
 )
-def test_verbose_tells_the_progress_on_standard_error(rng, capsys, estimator, words):
+def test_verbose_prints_progress_to_standard_error(rng, capsys, estimator, method):
     X = rng.normal(size=(700, 2))
     estimator.set_params(solver="lanczos", verbose=True).fit(X)
-    told = capsys.readouterr()
-    assert words in told.err
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert method in printed.err
+    assert printed.out == ""
     estimator.set_params(verbose=False).fit(X)
     assert capsys.readouterr().err == ""
 
 
-def test_auto_says_what_it_chose(rng, caplog):
+def test_plan_is_logged(rng, caplog):
     X = rng.normal(size=(5000, 2))
     with caplog.at_level(logging.INFO, logger="mercer"):
         eca = KernelECA(2, kernel=Gaussian(0.5)).fit(X)
     assert repr(Fourier()) in caplog.text
-    assert "plane waves" in eca.spectrum_.method
+    assert "Fourier" in eca.spectrum_.method
     assert 0 < eca.spectrum_.error_bound < 1e-4
     assert np.isfinite(eca.renyi_entropy_)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.expectations import raises
 
 from mercer import KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Linear
@@ -46,7 +47,7 @@ def test_hotelling_averages_to_the_number_of_components(X, estimator):
     assert_allclose(estimator.hotelling(X).mean(), 3, rtol=1e-10)
 
 
-def test_limits_are_exceeded_as_often_as_they_say(rng):
+def test_control_limits_have_the_stated_exceedance_rate(rng):
     """Gaussian scores (linear kernel): both forms hold on fresh data."""
     train, fresh = rng.normal(size=(2000, 5)), rng.normal(size=(20000, 5))
     pca = KernelPCA(2, kernel="linear").fit(train)
@@ -61,11 +62,11 @@ def test_limits_are_exceeded_as_often_as_they_say(rng):
                 # sampling error of a quantile from 2000 rows, four standard deviations
                 assert abs(share - (1 - level)) < 4 * np.sqrt(level * (1 - level) / 2000)
     assert pca.control_limits_ == pca.control_limits(0.99)
-    with pytest.raises(ValueError, match="level=1"):
+    with raises(ValueError, "level=1"):
         pca.control_limits(1)
 
 
-def test_contributions_point_at_the_column_that_is_wrong(X):
+def test_contributions_are_largest_for_the_faulty_column(X):
     pca = KernelPCA(2, kernel=Gaussian(2.0)).fit(X)
     for column in range(3):
         row = np.median(X, axis=0)[None, :].copy()
@@ -75,16 +76,16 @@ def test_contributions_point_at_the_column_that_is_wrong(X):
         assert found[0].argmax() == column
         others = np.delete(found[0], column)
         assert_allclose(others, 0, atol=1e-12)  # these columns are at their medians
-    with pytest.raises(ValueError, match="statistic='spe'"):
+    with raises(ValueError, "statistic='spe'"):
         pca.contributions(X, "spe")
 
 
-def test_precomputed_kernels_do_not_know_new_points_norms(X):
+def test_precomputed_kernels_have_no_reconstruction_error_for_new_points(X):
     K = Gaussian(1.0)(X)
     pca = KernelPCA(2, kernel="precomputed").fit(K)
     assert np.isfinite(pca.control_limits_["reconstruction_error"]["quantile"])
     assert pca.hotelling(K).shape == (200,)
-    with pytest.raises(ValueError, match="does not know k\\(x, x\\)"):
+    with raises(ValueError, "k(x, x)"):
         pca.reconstruction_error(K[:5])
-    with pytest.raises(ValueError, match="there must be columns"):
+    with raises(ValueError, "contributions"):
         pca.contributions(K[:5], "hotelling")

@@ -36,39 +36,41 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     kernel_: Kernel
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``kernel__bandwidth`` works from a kernel's name too."""
+        """Set parameters; ``kernel__bandwidth`` also works if the kernel is given by name."""
         reaches_in = any(name.startswith("kernel__") for name in params)
         if reaches_in and isinstance(params.get("kernel", self.kernel), str):
             params["kernel"] = as_kernel(params.get("kernel", self.kernel))
         super().set_params(**params)
         return self
 
-    def _admit_training(self, X: Any, sample_weight: Any, resolved: Kernel | None = None) -> Sample:
-        """Check X and weights, resolve the kernel, leave out the rows that weigh nothing.
+    def _validate_training(
+        self, X: Any, sample_weight: Any, fitted: Kernel | None = None
+    ) -> Sample:
+        """Validate X and weights, fit the kernel, drop rows with zero weight.
 
         Parameters
         ----------
-        resolved : Kernel or None
-            The kernel of an earlier batch: X then has to have that batch's columns.
+        fitted : Kernel or None
+            The fitted kernel of an earlier batch; X must then have the columns of that batch.
         """
-        kernel = as_kernel(self.kernel) if resolved is None else resolved
-        points = admit(X, kernel.compares, estimator=self, reset=resolved is None)
+        kernel = as_kernel(self.kernel) if fitted is None else fitted
+        points = admit(X, kernel.compares, estimator=self, reset=fitted is None)
         weights = admit_weights(sample_weight, points)
         return Sample.of(resolve(kernel, points, weights), points, weights)
 
     def _refuse_chunks(self, X: Any) -> None:
-        """Say what to do instead, where an estimator needs all rows in one place."""
+        """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""
         if is_dask(X):
             raise TypeError(
-                f"{type(self).__name__} does not work on Dask collections: its fit needs all rows "
-                "in one place. Take a sample of the rows, for example X[::100].compute(), and hand "
-                "the rest to the fitted model, X itself or chunk by chunk with X.map_blocks."
+                f"{type(self).__name__}.fit does not accept Dask collections: it needs all rows in "
+                "memory. Fit a subsample, for example X[::100].compute(); the fitted model accepts "
+                "Dask collections."
             )
 
     def _admit_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
-        """The sample, and which of all rows are in it: targets must leave out the same."""
+        """Return the sample and the mask of its rows, to be applied to the targets too."""
         self._refuse_chunks(X)
-        sample = self._admit_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight)
         weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
         used = np.ones(sample.points.n, dtype=bool) if weights.ndim == 0 else weights > 0
         return sample, used
@@ -77,20 +79,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return admit(X, self.kernel_.compares, estimator=self, reset=False)
 
-    #: attributes with something for every training row: tasks on chunks do without them
+    #: attributes with one entry per training row, which are not sent to Dask workers
     _stays_behind: ClassVar[tuple[str, ...]] = ()
 
     def _travelling(self) -> Self:
-        """What of this fitted model goes to where chunks of new rows are."""
+        """Return the fitted model without per-row attributes, for sending to Dask workers."""
         model = copy(self)
-        for name in (*self._stays_behind, "feature_names_in_"):  # names were checked before
+        for name in (*self._stays_behind, "feature_names_in_"):  # names are checked before sending
             model.__dict__.pop(name, None)
         if "spectrum_" in model.__dict__:
             model.spectrum_ = self.spectrum_.without_points()
         return model
 
     def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram, and below it what was found."""
+        """Return scikit-learn's diagram followed by the fitted spectrum."""
         return super()._repr_html_inner() + self._found_html()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -100,7 +102,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def _found_html(self) -> str:
-        """The spectrum, or at least the kernel, once they are there."""
+        """Return the HTML of the spectrum or the kernel, if fitted."""
         for name in ("spectrum_", "kernel_"):
             found = getattr(self, name, None)
             if found is not None:
@@ -130,7 +132,7 @@ def _has_partial_fit(estimator: SpectralTransformer) -> bool:
 
 
 class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):  # type: ignore[misc]
-    """Projections onto the components of a Spectrum."""
+    """Base class of estimators that project points onto the components of a Spectrum."""
 
     spectrum_: Spectrum
     solver: Any
@@ -148,24 +150,24 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            Multiplicity of each row.
         """
         self._stream: FactoredGram | None = None
-        sample = self._admit_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight)
         with show_progress() if self.verbose else nullcontext():
             return self._fit_sample(sample)
 
     @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of all batches so far, as if they had come as one sample.
+        """Find the components of all batches so far, as if they were one sample.
 
-        Needs a solver whose features stay fixed: ``Fourier(box=(low, high))``, with a box that
-        holds all points still to come, ``Nystrom``, with landmarks from the first batch, or "auto"
-        (landmarks too). A bandwidth rule is resolved on the first batch. What refers to training
-        points (``spectrum_.projections``, ``control_limits_``, and the sign of components without
-        overlap, which are all of them in centred kernel PCA) refers to the last batch. A call of
-        ``fit`` forgets the batches.
+        Needs a solver with fixed features: ``Fourier(box=(low, high))``, with a box that contains
+        all later batches, ``Nystrom``, with landmarks from the first batch, or "auto" (landmarks
+        too). A bandwidth rule is fitted on the first batch. Results for training points
+        (``spectrum_.projections``, ``control_limits_``, and the signs of components with zero
+        overlap, which are all of them in centered kernel PCA) refer to the last batch. ``fit``
+        discards earlier batches.
 
         Parameters
         ----------
@@ -175,10 +177,10 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         """
         earlier = getattr(self, "_stream", None)
         if earlier is None:
-            sample = self._admit_training(X, sample_weight)
+            sample = self._validate_training(X, sample_weight)
             gram = streaming_gram(sample, self.solver)
         else:
-            sample = self._admit_training(X, sample_weight, resolved=self.kernel_)
+            sample = self._validate_training(X, sample_weight, fitted=self.kernel_)
             gram = earlier.with_points(sample.points, sample.weights)
             gram.absorb(earlier)
         with show_progress() if self.verbose else nullcontext():
@@ -200,7 +202,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         self.eigenvalues_ = spectrum.eigenvalues
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and project the same points (those that weigh nothing as if they were new)."""
+        """Fit and project the same points (rows with zero weight are projected as new points)."""
         self.fit(X, sample_weight=sample_weight)
         if is_dask(X):
             return self.transform(X)
@@ -230,16 +232,16 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:
         """Return points whose projections are close to the given ones (pre-images).
 
-        The way is the ``preimage`` parameter: "kwok-tsang" needs a kernel that translates distances
-        in feature space into input distances (Gaussian, Matérn, Epanechnikov, linear, polynomial
-        of odd degree), "mika" the Gaussian kernel, "ridge" any kernel on vectors (see
-        :mod:`mercer.preimages`). After ``partial_fit`` they lean on the points of the last batch.
+        The method is the ``preimage`` parameter: "kwok-tsang" needs a kernel whose values determine
+        input distances (Gaussian, Matérn, Epanechnikov, linear, polynomial of odd degree), "mika"
+        the Gaussian kernel, "ridge" any kernel on vectors (see :mod:`mercer.preimages`). After
+        ``partial_fit`` they use the points of the last batch.
 
         Parameters
         ----------
         Z : array-like of shape (m, n_components_)
         n_neighbors : int
-            Training points that "kwok-tsang" leans on.
+            Number of training points that "kwok-tsang" uses.
 
         Returns
         -------
@@ -249,8 +251,8 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
         if Z.shape[1] != self.n_components_:
             raise ValueError(
-                f"Z has {Z.shape[1]} columns, and {type(self).__name__} has {self.n_components_} "
-                "components: pass projections as transform gives them."
+                f"Z has {Z.shape[1]} columns, but {type(self).__name__} has {self.n_components_} "
+                "components. Pass projections as returned by transform."
             )
         return preimages(self.spectrum_, Z, self.preimage, n_neighbors).astype(Z.dtype, copy=False)
 

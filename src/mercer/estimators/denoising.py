@@ -99,7 +99,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         self._refuse_chunks(X)
         check_order(self.order)
         check_preimage(as_kernel(self.kernel), self.preimage, self.n_neighbors)
-        sample = self._admit_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight)
         self.spectrum_: Spectrum = decompose(
             sample,
             self.order,

@@ -86,7 +86,7 @@ class KernelDensityEstimator(Density, KernelEstimator):
         kernel = as_kernel(self.kernel)
         if not kernel.is_window:
             kernel.log_normalizer(1)  # raises
-        sample = self._admit_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight)
         self.kernel_ = sample.kernel
         self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
         _warn_of_sparseness(sample)

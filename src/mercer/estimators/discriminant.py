@@ -201,7 +201,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
     def _admit_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Array, Array]:
         """The sample, its classes, and the place of every row's class among them."""
         if is_dask(X):
-            sample = self._admit_training(X, sample_weight)
+            sample = self._validate_training(X, sample_weight)
             assert isinstance(sample.points, ChunkedPoints)
             return sample, *lazy_classes(sample.points.matching(y, "y"))
         sample, used = self._admit_with_rows(X, sample_weight)

@@ -174,7 +174,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         sample_weight : array-like of shape (n,) or None
             How often each row counts.
         """
-        sample = self._admit_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight)
         self._check_parameters(sample.points.n)
         domain = self._fitted_domain(self.domain, sample.points, sample.weights)
         Z, weights = self._coordinates(sample), sample.counts

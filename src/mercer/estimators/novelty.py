@@ -112,7 +112,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
                 f"contamination={share!r} must lie in (0, 0.5]: it is the share of training rows "
                 "to call outliers."
             )
-        sample = self._admit_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight)
         self._check_parameters(sample.points.n)
         Z, weights = self._coordinates(sample), sample.counts
         if not isinstance(self.alpha, str):

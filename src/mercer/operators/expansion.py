@@ -1,7 +1,7 @@
-"""What remains of an operator after the fit: functions ``f(x) = Σ_j c_j k(x, x_j)`` of new points.
+"""Projections as functions of new points: ``f(x) = Σ_j c_j k(x, x_j)``.
 
-Expansions hold the training points (or only a feature map) and k coefficient columns, never K, so
-a fitted estimator is small to pickle.
+An expansion is what a fitted model stores of an operator: the training points (or only a feature
+map) and k columns of coefficients, never K. So a fitted estimator has a small pickle.
 """
 
 from __future__ import annotations
@@ -29,65 +29,65 @@ class Expansion(ABC):
 
     @property
     def noise(self) -> float:
-        """Size of an error in a value, beside the largest value."""
+        """Error of a value, relative to the largest value."""
         return float(np.finfo(self.points.dtype).eps)
 
     @abstractmethod
     def __call__(self, points: Points) -> Array:
-        """Projections of points, of shape (len(points), k)."""
+        """Return the projections of points, of shape (len(points), k)."""
 
     @abstractmethod
     def at_training(self, values: Array) -> Array:
-        """Projections of the training points; ``values`` are the eigenvalues."""
+        """Return the projections of the training points; ``values`` are the eigenvalues."""
 
     @property
     @abstractmethod
     def mean_coordinates(self) -> Array | None:
-        """``⟨u_i, m⟩``, the mean of feature space on each component; None where not centred."""
+        """``⟨u_i, m⟩``, the mean in feature space on each component; None if not centered."""
 
     @property
     @abstractmethod
     def mean_squared_norm(self) -> float:
-        """``|m|²``, the information potential; 0 where nothing is centred."""
+        """``|m|²``, the information potential; 0 if not centered."""
 
     @abstractmethod
     def mean_products(self, points: Points) -> Array:
-        """``⟨φ(x), m⟩``, the mean embedding at points; asked only where centred."""
+        """Return ``⟨φ(x), m⟩``, the mean embedding at points (centered expansions only)."""
 
     def without_points(self) -> Expansion:
-        """The same functions, less the training points where new ones can do without them."""
+        """Return the same functions without the training points, if these are not needed."""
         return self
 
     def squared_norms(self, points: Points) -> Array:
-        """``k(x, x)``, or ``k(x, x) - 2 ⟨φ(x), m⟩ + |m|²`` where centred."""
+        """Return ``k(x, x)``, or ``k(x, x) - 2 ⟨φ(x), m⟩ + |m|²`` if centered."""
         norms = self.kernel.diagonal(points.data).astype(np.float64, copy=False)
         if self.mean_coordinates is None:
             return norms
         return np.asarray(norms - 2 * self.mean_products(points) + self.mean_squared_norm)
 
     def training_squared_norms(self) -> Array:
-        """The same at the training points."""
+        """Return the squared norms of the training points."""
         return self.points.mapped(self.without_points().squared_norms)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelExpansion(Expansion):
     """``f_i(x) = Σ_j c_ji k(x, x_j) - offset_i``.
 
     Parameters
     ----------
     kernel : Kernel
-        Resolved.
+        Fitted.
     points : Points
-        The training points x_j (column numbers for a precomputed kernel).
+        The training points x_j (column indices for a precomputed kernel).
     coefficients : array of shape (n, k)
         c_ji = √w_j e_ji / √λ_i.
     weights : array of shape (n,) or None
         w, for the mean embedding.
     diagonal : array of shape (n,)
-        k(x_j, x_j) of the kernel in use, centred or not.
+        k(x_j, x_j) of the (centered) kernel.
     offset : array of shape (k,) or None
-        None where nothing is centred; otherwise f_i at the mean of feature space.
+        Value of the uncentered f_i at the mean in feature space; None if not centered.
     potential : float
         Squared norm of that mean.
     """
@@ -121,17 +121,17 @@ class KernelExpansion(Expansion):
         return self.potential
 
     def mean_products(self, points: Points) -> Array:
-        """Mean kernel value with the training points."""
+        """Return the weighted mean of the kernel values with the training points."""
         weights = np.ones(self.points.n) if self.weights is None else self.weights
-        share = (weights / weights.sum())[:, None]
-        return cross_product(self.kernel, points, self.points, share)[:, 0]
+        normalized = (weights / weights.sum())[:, None]
+        return cross_product(self.kernel, points, self.points, normalized)[:, 0]
 
     def training_squared_norms(self) -> Array:
-        """The stored diagonal."""
+        """Return the stored diagonal."""
         return self.diagonal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureExpansion(Expansion):
     """``f_i(x) = (φ(x) - mean)' b_i``: evaluated without the training points.
 
@@ -139,11 +139,11 @@ class FeatureExpansion(Expansion):
     ----------
     features : FeatureMap
     points : Points
-        The training points; only :meth:`at_training` and its kin touch them.
+        The training points, used by :meth:`at_training` and ``training_squared_norms`` only.
     directions : array of shape (m, k)
         Unit eigenvectors b_i of Φ*Φ.
     mean : array of shape (m,) or None
-        Mean feature, where centred.
+        Mean feature, if centered.
     """
 
     features: FeatureMap
@@ -162,11 +162,11 @@ class FeatureExpansion(Expansion):
         return values if self.mean is None else values - self.mean_coordinates
 
     def at_training(self, values: Array) -> Array:
-        """The same formula: features know nothing of training and new points."""
+        """Evaluate the same formula as for new points."""
         return self.points.mapped(self.without_points())
 
     def without_points(self) -> FeatureExpansion:
-        """Features need none."""
+        """Return the expansion with placeholder points."""
         return replace(self, points=AbsentPoints.like(self.points))
 
     @property
@@ -176,10 +176,10 @@ class FeatureExpansion(Expansion):
 
     @property
     def mean_squared_norm(self) -> float:
-        """Of the mean feature."""
+        """Squared norm of the mean feature."""
         return 0.0 if self.mean is None else float(self.mean @ self.mean)
 
     def mean_products(self, points: Points) -> Array:
-        """``φ(x)'mean``."""
-        assert self.mean is not None, "asked only where centred"
+        """Return ``φ(x)'mean``."""
+        assert self.mean is not None, "only for centered expansions"
         return self.features.project(points, self.mean[:, None])[:, 0]

@@ -1,4 +1,4 @@
-"""Feature maps: ``k(x, y) = φ(x)'φ(y)``, exactly or nearly."""
+"""Feature maps: ``k(x, y) = φ(x)'φ(y)``, exactly or approximately."""
 
 from __future__ import annotations
 
@@ -20,53 +20,53 @@ from mercer.operators.tiled import cross_gram, cross_product
 
 __all__ = ["ExactFeatures", "FeatureMap", "LandmarkFeatures"]
 
-_ROWS = 8192
-# Pivots of k(S, S) beyond this ratio: its condition is at most 1e6 or so, and summing kernel values
-# instead of features loses no more than six of sixteen digits.
-_WELL = 1e-3
+_CHUNK_ROWS = 8192
+# With a larger ratio of pivots the condition number of k(S, S) is at most about 1e6, and summing
+# kernel values instead of features loses at most six of sixteen digits.
+_SMALLEST_PIVOT_RATIO = 1e-3
 
 
 class FeatureMap(ABC):
-    """From points to finite features."""
+    """A map from points to finitely many features."""
 
     kernel: Kernel
 
     @abstractmethod
     def __call__(self, chunk: Any) -> Array:
-        """Features of a chunk of points, of shape (len(chunk), m)."""
+        """Return the features of a chunk of points, of shape (len(chunk), m)."""
 
     def raw_moments(self, points: Points, weights: Array | None) -> Moments:
-        """Mean and scatter of what is summed up over points: the features, or what makes them."""
+        """Return mean and scatter of :meth:`raw` over the points."""
         return reduce(
             add,
             (
                 Moments.of(self.raw(x), None if weights is None else weights[rows])
-                for rows, x in points.chunks(_ROWS)
+                for rows, x in points.chunks(_CHUNK_ROWS)
             ),
         )
 
     def raw(self, chunk: Any) -> Array:
-        """What is summed up: the features."""
+        """Return what is summed over points: the features, or values that determine them."""
         return self(chunk)
 
     def finished(self, raw: Moments) -> Moments:
-        """Moments of the features from :meth:`raw_moments`."""
+        """Return the moments of the features from :meth:`raw_moments`."""
         return raw
 
     def project(self, points: Points, directions: Array) -> Array:
-        """``φ(x)' directions`` for every point."""
-        parts = [self(chunk) @ directions for _, chunk in points.chunks(_ROWS)]
+        """Return ``φ(x)' directions`` for every point."""
+        parts = [self(chunk) @ directions for _, chunk in points.chunks(_CHUNK_ROWS)]
         return np.concatenate(parts) if parts else np.empty((0, directions.shape[1]))
 
 
 @dataclass(frozen=True)
 class ExactFeatures(FeatureMap):
-    """What a kernel such as the linear one offers itself."""
+    """The exact finite features of a kernel such as the linear one."""
 
     kernel: Kernel
 
     def __call__(self, chunk: Any) -> Array:
-        """``kernel.features``."""
+        """Return ``kernel.features(chunk)``."""
         features = self.kernel.features(chunk)
         assert features is not None, f"{self.kernel!r} has no features"
         return features.astype(np.float64, copy=False)
@@ -76,7 +76,7 @@ class ExactFeatures(FeatureMap):
 class LandmarkFeatures(FeatureMap):
     """Nyström features ``φ(x) = L⁻¹ k(S, x)`` of landmarks S, with ``L L' = k(S, S)``.
 
-    The kernel they give is exact wherever one of the points is a landmark.
+    The approximation is exact if one of the two points is a landmark.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class LandmarkFeatures(FeatureMap):
     factor: Array
 
     def __call__(self, chunk: Any) -> Array:
-        """Kernel values with the landmarks, then a triangular solve."""
+        """Return the features by a triangular solve."""
         values = self._values(chunk)
         factor = self.factor.astype(values.dtype, copy=False)
         return solve_triangular(
@@ -104,17 +104,19 @@ class LandmarkFeatures(FeatureMap):
     @property
     def _is_well_conditioned(self) -> bool:
         pivots = np.abs(self.factor.diagonal())
-        return bool(self.factor.dtype == np.float64 and pivots.min() > _WELL * pivots.max())
+        return bool(
+            self.factor.dtype == np.float64 and pivots.min() > _SMALLEST_PIVOT_RATIO * pivots.max()
+        )
 
     def raw(self, chunk: Any) -> Array:
-        """Kernel values, so that one triangular solve on either side serves all points.
+        """Return kernel values with the landmarks, so that one triangular solve serves all points.
 
-        That squares the condition of k(S, S); where it is too bad for that, features are summed.
+        That squares the condition number of k(S, S); if it is too large, features are summed.
         """
         return self._values(chunk) if self._is_well_conditioned else self(chunk)
 
     def finished(self, values: Moments) -> Moments:
-        """The triangular solves."""
+        """Apply the triangular solves on both sides."""
         if not self._is_well_conditioned:
             return values
         half = solve_triangular(self.factor, values.scatter, lower=True)
@@ -125,10 +127,10 @@ class LandmarkFeatures(FeatureMap):
         )
 
     def rounding(self, moments: Moments) -> float:
-        """About what rounding adds to, or takes from, the trace of the scatter about 0.
+        """Return an estimate of the rounding error in the trace of the scatter about 0.
 
-        Sums S of kernel values are right to eps of each entry, and the trace is ``tr (LL')⁻¹ S``.
-        Features that are summed themselves have next to no such error.
+        Sums S of kernel values have a relative error of eps per entry, and the trace is
+        ``tr (LL')⁻¹ S``. For features that are summed themselves the error is negligible.
         """
         if not self._is_well_conditioned:
             return 0.0
@@ -138,6 +140,6 @@ class LandmarkFeatures(FeatureMap):
         return float(np.finfo(np.float64).eps * np.linalg.norm(inverse * sums))
 
     def project(self, points: Points, directions: Array) -> Array:
-        """The triangular solve goes to the directions: they are few, the points are not."""
+        """Return the projections, with the triangular solve applied to the few directions."""
         coefficients = solve_triangular(self.factor.T, directions, lower=False)
         return cross_product(self.kernel, points, self.landmarks, coefficients)

@@ -1,17 +1,18 @@
 r"""Gram matrices of smooth stationary kernels in few dimensions, through non-uniform FFTs.
 
-A kernel that is a mixture of plane waves is, to any tolerance, a short sum of plane waves on an
-equispaced grid of frequencies (the trapezoid rule in frequency):
+A stationary kernel is an integral over Fourier features, and up to any tolerance a short sum over
+an equispaced grid of frequencies (the trapezoid rule in frequency):
 :math:`k(x - y) \approx \sum_m c_m e^{i \theta_m \cdot (x - y)}`. So ``K = ΦΦ*`` with columns
-:math:`\sqrt{c_m} e^{i \theta_m x_j}`, few of them whatever n is. ``Φ*Φ`` is a Toeplitz matrix,
-made by one type-1 transform of the weights and multiplied by FFTs; components are evaluated
-anywhere by one type-2 transform. (Barnett, Greengard, Rachh: "Uniform approximation of common
-Gaussian process kernels using equispaced Fourier grids".)
+:math:`\sqrt{c_m} e^{i \theta_m x_j}`, whose number does not depend on n. ``Φ*Φ`` is a Toeplitz
+matrix, computed by one type-1 transform of the weights and multiplied by FFTs; components are
+evaluated anywhere by one type-2 transform. (Barnett, Greengard, Rachh: "Uniform approximation of
+common Gaussian process kernels using equispaced Fourier grids".)
 
-Only coefficients with :math:`b_{-m} = \bar b_m` matter, since K is real. Half of them say it all:
-vectors of the small side are their real and imaginary parts, scaled so that lengths are kept, and
-solvers see real vectors only. (In the plane where the last frequency is 0 both halves are there;
-whatever breaks the symmetry in it is ignored by the transforms, so it only adds eigenvalues 0.)
+Only coefficients with :math:`b_{-m} = \bar b_m` matter, since K is real, and half of them determine
+the rest. Vectors of the small problem are their real and imaginary parts, scaled so that norms are
+preserved, and solvers see real vectors only. (In the plane where the last frequency is 0 both
+halves are present; components that break the symmetry there are ignored by the transforms and only
+add zero eigenvalues.)
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ from mercer.resources import thread_count
 
 __all__ = ["FourierExpansion", "FourierGram"]
 
-_WORTH_THREADS = 2**20  # grids up to this size are transformed faster by one thread
+_THREADS_FROM = 2**20  # smaller grids are transformed faster by one thread
 
 
 class FourierGram(FactoredGram):
-    """``K = ΦΦ*`` with plane waves as columns.
+    """``K = ΦΦ*`` with Fourier features as columns.
 
     Parameters
     ----------
     kernel : Kernel
-        Gaussian or Matérn, resolved.
+        Gaussian or Matérn, fitted.
     points : Points
     weights : array or None
     grid : FrequencyGrid
     center : bool
     only_mean : bool
-        Only the mean feature and V will be asked for: a transform of half the size does.
+        Only the mean feature and V are needed, for which a transform of half the size suffices.
     """
 
     def __init__(
@@ -71,10 +72,10 @@ class FourierGram(FactoredGram):
 
     @cached_property
     def sums(self) -> Array:
-        """Trigonometric sums of the weights: all that this operator knows of the points."""
+        """Trigonometric sums of the weights, which determine Φ*Φ."""
         return self.grid.sums(self.points, self.weights, doubled=not self.only_mean)
 
-    # --- the small side -----------------------------------------------------------------------
+    # --- the small problem -----------------------------------------------------------------------
 
     @cached_property
     def mean_vector(self) -> Array:
@@ -83,7 +84,7 @@ class FourierGram(FactoredGram):
         return self.grid.pack(half[None])[:, 0] / self.total
 
     def mean_gradient(self, points: Points) -> Array:
-        """Gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n`` at points, (len, d)."""
+        """Return the gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n``, (len, d)."""
         waves = self._waves(self.mean_vector[:, None])[0]
         steps = 2 * np.pi / (self.grid.period * self.grid.widths)
         slopes = []
@@ -95,11 +96,11 @@ class FourierGram(FactoredGram):
 
     @cached_property
     def small_start(self) -> Array:
-        """The mean feature, n times; 0 where it has been removed."""
+        """The mean feature times n; 0 where it was removed."""
         return np.zeros(len(self.mean_vector)) if self.center else self.total * self.mean_vector
 
     def small_product(self, V: Array) -> Array:
-        """Toeplitz products by FFT, a few columns at a time."""
+        """Return Toeplitz products by FFT, a few columns at a time."""
         out = np.empty_like(V)
         step = max(1, 2**22 // self._circle.size)
         for first in range(0, V.shape[1], step):
@@ -121,7 +122,7 @@ class FourierGram(FactoredGram):
     def _toeplitz(self, V: Array) -> Array:
         circle = self._circle
         axes = tuple(range(1, circle.ndim + 1))
-        workers = thread_count() if circle.size > _WORTH_THREADS else 1
+        workers = thread_count() if circle.size > _THREADS_FROM else 1
         roots = self.grid.half(self.grid.roots)
         wide = _resize_half(roots * self.grid.unpack(V), circle.shape)
         function = fft.irfftn(wide, s=circle.shape, axes=axes, workers=workers, overwrite_x=True)
@@ -130,15 +131,15 @@ class FourierGram(FactoredGram):
         return self.grid.pack(roots * _resize_half(wide, self.grid.shape))
 
     def _waves(self, vectors: Array) -> Array:
-        """Real vectors (columns) as coefficients of plane waves at points, √c_m included."""
+        """Return Fourier coefficients, √c_m included, of real vectors (columns)."""
         return self.grid.roots * self.grid.full(self.grid.unpack(vectors))
 
     @property
     def small_error(self) -> float:
-        """The error of one kernel value, n times."""
+        """The error of one kernel value times n."""
         return self.error_bound
 
-    # --- the large side -----------------------------------------------------------------------
+    # --- the n × n operator -----------------------------------------------------------------------
 
     @property
     def error_bound(self) -> float:
@@ -146,7 +147,7 @@ class FourierGram(FactoredGram):
         return self.total * self.grid.entry_error
 
     def quadratic(self, V: Array) -> Array:
-        """``|Φ*V|²``: half the transforms of a product."""
+        """Return ``|Φ*V|²``, for half the transforms of a product."""
         if self.center:
             return super().quadratic(V)
         waves = np.array(
@@ -173,14 +174,14 @@ class FourierGram(FactoredGram):
         return product - np.outer(self.unit, self.unit @ product) if self.center else product
 
     def diagonal(self) -> Array:
-        """``w k(x, x)``, centred where asked."""
-        nothing = np.empty((len(self.mean_vector), 0))
-        diagonal = self.expansion(np.ones(0), nothing).training_squared_norms()
+        """Return ``w k(x, x)`` of the (centered) kernel."""
+        no_vectors = np.empty((len(self.mean_vector), 0))
+        diagonal = self.expansion(np.ones(0), no_vectors).training_squared_norms()
         return np.asarray(diagonal * self.start**2)
 
     @cached_property
     def trace(self) -> float:
-        """As k(0) = 1, this is n, less n V where centred: no pass over the points."""
+        """n, because k(0) = 1, minus n V if centered; no pass over the points is needed."""
         mean = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
         return self.total * (1.0 - mean)
 
@@ -191,7 +192,7 @@ class FourierGram(FactoredGram):
         return other
 
     def with_points(self, points: Points, weights: Array | None) -> Self:
-        """Share the grid, whose box must hold the points."""
+        """Return the operator of other points, which must be inside the grid's box."""
         self.grid.require_inside(points)
         return type(self)(self.kernel, points, weights, self.grid)
 
@@ -203,7 +204,7 @@ class FourierGram(FactoredGram):
         self.rows += earlier.rows
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
-        """Waves with coefficients ``√c_m b_m``."""
+        """Return the expansion with coefficients ``√c_m b_m``."""
         mean = self._waves(self.mean_vector[:, None])[0] if self.center else None
         shift = self.mean_vector @ vectors if self.center else np.zeros(vectors.shape[1])
         potential = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
@@ -212,10 +213,10 @@ class FourierGram(FactoredGram):
 
     @property
     def description(self) -> str:
-        """Number of waves and tolerance."""
+        """Number of Fourier features and tolerance."""
         return (
-            f"{' × '.join(map(str, self.grid.shape))} plane waves, tolerance "
-            f"{self.grid.tolerance:.0e}{', centred' if self.center else ''}"
+            f"{' × '.join(map(str, self.grid.shape))} Fourier features, tolerance "
+            f"{self.grid.tolerance:.0e}{', centered' if self.center else ''}"
         )
 
 
@@ -230,7 +231,7 @@ def _wave_sums(
     return np.array(sums).reshape(count, -1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FourierExpansion(Expansion):
     """``f_i(x) = Σ_m b_mi exp(i θ_m x) - shift_i``: evaluated without the training points.
 
@@ -238,13 +239,13 @@ class FourierExpansion(Expansion):
     ----------
     kernel : Kernel
     points : Points
-        The training points; only :meth:`at_training` and its kin touch them.
+        The training points, used by :meth:`at_training` and ``training_squared_norms`` only.
     grid : FrequencyGrid
     coefficients : complex array of shape (k, *grid.shape)
     shift : array of shape (k,)
-        f_i at the mean of feature space; 0 where nothing is centred.
+        f_i at the mean in feature space; 0 if not centered.
     mean : complex array of the grid's shape, or None
-        Coefficients of the mean embedding, where centred.
+        Coefficients of the mean embedding, if centered.
     potential : float
         Its squared norm.
     """
@@ -259,19 +260,19 @@ class FourierExpansion(Expansion):
 
     @property
     def noise(self) -> float:
-        """Far from all points the waves add up to noise of the tolerance's size."""
+        """The tolerance: far from all points the sum is noise of that size."""
         return self.grid.tolerance
 
     def __call__(self, points: Points) -> Array:
-        """One type-2 transform."""
+        """Evaluate by one type-2 transform."""
         return self.grid.evaluate(self.coefficients, points) - self.shift
 
     def take(self, which: Array) -> FourierExpansion:
-        """Return some of the functions."""
+        """Return the functions with these indices."""
         return replace(self, coefficients=self.coefficients[which], shift=self.shift[which])
 
     def combination(self, weights: Array) -> FourierExpansion:
-        """Return the one function ``Σ_i weights_i f_i``, evaluated for the price of one."""
+        """Return the single function ``Σ_i weights_i f_i``."""
         return replace(
             self,
             coefficients=np.tensordot(weights, self.coefficients, axes=1)[None],
@@ -279,11 +280,11 @@ class FourierExpansion(Expansion):
         )
 
     def at_training(self, values: Array) -> Array:
-        """The same formula: waves know nothing of training and new points."""
+        """Evaluate the same formula as for new points."""
         return self.points.mapped(self.without_points())
 
     def without_points(self) -> FourierExpansion:
-        """Waves need none."""
+        """Return the expansion with placeholder points."""
         return replace(self, points=AbsentPoints.like(self.points))
 
     @property
@@ -297,13 +298,13 @@ class FourierExpansion(Expansion):
         return self.potential
 
     def mean_products(self, points: Points) -> Array:
-        """One type-2 transform of the mean embedding."""
-        assert self.mean is not None, "asked only where centred"
+        """Return the mean embedding by one type-2 transform."""
+        assert self.mean is not None, "only for centered expansions"
         return self.grid.evaluate(self.mean[None], points)[:, 0]
 
 
 def _blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of index tuples that carry shared frequencies from one FFT order to another."""
+    """Yield pairs of index tuples of the frequencies that two FFT orders share."""
     parts = []
     for n, m in zip(old, new, strict=True):
         short = min(n, m)
@@ -317,7 +318,7 @@ def _blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, A
 
 
 def _resize(waves: Array, shape: Any) -> Array:
-    """Cut or pad full spectra in FFT order; odd lengths, or padding, so no frequency is split."""
+    """Truncate or pad full spectra in FFT order (odd lengths or padding: no frequency is split)."""
     out = np.zeros(tuple(shape), waves.dtype)
     for source, target in _blocks(waves.shape, tuple(shape)):
         out[target] = waves[source]
@@ -325,13 +326,14 @@ def _resize(waves: Array, shape: Any) -> Array:
 
 
 def _resize_half(waves: Array, shape: tuple[int, ...]) -> Array:
-    """Cut or pad spectra of real functions (last axis half, first axis a batch)."""
+    """Truncate or pad spectra of real functions (last axis half, first axis a batch)."""
     half = shape[-1] // 2 + 1
-    keep = min(half, waves.shape[-1])
+    shared = min(half, waves.shape[-1])
     out = np.zeros((len(waves), *shape[:-1], half), waves.dtype)
     if len(shape) == 1:
-        out[:, :keep] = waves[:, :keep]
+        out[:, :shared] = waves[:, :shared]
         return out
     for source, target in _blocks(waves.shape[1:-1], tuple(shape[:-1])):
-        out[(slice(None), *target, slice(0, keep))] = waves[(slice(None), *source, slice(0, keep))]
+        columns = slice(0, shared)
+        out[(slice(None), *target, columns)] = waves[(slice(None), *source, columns)]
     return out

@@ -1,4 +1,4 @@
-"""Gram matrices and their products, tile by tile: never more than one tile per thread at a time."""
+"""Gram matrices and their products, tile by tile: one tile per thread in memory at a time."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ __all__ = [
     "tile_product",
 ]
 
-# A float64 tile of this side and its workspace fit a second-level cache: larger ones run slower.
+# A float64 tile of this side and its workspace fit a second-level cache; larger ones are slower.
 _TILE = 256
 _CROSS_ROWS = 1024
-_WORTH_THREADS = 2**17  # kernel values
+_THREADS_FROM = 2**17  # kernel values
 
 Tile = tuple[slice, slice]
 
 
 def fill_gram(kernel: Kernel, points: Points) -> Array:
-    """Return K itself; each pair of points is evaluated once."""
+    """Return K; each pair of points is evaluated once."""
     tiles = kernel.tiles(points.data)
     K = np.empty((points.n, points.n), points.dtype)
 
-    def work(share: Sequence[Tile]) -> None:
-        for rows, columns in share:
+    def work(tasks: Sequence[Tile]) -> None:
+        for rows, columns in tasks:
             tiles(rows, columns, K[rows, columns])
             if rows != columns:
                 K[columns, rows] = K[rows, columns].T
@@ -46,14 +46,14 @@ def fill_gram(kernel: Kernel, points: Points) -> Array:
 
 
 def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
-    """``K @ V`` without K: tiles in the precision of the points, sums in float64."""
+    """Return ``K @ V`` without storing K: tiles in the precision of the points, sums in float64."""
     tiles = kernel.tiles(points.data)
     right = V.astype(points.dtype, copy=False)
 
-    def work(share: Sequence[Tile]) -> Array:
+    def work(tasks: Sequence[Tile]) -> Array:
         total = np.zeros(V.shape)
         buffer = np.empty((_TILE, _TILE), points.dtype)
-        for rows, columns in share:
+        for rows, columns in tasks:
             block = _corner(buffer, rows, columns)
             tiles(rows, columns, block)
             total[rows] += finite_product(block, right[columns])
@@ -67,7 +67,7 @@ def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
 def tile_product(
     kernel: Kernel, X: Array, V: Array, Y: Array | None = None, U: Array | None = None
 ) -> tuple[Array, Array | None]:
-    """``k(X, Y) U`` and ``k(Y, X) V`` from one evaluation; of one set alone, ``k(X, X) V``."""
+    """Return ``k(X, Y) U`` and ``k(Y, X) V`` from one evaluation; without Y, ``k(X, X) V``."""
     if Y is None or U is None:
         return gram_product(kernel, Points(X), V), None
     tiles = kernel.tiles(X, Y)
@@ -81,12 +81,12 @@ def tile_product(
 
 
 def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
-    """``k(new, points)`` itself, on all cores."""
+    """Return ``k(new, points)``, computed in threads."""
     tiles = kernel.tiles(new.data, points.data)
     out = np.empty((new.n, points.n), np.result_type(new.dtype, points.dtype))
 
-    def work(share: Sequence[slice]) -> None:
-        for rows in share:
+    def work(tasks: Sequence[slice]) -> None:
+        for rows in tasks:
             tiles(rows, slice(0, points.n), out[rows])
 
     _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work, out.size)
@@ -94,14 +94,14 @@ def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
 
 
 def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Array:
-    """``k(new, points) @ C``, of shape (len(new), columns of C)."""
+    """Return ``k(new, points) @ C``, of shape (len(new), columns of C)."""
     tiles = kernel.tiles(new.data, points.data)
     out = np.zeros((new.n, C.shape[1]))
     right = C.astype(np.result_type(new.dtype, points.dtype), copy=False)
     columns = _ranges(points.n, _TILE)
 
-    def work(share: Sequence[slice]) -> None:
-        for rows in share:
+    def work(tasks: Sequence[slice]) -> None:
+        for rows in tasks:
             for part in columns:
                 out[rows] += finite_product(tiles(rows, part, None), right[part])
 
@@ -111,24 +111,24 @@ def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Arra
 
 
 def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tuple[Array, Array]:
-    """Sign and logarithm of ``|Σ_j c_j k(x, x_j)|`` for every new point, without underflow.
+    """Return sign and logarithm of ``|Σ_j c_j k(x, x_j)|`` for every new point, without underflow.
 
-    Each row's largest logarithm is taken out of its sum; it grows as the tiles go by.
+    The largest logarithm of each row is factored out of its sum and updated from tile to tile.
     """
     tiles = kernel.log_tiles(new.data, points.data)
     top, sums = np.full(new.n, -np.inf), np.zeros(new.n)
     columns = _ranges(points.n, _TILE)
 
-    def work(share: Sequence[slice]) -> None:
-        for rows in share:
+    def work(tasks: Sequence[slice]) -> None:
+        for rows in tasks:
             for part in columns:
                 logs = tiles(rows, part, None)
-                raised = np.maximum(top[rows], logs.max(axis=1))
-                base = np.where(np.isneginf(raised), 0.0, raised)  # nothing reached so far
+                largest = np.maximum(top[rows], logs.max(axis=1))
+                base = np.where(np.isneginf(largest), 0.0, largest)  # all terms so far are zero
                 logs -= base[:, None].astype(logs.dtype)
                 sums[rows] *= np.exp(top[rows] - base)
                 sums[rows] += finite_product(np.exp(logs, out=logs), c[part])
-                top[rows] = raised
+                top[rows] = largest
 
     _run(kernel, _ranges(new.n, min(_TILE, -(-new.n // 8))), work, new.n * points.n)
     with np.errstate(divide="ignore"):
@@ -136,8 +136,8 @@ def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tup
 
 
 def _run(kernel: Kernel, tasks: list[Any], work: Any, values: int) -> list[Any]:
-    """On threads, unless the kernel may be anyone's Python function or there is little to do."""
-    if kernel.compares == "objects" or values < _WORTH_THREADS:
+    """Run in threads, unless the kernel may run arbitrary Python code or the work is small."""
+    if kernel.compares == "objects" or values < _THREADS_FROM:
         return [work(tasks)]
     return run_in_threads(tasks, work)
 

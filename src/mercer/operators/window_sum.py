@@ -1,8 +1,8 @@
-"""Sums ``f(x) = Σ_j c_j k(x, x_j)`` on the logarithmic scale, right in the deepest tails.
+"""Sums ``f(x) = Σ_j c_j k(x, x_j)`` on the logarithmic scale, accurate far in the tails.
 
-Where f is not small an ordinary sum is taken, by tiles or by plane waves. Where it is below what
-those can tell (underflow, or the tolerance of the waves) it is summed anew from the logarithms of
-the kernel: over all points, or over the near ones that make it up.
+Where f is not small it is an ordinary sum, by tiles or by a frequency grid. Where it underflows or
+is below the tolerance of the grid, it is summed from the logarithms of the kernel: over all points,
+or over the near ones that dominate it.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from mercer.resources import thread_count
 
 __all__ = ["WindowSum"]
 
-# Plane waves are right to their tolerance; this many times above it three digits are right.
+# Grid sums have the error of their tolerance; this many times above it three digits are right.
 _ABOVE_NOISE = 1e3
-_NEGLIGIBLE = 1e-12  # share of a sum that far points may have
+_NEGLIGIBLE = 1e-12  # fraction of a sum that far points may contribute
 _MOST_QUESTIONS = 200_000  # rows that all chunks of an engine are asked about at a time
-_PAIRS = 4_000_000  # of a point and its neighbour, at a time
+_PAIRS_PER_GROUP = 4_000_000  # of a point and its neighbor
 
 
 @dataclass
 class WindowSum:
-    """``f(x) = Σ_j c_j k(x, x_j)``, the kernel as it is (not normalised).
+    """``f(x) = Σ_j c_j k(x, x_j)`` with the unnormalized kernel.
 
     Parameters
     ----------
     kernel : Kernel
-        Resolved.
+        Fitted.
     points : Points
         The x_j.
     coefficients : array of shape (n,)
-        The c_j, of any sign; lazy where the points are.
+        The c_j, of any sign; lazy for points in chunks.
     waves : Expansion or None
-        The same function as a sum of plane waves, where there is one; it is used where f is well
-        above its tolerance.
+        The same function on a frequency grid, if there is one; used where f is well above the
+        tolerance of the grid.
     """
 
     kernel: Kernel
@@ -80,7 +80,7 @@ class WindowSum:
 
     @property
     def _noise(self) -> float:
-        """Size of values that plane waves cannot tell from 0; 0 where there are no waves."""
+        """Size below which grid sums are noise; 0 without a grid."""
         if isinstance(self.waves, FourierExpansion):
             return self.waves.grid.tolerance * self._facts[1]
         return 0.0
@@ -91,7 +91,7 @@ class WindowSum:
         return isinstance(self.points, ChunkedPoints) and self.waves is None
 
     def values(self, new: Points) -> Array:
-        """The sum itself; 0 where it is below the tolerance of plane waves, or underflows."""
+        """Return f; 0 where it is below the tolerance of the grid, or underflows."""
         if isinstance(self.waves, FourierExpansion):
             return new.mapped(partial(_wave_values, self.waves.without_points(), self._noise))
         if isinstance(self.points, ChunkedPoints):
@@ -100,9 +100,9 @@ class WindowSum:
         return cross_product(self.kernel, new, self.points, self.coefficients[:, None])[:, 0]
 
     def signed_log(self, new: Points) -> tuple[Array, Array]:
-        """Sign and ``log |f|`` at every point; sign 0 and -inf where f is exactly 0.
+        """Return sign and ``log |f|`` at every point; sign 0 and -inf where f is exactly 0.
 
-        Both are lazy where the new points are.
+        Both are lazy for new points in chunks.
         """
         if isinstance(self.points, ChunkedPoints):
             found = self._over_chunks(self.points, new)
@@ -111,7 +111,7 @@ class WindowSum:
         return found[:, 0], found[:, 1]
 
     def _signed_log(self, new: Points) -> Array:
-        """The two as columns."""
+        """Return sign and logarithm as columns."""
         found = self._rough(new)
         low = np.isnan(found[:, 1])
         if low.any():
@@ -119,7 +119,7 @@ class WindowSum:
         return found
 
     def _rough(self, new: Points) -> Array:
-        """Sign and logarithm where an ordinary sum will do, NaN elsewhere."""
+        """Return sign and logarithm where an ordinary sum is accurate, NaN elsewhere."""
         if isinstance(self.waves, FourierExpansion):
             return _Rough(self.waves, self._noise)(new.data)
         precision = np.finfo(np.result_type(new.dtype, self.points.dtype))
@@ -169,7 +169,7 @@ class WindowSum:
         return np.asarray(points.data.astype(np.float64) / widths)
 
     def _near_sums(self, new: Points) -> tuple[Array, Array]:
-        """Sum over the points that can matter beside the nearest one."""
+        """Sum over the points that are not negligible compared with the nearest one."""
         at = self._scaled(new)
         nearest, _ = self._tree.query(at, workers=thread_count())
         reach = self._reach(nearest)
@@ -177,13 +177,13 @@ class WindowSum:
         if counts.mean() > self.points.n / 8:
             return log_cross_sums(self.kernel, new, self.points, self.coefficients)
         sign, logs = np.empty(new.n), np.empty(new.n)
-        for rows in _groups(counts, _PAIRS):
+        for rows in _groups(counts, _PAIRS_PER_GROUP):
             found = self._tree.query_ball_point(at[rows], reach[rows], workers=thread_count())
             sign[rows], logs[rows] = self._sum_over(at[rows], found)
         return sign, logs
 
     def _reach(self, nearest: Array) -> Array:
-        """Distance beyond which n points together are negligible beside the nearest one."""
+        """Return the distance beyond which n points are negligible compared with the nearest."""
         enough = self._log_profile(nearest) + log(_NEGLIGIBLE / self.points.n)
         low, high = nearest.copy(), nearest + 1
         while (far := self._log_profile(high) > enough).any():
@@ -195,11 +195,11 @@ class WindowSum:
         return high
 
     def _log_profile(self, distance: Array) -> Array:
-        assert isinstance(self.kernel, Gaussian | Matern)  # those that are plane waves
+        assert isinstance(self.kernel, Gaussian | Matern)  # the kernels with a frequency grid
         return self.kernel.log_profile(-0.5 * distance**2)
 
     def _sum_over(self, at: Array, found: Array) -> tuple[Array, Array]:
-        """One sum per row of ``at``, over the points numbered in ``found``."""
+        """Return one sum per row of ``at``, over the points with the indices in ``found``."""
         lengths = np.array([len(indices) for indices in found])
         near = np.concatenate(found).astype(int)
         starts = np.r_[0, np.cumsum(lengths)[:-1]]
@@ -227,7 +227,7 @@ class _Rough:
     noise: float
 
     def __call__(self, X: Array) -> Array:
-        """Sign and logarithm as columns, NaN where they are not known."""
+        """Return sign and logarithm as columns, NaN where they are unknown."""
         if self.waves is None:
             return np.full((len(X), 2), np.nan)
         values = _wave_values(self.waves, self.noise, Points(X))
@@ -247,7 +247,7 @@ class _Rough:
 
 
 def _signed(values: Array, unknown: Array) -> Array:
-    """Sign and logarithm as columns, NaN where they are not known."""
+    """Return sign and logarithm as columns, NaN where they are unknown."""
     with np.errstate(divide="ignore"):
         found = np.column_stack([np.sign(values), np.log(np.abs(values))])
     found[unknown] = np.nan
@@ -280,12 +280,12 @@ def _with_questions(answer: Any, questions: Sequence[Array], X: Array, c: Array)
 
 
 def _joined_answers(parts: Sequence[list[Array]]) -> list[Array]:
-    """Add up numbers that are given by sign and logarithm."""
+    """Add numbers that are given by sign and logarithm."""
     return [_signed_sum(np.array(place)) for place in zip(*parts, strict=True)]
 
 
 def _signed_sum(terms: Array) -> Array:
-    """Sums over the first axis of numbers with sign and logarithm along the last."""
+    """Return sums over the first axis of numbers with sign and logarithm along the last."""
     top = terms[..., 1].max(axis=0, initial=-np.inf)
     base = np.where(np.isneginf(top), 0.0, top)
     sums = (terms[..., 0] * np.exp(terms[..., 1] - base)).sum(axis=0)
@@ -309,7 +309,7 @@ def _joined_facts(parts: Sequence[tuple[float, float, float]]) -> tuple[float, f
 
 
 def _groups(counts: Array, limit: int) -> Iterator[slice]:
-    """Ranges of rows whose counts add up to about ``limit`` at most; single rows may exceed it."""
+    """Yield ranges of rows whose counts sum to about ``limit``; single rows may exceed it."""
     group = np.cumsum(counts) // limit
     edges = np.r_[0, np.flatnonzero(np.diff(group)) + 1, len(counts)]
     for first, last in pairwise(edges):
