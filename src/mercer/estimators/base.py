@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from typing import Any, ClassVar, Self
@@ -91,17 +92,22 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             model.spectrum_ = self.spectrum_.without_points()
         return model
 
-    def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram followed by the fitted spectrum."""
-        return super()._repr_html_inner() + self._found_html()
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """IPython's hook: scikit-learn's diagram followed by the fitted spectrum.
+
+        It raises AttributeError, as scikit-learn's does, if diagrams are turned off.
+        """
+        diagram = super()._repr_html_
+        return lambda: diagram() + self._fitted_html()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in bundle:
-            bundle["text/html"] += self._found_html()
+            bundle["text/html"] += self._fitted_html()
         return bundle
 
-    def _found_html(self) -> str:
+    def _fitted_html(self) -> str:
         """Return the HTML of the spectrum or the kernel, if fitted."""
         for name in ("spectrum_", "kernel_"):
             found = getattr(self, name, None)
