@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -40,10 +39,10 @@ def isolated_share(sample: Sample) -> float:
 
 def _have_neighbours(sample: Sample, rows: Array, others: Array) -> Array:
     """Whether each of these rows has a neighbour among the others that is not itself."""
-    if isinstance(sample.points, ChunkedPoints) and len(others) == sample.points.n:
+    if sample.points.is_chunked and len(others) == sample.points.n:
         some = sample.points.take(rows).data
         # itself is one of those that are near
-        return np.asarray(sample.points.summed(partial(_count_near, sample.kernel, some)) > 1)
+        return np.asarray(sample.points.sum_rows(partial(_count_near, sample.kernel, some)) > 1)
     if sample.matrix is not None:
         values = sample.matrix[np.ix_(rows, others)]
         diagonal = sample.matrix.diagonal()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.config import memory_budget
-from mercer.data import Points, admit
+from mercer.data import Points, validate_points
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
 from mercer.maths.entropy import entropy_terms
@@ -147,7 +147,7 @@ class Spectrum:
         return self.expansion.squared_norms(self._admit(X))
 
     def _admit(self, X: Any) -> Points:
-        return X if isinstance(X, Points) else admit(X, self.kernel.compares, reset=False)
+        return validate_points(X, self.kernel.compares, reset=False)
 
     # --- at the training points ---------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, config_context
-from mercer.data import Points, admit
+from mercer.data import Points, validate_points
 from mercer.kernels import Gaussian, Linear, NGram
 from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
 from mercer.solvers import Auto, Dense, Lanczos, Nystrom, as_solver, mean_window
@@ -97,10 +97,10 @@ def test_a_solver_makes_an_operator_and_solves():
 
 
 def test_sums_over_many_objects_go_pair_by_pair():
-    texts = admit(["ab", "ba", "abba"] * 1400, "objects")
+    texts = validate_points(["ab", "ba", "abba"] * 1400, "objects")
     window = mean_window(Sample(NGram(1), texts))
     assert window.waves is None
-    new = admit(["a", "bb"], "objects")
+    new = validate_points(["a", "bb"], "objects")
     assert_allclose(window.values(new), [4 / 3, 8 / 3], rtol=1e-12)
 
 

@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
-from mercer.chunks import is_dask
-from mercer.data import Points, admit, admit_weights
+from mercer.chunks import passes_for
+from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import make_streaming_gram
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
@@ -51,13 +51,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             The kernel of an earlier batch: X then has to have that batch's columns.
         """
         kernel = as_kernel(self.kernel) if resolved is None else resolved
-        points = admit(X, kernel.compares, estimator=self, reset=resolved is None)
-        weights = admit_weights(sample_weight, points)
+        points = validate_points(X, kernel.compares, estimator=self, reset=resolved is None)
+        weights = validate_weights(sample_weight, points)
         return Sample.of(resolve(kernel, points, weights), points, weights)
 
     def _refuse_chunks(self, X: Any) -> None:
         """Say what to do instead, where an estimator needs all rows in one place."""
-        if is_dask(X):
+        if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
             raise TypeError(
                 f"{type(self).__name__} does not work on Dask collections: its fit needs all rows "
                 "in one place. Take a sample of the rows, for example X[::100].compute(), and hand "
@@ -74,15 +74,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _admit_new(self, X: Any) -> Points:
         check_is_fitted(self)
-        return admit(X, self.kernel_.compares, estimator=self, reset=False)
+        return validate_points(X, self.kernel_.compares, estimator=self, reset=False)
 
     #: attributes with something for every training row: tasks on chunks do without them
-    _stays_behind: ClassVar[tuple[str, ...]] = ()
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ()
 
-    def _travelling(self) -> Self:
+    def _for_workers(self) -> Self:
         """What of this fitted model goes to where chunks of new rows are."""
         model = copy(self)
-        for name in (*self._stays_behind, "feature_names_in_"):  # names were checked before
+        for name in (*self._per_row_attributes, "feature_names_in_"):  # names were checked before
             model.__dict__.pop(name, None)
         if "spectrum_" in model.__dict__:
             model.spectrum_ = self.spectrum_.without_points()
@@ -132,7 +132,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     preimage: Preimage
     verbose: bool
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("_stream",)
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_stream",)
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -186,7 +186,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "spectrum_")
 
-    def _keep(self, spectrum: Spectrum) -> None:
+    def _set_spectrum(self, spectrum: Spectrum) -> None:
         self.spectrum_ = spectrum
         self.kernel_ = spectrum.kernel
         self.n_components_ = spectrum.n_components
@@ -195,7 +195,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and project the same points (those that weigh nothing as if they were new)."""
         self.fit(X, sample_weight=sample_weight)
-        if is_dask(X):
+        if self.spectrum_.points.is_chunked:
             return self.transform(X)
         known = self.spectrum_.projections
         points = self._admit_new(X)

@@ -11,9 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import median_distance, representatives, resolve
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import is_dask, kept, mapped, summed
-from mercer.data import Points, admit, admit_weights
+from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import make_gram, places_among_all
 from mercer.errors import ApproximationWarning, ConvergenceWarning, RankError, Tell, warn
 from mercer.estimators.atomic_fit import all_or_nothing
@@ -218,8 +216,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         kernel = as_kernel(self.kernel)
-        points = admit(X, kernel.compares, estimator=self)
-        weights = admit_weights(sample_weight, points)
+        points = validate_points(X, kernel.compares, estimator=self)
+        weights = validate_weights(sample_weight, points)
         _check_steps(self.max_iter)
         n_clusters = self._count(kernel, points, weights)
         _check_clusters(n_clusters, Sample.of(kernel, points, weights).points.n)
@@ -233,7 +231,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters, warn)
         except RankError as few:
             raise _too_few(n_clusters, few) from few
-        self._keep(trial, points, weights)
+        self._set_clusters(trial, points, weights)
         self.path_ = records or [trial.record]
         self.sweep_rows_ = rows
         return self
@@ -272,18 +270,19 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             n_clusters, kernel=sample.kernel, solver=solver, random_state=self.random_state
         )
         eca._learn(sample, gram, tell=tell)
-        Z = kept(_projections(gram, eca.spectrum_))
+        Z = sample.passes.persist(_projections(gram, eca.spectrum_))
         found = angular_kmeans(
             Z,
             n_clusters,
             weights=sample.weights,
             max_iter=self.max_iter,
             noise=eca.spectrum_.expansion.noise,
+            rows=sample.passes,
         )
-        vanishing = shortest(Z, eca.spectrum_.expansion.noise)
+        vanishing = shortest(Z, eca.spectrum_.expansion.noise, rows=sample.passes)
         return _Trial(eca, found, vanishing, _record(sample, wide, gram, eca, Z, found))
 
-    def _keep(self, trial: _Trial, points: Points, weights: Array | None) -> None:
+    def _set_clusters(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -297,14 +296,14 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self._vanishing = trial.vanishing
         if len(self.labels_) < points.n:  # rows that weigh nothing have a place too
             self.labels_ = self._labels(points)
-            if not is_dask(self.labels_):
+            if not points.is_chunked:
                 self.labels_[np.asarray(weights) > 0] = trial.record.labels
         if not found.converged:
             warn(
                 f"The clusters still change after {self.max_iter} steps; raise max_iter.",
                 ConvergenceWarning,
             )
-        lost = summed(_count_lost, self.labels_)
+        lost = points.passes.sum(_count_lost, self.labels_)
         if lost:
             warn(
                 f"{lost} of {len(self.labels_)} points are labelled -1: their projection vanishes "
@@ -315,13 +314,13 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _labels(self, points: Points) -> Array:
         project = self.spectrum_.without_points().project
-        return points.mapped(partial(_directed, project, self.cluster_centers_, self._vanishing))
+        return points.map_rows(partial(_directed, project, self.cluster_centers_, self._vanishing))
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
 
-    def _travelling(self) -> Self:
-        model = super()._travelling()
-        model.eca_ = self.eca_._travelling()
+    def _for_workers(self) -> Self:
+        model = super()._for_workers()
+        model.eca_ = self.eca_._for_workers()
         return model
 
     # --- several ------------------------------------------------------------------------------
@@ -470,11 +469,12 @@ def _record(
     found: AngularClusters,
 ) -> BandwidthRecord:
     clusters = len(found.directions)
-    counts, sums, lengths = summed(partial(_tally, clusters), Z, found.labels, sample.weights)
+    tally = partial(_tally, clusters)
+    counts, sums, lengths = sample.passes.sum(tally, Z, found.labels, sample.weights)
     unassigned = float(counts[-1])
     spectrum = eca.spectrum_
     # the last group is what is in no cluster
-    groups = mapped(partial(_groups, clusters), found.labels)
+    groups = sample.passes.map(partial(_groups, clusters), found.labels)
     products = gram.group_products(groups, clusters + (unassigned > 0))
     own, counts = slice(0, clusters), counts[:-1]
     cost = angular_cost(
@@ -522,10 +522,10 @@ def _count_lost(labels: Array) -> int:
     return int((labels < 0).sum())
 
 
-def _few(points: Points, weights: Array | None) -> tuple[Array | None, Points, Array]:
+def _few(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
     """At most 1000 rows that stand for all: their numbers, where they are known, and weights."""
-    if isinstance(points, ChunkedPoints):
-        rows, shares = points.counted(weights).representatives(_OWN_ROWS)
+    if points.is_chunked:
+        rows, shares = points.with_weights(weights).representatives(_OWN_ROWS)
         return None, Points(rows, "vectors", points.feature_names), shares
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)

@@ -14,7 +14,7 @@ from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.targets import class_labels, numeric_targets, several_classes
+from mercer.estimators.targets import class_labels, encode_classes, numeric_targets
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
 from mercer.maths.types import Array
@@ -285,7 +285,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         """
         check_order(self.order)
         sample, used = self._admit_with_rows(X, sample_weight)
-        classes, codes = several_classes(class_labels(y, len(used))[used])
+        classes, codes = encode_classes(class_labels(y, len(used))[used])
         return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
     @rowwise

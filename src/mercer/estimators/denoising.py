@@ -128,8 +128,8 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         found = preimages(self.spectrum_, scores, self.preimage, self.n_neighbors)
         return found.astype(points.dtype, copy=False)
 
-    def _travelling(self) -> Self:
-        model = super()._travelling()
+    def _for_workers(self) -> Self:
+        model = super()._for_workers()
         model.spectrum_ = self.spectrum_  # pre-images lean on the training points
         return model
 

@@ -113,7 +113,7 @@ class KernelECA(MonitoredTransformer):
             gram=gram,
             tell=tell,
         )
-        self._keep(spectrum)
+        self._set_spectrum(spectrum)
         self.entropy_terms_ = spectrum.entropy_terms
         self.information_potential_ = spectrum.potential
         self.entropy_ratio_ = self.entropy_terms_ / spectrum.potential

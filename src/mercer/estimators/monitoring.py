@@ -13,8 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import chi2, f
 
-from mercer.chunked import quantile_of
-from mercer.chunks import kept, mapped, summed
 from mercer.data import Points
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.dask_methods import rowwise
@@ -73,20 +71,21 @@ class MonitoredTransformer(SpectralTransformer):
         z = spectrum.projections
         weights = spectrum.counts
         n, k = spectrum.total_weight, spectrum.n_components
-        hotelling = mapped(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
+        rows = spectrum.points.passes
+        hotelling = rows.map(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
         norms = spectrum.expansion.training_squared_norms()
-        error = kept(mapped(_left_over, norms, z))
-        mean = summed(_weighted_sum, error, weights) / n
-        variance = summed(partial(_weighted_squares, mean), error, weights) / n
+        error = rows.persist(rows.map(_left_over, norms, z))
+        mean = rows.sum(_weighted_sum, error, weights) / n
+        variance = rows.sum(partial(_weighted_squares, mean), error, weights) / n
         spread = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
         matched = variance > 0 and variance / (2 * mean) * chi2.ppf(level, 2 * mean**2 / variance)
         return {
             "hotelling": {
-                "quantile": quantile_of(hotelling, weights, level),
+                "quantile": rows.quantile(hotelling, weights, level),
                 "f": float(spread) if n > k else float("inf"),
             },
             "reconstruction_error": {
-                "quantile": quantile_of(error, weights, level),
+                "quantile": rows.quantile(error, weights, level),
                 "chi2": float(matched) if variance > 0 else mean,
             },
         }

@@ -91,6 +91,6 @@ class KernelPCA(MonitoredTransformer):
             verbose=self.verbose,
             gram=gram,
         )
-        self._keep(spectrum)
+        self._set_spectrum(spectrum)
         self.explained_variance_ratio_ = spectrum.eigenvalues / spectrum.trace
         return self

@@ -1,5 +1,6 @@
 """How the Gram matrix multiplies: stored, tile by tile, centred, or through a factor."""
 
+from mercer.data import Sample
 from mercer.operators.base import EigenProblem, GramOperator
 from mercer.operators.centered import CenteredGram
 from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpansion
@@ -10,7 +11,6 @@ from mercer.operators.fourier import FourierGram
 from mercer.operators.frequency_grid import FrequencyGrid, NoGrid, frequency_grid
 from mercer.operators.gram import BlockedGram, ChunkedGram, DenseGram
 from mercer.operators.landmarks import choose_landmarks, landmark_bytes
-from mercer.operators.sample import Sample
 from mercer.operators.window_sum import WindowSum
 
 __all__ = [

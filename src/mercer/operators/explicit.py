@@ -50,7 +50,7 @@ class ExplicitGram(FactoredGram):
     @cached_property
     def moments(self) -> Moments:
         """Mean and scatter of the features: all that the small side knows of the points."""
-        sums = self.points.summed(self.features.raw_moments, self.weights)
+        sums = self.points.sum_rows(self.features.raw_moments, self.weights)
         return self.features.finished(sums)
 
     def absorb(self, earlier: FactoredGram) -> None:
@@ -158,7 +158,7 @@ class NystromGram(ExplicitGram):
     @cached_property
     def whole_trace(self) -> float:
         """``tr W^½ K W^½``, exactly."""
-        return float(self.points.summed(partial(_trace, self.kernel), self.weights))
+        return float(self.points.sum_rows(partial(_trace, self.kernel), self.weights))
 
     def absorb(self, earlier: FactoredGram) -> None:
         """Add the moments and the traces."""

@@ -70,14 +70,14 @@ class FactoredGram(GramOperator):
     def undecided_signs(self, vectors: Array) -> Array:
         """From the projections of the training points, which have the eigenvectors' signs."""
         expansion = self.expansion(np.ones(vectors.shape[1]), vectors)
-        found: LargestEntries = expansion.points.summed(
+        found: LargestEntries = expansion.points.sum_rows(
             partial(_largest_entries, expansion.without_points()), combine=LargestEntries.joined
         )
         return found.signs
 
     def group_products(self, labels: Array, count: int) -> Array:
         """One pass: sums of features over each group."""
-        sums = self.points.summed(partial(self._group_sums(), count), self.weights, labels)
+        sums = self.points.sum_rows(partial(self._group_sums(), count), self.weights, labels)
         return np.asarray((sums.conj() @ sums.T).real)
 
     @abstractmethod

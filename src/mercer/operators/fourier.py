@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import fft
 
-from mercer.chunked import AbsentPoints
+from mercer.chunks.remote import RemotePoints
 from mercer.config import thread_count
 from mercer.data import Points
 from mercer.kernels import Kernel
@@ -278,11 +278,11 @@ class FourierExpansion(Expansion):
 
     def at_training(self, values: Array) -> Array:
         """The same formula: waves know nothing of training and new points."""
-        return self.points.mapped(self.without_points())
+        return self.points.map_rows(self.without_points())
 
     def without_points(self) -> FourierExpansion:
         """Waves need none."""
-        return replace(self, points=AbsentPoints.like(self.points))
+        return replace(self, points=RemotePoints.like(self.points))
 
     @property
     def mean_coordinates(self) -> Array | None:

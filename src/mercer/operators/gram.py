@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import kept, taken
+from mercer.chunks.points import ChunkedPoints
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -153,12 +152,14 @@ class ChunkedGram(BlockedGram):
 
     def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:
         here = points.take(slice(None))
-        super().__init__(kernel, here, None if weights is None else taken(weights, slice(None)))
+        super().__init__(
+            kernel, here, None if weights is None else points.passes.take(weights, slice(None))
+        )
         size = max(1, min(_MOST_BLOCK, -(-points.n // _FEWEST_BLOCKS)))
-        self.blocks = kept(points.rows.rechunk({0: size}))
+        self.blocks = points.passes.persist(points.rows.rechunk({0: size}))
 
     def _matmat(self, V: Array) -> Array:
-        from mercer.chunks.dask_tasks import symmetric_product
+        from mercer.chunks.tasks import symmetric_product
 
         root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
         tile = partial(tile_product, self.kernel)

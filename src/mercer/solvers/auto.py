@@ -33,7 +33,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
 from mercer.data import Points
 from mercer.errors import ConvergenceError
@@ -98,12 +97,13 @@ class Auto:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> import numpy as np
     >>> from mercer.solvers import Auto
     >>> for n in (500, 3000, 20_000):
     ...     X = np.random.default_rng(0).normal(size=(n, 2))
-    ...     print(n, type(Auto(3).choose(Sample(Gaussian(0.3), admit(X, "vectors")))).__name__)
+    ...     sample = Sample(Gaussian(0.3), validate_points(X, "vectors"))
+    ...     print(n, type(Auto(3).choose(sample)).__name__)
     500 Dense
     3000 Lanczos
     20000 Fourier
@@ -127,7 +127,7 @@ class Auto:
         """Return the solver of the first row that applies (but the first)."""
         kernel, points = sample.kernel, sample.points
         n = points.n
-        if isinstance(points, ChunkedPoints):
+        if points.is_chunked:
             return _on_chunks(kernel, points)
         itemsize = points.dtype.itemsize
         if self._full(n) and self._may_hold(n, itemsize) and _dense_fits(n, itemsize):
@@ -176,7 +176,7 @@ class Auto:
         return Dense().solve(problem, selection)
 
 
-def _on_chunks(kernel: Kernel, points: ChunkedPoints) -> Solver:
+def _on_chunks(kernel: Kernel, points: Points) -> Solver:
     """Rows on an engine: features that add up, or nothing."""
     if _serving_grid(kernel, points, _FOURIER_LARGEST) is not None:
         return Fourier()
@@ -201,7 +201,7 @@ def _features(sample: Sample) -> int | None:
     """How many exact features the kernel has, if any."""
     if sample.points.kind != "vectors":
         return None
-    one = sample.kernel.features(np.ones((1, sample.points.dimension)))
+    one = sample.kernel.features(np.ones((1, sample.points.dimension or 0)))
     return None if one is None else int(one.shape[1])
 
 
@@ -228,11 +228,11 @@ def streaming_gram(sample: Sample) -> FactoredGram:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> import numpy as np
     >>> from mercer.solvers import streaming_gram
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> type(streaming_gram(Sample(Gaussian(1.0), admit(X, "vectors")))).__name__
+    >>> type(streaming_gram(Sample(Gaussian(1.0), validate_points(X, "vectors")))).__name__
     'NystromGram'
     """
     return Nystrom(_LANDMARKS).gram(sample) if _features(sample) is None else _explicit(sample)
@@ -247,11 +247,11 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> import numpy as np
     >>> from mercer.solvers import summing_gram
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> gram = summing_gram(Sample(Gaussian(1.0), admit(X, "vectors")))
+    >>> gram = summing_gram(Sample(Gaussian(1.0), validate_points(X, "vectors")))
     >>> bool(np.isclose(gram.potential, Gaussian(1.0)(X).mean()))
     True
     """
@@ -272,10 +272,10 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> from mercer.solvers import mean_window
-    >>> window = mean_window(Sample(Gaussian(1.0), admit([[0.0], [2.0]], "vectors")))
-    >>> window.values(admit([[1.0]], "vectors")).round(4)
+    >>> window = mean_window(Sample(Gaussian(1.0), validate_points([[0.0], [2.0]], "vectors")))
+    >>> window.values(validate_points([[1.0]], "vectors")).round(4)
     array([0.6065])
     """
     chosen = None if solver == "auto" else as_solver(solver, 1)
@@ -301,7 +301,7 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
 def _summing_grid(sample: Sample, box: tuple[Array, Array] | None) -> FrequencyGrid | None:
     """Return the grid of frequencies if sums over it are cheaper than over pairs."""
     points = sample.points
-    chunked = isinstance(points, ChunkedPoints)
+    chunked = points.is_chunked
     small = points.n <= _FOURIER_FROM and not chunked
     if points.dimension is None or small or points.dimension > 3:
         return None
@@ -352,10 +352,11 @@ def count_above(
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> import numpy as np
     >>> from mercer.solvers import Dense, count_above
-    >>> gram = Dense().gram(Sample(Gaussian(1.0), admit(np.arange(40.0).reshape(-1, 1), "vectors")))
+    >>> points = validate_points(np.arange(40.0).reshape(-1, 1), "vectors")
+    >>> gram = Dense().gram(Sample(Gaussian(1.0), points))
     >>> values = np.linalg.eigvalsh(gram.dense())[::-1]
     >>> count_above(gram, values[[0, 4]]).tolist()
     [1, 5]

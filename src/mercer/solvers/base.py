@@ -150,9 +150,10 @@ class Eigenpairs:
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import Sample
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> from mercer.solvers import Dense, Selection
-    >>> gram = Dense().gram(Sample(Gaussian(1.0), admit([[0.0], [0.1], [5.0]], "vectors")))
+    >>> points = validate_points([[0.0], [0.1], [5.0]], "vectors")
+    >>> gram = Dense().gram(Sample(Gaussian(1.0), points))
     >>> wanted = Selection("variance", 2, trace=3.0, potential=1.0, n_samples=3)
     >>> Dense().solve(gram, wanted).values.round(3)
     array([1.995, 1.   ])

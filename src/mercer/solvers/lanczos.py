@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.config import memory_budget
 from mercer.errors import ConvergenceError, check_memory
 from mercer.maths.eigen import TIE, canonical
@@ -29,7 +28,7 @@ __all__ = ["Lanczos"]
 _MOST_ON_ENGINE = 300_000  # rows: beyond, one product takes a core a quarter of an hour
 
 
-def _on_engine(sample: Sample, points: ChunkedPoints) -> ChunkedGram:
+def _on_engine(sample: Sample, points: Any) -> ChunkedGram:
     if points.n > _MOST_ON_ENGINE:
         raise ValueError(
             f"solver='lanczos' is exact, and every product with K of {points.n} rows evaluates the "
@@ -73,7 +72,7 @@ class Lanczos:
 
     def gram(self, sample: Sample) -> GramOperator:
         """Stored or matrix-free, by the memory budget unless the user decided."""
-        if isinstance(sample.points, ChunkedPoints):
+        if sample.points.is_chunked:
             return _on_engine(sample, sample.points)
         needed = sample.points.n**2 * sample.points.dtype.itemsize
         stored = 2 * needed <= memory_budget() if self.stored is None else self.stored
