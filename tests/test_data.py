@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelECA, KernelPCA
-from mercer.data import Points, admit, admit_weights, rows_of
+from mercer.data import Points, select_rows, validate_points, validate_weights
 from mercer.kernels import Gaussian, Kernel, Linear, check_kernel
 
 ESTIMATORS = [KernelPCA, KernelECA]
@@ -43,30 +43,30 @@ def indicators(words):
 
 def test_lists_and_integers_become_double_precision():
     for X in ([[1, 2], [3, 4]], np.array([[1, 2], [3, 4]], dtype=np.int32), ((1.0, 2), (3, 4))):
-        points = admit(X, "vectors")
+        points = validate_points(X, "vectors")
         assert points.data.dtype == np.float64
         assert_array_equal(points.data, [[1.0, 2.0], [3.0, 4.0]])
         assert (points.n, points.dimension, points.dtype) == (2, 2, np.float64)
 
 
 def test_single_precision_is_kept():
-    points = admit(array().astype(np.float32), "vectors")
+    points = validate_points(array().astype(np.float32), "vectors")
     assert points.data.dtype == np.float32
     assert points.dtype == np.float32
-    assert admit(array().astype(np.float16), "vectors").dtype == np.float64
+    assert validate_points(array().astype(np.float16), "vectors").dtype == np.float64
 
 
 @pytest.mark.parametrize("change", [np.asfortranarray, np.ascontiguousarray, lambda X: X[::2]])
 def test_arrays_are_not_copied(change):
     X = change(array())
     X.setflags(write=False)
-    assert np.shares_memory(admit(X, "vectors").data, X)
+    assert np.shares_memory(validate_points(X, "vectors").data, X)
 
 
 def test_memory_maps_are_not_copied(tmp_path):
     np.save(tmp_path / "points.npy", array())
     X = np.load(tmp_path / "points.npy", mmap_mode="r")
-    points = admit(X, "vectors")
+    points = validate_points(X, "vectors")
     assert np.shares_memory(points.data, X)
     assert_array_equal(points.data, array())
 
@@ -101,10 +101,10 @@ def test_frames_bring_their_names():
     X = array()
     frame = pd.DataFrame(X, columns=["width", "height", "depth"])
     model = KernelPCA()
-    points = admit(frame, "vectors", estimator=model)
+    points = validate_points(frame, "vectors", estimator=model)
     assert points.feature_names == ("width", "height", "depth")
     assert_array_equal(points.data, X)
-    assert admit(X, "vectors", estimator=KernelPCA()).feature_names is None
+    assert validate_points(X, "vectors", estimator=KernelPCA()).feature_names is None
     assert points.take(slice(0, 3)).feature_names == points.feature_names
 
 
@@ -125,13 +125,13 @@ def test_frames_give_the_same_components_and_names_are_compared(estimator):
 
 def test_integer_frames_become_double_precision():
     pd = pytest.importorskip("pandas")
-    points = admit(pd.DataFrame({"a": [1, 2, 3], "b": [4.0, 5.0, 7.0]}), "vectors")
+    points = validate_points(pd.DataFrame({"a": [1, 2, 3], "b": [4.0, 5.0, 7.0]}), "vectors")
     assert points.data.dtype == np.float64
 
 
 def test_points_pass_unchanged():
     points = Points(array())
-    assert admit(points, "vectors") is points
+    assert validate_points(points, "vectors") is points
 
 
 # --- chunks and rows ---------------------------------------------------------------------------
@@ -163,10 +163,10 @@ def test_take_selects_rows_of_every_container():
         points = Points(data, kind)
         assert list(points.take(rows).data) == ["c", "a", "c"]
         assert list(points.take(slice(1, 3)).data) == ["b", "c"]
-        assert list(rows_of(data, slice(1, 3))) == ["b", "c"]
+        assert list(select_rows(data, slice(1, 3))) == ["b", "c"]
         assert points.take(rows).kind == kind
     frame = pd.DataFrame({"a": [1, 2, 3, 4]}, index=[9, 8, 7, 6])
-    assert rows_of(frame, rows)["a"].tolist() == [3, 1, 3]
+    assert select_rows(frame, rows)["a"].tolist() == [3, 1, 3]
     taken = Points(array()).take(rows)
     assert_array_equal(taken.data, array()[rows])
 
@@ -227,31 +227,31 @@ def test_what_is_no_sequence_of_objects_is_refused(estimator):
 
 def test_a_gram_matrix_is_admitted_as_it_is():
     K = Gaussian(1.0)(array())
-    points = admit(K, "gram")
+    points = validate_points(K, "gram")
     assert np.shares_memory(points.data, K)
     assert points.dimension is None
-    assert admit(K[:4], "gram", reset=False).n == 4
+    assert validate_points(K[:4], "gram", reset=False).n == 4
 
 
 def test_a_gram_matrix_must_be_square_and_symmetric():
     K = Gaussian(1.0)(array())
     with pytest.raises(ValueError, match=r"square.*30 × 29.*transform"):
-        admit(K[:, :29], "gram")
+        validate_points(K[:, :29], "gram")
     K[3, 4] += 1e-3
     with pytest.raises(ValueError, match=r"symmetric.*0\.001.*\(K \+ K\.T\) / 2"):
-        admit(K, "gram")
+        validate_points(K, "gram")
     K[4, 3] = K[3, 4] + 1e-12  # rounding is no asymmetry
-    admit(K, "gram")
+    validate_points(K, "gram")
 
 
 def test_asymmetry_is_found_in_every_stripe():
     n = 2100  # more than one stripe of 2^22 / n rows
     K = np.zeros((n, n))
     K.flat[:: n + 1] = 1.0
-    admit(K, "gram")
+    validate_points(K, "gram")
     K[n - 1, n - 2] = 0.5
     with pytest.raises(ValueError, match="symmetric"):
-        admit(K, "gram")
+        validate_points(K, "gram")
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -266,10 +266,10 @@ def test_precomputed_scores_keep_one_precision(estimator, dtype):
 
 
 def test_weights_become_doubles():
-    assert admit_weights(None, 3) is None
-    assert_array_equal(admit_weights([1, 0, 2], 3), [1.0, 0.0, 2.0])
-    assert_array_equal(admit_weights(2, 3), [2.0, 2.0, 2.0])
-    assert admit_weights([1, 0, 2], 3).dtype == np.float64
+    assert validate_weights(None, 3) is None
+    assert_array_equal(validate_weights([1, 0, 2], 3), [1.0, 0.0, 2.0])
+    assert_array_equal(validate_weights(2, 3), [2.0, 2.0, 2.0])
+    assert validate_weights([1, 0, 2], 3).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_weights_become_doubles():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_wrong_weights_are_refused_in_words(estimator, weights, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        admit_weights(weights, 3)
+        validate_weights(weights, 3)
     with pytest.raises(ValueError, match=re.escape(message)):
         estimator(kernel=Gaussian(1.0)).fit(array(3), sample_weight=weights)
 

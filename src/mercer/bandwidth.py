@@ -26,8 +26,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
-from mercer.chunked import ChunkedPoints
-from mercer.data import Points, admit, admit_weights
+from mercer.data import PointSet, validate_points, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
@@ -266,7 +265,7 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     >>> resolve(Gaussian("scott"), np.arange(10.0).reshape(-1, 1))
     Gaussian(bandwidth=1.81228...)
     """
-    points = X if isinstance(X, Points) else admit(X, kernel.compares)
+    points: Any = validate_points(X, kernel.compares)
 
     def settle(leaf: Kernel, data: Any, weights: Array | None) -> Kernel:
         if not isinstance(leaf, Stationary) or not isinstance(leaf.bandwidth, str):
@@ -281,9 +280,10 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
         shape = {"kernel": leaf} if rule in _OF_THE_WINDOW else {}
         return leaf.with_bandwidth(rule(data, weights, **shape))
 
-    weights = admit_weights(sample_weight, points)
-    if isinstance(points, ChunkedPoints):
-        return kernel.fitted(points.counted(weights), None, settle)
+    # weights of points were validated together with them
+    weights = sample_weight if points is X else validate_weights(sample_weight, points)
+    if points.is_chunked:
+        return kernel.fitted(points.with_weights(weights), None, settle)
     return kernel.fitted(points.data, weights, settle)
 
 
@@ -328,7 +328,7 @@ class _InMemory:
 
 @dataclass(frozen=True)
 class _InChunks:
-    points: ChunkedPoints
+    points: Any  # ChunkedPoints
 
     @property
     def total(self) -> float:
@@ -347,15 +347,15 @@ class _InChunks:
 
 def _admitted(X: Any, sample_weight: Any) -> _Sample:
     """Vectors in double precision with weights, without the rows that weigh nothing."""
-    points = admit(X, "vectors")
-    if isinstance(points, ChunkedPoints):
-        points = points.counted(admit_weights(sample_weight, points))
+    points: Any = validate_points(X, "vectors")
+    if points.is_chunked:
+        points = points.with_weights(sample_weight)
         low, high = points.bounds()
         if (low == high).all():
             raise _no_distance(points.n)
         return _InChunks(points)
     data = points.data.astype(np.float64, copy=False)
-    weights = admit_weights(sample_weight, len(data))
+    weights = sample_weight if points is X else validate_weights(sample_weight, len(data))
     if weights is None:
         weights = np.ones(len(data))
     keep = weights > 0
@@ -413,11 +413,10 @@ def _mean_distance(X: Array, weights: Array) -> float:
 
 
 def _warn_of_scales(X: Any, sample_weight: Any) -> None:
-    if isinstance(X, ChunkedPoints):
-        deviation = X.survey.deviation
+    if isinstance(X, PointSet):
+        deviation: Array = X.survey.deviation  # type: ignore[attr-defined]
         return _warn_of_spreads(deviation[deviation > 0])
-    weights = admit_weights(sample_weight, len(X))
-    X = X if weights is None else X[weights > 0]
+    X = X if sample_weight is None else X[sample_weight > 0]
     X = X[:: max(1, len(X) // 10_000)]  # a warning needs no more
     extent = np.ptp(X, axis=0)
     varies = (extent > 0) & np.isfinite(extent)

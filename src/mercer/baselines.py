@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from mercer.bandwidth import resolve
-from mercer.data import admit
+from mercer.data import validate_points
 from mercer.errors import MemoryBudgetError
 from mercer.estimators import KernelPCA
 from mercer.kernels import Kernel, as_kernel
@@ -62,7 +62,7 @@ def kernel_pca_clustering(
     if metric not in ("angular", "euclidean"):
         raise ValueError(f"metric={metric!r} must be 'angular' or 'euclidean'.")
     kernel = as_kernel(kernel)
-    points = admit(X, kernel.compares)
+    points = validate_points(X, kernel.compares)
     _check_clusters(n_clusters, points.n)
     Z = KernelPCA(n_clusters, kernel=kernel, center=center).fit_transform(X)
     if metric == "angular":
@@ -104,7 +104,7 @@ def njw_clustering(
     True
     """
     kernel = as_kernel(kernel)
-    points = admit(X, kernel.compares)
+    points = validate_points(X, kernel.compares)
     sample = Sample.of(resolve(kernel, points), points, None)
     _check_clusters(n_clusters, points.n)
     if 3 * 8 * points.n**2 > memory_budget():

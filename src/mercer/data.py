@@ -1,10 +1,10 @@
-"""The one place where data is admitted.
+"""Input data: validation, points of any kind, and weighted samples.
 
-Whatever the user has (arrays, memory maps, data frames, lists of strings or graphs, a precomputed
-Gram matrix) leaves this module as :class:`Points`, and nothing behind it looks at raw input again.
-Dask collections leave it as :class:`~mercer.chunked.ChunkedPoints`, of which only sums and maps can
-be had.
-What is allowed depends on the kernel, which says what it compares (``kernel.compares``):
+Raw input (arrays, memory maps, data frames, lists of strings or graphs, a precomputed Gram matrix)
+becomes :class:`Points` in :func:`validate_points`; later code does not see raw input. Dask
+collections become :class:`~mercer.chunks.points.ChunkedPoints`, which offer passes over the rows
+but not the rows themselves. Both implement :class:`PointSet`. Which input is valid depends on the
+kernel (``kernel.compares``):
 
 ========== ==================================================================================
 "vectors"  numeric arrays and frames, checked by scikit-learn's ``validate_data``
@@ -15,29 +15,109 @@ What is allowed depends on the kernel, which says what it compares (``kernel.com
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from mercer.chunks import added, is_dask
 from mercer.maths.quantiles import distinct_rows
+from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
+from mercer.validation import check_weights
 
-__all__ = ["Points", "admit", "admit_weights", "check_weights", "concatenated", "rows_of"]
+__all__ = [
+    "PointSet",
+    "Points",
+    "Sample",
+    "concatenate_points",
+    "select_rows",
+    "validate_points",
+    "validate_weights",
+]
 
 Kind = Literal["vectors", "gram", "objects"]
 
 
-@dataclass(frozen=True)
-class Points:
-    """Admitted data: ``n`` points, their names, and access in chunks.
+class PointSet(ABC):
+    """Points of an estimator, wherever their rows are.
+
+    Implementations: :class:`Points` (in memory), :class:`~mercer.chunks.points.ChunkedPoints` (on a
+    Dask cluster) and :class:`~mercer.chunks.remote.RemotePoints` (not available in this process).
+    Only the first has ``data``; the others raise an error that names a remedy.
+    """
+
+    kind: Kind
+    feature_names: tuple[str, ...] | None
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of points."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int | None:
+        """Number of columns, for vectors."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Floating-point type of kernel values."""
+
+    @property
+    @abstractmethod
+    def is_chunked(self) -> bool:
+        """Whether the rows are in the chunks of a Dask array, so that results are lazy."""
+
+    @property
+    @abstractmethod
+    def passes(self) -> RowPasses:
+        """Passes over columns with one entry per point."""
+
+    @abstractmethod
+    def total(self, weights: Any = None) -> float:
+        """Return the sum of the weights, or the number of points."""
+
+    @abstractmethod
+    def ones(self) -> Any:
+        """Return a column of ones."""
+
+    @abstractmethod
+    def bounds(self) -> tuple[Array, Array]:
+        """Return the minimum and maximum of every column, for vectors."""
+
+    @abstractmethod
+    def take(self, indices: Array | slice) -> Points:
+        """Return the points with these indices, in memory."""
+
+    @abstractmethod
+    def draw(self, coefficients: Any, count: int, rng: np.random.Generator) -> Array:
+        """Draw rows with probabilities proportional to the coefficients."""
+
+    @abstractmethod
+    def sum_rows(
+        self,
+        function: Callable[..., Any],
+        *columns: Any,
+        combine: Callable[[Sequence[Any]], Any] = add_up,
+    ) -> Any:
+        """Return ``function(points, *columns)``, combined over chunks if there are several."""
+
+    @abstractmethod
+    def map_rows(self, function: Callable[..., Any], *columns: Any) -> Any:
+        """Return ``function(points, *columns)``, one result per point; lazy for chunks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points(PointSet):
+    """Validated data in memory.
 
     Parameters
     ----------
     data : array, frame or list
-        What the kernel is called with; rows are points.
+        Argument of the kernel; rows are points.
     kind : {"vectors", "gram", "objects"}
     feature_names : tuple of str or None
     """
@@ -53,65 +133,75 @@ class Points:
 
     @property
     def dimension(self) -> int | None:
-        """Number of coordinates, for vectors."""
+        """Number of columns, for vectors."""
         return int(self.data.shape[1]) if self.kind == "vectors" else None
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Floating type that the kernel values should have."""
+        """Floating-point type of kernel values."""
         if self.kind != "objects" and self.data.dtype == np.float32:
             return np.dtype(np.float32)
         return np.dtype(np.float64)
 
+    @property
+    def is_chunked(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def passes(self) -> RowPasses:
+        """Passes over arrays in memory."""
+        return IN_MEMORY
+
     def total(self, weights: Array | None = None) -> float:
-        """How many points there are, each counted by its weight."""
+        """Return the sum of the weights, or the number of points."""
         return float(self.n if weights is None else weights.sum())
 
     def ones(self) -> Array:
-        """A column of ones."""
+        """Return a column of ones."""
         return np.ones(self.n)
 
     def bounds(self) -> tuple[Array, Array]:
-        """Lowest and highest coordinates, for vectors."""
+        """Return the minimum and maximum of every column, for vectors."""
         return self.data.min(axis=0), self.data.max(axis=0)
 
     def draw(self, coefficients: Array, count: int, rng: np.random.Generator) -> Array:
-        """Rows drawn with these probabilities.
+        """Draw rows with probabilities proportional to the coefficients.
 
-        They are sought along the lexicographic order of rows, so draws depend neither on the order
-        in which rows came nor on whether they came as copies or weights.
+        Rows are cumulated in lexicographic order, so that draws depend neither on the order of the
+        rows nor on whether repeated rows are given as copies or as weights.
         """
-        rows, shares = distinct_rows(self.data, coefficients)
-        below = np.cumsum(shares)
-        found = np.searchsorted(below, rng.random(count) * below[-1])
-        return np.asarray(self.data[rows[np.minimum(found, len(rows) - 1)]])
+        indices, masses = distinct_rows(self.data, coefficients)
+        cumulated = np.cumsum(masses)
+        found = np.searchsorted(cumulated, rng.random(count) * cumulated[-1])
+        return np.asarray(self.data[indices[np.minimum(found, len(indices) - 1)]])
 
-    def summed(
+    def sum_rows(
         self,
-        summarise: Callable[..., Any],
+        function: Callable[..., Any],
         *columns: Any,
-        combine: Callable[[Sequence[Any]], Any] = added,
+        combine: Callable[[Sequence[Any]], Any] = add_up,
     ) -> Any:
-        """``summarise(points, *columns)``; of points in chunks, their summaries combined."""
-        return summarise(self, *columns)
-
-    def mapped(self, function: Callable[..., Any], *columns: Any) -> Any:
-        """``function(points, *columns)``, one result per point; lazy for points in chunks."""
+        """Return ``function(points, *columns)``."""
         return function(self, *columns)
 
-    def take(self, rows: Array | slice) -> Points:
-        """Return the points with these row numbers."""
-        return Points(rows_of(self.data, rows), self.kind, self.feature_names)
+    def map_rows(self, function: Callable[..., Any], *columns: Any) -> Any:
+        """Return ``function(points, *columns)``, one result per point."""
+        return function(self, *columns)
+
+    def take(self, indices: Array | slice) -> Points:
+        """Return the points with these indices."""
+        return Points(select_rows(self.data, indices), self.kind, self.feature_names)
 
     def chunks(self, size: int) -> Iterator[tuple[slice, Any]]:
-        """Row ranges of at most ``size`` points, with their data."""
+        """Yield row ranges of at most ``size`` points, with their data."""
         for first in range(0, self.n, size):
             rows = slice(first, min(first + size, self.n))
-            yield rows, rows_of(self.data, rows)
+            yield rows, select_rows(self.data, rows)
 
 
-def concatenated(parts: Sequence[Points]) -> Points:
-    """Several samples of one kind as one."""
+def concatenate_points(parts: Sequence[Points]) -> Points:
+    """Concatenate points of one kind."""
     first = parts[0]
     if hasattr(first.data, "iloc"):
         import pandas as pd
@@ -123,43 +213,140 @@ def concatenated(parts: Sequence[Points]) -> Points:
     return Points([item for part in parts for item in part.data], first.kind)
 
 
-def rows_of(data: Any, rows: Array | slice) -> Any:
+def select_rows(data: Any, indices: Array | slice) -> Any:
     """Select rows of an array, a data frame or a list."""
+    if isinstance(data, np.ndarray):
+        return data[indices]
     if hasattr(data, "iloc"):
-        return data.iloc[rows]
+        return data.iloc[indices]
     if isinstance(data, list | tuple):
-        return data[rows] if isinstance(rows, slice) else [data[i] for i in np.asarray(rows)]
-    return data[rows]
+        return (
+            data[indices] if isinstance(indices, slice) else [data[i] for i in np.asarray(indices)]
+        )
+    return data[indices]
 
 
-def admit(X: Any, compares: Kind, *, estimator: Any = None, reset: bool = True) -> Points:
-    """Check raw input and wrap it.
+# --- samples --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Training data of an operator: points with positive weight, and K if it is precomputed.
 
     Parameters
     ----------
-    X : array-like, data frame, list or Points
+    kernel : Kernel
+        With all parameters resolved.
+    points : Points
+        Rows with positive weight; for a precomputed kernel, column indices.
+    weights : array or None
+    matrix : array or None
+        The precomputed Gram matrix of these points.
+    indices : int array or None
+        Rows of X that are in the sample; None if all are, or for rows on a cluster.
+    """
+
+    kernel: Any
+    points: Points
+    weights: Array | None = None
+    matrix: Array | None = None
+    indices: Array | None = None
+
+    @classmethod
+    def of(cls, kernel: Any, points: Points, weights: Array | None) -> Sample:
+        """Drop rows with zero weight, and separate a precomputed matrix from its points."""
+        if points.is_chunked:
+            return _chunked_sample(kernel, points, weights)
+        indices = None if weights is None or weights.all() else np.flatnonzero(weights)
+        if indices is not None and weights is not None:
+            weights = weights[indices]
+        if points.kind == "gram":
+            matrix = points.data if indices is None else points.data[np.ix_(indices, indices)]
+            columns = np.arange(points.n) if indices is None else indices
+            return cls(kernel, Points(columns, "gram"), weights, matrix, indices)
+        selected = points if indices is None else points.take(indices)
+        return cls(kernel, selected, weights, None, indices)
+
+    @property
+    def counts(self) -> Array:
+        """Weights of the points; 1 without weights."""
+        return self.points.ones() if self.weights is None else self.weights
+
+    @property
+    def shares(self) -> Array:
+        """Weights divided by their sum."""
+        return self.counts / self.points.total(self.weights)
+
+    @property
+    def passes(self) -> RowPasses:
+        """Passes over columns with one entry per point."""
+        return self.points.passes
+
+    def take(self, indices: Array) -> Sample:
+        """Return a sample of some points; columns of a precomputed matrix are renumbered."""
+        weights = None if self.weights is None else self.weights[indices]
+        if self.matrix is None:
+            return Sample(self.kernel, self.points.take(indices), weights)
+        matrix = self.matrix[np.ix_(indices, indices)]
+        return Sample(self.kernel, Points(np.arange(len(indices)), "gram"), weights, matrix)
+
+    def points_for(self, indices: Array, training: Array) -> Points:
+        """Return some points as new points for a model of ``take(training)``.
+
+        For a precomputed matrix that is the cross-Gram matrix.
+        """
+        if self.matrix is None:
+            return self.points.take(indices)
+        return Points(self.matrix[np.ix_(indices, training)], "gram")
+
+
+def _chunked_sample(kernel: Any, points: Any, weights: Any) -> Sample:
+    weighted = points.with_weights(weights)
+    _ = weighted.survey  # validates the rows
+    return Sample(kernel, weighted, weighted.weights)
+
+
+# --- validation -----------------------------------------------------------------------------------
+
+
+def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: bool = True) -> Points:
+    """Validate raw input.
+
+    Parameters
+    ----------
+    X : array-like, data frame, list, Dask collection or PointSet
+        A PointSet is returned as it is.
     compares : {"vectors", "gram", "objects"}
         What the kernel compares.
     estimator : estimator or None
-        Where ``n_features_in_`` and ``feature_names_in_`` are kept (``reset=True``) or compared.
+        Its ``n_features_in_`` and ``feature_names_in_`` are set (``reset=True``) or compared.
     reset : bool
         True in ``fit``.
-    """
-    if isinstance(X, Points):
-        return X
-    if is_dask(X):
-        from mercer.chunked import admit_chunked
 
-        return admit_chunked(X, compares, estimator=estimator, reset=reset)
+    Returns
+    -------
+    Points
+        For a Dask collection :class:`~mercer.chunks.points.ChunkedPoints`, which have no ``data``.
+    """
+    if isinstance(X, PointSet):
+        return cast(Points, X)
+    if not isinstance(X, np.ndarray):
+        from mercer.chunks import passes_for
+
+        if passes_for(X).is_chunked:
+            from mercer.chunks.points import validate_dask_points
+
+            chunked = validate_dask_points(X, compares, estimator=estimator, reset=reset)
+            return cast(Points, chunked)
     if compares == "objects":
-        return _admit_objects(X, estimator, reset)
-    points = Points(_numeric(X, estimator, reset), compares, _names(estimator))
+        return _validate_objects(X, estimator, reset)
+    points = Points(_validate_numeric(X, estimator, reset), compares, _names(estimator))
     if compares == "gram" and reset:
         _check_gram(points.data)
     return points
 
 
-def _numeric(X: Any, estimator: Any, reset: bool) -> Array:
+def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Array:
     from sklearn.utils.validation import check_array, validate_data
 
     types = [np.float64, np.float32]
@@ -168,12 +355,20 @@ def _numeric(X: Any, estimator: Any, reset: bool) -> Array:
             return np.asarray(check_array(X, dtype=types))
         return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
     except ValueError as error:
-        if hasattr(X, "columns") and any(word in str(error) for word in ("convert", "NaN")):
+        if hasattr(X, "columns") and _has_other_values(X):
             error.add_note(
-                "This kernel compares complete rows of numbers. For tables with labels, texts or "
-                "missing cells use kernel=mercer.kernels.table_kernel(X)."
+                "This kernel compares numeric vectors without missing values. For tables with "
+                "labels, text or missing values use kernel=mercer.kernels.table_kernel(X)."
             )
         raise
+
+
+def _has_other_values(X: Any) -> bool:
+    """Whether a data frame has non-numeric columns or missing values."""
+    try:
+        return bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
+    except (TypeError, ValueError):
+        return True
 
 
 def _names(estimator: Any) -> tuple[str, ...] | None:
@@ -181,7 +376,7 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _admit_objects(X: Any, estimator: Any, reset: bool) -> Points:
+def _validate_objects(X: Any, estimator: Any, reset: bool) -> Points:
     single = isinstance(X, str | bytes | Mapping)
     if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(
@@ -189,9 +384,9 @@ def _admit_objects(X: Any, estimator: Any, reset: bool) -> Points:
             f"data frame), not a single {type(X).__name__}."
         )
     if len(X) == 0:
-        raise ValueError("X holds 0 objects; at least 1 is needed.")
+        raise ValueError("X has 0 objects; at least 1 is required.")
     if estimator is not None and reset:
-        _remember_columns(X, estimator)
+        _set_columns(X, estimator)
     elif estimator is not None:
         X = _in_training_order(X, estimator)
     return Points(X, "objects", _column_names(X))
@@ -202,15 +397,15 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
     return None if columns is None else tuple(str(name) for name in columns)
 
 
-def _width(X: Any) -> int | None:
+def _n_columns(X: Any) -> int | None:
     """Number of columns; None for a sequence of objects."""
     shape: Any = getattr(X, "shape", ())
     return int(shape[1]) if len(shape) == 2 else None
 
 
-def _remember_columns(X: Any, estimator: Any) -> None:
+def _set_columns(X: Any, estimator: Any) -> None:
     names = _column_names(X)
-    estimator.n_features_in_ = _width(X) or 1
+    estimator.n_features_in_ = _n_columns(X) or 1
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
@@ -218,20 +413,20 @@ def _remember_columns(X: Any, estimator: Any) -> None:
 
 
 def _in_training_order(X: Any, estimator: Any) -> Any:
-    """Columns that have names are found by them; columns without names are counted."""
+    """Select columns by name if they have names; otherwise check their number."""
     known, names, fitted = _names(estimator), _column_names(X), type(estimator).__name__
     if known is not None and names is not None:
         missing = [name for name in known if name not in names]
         if missing:
             raise ValueError(
-                f"X has no column {', '.join(map(repr, missing))}, which {fitted} was fitted with; "
-                f"it has: {', '.join(map(repr, names))}. Columns may come in any order and cells "
-                "may be missing, but not a whole column."
+                f"X lacks the columns {', '.join(map(repr, missing))} that {fitted} was fitted "
+                f"with; it has: {', '.join(map(repr, names))}. Columns may be in any order and "
+                "values may be missing, but not a whole column."
             )
         return X if known == names else X.iloc[:, [names.index(name) for name in known]]
-    width, expected = _width(X), estimator.n_features_in_
-    if width is not None and expected not in (1, width):  # 1: it may have been a list of rows
-        raise ValueError(f"X has {width} columns, but {fitted} was fitted with {expected}.")
+    found, expected = _n_columns(X), estimator.n_features_in_
+    if found is not None and expected not in (1, found):  # 1: may have been a list of rows
+        raise ValueError(f"X has {found} columns, but {fitted} was fitted with {expected}.")
     return X
 
 
@@ -239,31 +434,29 @@ def _check_gram(K: Array) -> None:
     rows, columns = K.shape
     if rows != columns:
         raise ValueError(
-            f"A precomputed kernel must be a square matrix of the training points against "
-            f"themselves; got {rows} × {columns}. For new points pass their cross-Gram matrix "
-            "to transform."
+            f"A precomputed kernel must be a square matrix of the training points; got "
+            f"{rows} × {columns}. For new points pass their cross-Gram matrix to transform."
         )
     size = float(np.abs(K).max(initial=0.0))
     limit = (1e-8 if K.dtype == np.float64 else 1e-4) * size
     step = max(1, 2**22 // rows)
-    for first in range(0, rows, step):  # in stripes: no second matrix
+    for first in range(0, rows, step):  # in stripes, without a second matrix
         stripe = slice(first, first + step)
-        gap = float(np.abs(K[stripe] - K[:, stripe].T).max())
-        if gap > limit:
+        difference = float(np.abs(K[stripe] - K[:, stripe].T).max())
+        if difference > limit:
             raise ValueError(
-                f"A precomputed kernel must be symmetric; its entries differ from their mirror "
-                f"images by up to {gap:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that "
-                "is what you mean."
+                f"A precomputed kernel must be symmetric; K - K.T has entries of up to "
+                f"{difference:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that is intended."
             )
 
 
-def admit_weights(sample_weight: Any, points: Points | int) -> Array | None:
-    """Check ``sample_weight``: n finite numbers, none negative, not all zero. None stays None.
+def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None:
+    """Return ``sample_weight`` as n finite, non-negative numbers, not all zero; None stays None.
 
-    Lazy weights of points in chunks are checked with the chunks that they belong to.
+    A scalar is repeated. Weights of points on a cluster are validated with their chunks.
     """
-    if sample_weight is None or (is_dask(sample_weight) and hasattr(points, "counted")):
-        return sample_weight
+    if sample_weight is None or (not isinstance(points, int) and points.is_chunked):
+        return cast("Array | None", sample_weight)
     n = points if isinstance(points, int) else points.n
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
@@ -274,14 +467,3 @@ def admit_weights(sample_weight: Any, points: Points | int) -> Array | None:
     if weights.max() == 0:
         raise ValueError("sample_weight is zero for every row; at least one must be positive.")
     return weights
-
-
-def check_weights(weights: Array) -> None:
-    """Refuse numbers that cannot tell how often rows count; of no rows there is nothing to say."""
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
-    if weights.min(initial=0) < 0:
-        raise ValueError(
-            f"sample_weight must not be negative; the smallest is {weights.min():.6g}. "
-            "A weight is how often a row counts; use 0 to leave it out."
-        )

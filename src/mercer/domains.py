@@ -272,7 +272,7 @@ class Box(_Vectors):
         """Check the dimension, and that the training points are inside."""
         super().fitted(points, weights)
         box = self.fitted_to(points.dimension or 0)
-        outside = points.summed(partial(_count_outside, box))
+        outside = points.sum_rows(partial(_count_outside, box))
         if outside:
             raise ValueError(
                 f"{outside} of the {points.n} training points lie outside {self!r}: the "
@@ -410,7 +410,7 @@ class GaussianBase(_Vectors):
             )
         n, d = points.n, points.dimension or 0
         _check_squares(*points.bounds())
-        known: Moments = points.summed(_moments, weights)
+        known: Moments = points.sum_rows(_moments, weights)
         mean = known.mean if self.mean is None else self.mean
         if self.covariance is None:
             covariance = self.widen * known.scatter / known.total

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.bandwidth import resolve
-from mercer.data import Points, admit, admit_weights, concatenated
+from mercer.data import Points, concatenate_points, validate_points, validate_weights
 from mercer.decompose import decompose
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
@@ -185,13 +185,13 @@ def cauchy_schwarz_divergence(
     kernel = as_kernel(kernel)
     if kernel.compares == "gram":
         raise ValueError("A precomputed kernel cannot compare two samples; pass a kernel object.")
-    both = [admit(Z, kernel.compares) for Z in (X, Y)]
+    both = [validate_points(Z, kernel.compares) for Z in (X, Y)]
     if both[0].dimension != both[1].dimension:
         raise ValueError(
             f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both samples must "
             "live in the same space."
         )
-    weights = [admit_weights(w, p.n) for w, p in zip(sample_weight, both, strict=True)]
+    weights = [validate_weights(w, p.n) for w, p in zip(sample_weight, both, strict=True)]
     kernel = _resolved_on_both(kernel, both, weights)
     samples = [Sample.of(kernel, p, w) for p, w in zip(both, weights, strict=True)]
     grams = [_operator(sample, _common_box(samples)) for sample in samples]
@@ -386,8 +386,8 @@ def potential_gradient(
     kernel = as_kernel(kernel)
     if not isinstance(kernel, Gaussian):
         raise ValueError(f"The gradient of V is known for a Gaussian kernel, not for {kernel!r}.")
-    points = admit(X, kernel.compares)
-    weights = admit_weights(sample_weight, points.n)
+    points = validate_points(X, kernel.compares)
+    weights = validate_weights(sample_weight, points.n)
     kernel = resolve(kernel, points, weights)
     assert isinstance(kernel, Gaussian)
     d = points.data.shape[1]
@@ -414,8 +414,8 @@ def log_normalizer(kernel: Kernel, points: Points) -> float:
     >>> import numpy as np
     >>> from mercer.information import log_normalizer
     >>> from mercer.kernels import Gaussian, Linear
-    >>> from mercer.data import admit
-    >>> points = admit(np.zeros((3, 2)), "vectors")
+    >>> from mercer.data import validate_points
+    >>> points = validate_points(np.zeros((3, 2)), "vectors")
     >>> round(log_normalizer(Gaussian(1.0), points), 4), log_normalizer(Linear(), points)
     (1.8379, 0.0)
     """
@@ -458,8 +458,8 @@ def _mean_square(sample: Sample) -> float:
 
 def _sample(X: Any, kernel: str | Kernel, sample_weight: Any, widen: bool = False) -> Sample:
     kernel = as_kernel(kernel)
-    points = admit(X, kernel.compares)
-    weights = admit_weights(sample_weight, points.n)
+    points = validate_points(X, kernel.compares)
+    weights = validate_weights(sample_weight, points.n)
     kernel = resolve(kernel, points, weights)
     return Sample.of(kernel.self_convolution() if widen else kernel, points, weights)
 
@@ -506,7 +506,7 @@ def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
 
 
 def _resolved_on_both(kernel: Kernel, both: list[Points], weights: list[Array | None]) -> Kernel:
-    union = concatenated(both)
+    union = concatenate_points(both)
     if all(w is None for w in weights):
         return resolve(kernel, union)
     filled = [np.ones(p.n) if w is None else w for p, w in zip(both, weights, strict=True)]

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.data import Points
 from mercer.errors import IdentifiabilityWarning, suppressed, warn
 from mercer.kernels import Kernel
@@ -60,10 +59,10 @@ def isolated_fraction(sample: Sample) -> float:
 
 def _have_neighbors(sample: Sample, rows: Array, others: Array) -> Array:
     """Return whether each of these rows has a neighbor among the others, itself excluded."""
-    if isinstance(sample.points, ChunkedPoints) and len(others) == sample.points.n:
+    if sample.points.is_chunked and len(others) == sample.points.n:
         some = sample.points.take(rows).data
         # the point itself is counted too
-        return np.asarray(sample.points.summed(partial(_count_near, sample.kernel, some)) > 1)
+        return np.asarray(sample.points.sum_rows(partial(_count_near, sample.kernel, some)) > 1)
     if sample.matrix is not None:
         values = sample.matrix[np.ix_(rows, others)]
         diagonal = sample.matrix.diagonal()

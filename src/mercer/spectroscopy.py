@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import representatives, resolve
-from mercer.chunked import ChunkedPoints
-from mercer.data import Points, admit, admit_weights
+from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import decompose
 from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel, Stationary, as_kernel
@@ -94,8 +93,8 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
     1
     """
     kernel = as_kernel(kernel)
-    points = admit(X, kernel.compares)
-    weights = admit_weights(sample_weight, points)
+    points = validate_points(X, kernel.compares)
+    weights = validate_weights(sample_weight, points)
     return groups_of(kernel, points, weights)
 
 
@@ -106,11 +105,11 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.data import admit
+    >>> from mercer.data import validate_points
     >>> from mercer.spectroscopy import groups_of
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])
-    >>> groups_of(Gaussian("spectroscopy"), admit(X, "vectors"), None).n_groups
+    >>> groups_of(Gaussian("spectroscopy"), validate_points(X, "vectors"), None).n_groups
     2
     """
     kernel = kernel.replace_parts(_spectroscopic)
@@ -145,9 +144,9 @@ def _spectroscopic(leaf: Kernel) -> Kernel:
     return leaf
 
 
-def _few_rows(points: Points, weights: Array | None) -> tuple[Points, Array | None]:
-    if isinstance(points, ChunkedPoints):
-        found, shares = points.counted(weights).representatives(_ROWS)
+def _few_rows(points: Any, weights: Array | None) -> tuple[Points, Array | None]:
+    if points.is_chunked:
+        found, shares = points.with_weights(weights).representatives(_ROWS)
         return Points(found), shares
     if points.n <= _ROWS:
         return points, weights

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import Points, admit
+from mercer.data import Points, validate_points
 from mercer.kernels import Kernel
 from mercer.maths.entropy import entropy_terms
 from mercer.maths.types import Array
@@ -170,7 +170,7 @@ class Spectrum:
 
     def project(self, X: Any) -> Array:
         """Return the projections ``λ_i^(-1/2) Σ_j √w_j e_ji k(x, x_j)`` (Jenssen, eq. 7)."""
-        return self.expansion(self._admit(X))
+        return self.expansion(self._validate(X))
 
     def eigenfunctions(self, X: Any) -> Array:
         """Return ``φ_i(x) = √n/λ_i Σ_j e_ji k(x, x_j)``, of unit L2 norm under the sample."""
@@ -178,10 +178,10 @@ class Spectrum:
 
     def squared_norms(self, X: Any) -> Array:
         """Return ``k(x, x)`` of the (centered) kernel, the squared norm of all projections."""
-        return self.expansion.squared_norms(self._admit(X))
+        return self.expansion.squared_norms(self._validate(X))
 
-    def _admit(self, X: Any) -> Points:
-        return X if isinstance(X, Points) else admit(X, self.kernel.compares, reset=False)
+    def _validate(self, X: Any) -> Points:
+        return X if isinstance(X, Points) else validate_points(X, self.kernel.compares, reset=False)
 
     # --- at the training points ---------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Checks of scalar parameters, with the value, the limit and the remedy in the message."""
+"""Checks of parameters and weights, with the value, the limit and the remedy in the message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.errors import InvalidParameterError
 
-__all__ = ["check_choice", "check_integer", "check_real", "is_bool"]
+__all__ = ["check_choice", "check_integer", "check_real", "check_weights", "is_bool"]
 
 
 def is_bool(value: Any) -> bool:
@@ -113,4 +113,22 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
         raise InvalidParameterError(
             f"{name}={value!r} must be one of {', '.join(map(repr, choices))}."
+        )
+
+
+def check_weights(weights: Any) -> None:
+    """Raise ValueError unless all sample weights are finite and non-negative; empty input passes.
+
+    Examples
+    --------
+    >>> check_weights(np.array([1.0, -2.0]))
+    Traceback (most recent call last):
+    ValueError: sample_weight must not be negative, but its minimum is -2. Use 0 to ignore a row.
+    """
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
+    if weights.min(initial=0) < 0:
+        raise ValueError(
+            f"sample_weight must not be negative, but its minimum is {weights.min():.6g}. "
+            "Use 0 to ignore a row."
         )

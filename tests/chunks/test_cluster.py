@@ -1,4 +1,4 @@
-"""Two worker processes: the numbers of one process, also when workers die."""
+"""Two worker processes give the results of one process, also when workers die."""
 
 import logging
 import os
@@ -22,10 +22,11 @@ from mercer import (
     ParzenDensity,
     SeriesDensity,
 )
-from mercer.chunks import kept
-from mercer.errors import WorkerError
+from mercer.chunks import passes_for
+from mercer.errors import ApproximationWarning, WorkerError
 from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
+from tests.expectations import raises
 
 distributed = pytest.importorskip("distributed", reason="needs mercer[dask]")
 da = pytest.importorskip("dask.array", reason="needs mercer[dask]")
@@ -76,7 +77,7 @@ def in_chunks(array, size=300):
 
 
 def both(model, data, client, *, y=False, weighted=False):
-    """The model fitted in memory and on the cluster."""
+    """Return the model fitted in memory and on the cluster."""
     X, labels, w = data
     targets = {"y": labels} if y else {}
     lazy = {"y": in_chunks(labels, 400)} if y else {}
@@ -86,18 +87,18 @@ def both(model, data, client, *, y=False, weighted=False):
 
 
 def new_rows():
-    """Near the data, and a few so far away that plane waves know nothing of them."""
+    """Rows near the data, and a few in the tails, below the tolerance of Fourier features."""
     rng = np.random.default_rng(1)
     return np.concatenate([rng.normal(3, 3, size=(200, 2)), [[30.0, 30.0], [-20.0, 3.0]]])
 
 
 def same(mine, theirs, atol=1e-9):
-    """A lazy result, and what it should be."""
+    """Compare a lazy result with that in memory."""
     assert da.Array is type(theirs)
     assert_allclose(theirs.compute(), mine, rtol=1e-9, atol=atol)
 
 
-# --- the same numbers -----------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
@@ -229,7 +230,7 @@ def test_exact_products(client, data, estimator):
     assert "blocks" in there.spectrum_.method
 
 
-# --- what travels ---------------------------------------------------------------------------------
+# --- transfers ------------------------------------------------------------------------------------
 
 
 def transfers(client):
@@ -238,7 +239,7 @@ def transfers(client):
     return [size for log in logs.values() for entry in log for size in entry["keys"].values()]
 
 
-def test_no_chunk_leaves_its_worker(client):
+def test_chunks_are_not_transferred(client):
     chunks = da.map_blocks(
         lambda block, block_info=None: np.random.default_rng(
             block_info[0]["chunk-location"][0]
@@ -256,13 +257,13 @@ def test_no_chunk_leaves_its_worker(client):
     assert eca.transform(chunks).sum(axis=0).compute().shape == (3,)
 
 
-def test_chunks_are_compared_with_the_workers_memory(client):
+def test_chunks_larger_than_the_worker_memory_raise(client):
     X = da.zeros((20_000_000, 2), chunks=(20_000_000, 2))
-    with pytest.raises(ValueError, match=r"0\.32 GB.*0\.7 GB.*X\.rechunk\(\(\d+, -1\)\)"):
+    with raises(ValueError, "0.32 GB", "0.7 GB", "X.rechunk(("):
         KernelECA(2).fit(X)
 
 
-def test_warnings_are_those_in_memory(client, data):
+def test_warnings_agree_with_memory(client, data):
     X = data[0]
     with warnings.catch_warnings(record=True) as here:
         warnings.simplefilter("always")
@@ -270,8 +271,10 @@ def test_warnings_are_those_in_memory(client, data):
     with warnings.catch_warnings(record=True) as there:
         warnings.simplefilter("always")
         KernelECA(2, kernel=Gaussian(0.3), solver=Nystrom(20)).fit(in_chunks(X))
-    ours = [str(w.message) for w in here if "approximated" in str(w.message)]
-    theirs = [str(w.message) for w in there if "approximated" in str(w.message)]
+    ours, theirs = (
+        [str(w.message) for w in found if issubclass(w.category, ApproximationWarning)]
+        for found in (here, there)
+    )
     assert ours
     assert theirs == ours
 
@@ -283,7 +286,7 @@ def test_progress_is_shown_on_request(client, data, capsys):
     assert said.out == ""
 
 
-def test_chunks_that_the_cluster_holds_stay_there(client, data):
+def test_persisted_chunks_are_not_released(client, data):
     X = in_chunks(data[0]).persist()
     model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(X)
     lazy = model.transform(X)
@@ -300,14 +303,15 @@ def broken(block):
     return block
 
 
-def test_errors_of_chunks_come_where_they_are_kept(client):
+def test_persist_raises_errors_of_chunks(client):
     rows = da.from_array(np.arange(4.0)[:, None], chunks=(1, 1))
-    with pytest.raises(ValueError, match="this chunk is broken"):
-        kept(rows.map_blocks(broken, meta=np.empty((0, 1))))
+    lazy = rows.map_blocks(broken, meta=np.empty((0, 1)))
+    with raises(ValueError, "this chunk is broken"):
+        passes_for(lazy).persist(lazy)
 
 
 def slowly(block, seen, block_info=None):
-    """Rows of a chunk, from its number alone, after a while; a mark says that it was read."""
+    """Rows of a chunk that depend on its index only, after a delay; each read is recorded."""
     time.sleep(0.1)
     with open(seen, "a") as marks:
         marks.write("x")
@@ -317,7 +321,7 @@ def slowly(block, seen, block_info=None):
 
 @pytest.fixture
 def slow_rows(tmp_path):
-    """Rows in 16 chunks, and the file that grows with every chunk that is read."""
+    """Rows in 16 chunks, and a file that grows by one byte per chunk read."""
     seen = tmp_path / "seen"
     seen.touch()
     empty = da.zeros((3200, 1), chunks=(200, 1))
@@ -326,10 +330,10 @@ def slow_rows(tmp_path):
 
 
 @contextmanager
-def a_worker_killed(client, seen, after):
-    """Kill one of the worker processes when so many chunks were read; its nanny starts another.
+def worker_killed(client, seen, after):
+    """Kill a worker process after so many chunks were read; its nanny starts another.
 
-    One worker is enough to begin with: the other, killed before, may still be starting.
+    Wait for one worker only: the other may still be restarting after an earlier test.
     """
     client.wait_for_workers(1, timeout=300)
     pids = client.run(os.getpid)
@@ -349,42 +353,42 @@ def a_worker_killed(client, seen, after):
     assert after <= killed[0]
 
 
-def test_a_worker_dies_while_fitting(client, slow_rows):
+def test_fit_survives_the_death_of_a_worker(client, slow_rows):
     X, seen = slow_rows
     rows = X.compute(scheduler="synchronous")
     before = seen.stat().st_size
     # 16 chunks for the survey, and some of those for the sums
-    with a_worker_killed(client, seen, before + 22) as killed:
+    with worker_killed(client, seen, before + 22) as killed:
         eca = KernelECA(3, solver="fourier").fit(X)
-    assert killed[0] < seen.stat().st_size  # there was more to do
+    assert killed[0] < seen.stat().st_size  # chunks were read afterwards
     expected = KernelECA(3, solver="fourier").fit(rows)
     assert_allclose(eca.eigenvalues_, expected.eigenvalues_, rtol=1e-11)
     assert_allclose(eca.entropy_terms_, expected.entropy_terms_, rtol=1e-11)
 
 
-def test_a_worker_dies_while_transforming(client, slow_rows):
+def test_transform_survives_the_death_of_a_worker(client, slow_rows):
     X, seen = slow_rows
     rows = X.compute(scheduler="synchronous")
     eca = KernelECA(3, solver="fourier").fit(rows)
-    with a_worker_killed(client, seen, seen.stat().st_size + 6) as killed:
-        found = client.compute(eca.transform(X)).result(timeout=300)  # no worker, no end
+    with worker_killed(client, seen, seen.stat().st_size + 6) as killed:
+        found = client.compute(eca.transform(X)).result(timeout=300)
     assert killed[0] < seen.stat().st_size
     assert_allclose(found, eca.transform(rows), atol=1e-10)
 
 
 def greedy(block):
-    """More memory than a worker has."""
-    room = np.ones(int(1.3 * MEMORY / 8))
-    time.sleep(3)  # its nanny looks ten times a second
-    return block + 0 * room[:1]
+    """Use more memory than a worker has."""
+    large = np.ones(int(1.3 * MEMORY / 8))
+    time.sleep(3)  # the nanny checks ten times per second
+    return block + 0 * large[:1]
 
 
-def test_out_of_memory_says_what_to_change(client):
-    client.wait_for_workers(1, timeout=300)  # the last one that died may still be starting
+def test_out_of_memory_raises_worker_error(client):
+    client.wait_for_workers(1, timeout=300)  # a worker may still be restarting
     X = da.from_array(np.random.default_rng(0).normal(size=(40, 2)), chunks=(40, 2))
     client.run_on_scheduler(_allow, 0)
     try:
-        with pytest.raises(WorkerError, match=r"smaller chunks.*more memory"):
+        with raises(WorkerError, "rechunk"):
             KernelECA(2, kernel=KERNEL, solver="fourier").fit(X.map_blocks(greedy))
     finally:
         client.run_on_scheduler(_allow, 3)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.maths.proportions import checked_shares
+from mercer.maths.proportions import checked_proportions
 
 
 def test_shares_add_up_to_1_exactly():
-    found = checked_shares([0.25, 0.75 + 5e-9], 2, "weights")
+    found = checked_proportions([0.25, 0.75 + 5e-9], 2, "weights")
     assert found.sum() == 1
     assert_allclose(found, [0.25, 0.75], rtol=1e-8)
-    assert checked_shares(1.0, 1, "weights").tolist() == [1.0]
+    assert checked_proportions(1.0, 1, "weights").tolist() == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_shares_add_up_to_1_exactly():
 )
 def test_refusals(shares, message):
     with pytest.raises(ValueError, match=message):
-        checked_shares(shares, 3, "priors", "classes")
+        checked_proportions(shares, 3, "priors", "classes")

@@ -1,30 +1,21 @@
-"""Rows that lie in chunks on an engine, and what can be asked of them: maps and sums.
+"""Rows in chunks on a Dask cluster. No other package of mercer knows Dask.
 
-The mathematics is written once, for rows in one piece: a function takes some rows (of data, of
-weights, of coordinates) and returns a summary of them, or one result per row. :func:`summed` and
-:func:`mapped` apply it. To arrays in memory they apply it as it is; to Dask arrays they apply it
-where each chunk lies, and only summaries travel. Nothing here imports Dask unless a Dask collection
-has come in.
+===================  ===============================================================
+``passes``           :class:`DaskPasses`, and the choice between memory and Dask
+``tasks``            task graphs: one task per chunk, trees of sums, errors, memory
+``dask_internals``   the one use of Dask's private API, with a fallback
+``cluster``          the client in use, its memory, connecting to a scheduler
+``validation``       checks of Dask input
+``survey``           column statistics in one pass
+``sketches``         quantiles and representative rows from bounded sketches
+``points``           Dask input as points of an estimator
+``remote``           placeholders for training rows that are not in this process
+``files``            folders of Parquet or CSV files
+===================  ===============================================================
+
+Importing this package does not import Dask.
 """
 
-from mercer.chunks.rows import (
-    added,
-    fingerprint,
-    first_least,
-    is_dask,
-    kept,
-    mapped,
-    summed,
-    taken,
-)
+from mercer.chunks.passes import DaskPasses, passes_for
 
-__all__ = [
-    "added",
-    "fingerprint",
-    "first_least",
-    "is_dask",
-    "kept",
-    "mapped",
-    "summed",
-    "taken",
-]
+__all__ = ["DaskPasses", "passes_for"]

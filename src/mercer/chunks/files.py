@@ -1,4 +1,4 @@
-"""Folders of Parquet or CSV parts: read lazily, written part by part, complete or not there."""
+"""Folders of Parquet or CSV files: read lazily, written atomically, one file per chunk."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mercer.maths.types import Array
 
 __all__ = [
     "columns_of",
+    "frame_chunks",
     "open_parts",
     "read_parts",
     "readable",
-    "rows_of_frame",
     "write_frames",
     "write_parts",
 ]
@@ -31,15 +31,15 @@ _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 
 def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
-    """A lazy Dask data frame of a folder's Parquet or CSV parts, or of one file.
+    """Return a lazy Dask data frame of a folder of Parquet or CSV files, or of one file.
 
     Parameters
     ----------
     path : str or Path
-        Parts are taken in the order of their names; files that begin with a dot or an underscore
-        are not parts.
+        Files are read in the order of their names; names that begin with a dot or an underscore are
+        ignored.
     columns : sequence of str or None
-        Which columns; None for all that hold numbers.
+        Names of columns; None for all numeric ones.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
         columns = [name for name in frame.columns if frame.dtypes[name].kind in "iuf"]
         if not columns:
             raise ValueError(
-                f"{path} has no column of numbers; it has: {', '.join(map(repr, frame.columns))}."
+                f"{path} has no numeric column; it has: {', '.join(map(repr, frame.columns))}."
             )
     missing = [name for name in columns if name not in frame.columns]
     if missing:
@@ -62,18 +62,18 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
 
 
 def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
-    """A lazy Dask data frame with all columns of a folder's parts, or of one file.
+    """Return a lazy Dask data frame with all columns of a folder of files, or of one file.
 
     Parameters
     ----------
     path : str or Path
         As in :func:`read_parts`.
     encoding : str
-        Of CSV parts.
+        Encoding of CSV files.
     """
     import dask.dataframe as dd
 
-    parts, kind = _parts_of(Path(path).absolute())  # workers may have other working folders
+    parts, kind = _parts_of(Path(path).absolute())  # workers may have another working directory
     names = [str(part) for part in parts]
     with readable(str(path)):
         if kind == "parquet":
@@ -83,7 +83,7 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Say in words that parts cannot be read: the readers raise kinds of their own for that.
+    """Raise ValueError with the name of the data for the various errors of file readers.
 
     Examples
     --------
@@ -98,106 +98,102 @@ def readable(name: str) -> Iterator[None]:
     except Exception as error:
         if not _is_about_content(error):
             raise
-        first = error.__cause__ or error  # Dask tells with which function it called pandas
+        first = error.__cause__ or error  # Dask wraps the error of pandas
         kind = "" if isinstance(first, ValueError | OSError) else f"{type(first).__name__}: "
         raise ValueError(
-            f"{name} cannot be read: {kind}{str(first).strip().rstrip('.')}. Parts are Parquet "
-            "files, or CSV with commas, one header line and the same number of fields in every "
-            "line, in the encoding that is named (UTF-8 unless told)."
+            f"{name} cannot be read: {kind}{str(first).strip().rstrip('.')}. Supported are "
+            "Parquet, and CSV with commas, one header line and the same number of fields in every "
+            "line, in the given encoding (default: UTF-8)."
         ) from error
 
 
 def _is_about_content(error: Exception) -> bool:
-    """Whether a reader met something that it cannot read.
-
-    Not so errors of ours, which say what they mean; nor those of the system and of the engine.
-    """
+    """Whether an error is about the content of a file, rather than about mercer, Dask or the OS."""
     if isinstance(error, MercerError | MemoryError | ImportError):
         return False
     if type(error).__module__.partition(".")[0] in ("asyncio", "concurrent", "distributed"):
         return False
     if isinstance(error, OSError):
-        return error.errno is None  # so pyarrow tells of damage
+        return error.errno is None  # pyarrow raises OSError without errno for damaged files
     return type(error) not in (ValueError, TypeError)
 
 
-def rows_of_frame(frame: Any) -> Any:
-    """A Dask array of a lazy data frame's rows: each chunk is the pandas frame of a partition.
+def frame_chunks(frame: Any) -> Any:
+    """Return a Dask array whose chunks are the pandas partitions of a lazy data frame.
 
-    It is made for :func:`mercer.chunks.summed` and ``mapped``, whose functions then see whole
-    rows with their names and types. Chunks have unknown sizes.
+    Functions of :class:`mercer.chunks.DaskPasses` then receive data frames. Chunk lengths are
+    unknown.
     """
     import dask.array as da
 
     frame = frame.optimize()
     sizes = (float("nan"),) * frame.npartitions
-    return da.Array(frame.__dask_graph__(), frame._name, chunks=(sizes,), dtype=object)
+    name = frame.__dask_keys__()[0][0]
+    return da.Array(frame.__dask_graph__(), name, chunks=(sizes,), dtype=object)
 
 
 def _parts_of(path: Path) -> tuple[list[Path], str]:
     if not path.exists():
-        raise FileNotFoundError(f"There is no {path}: name a folder of Parquet or CSV parts.")
+        raise FileNotFoundError(f"There is no {path}; pass a folder of Parquet or CSV files.")
     found = [path] if path.is_file() else sorted(path.iterdir())
     parts = [part for part in found if part.name[0] not in "._" and part.suffix in _ENDINGS]
     kinds = {_ENDINGS[part.suffix] for part in parts}
     if len(kinds) != 1:
-        what = "both Parquet and CSV parts" if kinds else "no part that ends in .parquet or .csv"
-        raise ValueError(f"{path} holds {what}; it should hold parts of one kind.")
+        what = "both Parquet and CSV files" if kinds else "no file that ends in .parquet or .csv"
+        raise ValueError(f"{path} contains {what}; it must contain files of one format.")
     return parts, kinds.pop()
 
 
 def write_parts(
     path: str | Path, columns: dict[str, Any], *, overwrite: bool = False
 ) -> tuple[int, int]:
-    """Compute lazy columns and write them as Parquet parts, one per chunk.
+    """Compute lazy columns and write them as Parquet files, one per chunk.
 
-    Parts are written to a folder beside the target, which takes its place when all are there: the
-    target is complete or not there. A part that a lost worker began is written anew by another. The
-    workers must see the folder (a shared file system, or one machine).
+    Files are written to a temporary folder next to the target, which is renamed when all are
+    written, so the target is never incomplete. A file of a worker that died is written again by
+    another. The workers must have access to the folder (a shared file system, or one machine).
 
     Parameters
     ----------
     path : str or Path
-        Folder to be made.
+        Folder to create.
     columns : dict of str to dask.array.Array of shape (n,)
         With the same chunks; at least one.
     overwrite : bool
-        Replace a folder that exists.
+        Replace an existing folder.
 
     Returns
     -------
     parts, rows : int
-        How many were written.
+        Numbers of files and rows written.
     """
     arrays = list(columns.values())
-    return write_frames(path, partial(_framed, list(columns)), arrays, overwrite=overwrite)
+    return write_frames(path, partial(_as_frame, list(columns)), arrays, overwrite=overwrite)
 
 
 def write_frames(
     path: str | Path, frame: Callable[..., Any], columns: Sequence[Any], *, overwrite: bool = False
 ) -> tuple[int, int]:
-    """Write ``frame(number, *pieces)``, a pandas data frame, of every chunk, numbered from 0.
-
-    Else as :func:`write_parts`.
+    """Write a pandas data frame ``frame(i, *pieces)`` for every chunk i, as :func:`write_parts`.
 
     Parameters
     ----------
     path : str or Path
     frame : callable
-        To be pickled: a function of a module or a ``partial`` of one.
+        It is pickled: a function of a module or a ``partial`` of one.
     columns : sequence of dask.array.Array
         With the same chunks.
     overwrite : bool
     """
-    from mercer.chunks import dask_tasks
+    from mercer.chunks.tasks import write_chunks
 
     target = Path(path).absolute()
     if target.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; name another folder, or pass overwrite=True.")
+        raise FileExistsError(f"{path} exists; use another folder, or pass overwrite=True.")
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
-        rows = dask_tasks.counted_parts(partial(_write_part, str(folder), frame), columns)
+        rows = write_chunks(partial(_write_part, str(folder), frame), columns)
         folder.chmod(0o777 & ~_umask())
         _move(folder, target)
     finally:
@@ -205,25 +201,25 @@ def write_frames(
     return len(columns[0].chunks[0]), rows
 
 
-def _framed(names: list[str], number: int, *columns: Any) -> Any:
+def _as_frame(names: list[str], i: int, *columns: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame(dict(zip(names, map(np.asarray, columns), strict=True)))
 
 
 def _write_part(folder: str, make: Callable[..., Any], *pieces: Any) -> int:
-    """Write one part under a name of its own, then move it to its place: twice does no harm."""
-    *columns, number = pieces
-    frame = make(number, *columns)
-    temporary = Path(folder, f".part-{number:05d}-{uuid4().hex}")
+    """Write one file under a temporary name and rename it; repeating this is harmless."""
+    *columns, i = pieces
+    frame = make(i, *columns)
+    temporary = Path(folder, f".part-{i:05d}-{uuid4().hex}")
     frame.to_parquet(temporary, index=False)
-    os.replace(temporary, Path(folder, f"part-{number:05d}.parquet"))
+    os.replace(temporary, Path(folder, f"part-{i:05d}.parquet"))
     return len(frame)
 
 
 def _move(folder: Path, target: Path) -> None:
-    """Let the folder take the target's place; an earlier one is removed only then."""
-    for stray in folder.glob(".part-*"):  # of workers that were lost while they wrote
+    """Rename the folder to the target; an existing target is removed afterwards."""
+    for stray in folder.glob(".part-*"):  # of workers that died while writing
         stray.unlink()
     if not target.exists():
         os.rename(folder, target)
@@ -241,9 +237,9 @@ def _move(folder: Path, target: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder into which tasks may still write: under another name they do not find it."""
+    """Remove a folder that tasks may still write to; it is renamed first so that they fail."""
     gone = folder.with_name(f"{folder.name}-gone")
-    with suppress(FileNotFoundError):  # it has become the target
+    with suppress(FileNotFoundError):  # it was renamed to the target
         os.rename(folder, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
@@ -255,7 +251,7 @@ def _umask() -> int:
 
 
 def columns_of(array: Array, prefix: str) -> dict[str, Any]:
-    """Columns of a lazy array (n, k) by name: prefix1, prefix2 and so on.
+    """Return the columns of a lazy array (n, k) by name: prefix1, prefix2 and so on.
 
     >>> sorted(columns_of(np.zeros((2, 2)), "component"))
     ['component1', 'component2']

@@ -57,20 +57,22 @@ class Clustering(Task):
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Labels, and how well each row fits its cluster's direction."""
-        from mercer.chunks import mapped
+        from mercer.chunks import passes_for
 
         clustering = model["model"]
         labels = clustering.predict(seen)
         scores = clustering.eca_.transform(seen)
-        cosines = mapped(partial(_cosines, clustering.cluster_centers_), scores, labels)
+        cosine = partial(_cosines, clustering.cluster_centers_)
+        cosines = passes_for(scores).map(cosine, scores, labels)
         return {"cluster": labels, "cosine": cosines}
 
     def words(self, model: Any) -> Iterator[str]:
         """Sizes, and the cost."""
-        from mercer.chunks import summed
+        from mercer.chunks import passes_for
 
         found = model["model"]
-        sizes = summed(partial(_sizes, found.n_clusters_), found.labels_)
+        labels = found.labels_
+        sizes = passes_for(labels).sum(partial(_sizes, found.n_clusters_), labels)
         shown = ", ".join(f"{size:,}" for size in sizes)
         yield f"  {count(found.n_clusters_, 'cluster')} of {shown} rows; cost {found.cost_:.4g}"
         if found.n_clusters_ == 1 and self.clusters == "auto":

@@ -57,11 +57,11 @@ class Denoising(Task):
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Pre-images in the units of the columns."""
-        from mercer.chunks import mapped
+        from mercer.chunks import passes_for
 
         cleaned = model["model"].transform(seen)
         if "scale" in model.named_steps:
-            cleaned = mapped(model["scale"].inverse_transform, cleaned)
+            cleaned = passes_for(cleaned).map(model["scale"].inverse_transform, cleaned)
         names = model["columns"].columns_
         return {name: cleaned[:, j] for j, name in enumerate(names)}
 

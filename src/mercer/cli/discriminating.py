@@ -37,13 +37,15 @@ class Discriminating(Task):
 
     def columns(self, model: Any, seen: Any) -> dict[str, Any]:
         """Discriminant functions, the likeliest class, and probabilities."""
-        from mercer.chunks import mapped
+        from mercer.chunks import passes_for
 
         found = model["model"]
         values, probabilities = found.transform(seen), found.predict_proba(seen)
         return {
             **{f"discriminant{j + 1}": values[:, j] for j in range(values.shape[1])},
-            "predicted": mapped(partial(_likeliest, found.classes_), probabilities),
+            "predicted": passes_for(probabilities).map(
+                partial(_likeliest, found.classes_), probabilities
+            ),
             **{f"p_{name}": probabilities[:, j] for j, name in enumerate(found.classes_)},
         }
 

@@ -65,14 +65,16 @@ class Chunks(Engine):
     @contextmanager
     def running(self, verbose: bool) -> Iterator[None]:
         """Connect to the scheduler, if there is one."""
-        _need_dask()
+        from mercer.chunks.cluster import connected, require_dask
+
+        require_dask("--engine dask")
         from mercer.progress import show_progress
 
         with show_progress(verbose):
             if self.scheduler is None:
                 yield
                 return
-            with _client(self.scheduler):
+            with connected(self.scheduler, _PATIENCE):
                 yield
 
     def read(self) -> None:
@@ -141,23 +143,25 @@ class Chunks(Engine):
         """Lazy columns for the rows that have all numbers."""
         import numpy as np
 
-        from mercer.chunks import mapped
+        from mercer.chunks import passes_for
 
         names = model["columns"].columns_
         self._usable_in = list(names)
         look = partial(_seen, model[:-1], self._usable_in)
-        seen = mapped(look, self._pieces(), like=np.empty((0, len(names))))
+        seen = passes_for(pieces := self._pieces()).map(
+            look, pieces, like=np.empty((0, len(names)))
+        )
         return task.columns(model, _named(seen, model))
 
     def judged(self, columns: Any, task: Task) -> tuple[int, int]:
         """Compare where the rows lie."""
-        from mercer.chunks import summed
+        from mercer.chunks import passes_for
 
         label = self.rows.label
         if label is None or label not in self.rows.frame.columns:
             return 0, 0
         judge = partial(_judged_part, task, label, self._usable_in)
-        return summed(judge, self._pieces(), columns["predicted"])
+        return passes_for(pieces := self._pieces()).sum(judge, pieces, columns["predicted"])
 
     def prepared(self, columns: Any, out: Path, keep: bool, task: Task) -> Callable[[], Any]:
         """Columns are computed where and when they are written, part by part."""
@@ -172,35 +176,9 @@ class Chunks(Engine):
 
     def _pieces(self) -> Any:
         """The parts, as long as what a model makes of them."""
-        from mercer.tables.chunked import sized
+        from mercer.chunks.tasks import with_lengths
 
-        return sized(self.rows.pieces, self.complete)
-
-
-@contextmanager
-def _client(address: str) -> Iterator[None]:
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=_PATIENCE)
-    except (OSError, ValueError) as error:
-        raise OSError(
-            f"No Dask scheduler answers at {address} ({error}). Start one with 'dask scheduler', "
-            "and workers with 'dask worker ADDRESS', or leave --scheduler out to use threads."
-        ) from error
-    with client:
-        yield
-
-
-def _need_dask() -> None:
-    try:
-        import dask.dataframe  # noqa: F401
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "--engine dask needs Dask, which is not installed: pip install mercer[dask]",
-            name="dask",
-        ) from error
+        return with_lengths(self.rows.pieces, self.complete)
 
 
 def _named(seen: Any, pipeline: Any) -> Any:

@@ -14,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import resolve
-from mercer.chunks import is_dask
-from mercer.data import Points, admit, admit_weights
+from mercer.chunks import passes_for
+from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import PlannedGram
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
@@ -55,20 +55,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             The fitted kernel of an earlier batch; X must then have the columns of that batch.
         """
         kernel = as_kernel(self.kernel) if fitted is None else fitted
-        points = admit(X, kernel.compares, estimator=self, reset=fitted is None)
-        weights = admit_weights(sample_weight, points)
+        points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
+        weights = validate_weights(sample_weight, points)
         return Sample.of(resolve(kernel, points, weights), points, weights)
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""
-        if is_dask(X):
+        if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
             raise TypeError(
                 f"{type(self).__name__}.fit does not accept Dask collections: it needs all rows in "
                 "memory. Fit a subsample, for example X[::100].compute(); the fitted model accepts "
                 "Dask collections."
             )
 
-    def _admit_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
+    def _validate_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """Return the sample and the mask of its rows, to be applied to the targets too."""
         self._refuse_chunks(X)
         sample = self._validate_training(X, sample_weight)
@@ -76,17 +76,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         used = np.ones(sample.points.n, dtype=bool) if weights.ndim == 0 else weights > 0
         return sample, used
 
-    def _admit_new(self, X: Any) -> Points:
+    def _validate_new(self, X: Any) -> Points:
         check_is_fitted(self)
-        return admit(X, self.kernel_.compares, estimator=self, reset=False)
+        return validate_points(X, self.kernel_.compares, estimator=self, reset=False)
 
     #: attributes with one entry per training row, which are not sent to Dask workers
-    _stays_behind: ClassVar[tuple[str, ...]] = ()
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ()
 
-    def _travelling(self) -> Self:
+    def _for_workers(self) -> Self:
         """Return the fitted model without per-row attributes, for sending to Dask workers."""
         model = copy(self)
-        for name in (*self._stays_behind, "feature_names_in_"):  # names are checked before sending
+        for name in (
+            *self._per_row_attributes,
+            "feature_names_in_",
+        ):  # names are checked before sending
             model.__dict__.pop(name, None)
         if "spectrum_" in model.__dict__:
             model.spectrum_ = self.spectrum_.without_points()
@@ -145,7 +148,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     preimage: Preimage
     verbose: bool
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("_stream",)
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_stream",)
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -210,10 +213,10 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit and project the same points (rows with zero weight are projected as new points)."""
         self.fit(X, sample_weight=sample_weight)
-        if is_dask(X):
+        if self.spectrum_.points.is_chunked:
             return self.transform(X)
         known = self.spectrum_.projections
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         if len(known) == points.n:
             return known.astype(points.dtype, copy=False)
         projected: Array = self.transform(X)
@@ -232,7 +235,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         -------
         array of shape (m, n_components_)
         """
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         return self.spectrum_.project(points).astype(points.dtype, copy=False)
 
     def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:

@@ -1,4 +1,4 @@
-"""Clustering by angle in kernel entropy component space."""
+"""Clustering by angles between kernel entropy components."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import median_distance, representatives, resolve
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import is_dask, kept, mapped, summed
-from mercer.data import Points, admit, admit_weights
+from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import plan_gram
 from mercer.errors import (
     ApproximationWarning,
@@ -64,67 +62,67 @@ _LARGEST_GRAM = 5e8  # bytes: clustering should leave memory for other work
 class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     r"""Kernel entropy component analysis followed by k-means on angles.
 
-    Clusters that hardly touch lie along different directions of kernel entropy component space.
-    A point belongs to the cluster whose mean it makes the smallest angle with; the number of
-    components is the number of clusters (Jenssen 2010, section 4). The start, farthest directions,
+    Well-separated clusters lie along different directions of kernel entropy component space. A
+    point belongs to the cluster whose mean has the smallest angle with it; the number of components
+    is the number of clusters (Jenssen 2010, section 4). The initialization by farthest directions
     is deterministic.
 
     Parameters
     ----------
     n_clusters : int or "auto"
         "auto" counts eigenvectors without a change of sign
-        (:func:`mercer.spectroscopy.find_groups`); the answer may be 1.
+        (:func:`mercer.spectroscopy.find_groups`); the result may be 1.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
-        "precomputed", or a kernel object. A bandwidth of "auto", the default's, is chosen by a
-        sweep; any other bandwidth is used as it is.
+        "precomputed", or a kernel object. A bandwidth of "auto", the default, is chosen by a
+        sweep; any other bandwidth is used unchanged.
     bandwidths : int, array-like or None
-        How many bandwidths to try, evenly spaced over 10 to 20 % of the median distance as in the
-        paper, or which. None: 33 over 10 to 200 % where the kernel's bandwidth is "auto" (tried on
-        1000 of the rows if there are more), else the kernel's own alone. For a kernel that has no
-        bandwidth of its own (a product over columns, say) numbers are factors for its widths:
-        :meth:`~mercer.kernels.Kernel.widened`.
+        Number of bandwidths to try, evenly spaced over 10 to 20 % of the median distance as in the
+        paper, or the bandwidths themselves. None: 33 over 10 to 200 % if the kernel's bandwidth is
+        "auto" (tried on 1000 of the rows if there are more), else only the kernel's own. For a
+        kernel without a single bandwidth (such as a product over columns) they are multipliers of
+        its bandwidths: :meth:`~mercer.kernels.Kernel.widened`.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto" holds no Gram
-        matrix above 0.5 GB (about 8000 points): ``Lanczos(stored=True)`` is faster and takes the
+        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto" stores no Gram
+        matrix above 0.5 GB (about 8000 points); ``Lanczos(stored=True)`` is faster and needs the
         memory.
     max_iter : int
-        Steps of k-means; it settles within a few.
+        Largest number of k-means iterations; a few usually suffice.
     random_state : int or None
-        Seed of the solver's random start; results do not depend on it beyond rounding.
+        Seed of the solver's random start; results do not depend on it beyond rounding error.
     verbose : bool
-        Show a bar during the sweep from its start. (On a terminal it appears by itself when the
-        sweep takes long.)
+        Show a progress bar from the start of the sweep. (On a terminal it appears by itself when
+        the sweep takes long.)
 
     Attributes
     ----------
     labels_ : int array of shape (n,)
-        -1 for points whose projection vanishes: they have nothing in common with any other.
+        -1 for points whose projection is zero up to rounding error: they are isolated.
     cluster_centers_ : array of shape (n_clusters_, n_clusters_)
         Unit directions in component space.
     cost_ : float
-        J of eq. (28), ``Σ_i n_i cos∠(m_i, m)``, with means in the full kernel space; small where
-        clusters point apart, n for one cluster. Points labelled -1 add 1 each.
+        J of eq. (28), ``Σ_i n_i cos∠(m_i, m)``, with means in the full kernel space; small if
+        clusters point in different directions, n for one cluster. Points labeled -1 add 1 each.
     n_clusters_ : int
     n_iter_ : int
     eca_ : KernelECA
-        The components.
+        The fitted components.
     path_ : list of BandwidthRecord
-        One for every bandwidth tried, from the smallest: bandwidth, cost, eca_cost, components,
-        labels, stability, …
+        One record per bandwidth, from the smallest: bandwidth, cost, eca_cost, components, labels,
+        stability, …
     sweep_rows_ : int array or None
-        The rows that ``path_`` is about, where the sweep took some of them only; None for a Dask
-        collection, whose rows are chosen by their values.
+        Indices of the rows in the sweep if it used a subsample; None otherwise, and for Dask
+        collections.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The fitted kernel.
     spectrum_ : Spectrum
 
     Notes
     -----
-    Among bandwidths the one with the lowest cost is taken, of those whose labels agree with
-    those at nearby bandwidths to an adjusted Rand index of 0.95 (of the most stable, if none does):
-    ``docs/keca.md`` has the evidence. No rule without labels is safe, and the clusters depend on
-    the bandwidth: look at ``path_``.
+    The sweep chooses the bandwidth with the lowest cost among those whose labels agree with the
+    labels at nearby bandwidths to an adjusted Rand index of 0.95 (among the most stable ones if
+    none does); ``docs/keca.md`` has the evidence. No rule without labels is safe, and the clusters
+    depend on the bandwidth: inspect ``path_``.
 
     Examples
     --------
@@ -167,15 +165,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            Multiplicity of each row.
         """
         with show_progress() if self.verbose else nullcontext():
             return self._fit(X, sample_weight)
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         kernel = as_kernel(self.kernel)
-        points = admit(X, kernel.compares, estimator=self)
-        weights = admit_weights(sample_weight, points)
+        points = validate_points(X, kernel.compares, estimator=self)
+        weights = validate_weights(sample_weight, points)
         check_integer(self.max_iter, "max_iter")
         n_clusters = self._count(kernel, points, weights)
         _check_clusters(n_clusters, Sample.of(kernel, points, weights).points.n)
@@ -189,7 +187,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
         except RankError as few:
             raise _too_few(n_clusters, few) from few
-        self._set_trial(trial, points, weights)
+        self._set_clusters(trial, points, weights)
         self.path_ = records or [trial.record]
         self.sweep_rows_ = rows
         return self
@@ -205,9 +203,9 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         int array of shape (m,)
-            -1 for points that have nothing in common with the sample.
+            -1 for points that are isolated from the sample.
         """
-        return self._labels(self._admit_new(X))
+        return self._labels(self._validate_new(X))
 
     @property
     def spectrum_(self) -> Spectrum:
@@ -226,15 +224,20 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         request = Request("entropy", n_clusters, solver)
         planned = plan_gram(sample, request)
         eca = fit_eca(sample, planned, request, random_state=self.random_state)
-        Z = kept(_projections(planned.gram, eca.spectrum_))
+        Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_))
         noise = eca.spectrum_.expansion.noise
         found = angular_kmeans(
-            Z, n_clusters, weights=sample.weights, max_iter=self.max_iter, noise=noise
+            Z,
+            n_clusters,
+            weights=sample.weights,
+            max_iter=self.max_iter,
+            noise=noise,
+            rows=sample.passes,
         )
         record = _record(sample, candidate, planned.gram, eca, Z, found)
-        return _Trial(eca, found, shortest(Z, noise), record)
+        return _Trial(eca, found, shortest(Z, noise, rows=sample.passes), record)
 
-    def _set_trial(self, trial: _Trial, points: Points, weights: Array | None) -> None:
+    def _set_clusters(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -245,34 +248,34 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.n_iter_ = len(found.objectives)
         self.cost_ = trial.record.cost
         self.labels_ = trial.record.labels
-        self._vanishing = trial.vanishing
-        if len(self.labels_) < points.n:  # rows that weigh nothing have a place too
+        self._zero_norm = trial.zero_norm
+        if len(self.labels_) < points.n:  # rows with zero weight get a label too
             self.labels_ = self._labels(points)
-            if not is_dask(self.labels_):
+            if not points.is_chunked:
                 self.labels_[np.asarray(weights) > 0] = trial.record.labels
         if not found.converged:
             warn(
-                f"The clusters still change after {self.max_iter} steps; raise max_iter.",
+                f"k-means has not converged within max_iter={self.max_iter} iterations. Raise it.",
                 ConvergenceWarning,
             )
-        lost = summed(_count_lost, self.labels_)
+        lost = points.passes.sum(_count_lost, self.labels_)
         if lost:
             warn(
-                f"{lost} of {len(self.labels_)} points are labelled -1: their projection vanishes "
-                "(50 roundings of the longest), so they have nothing in common with any cluster. "
-                "Use a larger bandwidth to reach them.",
+                f"{lost} of {len(self.labels_)} points are labeled -1: their projections are zero "
+                "up to rounding error, so they are isolated from all clusters. Use a larger "
+                "bandwidth.",
                 ApproximationWarning,
             )
 
     def _labels(self, points: Points) -> Array:
         project = self.spectrum_.without_points().project
-        return points.mapped(partial(_directed, project, self.cluster_centers_, self._vanishing))
+        return points.map_rows(partial(_directed, project, self.cluster_centers_, self._zero_norm))
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
 
-    def _travelling(self) -> Self:
-        model = super()._travelling()
-        model.eca_ = self.eca_._travelling()
+    def _for_workers(self) -> Self:
+        model = super()._for_workers()
+        model.eca_ = self.eca_._for_workers()
         return model
 
     # --- several ------------------------------------------------------------------------------
@@ -353,17 +356,17 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 class _Trial:
     eca: KernelECA
     clusters: AngularClusters
-    vanishing: float  # length up to which a projection is noise
+    zero_norm: float  # norm up to which a projection is noise
     record: BandwidthRecord
 
 
 def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
-    """Projections of the training points by the formula for new points.
+    """Return the projections of the training points by the formula for new points.
 
-    An iteration leaves noise of 1e-13 in an eigenvector's zeros; one more product divides it by
-    the eigenvalue. Rows without company then vanish, as they do when predicted.
+    An iteration leaves noise of 1e-13 in the zeros of an eigenvector; one more product divides it
+    by the eigenvalue. Isolated rows then project to zero, as they do in ``predict``.
     """
-    if isinstance(gram, FactoredGram):  # these know no difference
+    if isinstance(gram, FactoredGram):  # same formula for training and new points
         return spectrum.projections
     product = gram.product(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues)
     return np.asarray(product / gram.start[:, None])
@@ -383,11 +386,12 @@ def _record(
     found: AngularClusters,
 ) -> BandwidthRecord:
     clusters = len(found.directions)
-    counts, sums, lengths = summed(partial(_tally, clusters), Z, found.labels, sample.weights)
+    tally = partial(_tally, clusters)
+    counts, sums, lengths = sample.passes.sum(tally, Z, found.labels, sample.weights)
     unassigned = float(counts[-1])
     spectrum = eca.spectrum_
-    # the last group is what is in no cluster
-    groups = mapped(partial(_groups, clusters), found.labels)
+    # the last group contains the points without a cluster
+    groups = sample.passes.map(partial(_groups, clusters), found.labels)
     products = gram.group_products(groups, clusters + (unassigned > 0))
     own, counts = slice(0, clusters), counts[:-1]
     cost = angular_cost(
@@ -418,7 +422,7 @@ def _groups(clusters: int, labels: Array) -> Array:
 def _tally(
     clusters: int, Z: Array, labels: Array, weights: Array | None
 ) -> tuple[Array, Array, float]:
-    """Weight and sum of rows in each cluster and in none, and the sum of all lengths."""
+    """Return weight and sum of the rows of each cluster and of none, and the sum of all norms."""
     weights = np.ones(len(Z)) if weights is None else weights
     groups = _groups(clusters, labels)
     counts = np.bincount(groups, weights, clusters + 1)
@@ -427,18 +431,18 @@ def _tally(
     return counts, np.column_stack(sums), float(weights @ lengths)
 
 
-def _directed(project: Any, centers: Array, vanishing: float, points: Points) -> Array:
-    return assign_directions(project(points), centers, vanishing)
+def _directed(project: Any, centers: Array, zero_norm: float, points: Points) -> Array:
+    return assign_directions(project(points), centers, zero_norm)
 
 
 def _count_lost(labels: Array) -> int:
     return int((labels < 0).sum())
 
 
-def _few(points: Points, weights: Array | None) -> tuple[Array | None, Points, Array]:
-    """At most 1000 rows that stand for all: their numbers, where they are known, and weights."""
-    if isinstance(points, ChunkedPoints):
-        rows, shares = points.counted(weights).representatives(_SWEEP_ROWS)
+def _few(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
+    """Return at most 1000 representative rows: their indices if known, points and weights."""
+    if points.is_chunked:
+        rows, shares = points.with_weights(weights).representatives(_SWEEP_ROWS)
         return None, Points(rows, "vectors", points.feature_names), shares
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)
@@ -448,8 +452,8 @@ def _few(points: Points, weights: Array | None) -> tuple[Array | None, Points, A
 
 def _too_few(n_clusters: int, few: RankError) -> ValueError:
     return ValueError(
-        f"n_clusters={n_clusters} needs as many components, and K has {few.rank} positive "
-        f"eigenvalues; pass at most {few.rank}, or use a smaller bandwidth."
+        f"n_clusters={n_clusters} needs as many components, but K has {few.rank} positive "
+        f"eigenvalues. Pass at most {few.rank}, or use a smaller bandwidth."
     )
 
 
@@ -457,5 +461,5 @@ def _check_clusters(n_clusters: int, n: int) -> None:
     if n_clusters > n:
         raise ValueError(
             f"n_clusters={n_clusters} exceeds the number of rows with a positive weight "
-            f"(n_samples={n}); pass at most {n}."
+            f"(n_samples={n}). Pass at most {n}."
         )

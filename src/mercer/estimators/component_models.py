@@ -14,7 +14,7 @@ from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.targets import class_labels, numeric_targets, several_classes
+from mercer.estimators.targets import class_labels, encode_classes, numeric_targets
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
 from mercer.maths.types import Array
@@ -122,7 +122,7 @@ class _ComponentModel(KernelEstimator):
         return self._errors(self._nested.path(self.spectrum_.project(points)), targets, None)
 
     def _evaluate(self, X: Any) -> Array:
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         return np.asarray(self.spectrum_.project(points) @ self.coef_.T + self.intercept_)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -178,7 +178,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         sample_weight : array-like of shape (n,) or None
         """
         check_order(self.order)
-        sample, used = self._admit_with_rows(X, sample_weight)
+        sample, used = self._validate_with_rows(X, sample_weight)
         targets = numeric_targets(y, len(used))
         columns = targets.reshape(len(targets), -1)[used]
         return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
@@ -191,7 +191,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
 
     def path(self, X: Any, y: Any) -> Array:
         """Mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         targets = numeric_targets(y, points.n)
         return self._path(points, targets.reshape(len(targets), -1))
 
@@ -284,8 +284,8 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         sample_weight : array-like of shape (n,) or None
         """
         check_order(self.order)
-        sample, used = self._admit_with_rows(X, sample_weight)
-        classes, codes = several_classes(class_labels(y, len(used))[used])
+        sample, used = self._validate_with_rows(X, sample_weight)
+        classes, codes = encode_classes(class_labels(y, len(used))[used])
         return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
 
     @rowwise
@@ -302,7 +302,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
 
     def path(self, X: Any, y: Any) -> Array:
         """Error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         labels = class_labels(y, points.n)
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)

@@ -1,4 +1,4 @@
-"""Methods with one result per row: at once for rows in memory, chunk by chunk on an engine."""
+"""Row-wise methods of fitted estimators that accept Dask collections."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.chunked import lazy_rows
-from mercer.chunks import is_dask, mapped
+from mercer.chunks import passes_for
 from mercer.maths.types import Array
 
 __all__ = ["rowwise"]
@@ -18,24 +18,26 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def rowwise(method: Method) -> Method:
-    """Let a method of rows, ``method(self, X)``, take Dask collections too.
+    """Let a method with one result per row, ``method(self, X)``, accept Dask collections.
 
-    The result is then a lazy ``dask.array`` with the chunks of X. Each chunk is one task, to which
-    only the fitted model travels.
+    For a Dask collection the result is a lazy ``dask.array`` with the chunks of X. Each chunk is
+    one task; the fitted model is sent to the workers once, without its training rows.
     """
 
     @wraps(method)
-    def either(self: Any, X: Any, *args: Any, **settings: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, *args, **settings)
+    def wrapper(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(X, np.ndarray) or not (passes := passes_for(X)).is_chunked:
+            return method(self, X, *args, **kwargs)
+        from mercer.chunks.validation import validate_dask_rows
+
         check_is_fitted(self)
-        rows = lazy_rows(X, self.kernel_.compares, self, reset=False)
-        call = partial(_applied, self._travelling(), method.__name__, args, settings)
-        return mapped(call, rows)
+        rows = validate_dask_rows(X, self.kernel_.compares, estimator=self, reset=False)
+        call = partial(_call_method, self._for_workers(), method.__name__, args, kwargs)
+        return passes.map(call, rows)
 
-    return either  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]
 
 
-def _applied(model: Any, name: str, args: Any, settings: Any, X: Array) -> Array:
-    found: Array = getattr(model, name)(X, *args, **settings)
+def _call_method(model: Any, name: str, args: Any, kwargs: Any, X: Array) -> Array:
+    found: Array = getattr(model, name)(X, *args, **kwargs)
     return found

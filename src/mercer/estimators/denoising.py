@@ -123,13 +123,13 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         array of shape (m, d)
         """
         check_is_fitted(self)
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         scores = self.spectrum_.project(points)
         found = preimages(self.spectrum_, scores, self.preimage, self.n_neighbors)
         return found.astype(points.dtype, copy=False)
 
-    def _travelling(self) -> Self:
-        model = super()._travelling()
+    def _for_workers(self) -> Self:
+        model = super()._for_workers()
         model.spectrum_ = self.spectrum_  # pre-images lean on the training points
         return model
 

@@ -1,4 +1,4 @@
-"""What every density estimator with a kernel shares: a window, a score, a grid search."""
+"""Base classes of density estimators."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import DensityMixin
 
-from mercer.chunked import lazy_column
-from mercer.chunks import is_dask, mapped, summed
-from mercer.data import admit_weights, check_weights
+from mercer.chunks import passes_for
+from mercer.data import Sample, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.isolated_points import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
 from mercer.kernels import as_kernel
 from mercer.maths.types import Array
-from mercer.operators import Sample
+from mercer.validation import check_weights
 
 __all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
 
@@ -24,14 +23,14 @@ _MANY_COLUMNS = 50
 
 
 class Density(DensityMixin):  # type: ignore[misc]
-    """Log densities, and what follows from them."""
+    """An estimator of log densities."""
 
     @abstractmethod
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the density at every row of X."""
+        """Return the log density at every row of X."""
 
     def pdf(self, X: Any) -> Array:
-        """Density at every row of X.
+        """Return the density at every row of X.
 
         Parameters
         ----------
@@ -40,12 +39,13 @@ class Density(DensityMixin):  # type: ignore[misc]
         Returns
         -------
         array of shape (m,)
-            inf or 0 where a number cannot hold it; ``score_samples`` can.
+            inf or 0 on overflow or underflow, which ``score_samples`` avoids.
         """
-        return mapped(exponential, self.score_samples(X))
+        logs = self.score_samples(X)
+        return passes_for(logs).map(exponential, logs)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log density of the rows of X, so that a grid search maximises the likelihood.
+        """Return the mean log density of the rows of X.
 
         Parameters
         ----------
@@ -57,14 +57,17 @@ class Density(DensityMixin):  # type: ignore[misc]
 
 
 def mean_log_density(logs: Array, sample_weight: Any = None) -> float:
-    """Mean of log densities; rows of weight 0 do not count, whatever theirs."""
-    if is_dask(logs):
-        weights = (
-            None if sample_weight is None else lazy_column(sample_weight, logs, "sample_weight")
-        )
+    """Return the weighted mean of log densities; rows with zero weight are ignored, even -inf."""
+    passes = passes_for(logs)
+    if not passes.is_chunked:
+        weights = validate_weights(sample_weight, len(logs))
+    elif sample_weight is None:
+        weights = None
     else:
-        weights = admit_weights(sample_weight, len(logs))
-    total, mass = summed(_log_sums, logs, weights)
+        from mercer.chunks.validation import validate_dask_column
+
+        weights = validate_dask_column(sample_weight, logs, "sample_weight")
+    total, mass = passes.sum(_log_sums, logs, weights)
     if mass == 0:
         raise ValueError("sample_weight is zero for every row; at least one must be positive.")
     return float(total / mass)
@@ -79,26 +82,27 @@ def _log_sums(logs: Array, weights: Array | None) -> tuple[float, float]:
 
 
 class KernelDensityEstimator(Density, KernelEstimator):
-    """A density made of windows ``k(x, x_j) / ∫k`` about training points."""
+    """A density that is a sum of normalized kernels ``k(x, x_j) / ∫k`` at training points."""
 
-    def _admit_window(self, X: Any, sample_weight: Any) -> Sample:
-        """Admit training data; refuse, in words, a kernel that is no density window."""
+    def _validate_density_training(self, X: Any, sample_weight: Any) -> Sample:
+        """Validate training data; raise for a kernel that has no finite integral."""
         kernel = as_kernel(self.kernel)
         if not kernel.is_window:
             kernel.log_normalizer(1)  # raises
         sample = self._validate_training(X, sample_weight)
         self.kernel_ = sample.kernel
         self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
-        _warn_of_sparseness(sample)
+        _warn_if_sparse(sample)
         return sample
 
     @property
     def why_not_saved(self) -> str | None:
-        """A reason why a file of this would be of no use, or None."""
+        """Return a reason why a model file would be useless, or None."""
         if hasattr(self, "_sum") and self._sum.needs_engine:
             return (
-                "without plane waves (a Gaussian or Matérn kernel, at most 3 columns) it needs the "
-                "training rows, which lie on an engine; fit it to a sample of the rows in memory"
+                "without Fourier features (a Gaussian or Matérn kernel, at most 3 columns) it "
+                "needs the training rows, which are on a Dask cluster; fit it to a sample "
+                "of the rows in memory"
             )
         return None
 
@@ -106,27 +110,28 @@ class KernelDensityEstimator(Density, KernelEstimator):
         return hasattr(self, "_log_normalizer")
 
 
-def _warn_of_sparseness(sample: Sample) -> None:
-    """Say so where a window estimate cannot be much good."""
+def _warn_if_sparse(sample: Sample) -> None:
+    """Warn about many columns or isolated points."""
     n, d = sample.points.n, sample.points.dimension or 0
     if d > _MANY_COLUMNS:
         warn(
-            f"A window estimate in {d} dimensions (more than {_MANY_COLUMNS}) from {n} points is "
-            "far from the density in almost all of that space. Reduce the number of columns first, "
-            "for example with KernelPCA, or use its values only to compare points.",
+            f"A kernel density estimate from {n} points in {d} dimensions (more than "
+            f"{_MANY_COLUMNS}) is inaccurate almost everywhere. Reduce the number of columns "
+            "first, for example with KernelPCA, or only compare densities of points.",
             ApproximationWarning,
         )
     isolated = isolated_fraction(sample)
     if isolated > MANY_ISOLATED:
         warn(
             f"{isolated:.0%} of the points are isolated (cosine with every other point in feature "
-            f"space at most {NEIGHBOR_COSINE}): the density is a spike at each of them. Use a "
-            "larger bandwidth, for example the rule 'leave-one-out'.",
+            f"space at most {NEIGHBOR_COSINE}), so the density has a narrow peak at each of them "
+            "and almost no mass between. Use a larger bandwidth, for example "
+            "bandwidth='leave-one-out'.",
             ApproximationWarning,
         )
 
 
 def exponential(logs: Array) -> Array:
-    """``exp``; inf where no number can hold it."""
+    """Return ``exp(logs)``, inf on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(logs))

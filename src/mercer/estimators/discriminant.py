@@ -10,24 +10,19 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import is_dask, kept, summed
-from mercer.data import Points
+from mercer.chunks import passes_for
+from mercer.data import Points, Sample
 from mercer.decompose import decompose
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.targets import class_labels, lazy_classes, several_classes
+from mercer.estimators.targets import class_labels, encode_classes, encode_lazy_classes
 from mercer.kernels import Kernel
-from mercer.maths.discriminant import (
-    ClassMoments,
-    Discriminants,
-    LeftOut,
-)
-from mercer.maths.proportions import checked_shares
+from mercer.maths.discriminant import ClassMoments, Discriminants, LeaveOneOutScore
+from mercer.maths.proportions import checked_proportions
+from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
-from mercer.operators import Sample
 from mercer.solvers import Auto
 from mercer.spectrum import Spectrum
 
@@ -166,21 +161,24 @@ class KernelLDA(_Discriminant, KernelEstimator):
             How often each row counts.
         """
         grid = self._grid()
-        sample, classes, codes = self._admit_classes(X, y, sample_weight)
+        sample, classes, codes = self._validate_classes(X, y, sample_weight)
         count = self._checked_count(len(classes) - 1)
         priors = self.priors
         if priors is not None:
-            priors = checked_shares(priors, len(classes), "priors", "classes")
-        _warn_of_single_members(classes, codes)
-        rank = self._wanted_rank(sample)
+            priors = checked_proportions(priors, len(classes), "priors", "classes")
+        _warn_of_single_members(classes, codes, sample.passes)
+        rank = self._resolved_rank(sample)
         solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
-        Z = kept(spectrum.projections[:, : _usable(spectrum)])
-        moments = ClassMoments.of(Z, codes, sample.weights, priors)
+        rows, weights = sample.passes, sample.weights
+        Z = rows.persist(spectrum.projections[:, : _usable(spectrum)])
+        moments = ClassMoments.of(Z, codes, weights, priors, rows=rows)
         _check_variation(moments, spectrum)
         ridges = grid * moments.scale
-        trials = [LeftOut.judge(Z, codes, sample.weights, moments, ridge) for ridge in ridges]
-        # of equal errors the likeliest; of equal trials the strongest ridge, which is the last
+        trials = [
+            LeaveOneOutScore.of(Z, codes, weights, moments, ridge, rows=rows) for ridge in ridges
+        ]
+        # ties in the error are broken by likelihood, then by the larger ridge, which comes last
         best = max(range(len(grid)), key=lambda i: (-trials[i].error, trials[i].log_probability, i))
         self._discriminants = moments.discriminants(ridges[best])
         self.spectrum_, self.kernel_ = spectrum, spectrum.kernel
@@ -198,14 +196,14 @@ class KernelLDA(_Discriminant, KernelEstimator):
         }
         return self
 
-    def _admit_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Array, Array]:
-        """The sample, its classes, and the place of every row's class among them."""
-        if is_dask(X):
-            sample = self._validate_training(X, sample_weight)
-            assert isinstance(sample.points, ChunkedPoints)
-            return sample, *lazy_classes(sample.points.matching(y, "y"))
-        sample, used = self._admit_with_rows(X, sample_weight)
-        return sample, *several_classes(class_labels(y, len(used))[used])
+    def _validate_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Array, Array]:
+        """The sample, its classes, and the class index of every row."""
+        if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
+            sample: Any = self._validate_training(X, sample_weight)
+            labels = sample.points.align(y, "y")
+            return sample, *encode_lazy_classes(labels, sample.passes)
+        sample, used = self._validate_with_rows(X, sample_weight)
+        return sample, *encode_classes(class_labels(y, len(used))[used])
 
     @rowwise
     def transform(self, X: Any) -> Array:
@@ -219,7 +217,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         -------
         array of shape (m, n_components_)
         """
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         values = self._discriminants(self._coordinates(points))[:, : self.n_components_]
         return values.astype(points.dtype, copy=False)
 
@@ -245,7 +243,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return np.asarray(softmax(self._scores(X), axis=1))
 
     def _scores(self, X: Any) -> Array:
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         return self.confidence_ * self._discriminants.scores(self._coordinates(points))
 
     def _coordinates(self, points: Points) -> Array:
@@ -280,7 +278,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
             )
         return int(count)
 
-    def _wanted_rank(self, sample: Sample) -> int:
+    def _resolved_rank(self, sample: Sample) -> int:
         n = sample.points.n
         rank: Any = self.rank
         if rank is None:
@@ -330,8 +328,8 @@ def _class_sizes(count: int, codes: Array) -> Array:
     return np.bincount(codes, minlength=count)
 
 
-def _warn_of_single_members(classes: Array, codes: Array) -> None:
-    alone = classes[summed(partial(_class_sizes, len(classes)), codes) == 1]
+def _warn_of_single_members(classes: Array, codes: Array, rows: RowPasses) -> None:
+    alone = classes[rows.sum(partial(_class_sizes, len(classes)), codes) == 1]
     if len(alone):
         some = ", ".join(map(repr, alone[:3].tolist())) + (", …" if len(alone) > 3 else "")
         warn(

@@ -1,6 +1,6 @@
-r"""Conditional use of one joint fit: classification and regression (Macready 2003, section 5).
+r"""Classification and regression with a mixture of inputs and targets (Macready 2003, section 5).
 
-Dictionary: z kernel coordinates of x, t coordinates of y. A mixture of Gaussians is fitted to
+Notation: z kernel coordinates of x, t coordinates of y. A mixture of Gaussians is fitted to
 (z, t), that is, in the feature space of the sum kernel :math:`k(x, x') + k_y(y, y')`, and
 conditioned on z.
 """
@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from mercer.data import Sample
 from mercer.estimators.atomic_fit import all_or_nothing
-from mercer.estimators.mixture_base import KernelMixture, best_alpha
-from mercer.estimators.targets import class_labels, numeric_targets, several_classes
+from mercer.estimators.mixture_base import KernelMixture, maximize_alpha
+from mercer.estimators.targets import class_labels, encode_classes, numeric_targets
 from mercer.maths.conditional_mixture import (
     Conditional,
     condition,
@@ -23,49 +24,40 @@ from mercer.maths.conditional_mixture import (
     held_out_likelihood,
 )
 from mercer.maths.types import Array
-from mercer.operators import Sample
 
 __all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
 
-_LOWEST, _HIGHEST = 1e-5, 1.0  # of n: where the best α is sought
-_FEW_ROWS = 0.01  # of n, where there are too few rows to leave one out
+_LOW, _HIGH = 1e-5, 1.0  # limits of α in the search, in units of n
+_FEW_ROWS_ALPHA = 0.01  # in units of n, for fewer than 3 rows
 
 
 class _JointMixture(KernelMixture):
-    """A mixture of (x, y)."""
+    """A Gaussian mixture of (x, y)."""
 
-    _alpha_rules: ClassVar[str] = "or 'auto' (leave-one-out)"
-    _most: ClassVar[int] = 300
-
-    def _admit_both(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
-        """The sample, and which rows of X are in it."""
-        sample, used = self._admit_with_rows(X, sample_weight)
-        self._check_parameters(sample.points.n)
-        if isinstance(self.alpha, str) and self.alpha != "auto":
-            raise self._unknown_alpha()
-        return sample, used
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
+    _max_rank: ClassVar[int] = 300
 
     def _fit_joint(self, sample: Sample, T: Array) -> Self:
-        """Fit to kernel coordinates of x and the given ones of y."""
-        Z, weights = self._coordinates(sample), sample.counts
+        """Fit to the kernel coordinates of x and the coordinates T of y."""
+        Z, weights = self._fit_coordinates(sample), sample.counts
         joined, total = np.hstack([Z, T]), float(weights.sum())
-        residuals = self._left_out(Z)
+        residuals = self._training_residuals(Z, sample.passes)
 
         def likelihood(alpha: float) -> float:
-            run = self._run(joined, weights, alpha)
-            return self._held_out(Z, T, residuals, weights, run.responsibilities, alpha)
+            run = self._run_em(joined, sample, alpha)
+            return self._leave_one_out(Z, T, residuals, weights, run.responsibilities, alpha)
 
         if not isinstance(self.alpha, str):
             alpha = float(self.alpha)
         elif len(Z) < 3 or total <= 1:
-            alpha = _FEW_ROWS * total
+            alpha = _FEW_ROWS_ALPHA * total
         else:
-            alpha = best_alpha(likelihood, _LOWEST * total, _HIGHEST * total)
-        self._keep(self._run(joined, weights, alpha), weights, alpha)
+            alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
+        self._fit_em(joined, sample, alpha)
         return self
 
     @abstractmethod
-    def _held_out(
+    def _leave_one_out(
         self,
         Z: Array,
         T: Array,
@@ -74,18 +66,18 @@ class _JointMixture(KernelMixture):
         responsibilities: Array,
         alpha: float,
     ) -> float:
-        """Mean log-likelihood of y given x with each row left out."""
+        """Mean leave-one-out log-likelihood of y given x."""
 
-    def _given(self, X: Any) -> Conditional:
-        points = self._admit_new(X)
-        return condition(self.mixture_, *self._seen(points))
+    def _conditional(self, X: Any) -> Conditional:
+        points = self._validate_new(X)
+        return condition(self.mixture_, *self._coordinates(points))
 
 
 class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[misc]
-    r"""Classification from one Gaussian mixture of points and classes.
+    r"""Classifier from a Gaussian mixture of points and classes.
 
-    A class is a corner :math:`t_c` of a simplex (the features of the kernel that is 1 for equal and
-    0 for different classes). The mixture is fitted to kernel coordinates and corners together, and
+    A class is a vertex :math:`t_c` of a simplex (the features of the kernel that is 1 for equal and
+    0 for different classes). The mixture is fitted to kernel coordinates and vertices jointly, and
 
     .. math:: P(c \mid x) = \sum_m p(m \mid x)\,
               \frac{p_m(t_c \mid z)}{\sum_{c'} p_m(t_{c'} \mid z)}.
@@ -93,16 +85,16 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
     Parameters
     ----------
     n_components : int
-        Gaussians; one already bends with the kernel.
+        Number of Gaussians; with one, the classifier is already nonlinear in x.
     kernel : str or Kernel
-        On X: vectors, tables, strings, graphs, ….
+        Kernel on X: vectors, tables, strings, graphs, ….
     alpha : float or "auto"
-        α of the prior. "auto" maximises the likelihood of left-out rows' classes (exactly for one
-        component, with the responsibilities of all rows for more).
+        α of the prior. "auto" maximizes the leave-one-out likelihood of the classes (exact for one
+        component; for more, with the responsibilities of all rows).
     beta : float
     center : bool
     rank : int, float or None
-        Kernel coordinates to keep; None: all, 300 at most.
+        Number of kernel coordinates; None: all, at most 300.
     solver : str or solver
     n_init, max_iter, tol, random_state
         As in :class:`MercerMixture`.
@@ -130,18 +122,18 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         ----------
         X : array-like of shape (n, d), or what the kernel compares
         y : array-like of shape (n,)
-            Labels of any kind.
+            Labels of any type.
         sample_weight : array-like of shape (n,) or None
         """
-        self._refuse_chunks(X)
-        sample, there = self._admit_both(X, sample_weight)
-        self.classes_, codes = several_classes(class_labels(y, len(there))[there])
-        return self._fit_joint(sample, self._corners()[codes])
+        sample, used = self._validate_with_rows(X, sample_weight)
+        self._check_parameters(sample.points.n)
+        self.classes_, codes = encode_classes(class_labels(y, len(used))[used])
+        return self._fit_joint(sample, self._vertices()[codes])
 
-    def _corners(self) -> Array:
+    def _vertices(self) -> Array:
         return np.eye(len(self.classes_))
 
-    def _held_out(
+    def _leave_one_out(
         self,
         Z: Array,
         T: Array,
@@ -151,45 +143,45 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         alpha: float,
     ) -> float:
         codes = T.argmax(axis=1)
-        corners = self._corners()
+        vertices = self._vertices()
         return held_out_class_likelihood(
-            Z, codes, corners, residuals, weights, responsibilities, alpha, self.beta
+            Z, codes, vertices, residuals, weights, responsibilities, alpha, self.beta
         )
 
     def _log_probabilities(self, X: Any) -> Array:
-        given = self._given(X)
-        return given.log_choice(self._corners())
+        given = self._conditional(X)
+        return given.log_choice(self._vertices())
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, of shape (m, n_classes)."""
+        """Return class probabilities, of shape (m, n_classes)."""
         return np.asarray(np.exp(self._log_probabilities(X)))
 
     def predict(self, X: Any) -> Array:
-        """Most likely classes."""
-        winners = np.argmax(self._log_probabilities(X), axis=1)
-        return self.classes_[winners]
+        """Return the most likely classes."""
+        return self.classes_[np.argmax(self._log_probabilities(X), axis=1)]
 
 
 class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc]
-    r"""Regression from one Gaussian mixture of points and values.
+    r"""Regressor from a Gaussian mixture of points and targets.
 
-    The mixture is fitted to kernel coordinates and standardised values together. Given x, y follows
+    The mixture is fitted to kernel coordinates and standardized targets jointly. Given x, y follows
     a mixture of Gaussians, :math:`p(y \mid x) = \sum_m p(m \mid x)\, N(y; m_m(x), s_m^2)`, whose
-    mean is predicted. One component is kernel ridge regression with penalty α and an error bar.
+    mean is predicted. One component is kernel ridge regression with penalty α and a predictive
+    variance.
 
     Parameters
     ----------
     n_components : int
-        More than one lets y given x have several peaks.
+        With more than one, the distribution of y given x may have several modes.
     kernel : str or Kernel
-        On X: vectors, tables, strings, graphs, ….
+        Kernel on X: vectors, tables, strings, graphs, ….
     alpha : float or "auto"
-        α of the prior. "auto" maximises the likelihood of left-out rows' values (exactly for one
-        component, with the responsibilities of all rows for more).
+        α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component;
+        for more, with the responsibilities of all rows).
     beta : float
     center : bool
     rank : int, float or None
-        Kernel coordinates to keep; None: all, 300 at most.
+        Number of kernel coordinates; None: all, at most 300.
     solver : str or solver
     n_init, max_iter, tol, random_state
         As in :class:`MercerMixture`.
@@ -219,17 +211,17 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         y : array-like of shape (n,) or (n, n_targets)
         sample_weight : array-like of shape (n,) or None
         """
-        self._refuse_chunks(X)
-        sample, there = self._admit_both(X, sample_weight)
-        targets = numeric_targets(y, len(there))
+        sample, used = self._validate_with_rows(X, sample_weight)
+        self._check_parameters(sample.points.n)
+        targets = numeric_targets(y, len(used))
         self._is_vector = targets.ndim == 1
-        columns = targets.reshape(len(targets), -1)[there]
+        columns = targets.reshape(len(targets), -1)[used]
         self._location = np.average(columns, axis=0, weights=sample.weights)
         spread = np.average((columns - self._location) ** 2, axis=0, weights=sample.weights)
         self._scale = np.where(spread > 0, np.sqrt(spread), 1.0)
         return self._fit_joint(sample, (columns - self._location) / self._scale)
 
-    def _held_out(
+    def _leave_one_out(
         self,
         Z: Array,
         T: Array,
@@ -241,21 +233,21 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         return held_out_likelihood(Z, T, residuals, weights, responsibilities, alpha, self.beta)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means of y given x, of the shape of y; with ``return_std`` standard deviations too."""
-        given = self._given(X)
+        """Return means of y given x, with the shape of y; with ``return_std`` also deviations."""
+        given = self._conditional(X)
         means = self._location + self._scale * given.mean()
         if not return_std:
             return self._shaped(means)
         return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
 
     def log_density(self, X: Any, y: Any) -> Array:
-        """``log p(y_i | x_i)`` of shape (m,): proper, without any domain."""
-        given = self._given(X)
+        """Return ``log p(y_i | x_i)``, of shape (m,); it is normalized without a domain."""
+        given = self._conditional(X)
         targets = numeric_targets(y, len(given.means))
         columns = targets.reshape(len(targets), -1)
         if columns.shape[1] != len(self._scale):
             raise ValueError(
-                f"y has {columns.shape[1]} columns, and the fit had {len(self._scale)}."
+                f"y has {columns.shape[1]} columns, but the model was fitted to {len(self._scale)}."
             )
         logs = given.log_density((columns - self._location) / self._scale)
         return np.asarray(logs - np.log(self._scale).sum())

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data import admit, admit_weights
+from mercer.data import validate_points, validate_weights
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.information import potential_gradient
 from mercer.kernels import Gaussian
@@ -114,8 +114,8 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             How often each row counts.
         """
         self._check_parameters()
-        data = admit(X, "vectors", estimator=self).data.astype(np.float64)
-        weights = admit_weights(sample_weight, len(data))
+        data = validate_points(X, "vectors", estimator=self).data.astype(np.float64)
+        weights = validate_weights(sample_weight, len(data))
         shares = np.full(len(data), 1 / len(data)) if weights is None else weights / weights.sum()
         random = check_random_state(self.random_state)
         self._outputs: list[_Output] = []
@@ -186,7 +186,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         array of shape (m, n_components)
         """
         check_is_fitted(self)
-        points = admit(X, "vectors", estimator=self, reset=False)
+        points = validate_points(X, "vectors", estimator=self, reset=False)
         data = points.data.astype(np.float64)
         values = np.empty((len(data), 0))
         for output in self._outputs:

@@ -1,4 +1,4 @@
-"""Gaussian mixtures in feature space, and the densities that they induce on the data."""
+"""Gaussian mixtures in feature space and the densities that they induce on the data."""
 
 from __future__ import annotations
 
@@ -10,27 +10,23 @@ from scipy.special import logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.chunks import is_dask, mapped
-from mercer.data import Points, admit
+from mercer.chunks import passes_for
+from mercer.data import Points, Sample, validate_points
 from mercer.domains import Domain, Nodes, Normalization, integrate, resample
 from mercer.errors import NoDomainError
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.density_base import mean_log_density
-from mercer.estimators.mixture_base import (
-    KernelMixture,
-    best_alpha,
-    ruled_alpha,
-)
+from mercer.estimators.mixture_base import KernelMixture, maximize_alpha
 from mercer.kernels import Kernel
 from mercer.maths.leave_one_out import leave_each_out
 from mercer.maths.types import Array
-from mercer.operators import Sample
+from mercer.validation import check_integer
 
 __all__ = ["MercerMixture"]
 
-_NODES = 2048  # nodes whose densities under all left-out fits are held at a time
-_LOWEST, _HIGHEST = 1e-3, 1.0  # of n: where the best α is sought
+_BLOCK_NODES = 2048  # nodes whose densities under all leave-one-out fits are in memory
+_LOW, _HIGH = 1e-3, 1.0  # limits of α in the search, in units of n
 
 
 class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
@@ -38,46 +34,46 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     The mixture induces a density on whatever the kernel compares,
     :math:`p(x) \propto \sum_m \rho_m G(\Phi(x); \mu_m, \Sigma_m)`, with an inverse-Wishart prior
-    on every covariance. In kernel coordinates z (those of uncentred kernel PCA, rank r)
+    on every covariance. In kernel coordinates z (those of uncentered kernel PCA, rank r)
 
     .. math:: \Sigma_m = \frac{S_m + \alpha I}{n_m + \beta}, \qquad
               -2 \log G = (z - \mu_m)'\Sigma_m^{-1}(z - \mu_m)
               + \frac{k(x, x) - |z|^2}{\alpha / (n_m + \beta)} + \log|2\pi\Sigma_m|,
 
-    where the middle term is what lies outside of the training points' span.
+    where the middle term is the squared distance from the span of the training points.
 
     Parameters
     ----------
     n_components : int
-        M. More than one is honest for kernels of low rank only, or with a rank cut: otherwise the
-        larger component swallows the others, which is reported.
+        M. M > 1 is meaningful only for kernels of low rank or with a limited rank; otherwise the
+        component with the larger weight dominates, and a warning is issued.
     kernel : str or Kernel
         Any: on vectors, tables, strings, graphs, ….
     alpha : float, "auto", "scaled" or "leave-one-out"
-        α: large values make covariances spherical and densities smooth. It grows with n. "auto" is
-        0.075 n, for one component and k(x, x) near 1. "scaled" is 0.075 n times the mean variance
-        of the kept coordinates: for several components, with a rank cut. "leave-one-out" maximises
-        the likelihood of left-out rows over the domain (for M > 1 with the responsibilities of all
-        rows).
+        α: large values make covariances spherical and densities smooth. It should grow with n.
+        "auto" is 0.075 n, for one component and k(x, x) near 1. "scaled" is 0.075 n times the mean
+        variance of the coordinates, for several components with a limited rank. "leave-one-out"
+        maximizes the leave-one-out likelihood over the domain (for M > 1 with the responsibilities
+        of all rows).
     beta : float
-        β. For M = 1 it only raises the density to a power.
+        β. For M = 1 its only effect is a power of the density.
     domain : Domain or None
-        Where the density lives: a :class:`~mercer.domains.FiniteSpace`,
-        :class:`~mercer.domains.Box` or :class:`~mercer.domains.GaussianBase`. None leaves it
-        without a normaliser.
+        Domain of the density: a :class:`~mercer.domains.FiniteSpace`,
+        :class:`~mercer.domains.Box` or :class:`~mercer.domains.GaussianBase`. With None the density
+        is not normalized.
     center : bool
         Move the origin of feature space to the mean.
     rank : int, float or None
-        Coordinates to keep: a number, a fraction of the trace, or None for all that are not
-        rounding (1000 at most).
+        Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
+        error (at most 1000).
     solver : str or solver
     n_init : int
-        Starts of EM: the first from k-means in feature space, the others random, with and without
-        k-means; the best penalised likelihood is kept.
+        Number of EM runs: the first starts from k-means in feature space, the others from random
+        rows, with and without k-means. The run with the largest penalized likelihood is used.
     max_iter : int
-        EM steps.
+        Maximum number of EM steps.
     tol : float
-        EM stops when the penalised likelihood rises by less per row.
+        EM stops when the penalized likelihood increases by less per row.
     random_state : int or None
         Seed of the random starts.
 
@@ -86,36 +82,36 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     weights_ : array of shape (M,)
         ρ.
     effective_weights_ : array
-        Of the components that are there and differ: shorter than M after a collapse.
+        Weights of the components that are neither empty nor equal: shorter than M after a collapse.
     responsibilities_ : array of shape (n, M)
-        p(m | z) of the training rows with a positive weight. With a rank cut these are those of
-        the coordinates, as EM sees them; ``predict_proba`` adds what the cut left out.
+        p(m | z) of the training rows with positive weight. With a limited rank they depend on the
+        coordinates only, as in EM; ``predict_proba`` adds the residual term.
     lower_bounds_ : array
-        Penalised log-likelihood after each step; never falls.
+        Penalized log-likelihood after each step; never decreases.
     converged_ : bool
     n_iter_ : int
     alpha_ : float
-        α as a number.
+        α.
     rank_ : int
         r.
-    mixture_ : Mixture
+    mixture_ : GaussianMixture
         Means and Cholesky factors in kernel coordinates.
     normalization_ : Normalization
-        Normalisers of the components with their errors, once there is a domain.
+        Normalizers of the components with their errors, if there is a domain.
     spectrum_ : Spectrum
     kernel_ : Kernel
 
     Notes
     -----
-    Setting p(x) proportional to the density in feature space ignores how Φ stretches the data
-    space, so masses of components come out wrong: in the paper's first example 99 % instead of
-    50 % at the centre. With a domain each component is therefore normalised by itself,
-    :math:`p(x) = \sum_m \rho_m G_m(x) / \int G_m`. ``predict`` and ``predict_proba`` stay in
-    feature space, with a domain or without.
+    Setting p(x) proportional to the density in feature space ignores the volume change of Φ, so the
+    masses of components are wrong: in the paper's first example 99 % instead of 50 % at the center.
+    With a domain each component is therefore normalized separately,
+    :math:`p(x) = \sum_m \rho_m G_m(x) / \int G_m`. ``predict`` and ``predict_proba`` use the
+    densities in feature space, with or without a domain.
 
-    For a local kernel (Gaussian, say) the density tends to a positive constant far from the data.
-    Over all of R^d it has no normaliser, and none is pretended: a box or a base measure must be
-    named, and the answer depends on it.
+    For a local kernel such as the Gaussian the density tends to a positive constant far from the
+    data, so it has no normalizer over R^d. A box or a base measure must be given, and the result
+    depends on it.
 
     Examples
     --------
@@ -165,21 +161,23 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the mixture, and normalise it where there is a domain.
+        """Fit the mixture, and normalize it if there is a domain.
 
         Parameters
         ----------
         X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            Sample weights; an integer weight is equivalent to repeated rows.
         """
         sample = self._validate_training(X, sample_weight)
         self._check_parameters(sample.points.n)
         domain = self._fitted_domain(self.domain, sample.points, sample.weights)
-        Z, weights = self._coordinates(sample), sample.counts
-        alpha = self._resolved_alpha(Z, weights, sample, domain)
-        self._keep(self._run(Z, weights, alpha), weights, alpha)
+        Z = self._fit_coordinates(sample)
+        alpha = self._alpha_by_rule(Z, sample)
+        if alpha is None:
+            alpha = self._leave_one_out_alpha(Z, sample, domain)
+        self._fit_em(Z, sample, alpha)
         if domain is not None:
             self._normalize(domain)
         elif hasattr(self, "normalization_"):
@@ -187,11 +185,11 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and return the component of every row."""
+        """Fit, and return the component index of every row."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
     def normalize(self, domain: Domain) -> Self:
-        """Normalise over a domain: from now on densities are those of that domain.
+        """Normalize over a domain; later densities refer to that domain.
 
         Parameters
         ----------
@@ -204,14 +202,14 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         if fitted is None:
             raise ValueError(
                 "normalize needs a domain: FiniteSpace(objects), Box(low, high) or GaussianBase() "
-                "of mercer.domains. Over all of R^d a local kernel's density has no normaliser."
+                "of mercer.domains. Over R^d the density of a local kernel has no normalizer."
             )
         self._normalize(fitted)
         return self
 
     def _normalize(self, domain: Domain) -> None:
         nodes = domain.nodes()
-        logs = self._log_components(self._admit_nodes(nodes))
+        logs = self._log_components(self._node_points(nodes))
         self.normalization_: Normalization = integrate(domain, nodes, logs)
 
     def _fitted_domain(self, domain: Any, points: Points, weights: Array | None) -> Domain | None:
@@ -229,48 +227,41 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             )
         return domain.fitted(points, weights)
 
-    def _resolved_alpha(
-        self, Z: Array, weights: Array, sample: Sample, domain: Domain | None
-    ) -> float:
-        if not isinstance(self.alpha, str):
-            return float(self.alpha)
-        ruled = ruled_alpha(self.alpha, Z, weights)
-        if ruled is not None:
-            return ruled
-        if self.alpha != "leave-one-out":
-            raise self._unknown_alpha()
+    def _leave_one_out_alpha(self, Z: Array, sample: Sample, domain: Domain | None) -> float:
         if domain is None:
             raise ValueError(
-                "alpha='leave-one-out' compares held-out likelihoods, which need a normalised "
-                "density: pass domain=FiniteSpace(objects), Box(low, high) or GaussianBase() of "
-                "mercer.domains, or a number for alpha."
+                "alpha='leave-one-out' requires a normalized density: pass "
+                "domain=FiniteSpace(objects), Box(low, high) or GaussianBase() of mercer.domains, "
+                "or a number for alpha."
             )
-        if is_dask(Z):
+        if sample.points.is_chunked:
             raise ValueError(
                 "alpha='leave-one-out' compares all rows with all nodes of the domain, which is "
-                "not done on Dask collections. Pass a number for alpha, 'auto' or 'scaled', or "
-                "find it on a sample of the rows."
+                "not supported for Dask collections. Pass a number for alpha, 'auto' or 'scaled', "
+                "or choose it on a sample of the rows."
             )
-        total = float(weights.sum())
+        total = float(sample.counts.sum())
         if sample.points.n < 2 or total <= 1:
             raise ValueError(
-                "alpha='leave-one-out' needs at least 2 rows that weigh more than 1 together, and "
-                f"n_samples={sample.points.n} weigh {total:.6g}; pass a number for alpha."
+                "alpha='leave-one-out' requires at least 2 rows with a total weight above 1; got "
+                f"n_samples={sample.points.n} with a total weight of {total:.6g}. Pass a number "
+                "for alpha."
             )
-        likelihood = self._held_out(Z, weights, sample, domain)
-        return best_alpha(likelihood, _LOWEST * total, _HIGHEST * total)
+        likelihood = self._leave_one_out_likelihood(Z, sample, domain)
+        return maximize_alpha(likelihood, _LOW * total, _HIGH * total)
 
-    def _held_out(
-        self, Z: Array, weights: Array, sample: Sample, domain: Domain
+    def _leave_one_out_likelihood(
+        self, Z: Array, sample: Sample, domain: Domain
     ) -> Callable[[float], float]:
-        """Mean log-density of left-out rows, as a function of α."""
+        """Mean leave-one-out log-density as a function of α."""
+        weights = sample.counts
         nodes = domain.nodes()
-        at_nodes = self._seen(self._admit_nodes(nodes))
-        residuals = self._left_out(Z)
+        at_nodes = self._coordinates(self._node_points(nodes))
+        residuals = self._training_residuals(Z, sample.passes)
         base = domain.log_base(sample.points)
 
         def likelihood(alpha: float) -> float:
-            run = self._run(Z, weights, alpha)
+            run = self._run_em(Z, sample, alpha)
             terms = [
                 log_weight + part.at(Z, residuals) - _log_integrals(part, nodes, *at_nodes)
                 for log_weight, part in leave_each_out(
@@ -285,24 +276,24 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
-        """Responsibilities of the components in feature space, of shape (m, M)."""
-        joint = self._log_joint(self._admit_new(X))
+        """Return the responsibilities of the components in feature space, of shape (m, M)."""
+        joint = self._log_joint(self._validate_new(X))
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Numbers of the components with the largest responsibilities."""
-        return np.asarray(np.argmax(self._log_joint(self._admit_new(X)), axis=1))
+        """Return the index of the component with the largest responsibility."""
+        return np.asarray(np.argmax(self._log_joint(self._validate_new(X)), axis=1))
 
     @rowwise
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the induced density.
+        """Return the logarithm of the induced density.
 
-        Without a domain it is not normalised, and only differences between points of one fit mean
-        something. With a domain it is the density there (with a base measure, with respect to
+        Without a domain it is not normalized, and only differences between points of one fit are
+        meaningful. With a domain it is the density there (for a base measure, with respect to
         Lebesgue measure), -inf outside.
         """
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         if not hasattr(self, "normalization_"):
             return np.asarray(logsumexp(self._log_joint(points), axis=1))
         found = self.normalization_
@@ -310,22 +301,23 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return np.asarray(logsumexp(logs, axis=1)) + found.domain.log_base(points)
 
     def pdf(self, X: Any) -> Array:
-        """Induced density: ``exp(score_samples(X))``."""
-        return mapped(np.exp, self.score_samples(X))
+        """Return the induced density ``exp(score_samples(X))``."""
+        logs = self.score_samples(X)
+        return passes_for(logs).map(np.exp, logs)
 
     @property
     def score(self) -> Callable[..., float]:
-        """``score(X, y=None, sample_weight=None)``: mean log-density of the rows over the domain.
+        """``score(X, y=None, sample_weight=None)`` returns the mean log-density over the domain.
 
-        It is what a grid search may maximise. Without a domain there is no such method: the size of
-        a density that is not normalised depends on the parameters.
+        Without a domain there is no such method, since the scale of a density that is not
+        normalized depends on the parameters, and a grid search would be meaningless.
         """
         if self.domain is None and not hasattr(self, "normalization_"):
             raise NoDomainError(
-                "score needs a domain: without one the induced density is not normalised, its size "
-                "depends on the parameters, and a search for the highest score would maximise "
-                "nonsense. Pass MercerMixture(domain=…) or call normalize(…) with "
-                "FiniteSpace(objects), Box(low, high) or GaussianBase() of mercer.domains."
+                "score requires a domain: otherwise the induced density is not normalized, and its "
+                "scale depends on the parameters. Pass MercerMixture(domain=…) or call "
+                "normalize(…) with FiniteSpace(objects), Box(low, high) or GaussianBase() of "
+                "mercer.domains."
             )
         return self._mean_log_density
 
@@ -335,43 +327,42 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     def sample(self, n_samples: int = 1, *, random_state: int | None = None) -> tuple[Any, Array]:
         """Draw from the density over the domain.
 
-        Components are drawn by their weights; then elements of a finite space exactly, cells of a
-        box's grid and places within them, or, in other domains, candidates by their densities
-        (sampling, importance resampling), with a warning where too few of them matter.
+        First a component is drawn by weight; then an element of a finite space, a cell of a box's
+        grid and a point within it, or, in other domains, a candidate by importance resampling, with
+        a warning if the effective sample size is small.
 
         Parameters
         ----------
         n_samples : int
         random_state : int or None
-            None: another draw every time.
+            None gives another draw every time.
 
         Returns
         -------
         X : draws in the form of the training data
         labels : int array of shape (n_samples,)
-            The component that each came from.
+            Component index of each draw.
         """
         self._fitted_spectrum()
         if not hasattr(self, "normalization_"):
             raise ValueError(
-                "sample needs a domain to draw from: call normalize(…) with FiniteSpace(objects), "
+                "sample requires a domain: call normalize(…) with FiniteSpace(objects), "
                 "Box(low, high) or GaussianBase() of mercer.domains. (Draws from the Gaussians in "
-                "feature space are far from any point's features.)"
+                "feature space are far from the features of any point.)"
             )
-        if not isinstance(n_samples, int | np.integer) or n_samples < 1:
-            raise ValueError(f"n_samples={n_samples!r} must be a whole number of at least 1.")
+        check_integer(n_samples, "n_samples")
         rng = np.random.default_rng(random_state)
         domain = self.normalization_.domain
         counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
         nodes = domain.candidates(n_samples, rng)
-        points = self._admit_nodes(nodes)
+        points = self._node_points(nodes)
         chosen = resample(nodes, self._log_components(points), counts, rng)
         labels = np.repeat(np.arange(len(counts)), counts)
         order = rng.permutation(n_samples)
         return domain.settle(points.take(chosen[order]), rng).data, labels[order]
 
-    def _admit_nodes(self, nodes: Nodes) -> Points:
-        return admit(nodes.points, self.kernel_.compares, estimator=self, reset=False)
+    def _node_points(self, nodes: Nodes) -> Points:
+        return validate_points(nodes.points, self.kernel_.compares, estimator=self, reset=False)
 
     def _fitted_spectrum(self) -> Any:
         check_is_fitted(self)
@@ -379,10 +370,10 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
 
 def _log_integrals(part: Any, nodes: Nodes, Z: Array, residuals: Array) -> Array:
-    """Normalisers of one component less each row in turn, some nodes at a time."""
+    """Leave-one-out log normalizers of one component, computed in blocks of nodes."""
     total: Array | float = -np.inf
-    for first in range(0, len(Z), _NODES):
-        rows = slice(first, first + _NODES)
+    for first in range(0, len(Z), _BLOCK_NODES):
+        rows = slice(first, first + _BLOCK_NODES)
         logs = part.everywhere(Z[rows], residuals[rows]) + nodes.log_weights[rows, None]
         total = np.logaddexp(total, logsumexp(logs, axis=0))
     return np.asarray(total)

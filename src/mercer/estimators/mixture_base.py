@@ -1,4 +1,4 @@
-"""What all mixtures in feature space share: coordinates, starts, EM, and the choice of α."""
+"""Base class of Gaussian mixtures in feature space: coordinates, EM and rules for α."""
 
 from __future__ import annotations
 
@@ -9,43 +9,49 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.chunks import kept, mapped, summed
-from mercer.data import Points
+from mercer.data import Points, Sample
 from mercer.decompose import decompose
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, suppress_warnings, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.kernels import Kernel
 from mercer.maths.effective_components import effective_weights
 from mercer.maths.gaussian_mixture import (
-    Mixture,
-    MixtureFit,
+    GaussianMixture,
+    GaussianMixtureFit,
     expectation,
     fit_mixture,
     log_components,
 )
-from mercer.maths.kmeans import farthest_rows, kmeans, scattered_rows, weighted_mean
+from mercer.maths.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
+from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
-from mercer.operators import Sample
 from mercer.spectrum import Spectrum
+from mercer.validation import check_choice, check_integer, check_real
 
-__all__ = ["KernelMixture"]
+__all__ = ["KernelMixture", "maximize_alpha"]
 
-_ZERO = 1e-10  # of the largest eigenvalue: below, a direction is rounding
-_AUTO = 0.075  # of n: what the paper's two examples and cross-validation on eleven sets agree on
-_GRID = 9
-_NUMBER = int | float | np.number
-_CLOSE = 0.05  # log α need not be known better
+_ZERO = 1e-10  # eigenvalues below this fraction of the largest are rounding errors
+_AUTO = 0.075  # of n: agrees with the paper's two examples and cross-validation on eleven data sets
+_GRID_SIZE = 9
+_LOG_ALPHA_TOLERANCE = 0.05
 
 
 class KernelMixture(KernelEstimator):
-    """A Gaussian mixture on kernel coordinates."""
+    """A Gaussian mixture in kernel coordinates.
+
+    A ``fit`` of a subclass calls, in this order, ``_check_parameters``, ``_fit_coordinates``,
+    ``_alpha_by_rule`` (or a search of its own) and ``_fit_em``.
+    """
 
     spectrum_: Spectrum
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("responsibilities_",)
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("responsibilities_",)
 
-    #: coordinates that ``rank=None`` keeps at most
-    _most: ClassVar[int] = 1000
+    #: rules for alpha, by name
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto", "scaled", "leave-one-out")
+
+    #: largest number of coordinates for ``rank=None``
+    _max_rank: ClassVar[int] = 1000
 
     def __init__(
         self,
@@ -76,165 +82,167 @@ class KernelMixture(KernelEstimator):
 
     # --- fitting --------------------------------------------------------------------------------
 
-    def _coordinates(self, sample: Sample) -> Array:
-        """Decompose K and return the coordinates of the training points."""
-        spectrum = self._decompose(sample, self._wanted(sample))
+    def _check_parameters(self, n: int) -> None:
+        """Check all parameters but ``rank`` for n rows with positive weight."""
+        remedy = "Pass at most the number of rows with positive weight (n_samples)."
+        check_integer(self.n_components, "n_components", high=n, remedy=remedy)
+        for name in ("n_init", "max_iter"):
+            check_integer(getattr(self, name), name)
+        for name in ("beta", "tol"):
+            check_real(getattr(self, name), name, low=0)
+        if isinstance(self.alpha, str):
+            check_choice(self.alpha, "alpha", self._alpha_rules)
+        else:
+            rules = ", ".join(map(repr, self._alpha_rules))
+            remedy = f"Covariances are singular without it. Rules: {rules}."
+            check_real(self.alpha, "alpha", above=0, remedy=remedy)
+
+    def _fit_coordinates(self, sample: Sample, default_rank: int | None = None) -> Array:
+        """Decompose K, set ``spectrum_``, and return the coordinates of the training points.
+
+        ``default_rank`` replaces ``rank=None``.
+        """
+        n = sample.points.n
+        rank = default_rank if self.rank is None else self.rank
+        if rank is None and n > self._max_rank:
+            rank = self._max_rank
+        if isinstance(rank, int | np.integer):
+            rank = min(rank, n)
+        # a mixture does not depend on the basis of a subspace, so ties need no warning
+        with suppress_warnings(IdentifiabilityWarning):
+            spectrum = decompose(
+                sample,
+                "variance",
+                rank,
+                solver=self.solver,
+                center=self.center,
+                random_state=self.random_state,
+                at_most=not isinstance(rank, float),
+            )
         self.spectrum_ = spectrum
         self.kernel_ = spectrum.kernel
         values = spectrum.eigenvalues
         self.rank_ = int((values > _ZERO * values[0]).sum())
-        return kept(spectrum.projections[:, : self.rank_].astype(np.float64))
+        return sample.passes.persist(spectrum.projections[:, : self.rank_].astype(np.float64))
 
-    def _wanted(self, sample: Sample) -> int | float | None:
-        n = sample.points.n
-        if self.rank is None:
-            return None if n <= self._most else self._most
-        return min(self.rank, n) if isinstance(self.rank, int | np.integer) else self.rank
+    def _alpha_by_rule(self, Z: Array, sample: Sample) -> float | None:
+        """α as a number, by "auto" or by "scaled"; None for other rules."""
+        rows, weights = sample.passes, sample.counts
+        if self.alpha == "auto":
+            return _AUTO * rows.sum(_total, weights)
+        if self.alpha == "scaled":
+            mean = weighted_mean(Z, weights, rows=rows)
+            squares = rows.sum(partial(_mean_squares, mean), Z, weights)
+            return _AUTO * max(squares, np.finfo(float).tiny)
+        return None if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _decompose(self, sample: Sample, count: int | float | None) -> Spectrum:
-        # a mixture does not depend on the basis of a subspace, so ties need no warning
-        with suppress_warnings(IdentifiabilityWarning):
-            return decompose(
-                sample,
-                "variance",
-                count,
-                solver=self.solver,
-                center=self.center,
-                random_state=self.random_state,
-                at_most=not isinstance(count, float),
-            )
-
-    def _run(self, Z: Array, weights: Array, alpha: float) -> MixtureFit:
-        """EM from all starts; the best penalised likelihood wins."""
+    def _run_em(self, Z: Array, sample: Sample, alpha: float) -> GaussianMixtureFit:
+        """Run EM from all starts and return the run with the largest penalized likelihood."""
+        rows, weights = sample.passes, sample.counts
         rng = np.random.default_rng(self.random_state)
-        best: MixtureFit | None = None
+        best: GaussianMixtureFit | None = None
         for start in range(self.n_init if self.n_components > 1 else 1):
-            rows = (
-                farthest_rows(Z, weights, self.n_components)
+            centers = (
+                farthest_rows(Z, weights, self.n_components, rows=rows)
                 if start == 0
-                else scattered_rows(Z, weights, self.n_components, rng)
+                else random_distant_rows(Z, weights, self.n_components, rng, rows=rows)
             )
-            # every other random start leaves out k-means, whose clusters all starts might share
-            members = kmeans(Z, weights, rows, **({"steps": 0} if start % 2 else {}))
+            # every other random start skips k-means, which may lead all starts to the same clusters
+            steps = {"steps": 0} if start % 2 else {}
             run = fit_mixture(
-                Z, weights, members, alpha, self.beta, max_iter=self.max_iter, tol=self.tol
+                Z,
+                weights,
+                kmeans(Z, weights, centers, rows=rows, **steps),
+                alpha,
+                self.beta,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                rows=rows,
             )
             if best is None or run.bound > best.bound:
                 best = run
         assert best is not None, "n_init is at least 1"
         return best
 
-    def _keep(self, fit: MixtureFit, weights: Array, alpha: float) -> None:
+    def _fit_em(self, Z: Array, sample: Sample, alpha: float) -> None:
+        """Run EM and set the fitted attributes."""
+        fit = self._run_em(Z, sample, alpha)
         self.mixture_ = fit.mixture
         self.alpha_ = alpha
         self.responsibilities_ = fit.responsibilities
         self.weights_ = np.exp(fit.mixture.log_weights)
-        self.effective_weights_ = effective_weights(weights, fit.responsibilities)
+        self.effective_weights_ = effective_weights(
+            sample.counts, fit.responsibilities, rows=sample.passes
+        )
         self.lower_bounds_ = fit.lower_bounds
         self.converged_ = fit.converged
         self.n_iter_ = len(fit.lower_bounds)
         if not fit.converged:
             warn(
-                f"EM stopped at max_iter={self.max_iter} while the penalised likelihood still rose "
-                f"by more than tol={self.tol:g} per row. Raise max_iter or tol.",
+                f"EM stopped at max_iter={self.max_iter} while the penalized likelihood still "
+                f"increased by more than tol={self.tol:g} per row. Increase max_iter or tol.",
                 ConvergenceWarning,
             )
         found = len(self.effective_weights_)
         if found < self.n_components:
             warn(
                 f"n_components={self.n_components} collapsed to {found}: the others are empty or "
-                f"the same. In each of {self.rank_} dimensions the larger component gains where it "
-                f"has no use for it, and alpha={alpha:.3g} hides what is smaller. Use a rank cut "
-                "with an alpha in the scale of the coordinates (rank=10, alpha='scaled'), a kernel "
-                "of low rank, more starts (n_init), or fewer components.",
+                f"equal. In {self.rank_} dimensions the component with the larger weight "
+                f"dominates, and alpha={alpha:.3g} smooths out smaller ones. Limit the rank and "
+                "scale alpha (rank=10, alpha='scaled'), or use a kernel of low rank, more starts "
+                "(n_init), or fewer components.",
                 IdentifiabilityWarning,
             )
 
-    def _left_out(self, Z: Array) -> Array:
-        """Squared lengths of what the coordinates of the training points leave out."""
-        return mapped(_residuals, self.spectrum_.expansion.training_squared_norms(), Z)
+    # --- training points ------------------------------------------------------------------------
+
+    def _training_residuals(self, Z: Array, rows: RowPasses) -> Array:
+        """Squared distances of the training points from the span of the coordinates."""
+        return rows.map(_residuals, self.spectrum_.expansion.training_squared_norms(), Z)
+
+    def _training_scores(self, Z: Array, rows: RowPasses) -> Array:
+        """Log-densities of the training points in feature space, not normalized."""
+        residuals = self._training_residuals(Z, rows)
+        return rows.map(partial(_log_densities, self.mixture_), Z, residuals)
 
     # --- new points -----------------------------------------------------------------------------
 
-    def _seen(self, points: Points) -> tuple[Array, Array]:
-        """Coordinates, and the squared length of what they leave out."""
+    def _coordinates(self, points: Points) -> tuple[Array, Array]:
+        """Coordinates, and the squared distances from their span."""
         Z = self.spectrum_.project(points)[:, : self.rank_].astype(np.float64)
-        residuals = self.spectrum_.squared_norms(points) - np.einsum("ij,ij->i", Z, Z)
-        return Z, np.maximum(residuals, 0)
+        return Z, _residuals(self.spectrum_.squared_norms(points), Z)
 
     def _log_components(self, points: Points) -> Array:
         """Log-densities of the components, without their weights, of shape (m, M)."""
-        return log_components(self.mixture_, *self._seen(points))
+        return log_components(self.mixture_, *self._coordinates(points))
 
     def _log_joint(self, points: Points) -> Array:
         return self._log_components(points) + self.mixture_.log_weights
-
-    def _training_scores(self, Z: Array) -> Array:
-        """Log-densities of the training points in feature space, not normalised."""
-        return mapped(partial(_log_densities, self.mixture_), Z, self._left_out(Z))
-
-    # --- parameters -----------------------------------------------------------------------------
-
-    def _check_parameters(self, n: int) -> None:
-        for name in ("n_components", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
-        if self.n_components > n:
-            raise ValueError(
-                f"n_components={self.n_components} exceeds the number of rows with a positive "
-                f"weight (n_samples={n}); pass at most {n}."
-            )
-        for name, value in (("beta", self.beta), ("tol", self.tol)):
-            if not (isinstance(value, _NUMBER) and 0 <= value < np.inf):
-                raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
-        if not isinstance(self.alpha, str) and not (
-            isinstance(self.alpha, _NUMBER) and 0 < self.alpha < np.inf
-        ):
-            raise ValueError(
-                f"alpha={self.alpha!r} must be a finite number above 0 (without it covariances are "
-                f"singular), {self._alpha_rules}."
-            )
-
-    _alpha_rules: ClassVar[str] = "'auto' (0.075 n), 'scaled' or 'leave-one-out'"
-
-    def _unknown_alpha(self) -> ValueError:
-        return ValueError(f"alpha={self.alpha!r} must be a number, {self._alpha_rules}.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "mixture_")
 
 
-def best_alpha(likelihood: Callable[[float], float], low: float, high: float) -> float:
-    """The α between the limits with the highest held-out likelihood: a grid, then a search."""
-    grid = np.linspace(np.log(low), np.log(high), _GRID)
-    values = [likelihood(float(np.exp(point))) for point in grid]
+def maximize_alpha(likelihood: Callable[[float], float], low: float, high: float) -> float:
+    """Return the α between the limits that maximizes a likelihood: a grid, then a search."""
+    grid = np.linspace(np.log(low), np.log(high), _GRID_SIZE)
+    values = [likelihood(float(np.exp(log_alpha))) for log_alpha in grid]
     at = int(np.argmax(values))
-    bounds = (grid[max(at - 1, 0)], grid[min(at + 1, _GRID - 1)])
+    bounds = (grid[max(at - 1, 0)], grid[min(at + 1, _GRID_SIZE - 1)])
     found = minimize_scalar(
-        lambda point: -likelihood(float(np.exp(point))),
+        lambda log_alpha: -likelihood(float(np.exp(log_alpha))),
         bounds=bounds,
         method="bounded",
-        options={"xatol": _CLOSE},
+        options={"xatol": _LOG_ALPHA_TOLERANCE},
     )
     return float(np.exp(found.x if -found.fun >= values[at] else grid[at]))
 
 
-def ruled_alpha(rule: str, Z: Array, weights: Array) -> float | None:
-    """α by "auto" or "scaled"; None for other names."""
-    if rule == "auto":
-        return _AUTO * summed(_total, weights)
-    if rule == "scaled":
-        squares = summed(partial(_squares, weighted_mean(Z, weights)), Z, weights)
-        return _AUTO * max(squares, np.finfo(float).tiny)
-    return None
+def _residuals(squared_norms: Array, Z: Array) -> Array:
+    return np.maximum(squared_norms - np.einsum("ij,ij->i", Z, Z), 0)
 
 
-def _residuals(norms: Array, Z: Array) -> Array:
-    return np.maximum(norms - np.einsum("ij,ij->i", Z, Z), 0)
-
-
-def _log_densities(mixture: Mixture, Z: Array, residuals: Array) -> Array:
+def _log_densities(mixture: GaussianMixture, Z: Array, residuals: Array) -> Array:
     return expectation(mixture, Z, residuals)[0]
 
 
@@ -242,5 +250,5 @@ def _total(weights: Array) -> float:
     return float(weights.sum())
 
 
-def _squares(mean: Array, Z: Array, weights: Array) -> float:
+def _mean_squares(mean: Array, Z: Array, weights: Array) -> float:
     return float(weights @ ((Z - mean) ** 2).mean(axis=1))

@@ -1,8 +1,8 @@
-"""What process engineers ask of kernel PCA: how unusual is this point, and because of which column.
+"""Process monitoring statistics of kernel PCA and ECA, with limits and contributions.
 
-Dictionary: z the projections of a point, φ_i = √n/√λ_i · z_i the eigenfunctions, k components.
+Notation: z the projections of a point, φ_i = √n/√λ_i · z_i the eigenfunctions, k components.
 T² = Σ φ_i² (Hotelling) measures within the components, SPE = k(x,x) - |z|² (squared prediction
-error, here ``reconstruction_error``) what the components leave unexplained.
+error, here ``reconstruction_error``) measures what the components leave unexplained.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import chi2, f
 
-from mercer.chunked import quantile_of
-from mercer.chunks import kept, mapped, summed
 from mercer.data import Points
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.dask_methods import rowwise
@@ -27,39 +25,39 @@ Statistic = Literal["reconstruction_error", "hotelling"]
 
 
 class MonitoredTransformer(SpectralTransformer):
-    """Projections with the statistics of process monitoring."""
+    """Base class of transformers with process monitoring statistics."""
 
     @rowwise
     def reconstruction_error(self, X: Any) -> Array:
-        """Squared prediction error ``k(x, x) - |z|²``, with the centred kernel where centred.
+        """Return the squared prediction error ``k(x, x) - |z|²`` of the (centered) kernel.
 
         Returns
         -------
         array of shape (m,)
             Not negative: the part of φ(x) outside the components, squared.
         """
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         residual = self.spectrum_.squared_norms(points) - _squared(self.spectrum_.project(points))
         return np.maximum(residual, 0)
 
     @rowwise
     def hotelling(self, X: Any) -> Array:
-        """Hotelling's ``T² = Σ_i z_i² / (λ_i/n)``: squared scores in units of their mean square.
+        """Return Hotelling's ``T² = Σ_i z_i² / (λ_i/n)``, the sum of squared standardized scores.
 
-        Over the training points its mean is the number of components.
+        Its mean over the training points is the number of components.
         """
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         return _squared(self.spectrum_.eigenfunctions(points))
 
     @property
     def control_limits_(self) -> dict[str, dict[str, float]]:
-        """Limits at the 99 per cent level; see :meth:`control_limits`."""
+        """Control limits at the 99 % level; see :meth:`control_limits`."""
         return self.control_limits()
 
     def control_limits(self, level: float = 0.99) -> dict[str, dict[str, float]]:
-        """Values that a usual point exceeds with probability 1 - level.
+        """Return limits that a normal point exceeds with probability 1 - level.
 
-        Each statistic has two limits: the ``"quantile"`` of the training values, and the usual
+        Each statistic has two limits: the ``"quantile"`` of the training values, and the common
         parametric form, ``"f"`` for T² (``k(n²-1)/(n(n-k)) F_{k,n-k}``, for Gaussian scores) and
         ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954).
 
@@ -73,31 +71,32 @@ class MonitoredTransformer(SpectralTransformer):
         z = spectrum.projections
         weights = spectrum.counts
         n, k = spectrum.total_weight, spectrum.n_components
-        hotelling = mapped(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
+        rows = spectrum.points.passes
+        hotelling = rows.map(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
         norms = spectrum.expansion.training_squared_norms()
-        error = kept(mapped(_left_over, norms, z))
-        mean = summed(_weighted_sum, error, weights) / n
-        variance = summed(partial(_weighted_squares, mean), error, weights) / n
+        error = rows.persist(rows.map(_left_over, norms, z))
+        mean = rows.sum(_weighted_sum, error, weights) / n
+        variance = rows.sum(partial(_weighted_squares, mean), error, weights) / n
         spread = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
         matched = variance > 0 and variance / (2 * mean) * chi2.ppf(level, 2 * mean**2 / variance)
         return {
             "hotelling": {
-                "quantile": quantile_of(hotelling, weights, level),
+                "quantile": rows.quantile(hotelling, weights, level),
                 "f": float(spread) if n > k else float("inf"),
             },
             "reconstruction_error": {
-                "quantile": quantile_of(error, weights, level),
+                "quantile": rows.quantile(error, weights, level),
                 "chi2": float(matched) if variance > 0 else mean,
             },
         }
 
     def contributions(self, X: Any, statistic: Statistic = "reconstruction_error") -> Array:
-        """How much each column contributes to a statistic.
+        """Return the contribution of each column to a statistic.
 
-        Entry (i, j) is the statistic of row i less what it would be if column j of that row held
-        the training median: large where that column makes the row unusual, negative where it makes
-        the row look more usual than it is. Works for any kernel on vectors; the entries of a row
-        need not add up to its statistic.
+        Entry (i, j) is the statistic of row i minus its value with column j replaced by the
+        training median: large if that column makes the row abnormal, negative if it makes the row
+        look more normal. Works for any kernel on vectors; the entries of a row need not sum to its
+        statistic.
 
         Parameters
         ----------
@@ -112,9 +111,9 @@ class MonitoredTransformer(SpectralTransformer):
             raise ValueError(
                 f"statistic={statistic!r} must be 'reconstruction_error' or 'hotelling'."
             )
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         if points.kind != "vectors":
-            raise ValueError("contributions need a kernel on vectors: there must be columns.")
+            raise ValueError("contributions needs a kernel on vectors, which have columns.")
         measure = getattr(self, statistic)
         usual = weighted_median(self.spectrum_.points.data.T, self.spectrum_.counts)
         whole = measure(points)

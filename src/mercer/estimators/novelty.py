@@ -1,4 +1,4 @@
-"""Novelty detection by the density of a mixture in feature space."""
+"""Novelty detection by the density of a Gaussian mixture in feature space."""
 
 from __future__ import annotations
 
@@ -8,41 +8,42 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import OutlierMixin
 
-from mercer.chunked import quantile_of
+from mercer.data import Sample
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.mixture_base import KernelMixture, ruled_alpha
+from mercer.estimators.mixture_base import KernelMixture
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.operators import Sample
+from mercer.validation import check_real
 
 __all__ = ["MercerNovelty"]
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # relative
+_MAX_DEFAULT_RANK = 100
 
 
 class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
-    r"""Outliers are where a Gaussian mixture in feature space has a low density.
+    r"""Detect outliers by a low density of a Gaussian mixture in feature space.
 
-    The score is that of :class:`MercerMixture` without a domain: Mahalanobis distance within the
-    kept coordinates together with the part of a point outside of them (T² and SPE of process
-    monitoring), each in units of what the fit expects. It works for whatever has a kernel: tables
-    with labels and missing cells, strings, graphs.
+    The score is that of :class:`MercerMixture` without a domain: it combines the Mahalanobis
+    distance within the coordinates and the distance from their span (T² and SPE of process
+    monitoring). It works for any data with a kernel: tables with labels and missing values,
+    strings, graphs.
 
     Parameters
     ----------
     n_components : int
     kernel : str or Kernel
     alpha : float, "auto" or "scaled"
-        0.075 n, or that times the mean variance of the kept coordinates.
+        0.075 n, or 0.075 n times the mean variance of the coordinates.
     beta : float
     contamination : float in (0, 0.5]
-        Share of the training rows that the threshold calls outliers.
+        Fraction of the training rows below the threshold.
     center : bool
     rank : int, float or None
-        Coordinates to keep. None: a tenth of the number of rows, 100 at most. With all of them
-        training rows would have nothing outside, unlike new ones, and the threshold would be too
-        high for these.
+        Number of coordinates. None: a tenth of the number of rows (of the total weight, if that is
+        larger), at most 100. With all coordinates the training rows, unlike new ones, would be
+        within their span, and the threshold would be too high for new rows.
     solver : str or solver
     n_init, max_iter, tol, random_state
         As in :class:`MercerMixture`.
@@ -63,7 +64,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     array([ 1, -1])
     """
 
-    _alpha_rules: ClassVar[str] = "'auto' (0.075 n) or 'scaled'"
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto", "scaled")
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the mixture, and set the threshold.
+        """Fit the mixture and set the threshold.
 
         Parameters
         ----------
@@ -106,45 +107,37 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         y : ignored
         sample_weight : array-like of shape (n,) or None
         """
-        share = self.contamination
-        if not (isinstance(share, float | int | np.number) and 0 < share <= 0.5):
-            raise ValueError(
-                f"contamination={share!r} must lie in (0, 0.5]: it is the share of training rows "
-                "to call outliers."
-            )
+        contamination = check_real(self.contamination, "contamination", above=0, high=0.5)
         sample = self._validate_training(X, sample_weight)
         self._check_parameters(sample.points.n)
-        Z, weights = self._coordinates(sample), sample.counts
-        if not isinstance(self.alpha, str):
-            alpha: float | None = float(self.alpha)
-        else:
-            alpha = ruled_alpha(self.alpha, Z, weights)
-        if alpha is None:
-            raise self._unknown_alpha()
-        self._keep(self._run(Z, weights, alpha), weights, alpha)
-        scores = self._training_scores(Z)
-        quantile = quantile_of(scores, weights, float(share))
-        # a training row that the quantile falls on is usual, whatever rounding says
+        Z = self._fit_coordinates(sample, default_rank=_default_rank(sample))
+        alpha = self._alpha_by_rule(Z, sample)
+        assert alpha is not None, "alpha is a number or one of _alpha_rules"
+        self._fit_em(Z, sample, alpha)
+        scores = self._training_scores(Z, sample.passes)
+        quantile = sample.passes.quantile(scores, sample.counts, contamination)
+        # a training row at the quantile is not an outlier, in spite of rounding errors
         self.offset_ = quantile - _ROUNDING * max(1.0, abs(quantile))
         return self
 
-    def _wanted(self, sample: Sample) -> int | float | None:
-        if self.rank is not None:
-            return super()._wanted(sample)
-        tenth = int(sample.points.total(sample.weights)) // 10
-        return min(max(tenth, 1), 100, sample.points.n)
-
     @rowwise
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the induced density, not normalised: low for outliers."""
-        return np.asarray(logsumexp(self._log_joint(self._admit_new(X)), axis=1))
+        """Return the logarithm of the induced density, not normalized: low for outliers."""
+        return np.asarray(logsumexp(self._log_joint(self._validate_new(X)), axis=1))
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """``score_samples(X) - offset_``: negative for outliers."""
+        """Return ``score_samples(X) - offset_``: negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """1 for usual points, -1 for outliers."""
+        """Return 1 for inliers and -1 for outliers."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+def _default_rank(sample: Sample) -> int:
+    """A tenth of the rows; integer weights are equivalent to repeated rows."""
+    n = sample.points.n
+    rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
+    return min(max(rows // 10, 1), _MAX_DEFAULT_RANK, n)

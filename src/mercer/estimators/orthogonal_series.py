@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data import admit, admit_weights
+from mercer.data import validate_points, validate_weights
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import Density
 from mercer.maths.negative_mass import grid_points, negative_mass_on_grid
@@ -102,8 +102,8 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         """
         check_terms(self.terms)
         self._check_parameters()
-        data = admit(X, "vectors", estimator=self).data.astype(np.float64)
-        weights = admit_weights(sample_weight, len(data))
+        data = validate_points(X, "vectors", estimator=self).data.astype(np.float64)
+        weights = validate_weights(sample_weight, len(data))
         weights = np.ones(len(data)) if weights is None else weights
         data, weights = data[weights > 0], weights[weights > 0]
         self._check_data(data)
@@ -211,7 +211,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
     def _signed_density(self, X: Any) -> Array:
         """The series in z, clipped if it is to be."""
         check_is_fitted(self)
-        data = admit(X, "vectors", estimator=self, reset=False).data.astype(np.float64)
+        data = validate_points(X, "vectors", estimator=self, reset=False).data.astype(np.float64)
         values = self._unclipped(self._standardized(data))
         return np.maximum(values, 0) / (1 + self.clipped_mass_) if self.positive else values
 

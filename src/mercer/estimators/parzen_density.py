@@ -1,4 +1,4 @@
-"""Parzen window densities, with equal, given or learned weights."""
+"""Parzen window density estimation with equal, given or learned weights."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer.chunks import is_dask
+from mercer.data import Sample
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import KernelDensityEstimator
 from mercer.kernels import Kernel
 from mercer.maths.mixture_weights import mixture_weights
 from mercer.maths.types import Array
-from mercer.operators import Sample
 from mercer.operators.tiled import cross_gram
 from mercer.solvers import Lanczos, mean_window
 
@@ -21,39 +20,39 @@ __all__ = ["ParzenDensity"]
 
 
 class ParzenDensity(KernelDensityEstimator):
-    r"""Parzen's window estimate of a density.
+    r"""Parzen window density estimator.
 
     .. math:: \hat p(x) = \sum_j a_j\, k(x, x_j) / c, \qquad c = \int k(x, 0)\,dx
 
-    with weights :math:`a_j = w_j / \sum_i w_i`, or with those of greatest likelihood. Log densities
-    are right in the deepest tails: nothing underflows.
+    with weights :math:`a_j = w_j / \sum_i w_i`, or with those of maximum likelihood. Log densities
+    are accurate in the tails, where densities would underflow.
 
     Parameters
     ----------
     kernel : str or Kernel
-        A density window: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them, with one
-        bandwidth, one per column, or the name of a rule (such as "leave-one-out").
+        A kernel with a finite integral: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them,
+        with one bandwidth, one per column, or the name of a rule (such as "leave-one-out").
     weights : None or "learned"
-        With "learned" the weights :math:`a` maximise the likelihood of the sample,
+        With "learned" the weights :math:`a` maximize the likelihood of the sample,
         :math:`\sum_i w_i \log \hat p(x_i)`, on the simplex (Girolami 2002, footnote 2). Most of
-        them come out 0, and only the others' points are kept. The bandwidth is fixed before, so
-        this is a concave problem with one optimum.
+        them are 0, and only points with positive weight are stored. The bandwidth is chosen
+        before, so the problem is concave.
     solver : str or solver
-        "auto" uses plane waves for a Gaussian of many points in at most three dimensions and exact
-        sums elsewhere; "fourier" and "lanczos" (exact) insist.
+        "auto" uses Fourier features for a Gaussian kernel and many points in at most three
+        dimensions, and exact sums otherwise; "fourier" and "lanczos" (exact) force one of them.
 
     Attributes
     ----------
     kernel_ : Kernel
-        With its numbers.
+        The fitted kernel.
     support_ : array of int
-        Rows of X whose windows make up the density; None for a Dask collection: all that weigh
-        something.
+        Indices of the rows of X with positive weight in the density; None for a Dask collection
+        (all rows with positive sample weight).
     weights_ : array
-        Their weights a_j, which add up to 1.
+        Their weights a_j; they add up to 1.
     likelihood_gap_ : float
-        How much mean log-likelihood of the sample other weights could still gain, at most; nan
-        where weights are not learned.
+        Upper bound for the increase in mean log-likelihood that other weights could give; nan if
+        weights are not learned.
 
     Examples
     --------
@@ -81,35 +80,34 @@ class ParzenDensity(KernelDensityEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Place a window on every row.
+        """Fit the density: one kernel at every row.
 
         Parameters
         ----------
         X : array-like of shape (n, d), Dask array or data frame
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            Sample weights; an integer weight is equivalent to repeated rows.
         """
         if self.weights not in (None, "learned"):
             raise ValueError(
-                f"weights={self.weights!r} must be None or 'learned'; weights of your own go to "
-                "fit as sample_weight."
+                f"weights={self.weights!r} must be None or 'learned'; pass given weights to fit as "
+                "sample_weight."
             )
-        sample = self._admit_window(X, sample_weight)
-        rows: Any = None if is_dask(X) else np.arange(sample.points.n)
+        sample = self._validate_density_training(X, sample_weight)
+        self.support_ = _support(sample)
         self.likelihood_gap_ = float("nan")
         if self.weights == "learned":
-            sample, rows, self.likelihood_gap_ = _of_greatest_likelihood(sample)
+            sample, selected, self.likelihood_gap_ = _maximum_likelihood(sample)
+            self.support_ = self.support_[selected]
         self._sum = mean_window(sample, self.solver)
         self.weights_ = self._sum.coefficients
-        given = sample_weight is not None and rows is not None
-        self.support_ = _positive(sample_weight)[rows] if given else rows
         return self
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the density at every row of X.
+        """Return the log density at every row of X.
 
         Parameters
         ----------
@@ -118,14 +116,14 @@ class ParzenDensity(KernelDensityEstimator):
         Returns
         -------
         array of shape (m,)
-            -inf only where a window of finite reach has its end.
+            -inf only outside the support of a kernel with compact support.
         """
-        points = self._admit_new(X)
+        points = self._validate_new(X)
         _, logs = self._sum.signed_log(points)
         return logs - self._log_normalizer
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw from the density: a training point by its weight, and a step from its window.
+        """Draw from the density: a training point by weight, plus a draw from the kernel.
 
         Parameters
         ----------
@@ -141,18 +139,20 @@ class ParzenDensity(KernelDensityEstimator):
         return np.asarray(chosen + self.kernel_.draw(n_samples, chosen.shape[1], rng))
 
 
-def _of_greatest_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
-    """The reduced sample with learned weights, its row numbers, and the gap to the optimum."""
+def _support(sample: Sample) -> Any:
+    """Rows of X in the sample; None if they are on a cluster."""
+    if sample.points.is_chunked:
+        return None
+    return np.arange(sample.points.n) if sample.indices is None else sample.indices
+
+
+def _maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
+    """Return the points with positive learned weights, their indices, and the likelihood gap."""
     kernel, points = sample.kernel, sample.points
     gram = Lanczos().gram(Sample(kernel, points))
     found = mixture_weights(
-        lambda rows: cross_gram(kernel, points, points.take(rows)).astype(np.float64),
+        lambda indices: cross_gram(kernel, points, points.take(indices)).astype(np.float64),
         gram.__matmul__,
         sample.shares,
     )
     return Sample(kernel, points.take(found.support), found.weights), found.support, found.gap
-
-
-def _positive(sample_weight: Any) -> Array:
-    """Rows that weigh something."""
-    return np.flatnonzero(np.asarray(sample_weight) > 0)

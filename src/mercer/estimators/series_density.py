@@ -1,4 +1,4 @@
-"""Densities as series of kernel eigenfunctions."""
+"""Density estimation by series of kernel eigenfunctions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer.chunks import mapped, summed
-from mercer.data import Points
+from mercer.chunks import passes_for
+from mercer.data import Points, Sample
 from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
@@ -18,66 +18,68 @@ from mercer.kernels import Kernel
 from mercer.maths.negative_mass import grid_points, negative_mass_by_draws, negative_mass_on_grid
 from mercer.maths.series_terms import check_terms, choose_terms
 from mercer.maths.types import Array
-from mercer.operators import Expansion, Sample, WindowSum
+from mercer.operators import Expansion, WindowSum
 from mercer.operators.fourier import FourierExpansion
 from mercer.solvers import mean_window
 from mercer.spectrum import Spectrum
 
 __all__ = ["SeriesDensity"]
 
-_GRID = {1: 4095, 2: 255}  # cells per axis for the mass of the negative part
+_GRID_CELLS = {1: 4095, 2: 255}  # per axis, for the mass of the negative part
 _DRAWS = 2**14
-_ROUGH = 1e-3  # an error of the grid's masses above this: draws are better
+_GRID_ERROR = 1e-3  # above, the mass is estimated from draws
 _PROPOSALS = 2**16
 
 
 class SeriesDensity(KernelDensityEstimator):
     r"""Density as a truncated series of eigenfunctions of the kernel (Girolami 2002).
 
-    .. math:: \hat p_M(x) = \frac1c \sum_{i\ \text{kept}} \frac{1'e_i}{n} \sum_j e_{ji} k(x, x_j)
+    .. math::
+        \hat p_M(x) = \frac1c \sum_{i\ \text{selected}} \frac{1'e_i}{n} \sum_j e_{ji} k(x, x_j)
 
-    with eigenvectors :math:`e_i` of the uncentred Gram matrix and the normaliser c of the kernel.
-    With all terms it is Parzen's estimate; dropping terms smooths it. The truncated series has the
-    mass :math:`\sum_{kept} (1'e_i)^2/n` exactly, and is divided by it.
+    with eigenvectors :math:`e_i` of the uncentered Gram matrix and the normalizer c of the kernel.
+    With all terms it is the Parzen window estimate; dropping terms smooths it. The truncated series
+    has the mass :math:`\sum_{selected} (1'e_i)^2/n`, and is divided by it.
 
     Parameters
     ----------
     kernel : str or Kernel
-        A density window: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them.
+        A kernel with a finite integral: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them.
     terms : str, int or None
-        Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" keeps all with
+        Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" selects all with
         :math:`(1'e_i)^2 > 2n/(n+1)`, "kronmal-tarter-run" those before the first violation, and
-        "diggle-hall" the leading ones that together have the least estimated square error. A
-        number keeps so many with the largest entropy terms; None keeps all.
+        "diggle-hall" the leading ones with the smallest estimated square error. An integer selects
+        so many with the largest entropy terms; None selects all.
     positive : bool
-        Clip negative values and renormalise. The mass of the negative part is found by quadrature
-        in one or two dimensions, where that is accurate, and otherwise by drawing from Parzen's
-        estimate, whose ratio to the series is bounded; ``clipped_mass_error_`` tells how
-        accurately. Where no kernel has a negative coefficient nothing is clipped and all is exact.
+        Clip negative values and renormalize. The mass of the negative part is computed by
+        quadrature in one or two dimensions, if that is accurate, and otherwise from draws of the
+        Parzen window estimate, whose ratio to the series is bounded; ``clipped_mass_error_`` is its
+        error. If no kernel has a negative coefficient, nothing is clipped.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
     max_terms : int
-        How many of the largest eigenvalues a rule looks at. Noise lets a share of all eigenvectors
-        pass the criterion of Kronmal and Tarter, so what it keeps grows with this number.
+        Number of the largest eigenvalues that a rule considers. Because of noise, a fraction of all
+        eigenvectors passes the criterion of Kronmal and Tarter, so the number of selected terms
+        grows with this parameter.
 
     Attributes
     ----------
     spectrum_ : Spectrum
-        The eigenpairs that were looked at.
+        The eigenpairs considered.
     selected_ : array of int
-        Which of them are kept, counted from 0 in the order of ``spectrum_``: by eigenvalue for a
-        rule, by entropy term for a number.
+        Indices of the selected ones in ``spectrum_``, which is ordered by eigenvalue for a rule and
+        by entropy term for a number.
     mass_ : float
-        Mass of the truncated series before it is renormalised.
+        Mass of the truncated series before renormalization.
     term_masses_ : array
-        (1'e_i)²/n of all eigenpairs looked at: the mass of each term.
+        (1'e_i)²/n of all eigenpairs considered: the mass of each term.
     entropy_terms_ : array
-        ψ_i = λ_i (1'e_i)²/n² of all eigenpairs looked at.
+        ψ_i = λ_i (1'e_i)²/n² of all eigenpairs considered.
     error_terms_ : array
-        ψ_i / c: what leaving a term out adds to the squared error (in the norm of the kernel's
-        space; the paper takes it for the integrated square error).
+        ψ_i / c: the increase in squared error if a term is dropped (in the norm of the kernel's
+        space; the paper uses it as the integrated square error).
     clipped_mass_, clipped_mass_error_ : float
-        Mass of the negative part, in units of ``mass_``, and the error of that number.
+        Mass of the negative part, in units of ``mass_``, and its error.
     kernel_ : Kernel
 
     Examples
@@ -110,21 +112,21 @@ class SeriesDensity(KernelDensityEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the eigenpairs and choose among them.
+        """Compute the eigenpairs and select terms.
 
         Parameters
         ----------
         X : array-like of shape (n, d), Dask array or data frame
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            Sample weights; an integer weight is equivalent to repeated rows.
         """
         check_terms(self.terms)
         if self.max_terms < 1:
             raise ValueError(f"max_terms={self.max_terms} must be at least 1.")
-        sample = self._admit_window(X, sample_weight)
+        sample = self._validate_density_training(X, sample_weight)
         self.spectrum_ = self._decompose(sample)
-        self._keep_terms(self.spectrum_)
+        self._select_terms(self.spectrum_)
         self._parzen = mean_window(sample, "auto" if self.terms is None else "lanczos")
         self._sum = self._parzen if self.terms is None else self._truncated(self.spectrum_)
         self.mass_ = self._sum.mass
@@ -137,31 +139,32 @@ class SeriesDensity(KernelDensityEstimator):
             return decompose(sample, "variance", count, solver=self.solver, at_most=True)
         return decompose(sample, "entropy", self.terms, solver=self.solver)
 
-    def _keep_terms(self, spectrum: Spectrum) -> None:
+    def _select_terms(self, spectrum: Spectrum) -> None:
         n = spectrum.total_weight
         self.term_masses_ = spectrum.overlaps**2 / n
         self.entropy_terms_ = spectrum.entropy_terms
-        with np.errstate(divide="ignore", over="ignore"):  # per volume, which may be tiny
+        with np.errstate(divide="ignore", over="ignore"):  # densities may overflow
             self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
         second_moments = spectrum.eigenvalues / n
         rule = self.terms if isinstance(self.terms, str) else None
         self.selected_ = choose_terms(rule, self.entropy_terms_, second_moments, n)
-        if len(self.selected_) == 0:  # a single point passes no criterion
+        if len(self.selected_) == 0:  # for a single point no term passes the criterion
             self.selected_ = np.array([int(np.argmax(self.entropy_terms_))])
 
     def _truncated(self, spectrum: Spectrum) -> WindowSum:
-        """The kept terms as one sum over kernels, and as plane waves where there are any."""
-        kept = self.selected_
-        roots = np.sqrt(spectrum.eigenvalues[kept])
-        shares = spectrum.overlaps[kept] / spectrum.total_weight
+        """The selected terms as one sum over kernels, and as Fourier features if available."""
+        selected = self.selected_
+        roots = np.sqrt(spectrum.eigenvalues[selected])
+        means = spectrum.overlaps[selected] / spectrum.total_weight
         waves = None
         if isinstance(spectrum.expansion, FourierExpansion):
-            chosen = spectrum.expansion.take(kept)
-            waves = chosen.combination(shares * roots)
-            single = chosen.combination(shares / roots).without_points()
-            coefficients = spectrum.points.mapped(partial(_first_column, single))
+            chosen = spectrum.expansion.take(selected)
+            waves = chosen.combination(means * roots)
+            single = chosen.combination(means / roots).without_points()
+            coefficients = spectrum.points.map_rows(partial(_first_column, single))
         else:
-            coefficients = mapped(partial(_combined, kept, shares / roots), spectrum.projections)
+            combine = partial(_linear_combination, selected, means / roots)
+            coefficients = spectrum.points.passes.map(combine, spectrum.projections)
         if spectrum.weights is not None:
             coefficients = coefficients * spectrum.weights
         return WindowSum(spectrum.kernel, spectrum.points, coefficients, waves)
@@ -169,29 +172,29 @@ class SeriesDensity(KernelDensityEstimator):
     # --- clipping -------------------------------------------------------------------------------
 
     def _negative_mass(self) -> tuple[float, float]:
-        """Mass of the negative part, in units of the whole, and its error."""
+        """Mass of the negative part, in units of the total mass, and its error."""
         if not self.positive or self._sum.lowest >= 0:
             return 0.0, 0.0
         points = self._sum.points
         d = points.dimension or 0
         rng = np.random.default_rng(0)
-        if d in _GRID:
+        if d in _GRID_CELLS:
             reach = 1.5 * np.abs(self.kernel_.draw(4096, d, rng)).max(axis=0)
             low, high = points.bounds()
             box = low - reach, high + reach
-            middles, edges = grid_points(*box, _GRID[d])
+            middles, edges = grid_points(*box, _GRID_CELLS[d])
             values = self._sum.values(Points(middles)) / self.mass_
-            # volumes in units of the window's: their own logarithms may be far from 0
+            # volumes in units of the kernel's integral, to avoid overflow
             cell = float(np.exp(np.log(edges).sum() - self._log_normalizer))
             found = negative_mass_on_grid(values, d, cell)
-            # a grid that is too coarse for the windows may miss them all, and find no error
-            if max(found[1], abs(values.sum() * cell - 1)) <= _ROUGH:
+            # the total mass detects a grid that is too coarse for the bandwidth
+            if max(found[1], abs(values.sum() * cell - 1)) <= _GRID_ERROR:
                 return found
         drawn = Points(self._draw_parzen(_DRAWS, rng))
         return negative_mass_by_draws(self._ratio(drawn) / self.mass_)
 
     def _ratio(self, points: Points) -> Array:
-        """The series, not renormalised, in units of Parzen's estimate."""
+        """Ratio of the series (not renormalized) to the Parzen window estimate."""
         sign, logs = self._sum.signed_log(points)
         _, parzen = self._parzen.signed_log(points)
         return np.asarray(sign * np.exp(logs - parzen))
@@ -199,7 +202,7 @@ class SeriesDensity(KernelDensityEstimator):
     # --- evaluation -----------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the density at every row of X.
+        """Return the log density at every row of X.
 
         Parameters
         ----------
@@ -210,12 +213,12 @@ class SeriesDensity(KernelDensityEstimator):
         array of shape (m,)
             -inf where the series is not positive.
         """
-        sign, logs = self._sum.signed_log(self._admit_new(X))
+        sign, logs = self._sum.signed_log(self._validate_new(X))
         total = np.log(self.mass_) + np.log1p(self.clipped_mass_)
         return np.where(sign > 0, logs - self._log_normalizer - total, -np.inf)
 
     def pdf(self, X: Any) -> Array:
-        """Density at every row of X; with ``positive=False`` it may be negative.
+        """Return the density at every row of X; with ``positive=False`` it may be negative.
 
         Parameters
         ----------
@@ -224,17 +227,17 @@ class SeriesDensity(KernelDensityEstimator):
         Returns
         -------
         array of shape (m,)
-            inf or 0 where a number cannot hold it; ``score_samples`` can.
+            inf or 0 on overflow or underflow, which ``score_samples`` avoids.
         """
         if self.positive:
             return super().pdf(X)
-        sign, logs = self._sum.signed_log(self._admit_new(X))
-        size = mapped(exponential, logs - self._log_normalizer - np.log(self.mass_))
-        return sign * size
+        sign, logs = self._sum.signed_log(self._validate_new(X))
+        logs = logs - self._log_normalizer - np.log(self.mass_)
+        return sign * passes_for(logs).map(exponential, logs)
 
     @rowwise
     def eigenfunctions(self, X: Any) -> Array:
-        """The kept eigenfunctions at every row of X, of unit L2 norm under the sample.
+        """Return the selected eigenfunctions at every row of X, with unit L2 norm on the sample.
 
         Parameters
         ----------
@@ -244,13 +247,13 @@ class SeriesDensity(KernelDensityEstimator):
         -------
         array of shape (m, len(selected_))
         """
-        return self.spectrum_.eigenfunctions(self._admit_new(X))[:, self.selected_]
+        return self.spectrum_.eigenfunctions(self._validate_new(X))[:, self.selected_]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw from the (clipped) density, exactly: by rejection from Parzen's estimate.
+        """Draw from the (clipped) density by rejection sampling from the Parzen window estimate.
 
-        The series is at most ``max_j c_j/a_j`` times Parzen's estimate, with their coefficients c
-        and a; so many proposals are needed for one draw, at most √n.
+        The series is at most ``max_j c_j/a_j`` times that estimate, with their coefficients c and
+        a; so many proposals are needed per draw, at most √n.
 
         Parameters
         ----------
@@ -262,9 +265,8 @@ class SeriesDensity(KernelDensityEstimator):
         array of shape (n_samples, d)
         """
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        bound = summed(
-            _largest_ratio, self._sum.coefficients, self._parzen.coefficients, combine=max
-        )
+        series, parzen = self._sum.coefficients, self._parzen.coefficients
+        bound = self._sum.points.passes.sum(_largest_ratio, series, parzen, combine=max)
         drawn: list[Array] = []
         missing = n_samples
         while missing > 0:
@@ -279,16 +281,16 @@ class SeriesDensity(KernelDensityEstimator):
         chosen = self._parzen.points.draw(self._parzen.coefficients, n, rng)
         return np.asarray(chosen + self.kernel_.draw(n, chosen.shape[1], rng))
 
-    _stays_behind: ClassVar[tuple[str, ...]] = ("_sum", "_parzen")
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "_parzen")
 
 
 def _first_column(expansion: Expansion, points: Points) -> Array:
     return expansion(points)[:, 0]
 
 
-def _combined(which: Array, weights: Array, Z: Array) -> Array:
-    return np.asarray(Z[:, which] @ weights)
+def _linear_combination(columns: Array, coefficients: Array, Z: Array) -> Array:
+    return np.asarray(Z[:, columns] @ coefficients)
 
 
-def _largest_ratio(ours: Array, theirs: Array) -> float:
-    return float((ours / theirs).max(initial=-np.inf))
+def _largest_ratio(series: Array, parzen: Array) -> float:
+    return float((series / parzen).max(initial=-np.inf))

@@ -1,4 +1,4 @@
-"""Targets of supervised estimators: checked where they enter."""
+"""Validation of the targets of supervised estimators."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from mercer.chunks import mapped, summed
+from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
 
-__all__ = ["class_labels", "lazy_classes", "numeric_targets", "several_classes"]
+__all__ = ["class_labels", "encode_classes", "encode_lazy_classes", "numeric_targets"]
 
 
 def numeric_targets(y: Any, n: int) -> Array:
-    """Check n finite numbers, or rows of them."""
+    """Return n finite numbers, or n rows of them."""
     _check_given(y)
     targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     _check_length(targets, n)
@@ -26,7 +26,7 @@ def numeric_targets(y: Any, n: int) -> Array:
 
 
 def class_labels(y: Any, n: int) -> Array:
-    """Check n labels of any kind."""
+    """Return n labels of any type."""
     _check_given(y)
     labels = column_or_1d(y, warn=True)
     _check_length(labels, n)
@@ -35,16 +35,23 @@ def class_labels(y: Any, n: int) -> Array:
     return labels
 
 
-def lazy_classes(labels: Any) -> tuple[Array, Any]:
-    """The same for a Dask array of labels; the places are lazy."""
-    classes = summed(_distinct, labels, combine=_all_distinct)
-    check_classification_targets(classes)
+def encode_classes(labels: Array) -> tuple[Array, Array]:
+    """Return the sorted classes, at least two, and the class index of every label."""
+    classes, codes = np.unique(labels, return_inverse=True)
     _check_several(classes)
-    codes = mapped(partial(_places, classes), labels, like=np.empty(0, dtype=np.intp))
     return classes, codes
 
 
-def _places(classes: Array, labels: Array) -> Array:
+def encode_lazy_classes(labels: Any, rows: RowPasses) -> tuple[Array, Any]:
+    """Return the same for labels in chunks; the indices are lazy."""
+    classes = rows.sum(_distinct, labels, combine=_combined_distinct)
+    check_classification_targets(classes)
+    _check_several(classes)
+    codes = rows.map(partial(_codes, classes), labels, like=np.empty(0, dtype=np.intp))
+    return classes, codes
+
+
+def _codes(classes: Array, labels: Array) -> Array:
     return np.asarray(np.searchsorted(classes, labels))
 
 
@@ -53,22 +60,15 @@ def _distinct(labels: Array) -> Array:
     return np.unique(labels)
 
 
-def _all_distinct(parts: Sequence[Array]) -> Array:
+def _combined_distinct(parts: Sequence[Array]) -> Array:
     return np.unique(np.concatenate(parts))
-
-
-def several_classes(labels: Array) -> tuple[Array, Array]:
-    """Classes in order, and the place of every label's among them; one alone is refused."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    _check_several(classes)
-    return classes, codes
 
 
 def _check_several(classes: Array) -> None:
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only (with a positive weight), {classes[0]!r}; a "
-            "classifier needs at least two."
+            f"y has only one class with positive weight, {classes[0]!r}; a classifier needs at "
+            "least 2."
         )
 
 

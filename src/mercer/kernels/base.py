@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mercer.data import Kind, rows_of
+from mercer.data import Kind, select_rows
 from mercer.maths.types import Array
 from mercer.notebook import table
 
@@ -68,7 +68,7 @@ class Kernel:
         right = X if Y is None else Y
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            block = np.asarray(self.matrix(rows_of(X, rows), rows_of(right, columns)))
+            block = np.asarray(self.matrix(select_rows(X, rows), select_rows(right, columns)))
             if block.dtype.kind != "f":  # a user's kernel may count
                 block = block.astype(np.float64)
             return delivered(block, out)

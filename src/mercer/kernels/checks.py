@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import rows_of
+from mercer.data import select_rows
 from mercer.kernels.base import Kernel
 from mercer.maths.types import Array
 
@@ -70,7 +70,7 @@ def _check_tiles(kernel: Kernel, X: Any, Y: Any) -> None:
     out = np.full((rows.stop - rows.start, columns.stop), np.nan, kernel(X, Y).dtype)
     tile = kernel.tiles(kernel._as_points(X), kernel._as_points(Y))(rows, columns, out)
     assert tile is out, f"a tile of {kernel!r} is not written where it was asked for"
-    expected = kernel(rows_of(X, rows), rows_of(Y, columns))
+    expected = kernel(select_rows(X, rows), select_rows(Y, columns))
     _assert_close(tile, expected, f"a tile of {kernel!r} differs from the kernel of its points")
 
 

@@ -16,8 +16,9 @@ __all__ = ["Precomputed"]
 class Precomputed(Kernel):
     """The data are kernel values: K (n, n) in ``fit``, the cross-Gram (m, n) for new points.
 
-    Behind :func:`mercer.data.admit` the training points of this kernel are column numbers of
-    that matrix, so rows of zero weight can be left out and still be present in later cross-Grams.
+    After :func:`mercer.data.validate_points` the training points of this kernel are column indices
+    of that matrix, so rows with zero weight can be dropped and still be present in later
+    cross-Grams.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Clustering by direction: k-means with the cosine, as Jenssen 2010 uses it (section 4).
+"""Clustering by direction: k-means with the cosine, as in Jenssen 2010 (section 4).
 
-Dictionary: φ_t the rows of Z, C_i the clusters, ``s_i = Σ_{t∈C_i} w_t φ_t`` their sums, m_i their
-means, m the mean of all rows. A row goes to the cluster whose mean it makes the smallest angle
-with. Each step raises ``Σ_i |s_i|`` (never lowers it), and that decides convergence: neither the
-sum of cosines nor the cost J of eq. (28) is monotone.
+Notation: φ_t the rows of Z, C_i the clusters, ``s_i = Σ_{t∈C_i} w_t φ_t`` their sums, m_i their
+means, m the mean of all rows. A row is assigned to the cluster whose mean it makes the smallest
+angle with. No step decreases ``Σ_i |s_i|``, which therefore decides convergence: neither the sum of
+cosines nor the cost J of eq. (28) is monotone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import fingerprint, first_least, kept, mapped, summed
+from mercer.maths.row_passes import IN_MEMORY, RowPasses, fingerprint, first_minimum
 from mercer.maths.types import Array
 
 __all__ = [
@@ -27,26 +27,26 @@ __all__ = [
     "shortest",
 ]
 
-# Rows shorter than this many times the noise in the longest point nowhere: noise decides.
-_VANISHING = 50
-# Rows at least this long take part in the iteration; shorter ones point in noisy directions.
+# A row shorter than this multiple of the noise in the longest row has no reliable direction.
+_NOISE_FACTOR = 50
+# Rows shorter than this fraction of the longest row do not take part in the iteration.
 _RELIABLE = 1e-6
-_SETTLED = 1e-12
-_SAME = 1e-12  # two directions are one if their cosine is so near to 1
+_CONVERGED = 1e-12
+_SAME = 1e-12  # two directions are equal if their cosine differs from 1 by less
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AngularClusters:
-    """What :func:`angular_kmeans` found.
+    """Result of :func:`angular_kmeans`.
 
     Attributes
     ----------
     labels : int array of shape (n,)
-        -1 where a row vanishes.
+        -1 for rows whose length is zero up to noise.
     directions : array of shape (C, k)
         Unit vectors along the clusters' means.
     objectives : list of float
-        ``Σ_i |s_i|`` after every step; never falls.
+        ``Σ_i |s_i|`` after every step; never decreases.
     converged : bool
     """
 
@@ -56,39 +56,42 @@ class AngularClusters:
     converged: bool
 
 
-def farthest_directions(Z: Array, n_clusters: int) -> Array:
-    """Rows of Z that point as far apart as can be found in O(n C), as unit vectors.
+def farthest_directions(Z: Array, n_clusters: int, *, rows: RowPasses = IN_MEMORY) -> Array:
+    """Return unit vectors along rows of Z that point far apart, found in O(n C).
 
-    The first two by a double sweep (farthest from the longest row, then farthest from that one),
-    each further one with the smallest sum of cosines to those before it (the paper's rule; its
-    search over all pairs for the first two costs O(n²) and finds the same partitions).
+    The first two come from a double sweep (farthest from the longest row, then farthest from that
+    one). Each further one has the smallest sum of cosines to those before it. (That is the rule of
+    the paper, whose search over all pairs for the first two costs O(n²) and finds the same
+    partitions.)
 
     >>> farthest_directions(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 2)
     array([[0., 1.],
            [1., 0.]])
     """
-    longest, floor = _longest_direction(Z)
+    longest, threshold = _longest_direction(Z, rows)
     if n_clusters == 1:
         return longest[None]
-    chosen = [summed(partial(_farthest, longest[None], floor), Z, combine=_best_of_both)[1][1]]
+    first = rows.sum(partial(_farthest, longest[None], threshold), Z, combine=_minima)
+    chosen = [first[1][1]]
     while len(chosen) < n_clusters:
-        free, best = summed(partial(_farthest, np.array(chosen), floor), Z, combine=_best_of_both)
-        chosen.append(free[1] if np.isfinite(free[0]) else best[1])
+        search = partial(_farthest, np.array(chosen), threshold)
+        distinct, best = rows.sum(search, Z, combine=_minima)
+        chosen.append(distinct[1] if np.isfinite(distinct[0]) else best[1])
     return np.array(chosen)
 
 
-def _longest_direction(Z: Array) -> tuple[Array, float]:
-    """Direction of the longest row, and the length from which rows are reliable.
+def _longest_direction(Z: Array, rows: RowPasses) -> tuple[Array, float]:
+    """Direction of the longest row, and the length above which directions are reliable.
 
-    The latter is 0 where all are.
+    That length is 0 if all rows exceed it.
     """
-    least, (length, row) = summed(_ends, Z, combine=_least_and_first_longest)
-    floor = _RELIABLE * -length
-    return row / -length, 0.0 if least > floor else floor
+    least, (length, row) = rows.sum(_extreme_lengths, Z, combine=_combined_extremes)
+    threshold = _RELIABLE * -length
+    return row / -length, 0.0 if least > threshold else threshold
 
 
-def _ends(Z: Array) -> tuple[float, tuple[float, Array]]:
-    """The shortest length, and the longest (negative) with its row."""
+def _extreme_lengths(Z: Array) -> tuple[float, tuple[float, Array]]:
+    """The smallest length, and the largest length (negative) with its row."""
     if len(Z) == 0:
         return np.inf, (np.inf, Z)
     lengths = _lengths(Z)
@@ -96,50 +99,50 @@ def _ends(Z: Array) -> tuple[float, tuple[float, Array]]:
     return float(lengths.min()), (-float(lengths[longest]), Z[longest])
 
 
-def _least_and_first_longest(parts: Sequence[Any]) -> Any:
-    return min(part[0] for part in parts), first_least([part[1] for part in parts])
+def _combined_extremes(parts: Sequence[Any]) -> Any:
+    return min(part[0] for part in parts), first_minimum([part[1] for part in parts])
 
 
-def _reliable(Z: Array, weights: Array | None, floor: float) -> tuple[Array, Array | None]:
-    """Rows that are longer than the floor."""
-    if floor == 0:
+def _reliable(Z: Array, weights: Array | None, threshold: float) -> tuple[Array, Array | None]:
+    """Rows longer than the threshold."""
+    if threshold == 0:
         return Z, weights
-    long = _lengths(Z) > floor
+    long = _lengths(Z) > threshold
     return Z[long], None if weights is None else weights[long]
 
 
-def _farthest(chosen: Array, floor: float, Z: Array) -> Any:
-    """The row with the smallest sum of cosines: among those apart from all chosen, and of all."""
-    Z, _ = _reliable(Z, None, floor)
+def _farthest(chosen: Array, threshold: float, Z: Array) -> Any:
+    """The row with the smallest sum of cosines: among rows distinct from all chosen, and of all."""
+    Z, _ = _reliable(Z, None, threshold)
     if len(Z) == 0:
         return (np.inf, Z), (np.inf, Z)
     unit = Z / _lengths(Z)[:, None]
     cosines = chosen @ unit.T
     similarity = cosines.sum(axis=0)
-    apart = np.where(cosines.max(axis=0) < 1 - _SAME, similarity, np.inf)
-    free, best = int(np.argmin(apart)), int(np.argmin(similarity))
-    return (float(apart[free]), unit[free]), (float(similarity[best]), unit[best])
+    distinct = np.where(cosines.max(axis=0) < 1 - _SAME, similarity, np.inf)
+    first, best = int(np.argmin(distinct)), int(np.argmin(similarity))
+    return (float(distinct[first]), unit[first]), (float(similarity[best]), unit[best])
 
 
-def _best_of_both(parts: Sequence[Any]) -> Any:
-    return first_least([part[0] for part in parts]), first_least([part[1] for part in parts])
+def _minima(parts: Sequence[Any]) -> Any:
+    return first_minimum([part[0] for part in parts]), first_minimum([part[1] for part in parts])
 
 
-def shortest(Z: Array, noise: float) -> float:
-    """Length up to which a row vanishes beside the longest, whose relative error is ``noise``."""
-    return _VANISHING * noise * summed(_longest, Z, combine=max)
+def shortest(Z: Array, noise: float, *, rows: RowPasses = IN_MEMORY) -> float:
+    """Return the length up to which a row is zero, if the longest has the relative error noise."""
+    return _NOISE_FACTOR * noise * rows.sum(_largest_length, Z, combine=max)
 
 
-def _longest(Z: Array) -> float:
+def _largest_length(Z: Array) -> float:
     return float(_lengths(Z).max(initial=0.0))
 
 
 def assign_directions(Z: Array, directions: Array, vanishing: float = 0.0) -> Array:
-    """Label of the direction that each row makes the smallest angle with; -1 if it vanishes.
+    """Return the index of the direction with the smallest angle to each row.
 
-    ``vanishing`` is the length up to which it does (see :func:`shortest`).
+    Rows of length ``vanishing`` or less (see :func:`shortest`) get -1.
     """
-    # (k, n) products: the BLAS takes fifty times as long for many rows times few columns
+    # (k, n) products: BLAS takes fifty times as long for many rows times few columns
     best = directions[0] @ Z.T
     labels = np.zeros(len(Z), dtype=np.intp)
     for label, direction in enumerate(directions[1:], start=1):
@@ -157,41 +160,43 @@ def angular_kmeans(
     weights: Array | None = None,
     max_iter: int = 100,
     noise: float = float(np.finfo(np.float64).eps),
+    rows: RowPasses = IN_MEMORY,
 ) -> AngularClusters:
     """Angular k-means from :func:`farthest_directions`; ``noise`` is the rows' relative error.
 
-    Rows shorter than a millionth of the longest take no part, and are assigned at the end: they
-    would keep a cluster alive in which there is nothing but noise. An empty cluster is given the
-    direction of the row that fits its own cluster worst; as every row may then choose anew, the
-    objective still cannot fall.
+    Rows shorter than a millionth of the longest are left out of the iteration and assigned at the
+    end, since they could form a cluster of nothing but noise. An empty cluster gets the direction
+    of the row with the smallest cosine to its own cluster; all rows are then assigned again, so the
+    objective still does not decrease.
     """
-    vanishing = shortest(Z, noise)
-    _, floor = _longest_direction(Z)
-    directions = farthest_directions(Z, n_clusters)
+    vanishing = shortest(Z, noise, rows=rows)
+    _, threshold = _longest_direction(Z, rows)
+    directions = farthest_directions(Z, n_clusters, rows=rows)
     objectives: list[float] = []
-    seen: tuple[bytes, ...] = ()
+    labels_seen: tuple[bytes, ...] = ()
     converged = False
     for _ in range(max_iter):
-        before = seen
-        step, directions = _full_step(Z, weights, directions, floor)
-        seen = step.labels
+        before = labels_seen
+        step, directions = _full_step(Z, weights, directions, threshold, rows)
+        labels_seen = step.labels
         lengths = _lengths(step.sums)
         objectives.append(float(lengths.sum()))
-        moving = lengths > 0  # opposite rows may cancel: such a cluster keeps its direction
+        moving = lengths > 0  # if opposite rows cancel, the cluster retains its direction
         directions = directions.copy()
         directions[moving] = step.sums[moving] / lengths[moving, None]
-        gained = len(objectives) < 2 or objectives[-1] > objectives[-2] * (1 + _SETTLED)
-        if before == seen or not gained:
+        improved = len(objectives) < 2 or objectives[-1] > objectives[-2] * (1 + _CONVERGED)
+        if before == labels_seen or not improved:
             converged = True
             break
-    # by the directions as they are now, so that new points are treated as these were
-    labels = kept(mapped(partial(assign_directions, directions=directions, vanishing=vanishing), Z))
+    # assigned by the final directions, as new points are
+    assign = partial(assign_directions, directions=directions, vanishing=vanishing)
+    labels = rows.persist(rows.map(assign, Z))
     return AngularClusters(labels, directions, objectives, converged)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Step:
-    """Rows and sums of all clusters, and a fingerprint of the labels."""
+    """Row counts and sums of all clusters, and a fingerprint of the labels."""
 
     counts: Array
     sums: Array
@@ -201,8 +206,8 @@ class _Step:
         return _Step(self.counts + other.counts, self.sums + other.sums, self.labels + other.labels)
 
 
-def _step(directions: Array, floor: float, Z: Array, weights: Array | None) -> _Step:
-    Z, weights = _reliable(Z, weights, floor)
+def _step(directions: Array, threshold: float, Z: Array, weights: Array | None) -> _Step:
+    Z, weights = _reliable(Z, weights, threshold)
     labels = assign_directions(Z, directions)
     count = len(directions)
     weighted = Z if weights is None else Z * weights[:, None]
@@ -211,7 +216,7 @@ def _step(directions: Array, floor: float, Z: Array, weights: Array | None) -> _
 
 
 def angular_cost(products: Array, totals: Array, counts: Array, potential: float) -> float:
-    """``J = Σ_i n_i cos∠(m_i, m)``, eq. (28): small where clusters point apart.
+    """``J = Σ_i n_i cos∠(m_i, m)``, eq. (28): small if clusters point in different directions.
 
     Parameters
     ----------
@@ -234,25 +239,26 @@ def _cluster_sums(Z: Array, labels: Array, n_clusters: int) -> Array:
 
 
 def _full_step(
-    Z: Array, weights: Array | None, directions: Array, floor: float
+    Z: Array, weights: Array | None, directions: Array, threshold: float, rows: RowPasses
 ) -> tuple[_Step, Array]:
-    """Assign; turn the direction of each empty cluster towards the row that fits worst."""
-    step = summed(partial(_step, directions, floor), Z, weights)
+    """Assign all rows; give each empty cluster the direction of the row with the worst fit."""
+    step = rows.sum(partial(_step, directions, threshold), Z, weights)
     for _ in range(len(directions)):
         if step.counts.all():
             break
-        fit, row = summed(partial(_worst_fit, directions, floor), Z, combine=first_least)
-        if fit >= 1 - _SAME:  # fewer directions than clusters
+        search = partial(_worst_fit, directions, threshold)
+        fit, row = rows.sum(search, Z, combine=first_minimum)
+        if fit >= 1 - _SAME:  # fewer distinct directions than clusters
             break
         directions = directions.copy()
         directions[np.argmin(step.counts)] = row
-        step = summed(partial(_step, directions, floor), Z, weights)
+        step = rows.sum(partial(_step, directions, threshold), Z, weights)
     return step, directions
 
 
-def _worst_fit(directions: Array, floor: float, Z: Array) -> tuple[float, Array]:
-    """The least cosine with a row's own direction, and that row as a unit vector."""
-    Z, _ = _reliable(Z, None, floor)
+def _worst_fit(directions: Array, threshold: float, Z: Array) -> tuple[float, Array]:
+    """The smallest cosine of a row with its own direction, and that row as a unit vector."""
+    Z, _ = _reliable(Z, None, threshold)
     if len(Z) == 0:
         return np.inf, Z
     lengths = _lengths(Z)

@@ -1,7 +1,7 @@
-r"""A Gaussian mixture of (x, y), given x.
+r"""Conditional distributions of a Gaussian mixture of (x, y), given x.
 
-Dictionary: z the coordinates of x, t those of y, joined as (z, t). With the Cholesky factor of a
-component's covariance in blocks, :math:`L = (L_{zz}, 0; L_{tz}, L_{tt})`, and
+Notation: z the coordinates of x, t those of y, concatenated as (z, t). With the Cholesky factor
+of a component's covariance in blocks, :math:`L = (L_{zz}, 0; L_{tz}, L_{tt})`, and
 :math:`v = L_{zz}^{-1}(z - \mu_z)`, y given x is Gaussian with mean :math:`\mu_t + L_{tz} v` and
 Cholesky factor :math:`L_{tt}`.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, logsumexp
 
-from mercer.maths.gaussian_mixture import Mixture, log_components
+from mercer.maths.gaussian_mixture import GaussianMixture, log_components
 from mercer.maths.leave_one_out import leave_each_out
 from mercer.maths.types import Array
 
@@ -27,39 +27,41 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Conditional:
-    """Mixtures of M Gaussians in q dimensions, one for each of n points.
+    """Mixtures of M Gaussians in q dimensions, one per point.
 
     Attributes
     ----------
-    log_shares : array of shape (n, M)
+    log_responsibilities : array of shape (n, M)
         log p(m | x).
     means : array of shape (n, M, q)
     factors : array of shape (M, q, q)
         Lower Cholesky factors of the covariances, which do not depend on x.
     """
 
-    log_shares: Array
+    log_responsibilities: Array
     means: Array
     factors: Array
 
     def mean(self) -> Array:
-        """E[t | x], of shape (n, q)."""
-        return np.einsum("im,imq->iq", np.exp(self.log_shares), self.means)
+        """Return E[t | x], of shape (n, q)."""
+        return np.einsum("im,imq->iq", np.exp(self.log_responsibilities), self.means)
 
     def variance(self) -> Array:
-        """Variance of each coordinate of t given x, of shape (n, q)."""
+        """Return the variance of each coordinate of t given x, of shape (n, q)."""
         within = (self.factors**2).sum(axis=2)
         between = (self.means - self.mean()[:, None]) ** 2
-        return np.einsum("im,imq->iq", np.exp(self.log_shares), within + between)
+        return np.einsum("im,imq->iq", np.exp(self.log_responsibilities), within + between)
 
     def log_density(self, T: Array) -> Array:
-        """``log p(t_i | x_i)`` of shape (n,)."""
-        return np.asarray(logsumexp(self.log_shares + self._gaussians(T[:, None]), axis=1))
+        """Return ``log p(t_i | x_i)``, of shape (n,)."""
+        return np.asarray(
+            logsumexp(self.log_responsibilities + self._gaussians(T[:, None]), axis=1)
+        )
 
     def log_choice(self, corners: Array) -> Array:
-        """Log-probabilities of finitely many values of t, normalised within each component.
+        """Return log-probabilities of finitely many values of t, normalized within each component.
 
         Parameters
         ----------
@@ -71,37 +73,37 @@ class Conditional:
         """
         logits = np.stack([self._gaussians(corner[None, None]) for corner in corners], axis=2)
         return np.asarray(
-            logsumexp(self.log_shares[:, :, None] + log_softmax(logits, axis=2), axis=1)
+            logsumexp(self.log_responsibilities[:, :, None] + log_softmax(logits, axis=2), axis=1)
         )
 
     def _gaussians(self, T: Array) -> Array:
         """Log-densities of shape (n, M) at T, of shape (n or 1, 1, q)."""
-        gaps = T - self.means
-        logs = np.empty(gaps.shape[:2])
+        differences = T - self.means
+        logs = np.empty(differences.shape[:2])
         for m, factor in enumerate(self.factors):
-            whitened = solve_triangular(factor, gaps[:, m].T, lower=True)
+            whitened = solve_triangular(factor, differences[:, m].T, lower=True)
             scale = 0.5 * len(factor) * log(2 * pi) + np.log(factor.diagonal()).sum()
             logs[:, m] = -0.5 * (whitened**2).sum(axis=0) - scale
         return logs
 
 
-def condition(mixture: Mixture, Z: Array, residuals: Array | None = None) -> Conditional:
+def condition(mixture: GaussianMixture, Z: Array, residuals: Array | None = None) -> Conditional:
     """Condition a mixture of (z, t) on z, of shape (n, r); residuals as in ``log_components``."""
     r = Z.shape[1]
-    first = Mixture(
+    marginal = GaussianMixture(
         mixture.log_weights,
         mixture.means[:, :r],
         mixture.factors[:, :r, :r],
         mixture.residual_variances,
     )
-    joint = log_components(first, Z, residuals) + mixture.log_weights
+    joint = log_components(marginal, Z, residuals) + mixture.log_weights
     means = np.empty((len(Z), mixture.n_components, mixture.means.shape[1] - r))
     for m, factor in enumerate(mixture.factors):
-        # means are linear in z: one solve for all points
+        # means are linear in z, so one solve serves all points
         slope = solve_triangular(factor[:r, :r].T, factor[r:, :r].T, lower=False)
         means[:, m] = mixture.means[m, r:] + (Z - mixture.means[m, :r]) @ slope
-    shares = joint - logsumexp(joint, axis=1, keepdims=True)
-    return Conditional(shares, means, mixture.factors[:, r:, r:])
+    log_responsibilities = joint - logsumexp(joint, axis=1, keepdims=True)
+    return Conditional(log_responsibilities, means, mixture.factors[:, r:, r:])
 
 
 def held_out_likelihood(
@@ -113,10 +115,10 @@ def held_out_likelihood(
     alpha: float,
     beta: float,
 ) -> float:
-    """Mean of ``log p(t_i | x_i)`` with row i left out; exact for one component."""
+    """Return the leave-one-out mean of ``log p(t_i | x_i)``; exact for one component."""
     joined = np.hstack([Z, T])
     fits = leave_each_out(joined, weights, responsibilities, alpha, beta)
-    both = [share + part.at(joined, residuals) for share, part in fits]
+    both = [log_weight + part.at(joined, residuals) for log_weight, part in fits]
     given = _held_out_marginals(Z, residuals, weights, responsibilities, alpha, beta)
     logs = logsumexp(both, axis=0) - logsumexp(given, axis=0)
     return float(np.average(logs, weights=weights))
@@ -132,16 +134,16 @@ def held_out_class_likelihood(
     alpha: float,
     beta: float,
 ) -> float:
-    """Mean of ``log P(class_i | x_i)`` with row i left out, normalised as in ``log_choice``."""
+    """Return the leave-one-out mean of ``log P(class_i | x_i)``, as in ``log_choice``."""
     joined = np.hstack([Z, corners[codes]])
     given = _held_out_marginals(Z, residuals, weights, responsibilities, alpha, beta)
-    shares = np.array(given) - logsumexp(given, axis=0)
+    log_responsibilities = np.array(given) - logsumexp(given, axis=0)
     rows = np.arange(len(Z))
     terms = []
     fits = leave_each_out(joined, weights, responsibilities, alpha, beta)
-    for share, (_, part) in zip(shares, fits, strict=True):
+    for log_responsibility, (_, part) in zip(log_responsibilities, fits, strict=True):
         logits = [part.at(np.hstack([Z, np.tile(c, (len(Z), 1))])) for c in corners]
-        terms.append(share + log_softmax(logits, axis=0)[codes, rows])
+        terms.append(log_responsibility + log_softmax(logits, axis=0)[codes, rows])
     return float(np.average(logsumexp(terms, axis=0), weights=weights))
 
 
@@ -153,6 +155,6 @@ def _held_out_marginals(
     alpha: float,
     beta: float,
 ) -> list[Array]:
-    """``log ρ_m p_m(x_i)`` with row i left out, one array for each component."""
+    """Leave-one-out values of ``log ρ_m p_m(x_i)``, one array per component."""
     fits = leave_each_out(Z, weights, responsibilities, alpha, beta)
-    return [share + part.at(Z, residuals) for share, part in fits]
+    return [log_weight + part.at(Z, residuals) for log_weight, part in fits]

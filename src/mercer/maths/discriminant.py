@@ -1,8 +1,8 @@
-r"""Regularised linear discriminant analysis for several classes, and what it says of left-out rows.
+r"""Regularized linear discriminant analysis for several classes, with leave-one-out scores.
 
-Dictionary: :math:`z` coordinates, :math:`\pi_l` priors, :math:`m_l` class means,
-:math:`m = \sum_l \pi_l m_l`, :math:`W = \sum_l \pi_l \mathrm{Cov}_l` the variation within classes
-(divisors are class sizes), :math:`B = \sum_l \pi_l (m_l - m)(m_l - m)'` that between them, and
+Notation: :math:`z` coordinates, :math:`\pi_l` priors, :math:`m_l` class means,
+:math:`m = \sum_l \pi_l m_l`, :math:`W = \sum_l \pi_l \mathrm{Cov}_l` the covariance within classes
+(divided by class sizes), :math:`B = \sum_l \pi_l (m_l - m)(m_l - m)'` the one between classes, and
 :math:`\gamma` the ridge. Directions solve :math:`B a = \lambda (W + \gamma I) a` with
 :math:`a'(W + \gamma I)a = 1`. For two classes :math:`B = \pi_0 \pi_1 \delta\delta'` with
 :math:`\delta = m_1 - m_0`, so :math:`\lambda = \pi_0 \pi_1 \delta'(W + \gamma I)^{-1}\delta`.
@@ -17,29 +17,29 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
-from mercer.chunks import kept, mapped, summed
+from mercer.maths.row_passes import IN_MEMORY, RowPasses
 from mercer.maths.types import Array
 
 __all__ = [
     "ClassMoments",
     "Discriminants",
-    "LeftOut",
-    "left_out_scores",
+    "LeaveOneOutScore",
+    "leave_one_out_scores",
 ]
 
-_SINGULAR = 1e-12  # W + γI whose eigenvalues differ by more is not inverted
-_NO_MEAN = 1e-8  # a class mean this small beside the largest has no sign
-_LEAST_CONFIDENCE = 1e-6  # below, scores say nothing: classes become equally likely
+_SINGULAR = 1e-12  # smallest ratio of eigenvalues of W + γI that is inverted
+_NO_MEAN = 1e-8  # a class mean this small relative to the largest has no sign
+_LEAST_CONFIDENCE = 1e-6  # lower bound; classes are then almost equally likely
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Discriminants:
-    """Directions that tell classes apart, largest ratio first.
+    """Directions that separate classes, largest ratio first.
 
     Attributes
     ----------
     ratios : array of shape (q,)
-        λ; q is the number of classes less one, or the number of coordinates if that is smaller.
+        λ; q is the smaller of the number of classes minus one and the number of coordinates.
     directions : array of shape (r, q)
         a, as columns.
     class_means : array of shape (n_classes, q)
@@ -60,12 +60,12 @@ class Discriminants:
         return np.asarray((Z - self.center) @ self.directions)
 
     def scores(self, Z: Array) -> Array:
-        """``log π_l - |f - f_l|² / 2 + |f|² / 2``: log-posteriors up to a constant of each row."""
+        """``log π_l - |f - f_l|² / 2 + |f|² / 2``: log-posteriors up to a constant per row."""
         level = np.log(self.priors) - np.einsum("lj,lj->l", self.class_means, self.class_means) / 2
         return np.asarray(self(Z) @ self.class_means.T + level)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassMoments:
     """Means of classes, and their common covariance.
 
@@ -86,19 +86,25 @@ class ClassMoments:
 
     @classmethod
     def of(
-        cls, Z: Array, codes: Array, weights: Array | None = None, priors: Array | None = None
+        cls,
+        Z: Array,
+        codes: Array,
+        weights: Array | None = None,
+        priors: Array | None = None,
+        *,
+        rows: RowPasses = IN_MEMORY,
     ) -> ClassMoments:
-        """Moments of rows Z with class numbers ``codes``; priors default to the classes' shares."""
-        count = summed(_highest, codes, combine=max) + 1
-        masses, sums = summed(partial(_class_sums, count), Z, codes, weights)
+        """Moments of rows Z with class indices ``codes``; priors default to class frequencies."""
+        count = rows.sum(_highest, codes, combine=max) + 1
+        masses, sums = rows.sum(partial(_class_sums, count), Z, codes, weights)
         priors = masses / masses.sum() if priors is None else priors
         means = sums / masses[:, None]
-        within = summed(partial(_scatter_within, means, priors / masses), Z, codes, weights)
+        within = rows.sum(partial(_scatter_within, means, priors / masses), Z, codes, weights)
         return cls(priors, masses, means, within)
 
     @property
     def scale(self) -> float:
-        """``tr(W) / r``: what a relative ridge is relative to."""
+        """``tr(W) / r``, the unit of a relative ridge."""
         return float(np.trace(self.within) / len(self.within))
 
     @cached_property
@@ -107,23 +113,23 @@ class ClassMoments:
         return np.maximum(values, 0.0), vectors
 
     def whitening(self, ridge: float) -> Array:
-        """A matrix T with ``T T' = (W + γI)⁻¹``; all ridges share one decomposition of W."""
+        """Return T with ``T T' = (W + γI)⁻¹``; W is decomposed once for all ridges."""
         values, vectors = self._axes
         variances = values + ridge
         if variances[0] <= _SINGULAR * variances[-1]:
             raise ValueError(
-                f"Within classes the {len(values)} coordinates do not vary in all directions "
+                f"The within-class covariance of the {len(values)} coordinates is singular "
                 f"(smallest variance {variances[0]:.3g}, largest {variances[-1]:.3g}), so the "
-                "ratio of variation between classes to variation within has no largest value. "
-                "Use a larger regularization, or a smaller rank."
+                "ratio of between-class to within-class variance is unbounded. Use a larger "
+                "regularization or a smaller rank."
             )
         return np.asarray(vectors / np.sqrt(variances))
 
     def discriminants(self, ridge: float) -> Discriminants:
-        """Solve for a given γ.
+        """Return the directions for a given γ.
 
-        Each direction is positive, in the mean, for the last class whose mean it moves: for two
-        classes the second.
+        The sign of each direction makes the mean of the last class whose mean is not zero positive:
+        for two classes that of the second.
         """
         whitening = self.whitening(ridge)
         center = self.priors @ self.means
@@ -154,31 +160,31 @@ def _class_sums(count: int, Z: Array, codes: Array, weights: Array | None) -> tu
 
 
 def _scatter_within(
-    means: Array, shares: Array, Z: Array, codes: Array, weights: Array | None
+    means: Array, factors: Array, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
-    """``Σ_i share_i w_i (z_i - m)(z_i - m)'`` about the mean of each row's class."""
+    """``Σ_i c_i w_i (z_i - m_i)(z_i - m_i)'`` with mean and factor c of each row's class."""
     residuals = Z - means[codes]
-    counts = shares[codes] if weights is None else weights * shares[codes]
+    counts = factors[codes] if weights is None else weights * factors[codes]
     residuals *= np.sqrt(counts)[:, None]
     return np.asarray(residuals.T @ residuals)
 
 
 def _signs(class_means: Array) -> Array:
     sizes = np.abs(class_means)
-    moved = sizes > _NO_MEAN * sizes.max(axis=0)
-    last = len(class_means) - 1 - np.argmax(moved[::-1], axis=0)
+    nonzero = sizes > _NO_MEAN * sizes.max(axis=0)
+    last = len(class_means) - 1 - np.argmax(nonzero[::-1], axis=0)
     return np.where(class_means[last, np.arange(class_means.shape[1])] < 0, -1.0, 1.0)
 
 
-def left_out_scores(
+def leave_one_out_scores(
     Z: Array, codes: Array, weights: Array | None, moments: ClassMoments, ridge: float
 ) -> Array:
-    r"""Return what :meth:`Discriminants.scores` would say of each row were it not in the sample.
+    r"""Return leave-one-out values of :meth:`Discriminants.scores` for every row.
 
-    With :math:`r = z - m_k` for a row of class k and mass :math:`n_k`, leaving out one unit of it
-    (its whole weight, where that is less: u) moves the class mean by :math:`-r u/(n_k - u)` and
-    changes W by :math:`-c\,r r'`, :math:`c = \pi_k u/(n_k - u)`, up to a common factor
-    :math:`n/(n - u)`, which is left out. With :math:`G = (W + \gamma I)^{-1}` and
+    Let :math:`r = z - m_k` for a row of class k and mass :math:`n_k`. Removing one unit of its
+    weight (all of it if the weight is less than 1: u) moves the class mean by
+    :math:`-r u/(n_k - u)` and changes W by :math:`-c\,r r'`, :math:`c = \pi_k u/(n_k - u)`, up to
+    a common factor :math:`n/(n - u)`, which is omitted. With :math:`G = (W + \gamma I)^{-1}` and
     :math:`a = r'Gr`, the squared distances to the class means become
 
     .. math::
@@ -188,10 +194,10 @@ def left_out_scores(
     Returns
     -------
     array of shape (n, n_classes)
-        ``log π_l - D_l / 2``; NaN for rows that are alone in their class.
+        ``log π_l - D_l / 2``; NaN for the only row of a class.
     """
     weights = np.ones(len(Z)) if weights is None else weights
-    rows = np.arange(len(Z))
+    every = np.arange(len(Z))
     whitening = moments.whitening(ridge)
     means = moments.means @ whitening
     residuals = Z @ whitening - means[codes]
@@ -199,31 +205,32 @@ def left_out_scores(
     rest = np.where(mass - unit > 1e-12 * mass, mass - unit, np.nan)
     change = moments.priors[codes] * unit / rest
     own = np.einsum("ij,ij->i", residuals, residuals)
-    # ca < 1 unless only this row varies in its direction; rounding must not cross that line
+    # ca < 1 unless only this row varies in its direction; rounding errors must not exceed 1
     damping = np.maximum(1 - change * own, np.finfo(np.float64).eps)
-    # d_l = r + (m_k - m_l), so products of r with the means give all that is needed
+    # d_l = r + (m_k - m_l), so products of r with the means suffice
     along = residuals @ means.T
-    along = own[:, None] + along[rows, codes][:, None] - along
-    gaps = means[:, None, :] - means
-    apart = np.einsum("klj,klj->kl", gaps, gaps)
-    distances = 2 * along - own[:, None] + apart[codes]
+    along = own[:, None] + along[every, codes][:, None] - along
+    differences = means[:, None, :] - means
+    between = np.einsum("klj,klj->kl", differences, differences)
+    distances = 2 * along - own[:, None] + between[codes]
     distances += (change / damping)[:, None] * along**2
-    distances[rows, codes] = (mass / rest) ** 2 * own / damping
+    distances[every, codes] = (mass / rest) ** 2 * own / damping
     return np.asarray(np.log(moments.priors) - distances / 2)
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """How discriminants fare with rows that they have not seen.
+@dataclass(frozen=True, eq=False)
+class LeaveOneOutScore:
+    """Leave-one-out performance of discriminants.
 
     Attributes
     ----------
     error : float
-        Share of rows that go to a wrong class.
+        Fraction of misclassified rows.
     confidence : float
-        The t in (0, 1] for which ``softmax(t · scores)`` makes the true classes most likely.
+        The t in (0, 1] that maximizes the likelihood of the true classes under
+        ``softmax(t · scores)``.
     log_probability : float
-        Mean logarithm of the probability that the true class then has.
+        Mean log-probability of the true class at that t.
     """
 
     error: float
@@ -231,51 +238,64 @@ class LeftOut:
     log_probability: float
 
     @classmethod
-    def judge(
-        cls, Z: Array, codes: Array, weights: Array | None, moments: ClassMoments, ridge: float
-    ) -> LeftOut:
-        """Leave out each row in turn; classes count by their priors, rows alone in one do not."""
-        # scores less that of the true class, the number of which goes along
-        leads = kept(mapped(partial(_leads, moments, ridge), Z, codes, weights))
-        shares = moments.priors / moments.masses
-        confidence = _best_confidence(leads, codes, weights, shares)
-        whole, wrong, logs = summed(partial(_verdict, confidence, shares), leads, codes, weights)
-        return cls(wrong / whole, confidence, logs / whole)
+    def of(
+        cls,
+        Z: Array,
+        codes: Array,
+        weights: Array | None,
+        moments: ClassMoments,
+        ridge: float,
+        *,
+        rows: RowPasses = IN_MEMORY,
+    ) -> LeaveOneOutScore:
+        """Leave out each row in turn.
+
+        Classes are weighted by their priors; the only row of a class is skipped.
+        """
+        margins = rows.persist(rows.map(partial(_margins, moments, ridge), Z, codes, weights))
+        factors = moments.priors / moments.masses
+        confidence = _best_confidence(margins, codes, weights, factors, rows)
+        mass, wrong, logs = rows.sum(
+            partial(_error_sums, confidence, factors), margins, codes, weights
+        )
+        return cls(wrong / mass, confidence, logs / mass)
 
 
-def _leads(
+def _margins(
     moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
-    """Left-out scores less that of the true class; NaN for rows alone in theirs."""
-    scores = left_out_scores(Z, codes, weights, moments, ridge)
+    """Leave-one-out scores minus that of the true class; NaN for the only row of a class."""
+    scores = leave_one_out_scores(Z, codes, weights, moments, ridge)
     return np.asarray(scores - scores[np.arange(len(scores)), codes][:, None])
 
 
-def _known(
-    shares: Array, leads: Array, codes: Array, weights: Array | None
+def _scored(
+    factors: Array, margins: Array, codes: Array, weights: Array | None
 ) -> tuple[Array, Array, Array]:
-    """The rows that can be judged, their classes, and how much each counts."""
-    known = np.isfinite(leads).all(axis=1)
-    counts = shares[codes[known]]
-    counts = counts if weights is None else counts * weights[known]
-    return leads[known], codes[known], counts
+    """Rows that have a leave-one-out score, their classes and weights."""
+    scored = np.isfinite(margins).all(axis=1)
+    counts = factors[codes[scored]]
+    counts = counts if weights is None else counts * weights[scored]
+    return margins[scored], codes[scored], counts
 
 
-def _verdict(
-    confidence: float, shares: Array, leads: Array, codes: Array, weights: Array | None
+def _error_sums(
+    confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
 ) -> tuple[float, float, float]:
-    """How much was judged, how much of it went to a wrong class, and log-probabilities."""
-    leads, codes, counts = _known(shares, leads, codes, weights)
-    logs = log_softmax(confidence * leads, axis=1)[np.arange(len(leads)), codes]
-    wrong = np.argmax(leads, axis=1) != codes
+    """Total weight, weight of misclassified rows, and sum of log-probabilities."""
+    margins, codes, counts = _scored(factors, margins, codes, weights)
+    logs = log_softmax(confidence * margins, axis=1)[np.arange(len(margins)), codes]
+    wrong = np.argmax(margins, axis=1) != codes
     return float(counts.sum()), float(counts @ wrong), float(counts @ logs)
 
 
-def _best_confidence(leads: Array, codes: Array, weights: Array | None, shares: Array) -> float:
-    """Where the likelihood, which is concave in t, has its top; ``leads`` are over the truth."""
+def _best_confidence(
+    margins: Array, codes: Array, weights: Array | None, factors: Array, rows: RowPasses
+) -> float:
+    """The t that maximizes the likelihood, which is concave in t."""
 
     def slope(confidence: float) -> float:
-        return -summed(partial(_pull, confidence, shares), leads, codes, weights)
+        return -rows.sum(partial(_negative_slope, confidence, factors), margins, codes, weights)
 
     if slope(1.0) >= 0:
         return 1.0
@@ -284,8 +304,8 @@ def _best_confidence(leads: Array, codes: Array, weights: Array | None, shares: 
     return float(brentq(slope, _LEAST_CONFIDENCE, 1.0, xtol=1e-15, rtol=1e-14))
 
 
-def _pull(
-    confidence: float, shares: Array, leads: Array, codes: Array, weights: Array | None
+def _negative_slope(
+    confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
 ) -> float:
-    leads, _, counts = _known(shares, leads, codes, weights)
-    return float(counts @ np.einsum("ij,ij->i", softmax(confidence * leads, axis=1), leads))
+    margins, _, counts = _scored(factors, margins, codes, weights)
+    return float(counts @ np.einsum("ij,ij->i", softmax(confidence * margins, axis=1), margins))

@@ -1,4 +1,4 @@
-"""How many components a mixture really has."""
+"""Effective number of components of a mixture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import summed
+from mercer.maths.row_passes import IN_MEMORY, RowPasses
 from mercer.maths.types import Array
 
 __all__ = ["effective_weights"]
@@ -16,48 +16,53 @@ __all__ = ["effective_weights"]
 _SAME = 1e-3
 
 
-def effective_weights(weights: Array, responsibilities: Array) -> Array:
-    """Weights of the components that are there and differ, largest first; they add up to 1.
+def effective_weights(
+    weights: Array, responsibilities: Array, *, rows: RowPasses = IN_MEMORY
+) -> Array:
+    """Return the weights of the components that are neither empty nor equal, largest first.
 
-    A component is not there if all rows together give it less than one row's average weight. Two
-    components are the same if every row is as likely under one as under the other, that is, if
-    their responsibilities are in the ratio of their weights.
+    They add up to 1. A component is empty if all rows together give it less than one row's average
+    weight. Two components are equal if every row is equally likely under both, that is, if their
+    responsibilities are in the ratio of their weights.
 
     >>> effective_weights(np.ones(4), np.full((4, 2), 0.5))
     array([1.])
     """
-    (n, total), sums = summed(_sums, weights, responsibilities)
-    shares = sums / total
-    positive = np.maximum(shares, np.finfo(float).tiny)
-    highest, apart = summed(partial(_gaps, positive), responsibilities, combine=_largest)
-    kept: list[tuple[int, float]] = []
-    for m in np.argsort(-shares):
-        if shares[m] * n < 1 and kept:
+    (n, mass), sums = rows.sum(_sums, weights, responsibilities)
+    proportions = sums / mass
+    positive = np.maximum(proportions, np.finfo(float).tiny)
+    highest, differences = rows.sum(
+        partial(_profile_differences, positive), responsibilities, combine=_maxima
+    )
+    merged: list[tuple[int, float]] = []
+    for m in np.argsort(-proportions):
+        if proportions[m] * n < 1 and merged:
             continue
-        for place, (other, share) in enumerate(kept):
-            if apart[m, other] <= _SAME * max(1.0, highest[m]):
-                kept[place] = (other, share + float(shares[m]))
+        for i, (other, proportion) in enumerate(merged):
+            if differences[m, other] <= _SAME * max(1.0, highest[m]):
+                merged[i] = (other, proportion + float(proportions[m]))
                 break
         else:
-            kept.append((int(m), float(shares[m])))
-    merged = np.sort([share for _, share in kept])[::-1]
-    return np.asarray(merged / merged.sum())
+            merged.append((int(m), float(proportions[m])))
+    found = np.sort([proportion for _, proportion in merged])[::-1]
+    return np.asarray(found / found.sum())
 
 
 def _sums(weights: Array, responsibilities: Array) -> Any:
     return (len(weights), float(weights.sum())), weights @ responsibilities
 
 
-def _gaps(shares: Array, responsibilities: Array) -> tuple[Array, Array]:
+def _profile_differences(proportions: Array, responsibilities: Array) -> tuple[Array, Array]:
     """Largest entry of every profile, and the largest difference of every two."""
-    profiles = responsibilities / shares
+    profiles = responsibilities / proportions
     highest = profiles.max(axis=0, initial=0.0)
-    apart = [
-        np.abs(profiles - profiles[:, [m]]).max(axis=0, initial=0.0) for m in range(len(shares))
+    differences = [
+        np.abs(profiles - profiles[:, [m]]).max(axis=0, initial=0.0)
+        for m in range(len(proportions))
     ]
-    return highest, np.array(apart)
+    return highest, np.array(differences)
 
 
-def _largest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    highest, apart = (np.maximum.reduce(place) for place in zip(*parts, strict=True))
-    return highest, apart
+def _maxima(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    highest, differences = (np.maximum.reduce(entries) for entries in zip(*parts, strict=True))
+    return highest, differences

@@ -1,10 +1,10 @@
-r"""Gaussian mixtures in kernel coordinates, by MAP EM (Macready 2003).
+r"""Gaussian mixtures in kernel coordinates, fitted by MAP EM (Macready 2003).
 
-Dictionary: z = √λ e the kernel coordinates of a point (rank r), :math:`a_{im} = w_i\,p(m|i)`
+Notation: z = √λ e the kernel coordinates of a point (rank r), :math:`a_{im} = w_i\,p(m|i)`
 weighted responsibilities, :math:`n_m = \sum_i a_{im}`,
 :math:`S_m = \sum_i a_{im} (z_i - \mu_m)(z_i - \mu_m)'`, α and β the inverse-Wishart prior
 :math:`p(\Sigma) \propto |\Sigma|^{-\beta/2} e^{-\alpha\,\mathrm{tr}\,\Sigma^{-1}/2}`. The paper's
-kernelised updates (7) to (9) are, in these coordinates,
+kernelized updates (7) to (9) are, in these coordinates,
 
 .. math:: \rho_m = n_m / n, \quad \mu_m = \sum_i a_{im} z_i / n_m, \quad
           \Sigma_m = (S_m + \alpha I) / (n_m + \beta).
@@ -12,8 +12,8 @@ kernelised updates (7) to (9) are, in these coordinates,
 Directions of feature space that no training point reaches have the variance
 :math:`\varepsilon_m = \alpha / (n_m + \beta)`: for any point x they add
 :math:`(k(x, x) - |z|^2) / \varepsilon_m` to the squared distance. The determinant is that of the r
-coordinates (:math:`d_F = r`): counting unused directions would multiply in
-:math:`\varepsilon_m^{-1/2}` for each, a factor that only the larger component profits from.
+coordinates (:math:`d_F = r`): each unused direction would contribute a factor
+:math:`\varepsilon_m^{-1/2}`, which favors the component with the larger weight.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 from scipy.special import logsumexp
 
-from mercer.chunks import fingerprint, mapped, summed
+from mercer.maths.row_passes import IN_MEMORY, RowPasses, fingerprint
 from mercer.maths.types import Array
 
 __all__ = [
-    "Mixture",
-    "MixtureFit",
+    "GaussianMixture",
+    "GaussianMixtureFit",
     "expectation",
     "fit_mixture",
     "log_components",
@@ -41,12 +41,12 @@ __all__ = [
     "weighted_scatter",
 ]
 
-_ROWS = 4096
-_NOTHING = 1e-200  # a component of less weight than this keeps the parameters that it had
+_BLOCK_ROWS = 4096
+_EMPTY = 1e-200  # the parameters of a component with less weight are not updated
 
 
-@dataclass(frozen=True)
-class Mixture:
+@dataclass(frozen=True, eq=False)
+class GaussianMixture:
     """Parameters of M Gaussians.
 
     Attributes
@@ -71,21 +71,21 @@ class Mixture:
         return len(self.log_weights)
 
 
-@dataclass(frozen=True)
-class MixtureFit:
-    """What a run of EM gave.
+@dataclass(frozen=True, eq=False)
+class GaussianMixtureFit:
+    """Result of one run of EM.
 
     Attributes
     ----------
-    mixture : Mixture
+    mixture : GaussianMixture
     responsibilities : array of shape (n, M)
-        Of the mixture, p(m | z_i).
+        p(m | z_i).
     lower_bounds : array of shape (iterations,)
-        Penalised log-likelihood after each M step: never falls.
+        Penalized log-likelihood after each M step; never decreases.
     converged : bool
     """
 
-    mixture: Mixture
+    mixture: GaussianMixture
     responsibilities: Array
     lower_bounds: Array
     converged: bool
@@ -97,17 +97,17 @@ class MixtureFit:
 
 
 def weighted_scatter(Z: Array, masses: Array, mean: Array) -> Array:
-    """``Σ_i a_i (z_i - μ)(z_i - μ)'``, without a second copy of Z."""
+    """Return ``Σ_i a_i (z_i - μ)(z_i - μ)'``, without a second copy of Z."""
     scatter = np.zeros((Z.shape[1], Z.shape[1]))
-    for rows in _blocks(len(Z)):
-        part = (Z[rows] - mean) * np.sqrt(masses[rows])[:, None]
+    for block in _blocks(len(Z)):
+        part = (Z[block] - mean) * np.sqrt(masses[block])[:, None]
         scatter += part.T @ part
     return scatter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Totals:
-    """What an M step needs of rows with responsibilities; totals of pieces add up.
+    """Sufficient statistics of an M step; those of two pieces can be added.
 
     Attributes
     ----------
@@ -117,43 +117,43 @@ class _Totals:
     scatters : array of shape (M, r, r)
         S_m.
     likelihood : float
-        ``Σ_i w_i log p(z_i)`` where responsibilities are those of a mixture.
-    seen : tuple
-        Fingerprints of the responsibilities.
+        ``Σ_i w_i log p(z_i)`` if the responsibilities are those of a mixture.
+    fingerprints : tuple
+        Of the responsibilities.
     """
 
     masses: Array
     means: Array
     scatters: Array
     likelihood: float
-    seen: tuple[bytes, ...]
+    fingerprints: tuple[bytes, ...]
 
     @classmethod
     def of(
         cls, Z: Array, weights: Array, responsibilities: Array, likelihood: float = 0.0
     ) -> _Totals:
-        """Totals of one piece."""
+        """Statistics of one piece."""
         M, r = responsibilities.shape[1], Z.shape[1]
         masses = weights[:, None] * responsibilities
         totals = masses.sum(axis=0)
         means, scatters = np.empty((M, r)), np.empty((M, r, r))
         for m in range(M):
-            means[m] = masses[:, m] @ Z / max(totals[m], _NOTHING)
+            means[m] = masses[:, m] @ Z / max(totals[m], _EMPTY)
             scatters[m] = weighted_scatter(Z, masses[:, m], means[m])
         return cls(totals, means, scatters, likelihood, fingerprint(responsibilities))
 
     def __add__(self, other: _Totals) -> _Totals:
-        """Parallel axes, component by component."""
+        """Parallel-axis theorem, component by component."""
         masses = self.masses + other.masses
-        share = other.masses / np.maximum(masses, _NOTHING)
+        fraction = other.masses / np.maximum(masses, _EMPTY)
         steps = other.means - self.means
-        apart = (self.masses * share)[:, None, None]
+        between = (self.masses * fraction)[:, None, None]
         return _Totals(
             masses,
-            self.means + share[:, None] * steps,
-            self.scatters + other.scatters + apart * steps[:, :, None] * steps[:, None, :],
+            self.means + fraction[:, None] * steps,
+            self.scatters + other.scatters + between * steps[:, :, None] * steps[:, None, :],
             self.likelihood + other.likelihood,
-            self.seen + other.seen,
+            self.fingerprints + other.fingerprints,
         )
 
 
@@ -163,63 +163,67 @@ def maximization(
     responsibilities: Array,
     alpha: float,
     beta: float,
-    previous: Mixture | None = None,
-) -> Mixture:
-    """M step: the parameters that maximise Q given the responsibilities."""
+    previous: GaussianMixture | None = None,
+) -> GaussianMixture:
+    """M step: return the parameters that maximize Q given the responsibilities."""
     return _parameters(_Totals.of(Z, weights, responsibilities), alpha, beta, previous)
 
 
-def _parameters(found: _Totals, alpha: float, beta: float, previous: Mixture | None) -> Mixture:
+def _parameters(
+    found: _Totals, alpha: float, beta: float, previous: GaussianMixture | None
+) -> GaussianMixture:
     totals = found.masses
     M, r = found.means.shape
     means, factors, variances = np.empty((M, r)), np.empty((M, r, r)), np.empty(M)
     for m in range(M):
-        if totals[m] <= _NOTHING and previous is not None:
+        if totals[m] <= _EMPTY and previous is not None:
             means[m], factors[m] = previous.means[m], previous.factors[m]
             variances[m] = previous.residual_variances[m]
             continue
-        share = max(totals[m], _NOTHING)
+        mass = max(totals[m], _EMPTY)
         means[m] = found.means[m]
         covariance = found.scatters[m] + alpha * np.eye(r)
-        factors[m] = np.linalg.cholesky(covariance / (share + beta))
-        variances[m] = alpha / (share + beta)
-    with np.errstate(divide="ignore"):  # log 0 = -∞ is the weight of a component that died
-        return Mixture(np.log(totals / totals.sum()), means, factors, variances)
+        factors[m] = np.linalg.cholesky(covariance / (mass + beta))
+        variances[m] = alpha / (mass + beta)
+    with np.errstate(divide="ignore"):  # log 0 = -∞ for an empty component
+        return GaussianMixture(np.log(totals / totals.sum()), means, factors, variances)
 
 
-def log_components(mixture: Mixture, Z: Array, residuals: Array | None = None) -> Array:
-    """``log N(z; μ_m, Σ_m) - residual / (2 ε_m)`` as an array of shape (n, M).
+def log_components(mixture: GaussianMixture, Z: Array, residuals: Array | None = None) -> Array:
+    """Return ``log N(z; μ_m, Σ_m) - residual / (2 ε_m)``, of shape (n, M).
 
     Parameters
     ----------
-    mixture : Mixture
+    mixture : GaussianMixture
     Z : array of shape (n, r)
     residuals : array of shape (n,) or None
-        ``k(x, x) - |z|²``; None where the coordinates say everything.
+        ``k(x, x) - |z|²``; None if it is zero for all rows.
     """
     r = Z.shape[1]
     logs = np.empty((len(Z), mixture.n_components))
     for m, factor in enumerate(mixture.factors):
-        for rows in _blocks(len(Z)):
+        for block in _blocks(len(Z)):
             whitened = solve_triangular(
-                factor, (Z[rows] - mixture.means[m]).T, lower=True, check_finite=False
+                factor, (Z[block] - mixture.means[m]).T, lower=True, check_finite=False
             )
-            logs[rows, m] = -0.5 * np.einsum("ij,ij->j", whitened, whitened)
+            logs[block, m] = -0.5 * np.einsum("ij,ij->j", whitened, whitened)
         logs[:, m] -= 0.5 * r * log(2 * pi) + np.log(factor.diagonal()).sum()
     if residuals is not None:
         logs -= 0.5 * residuals[:, None] / mixture.residual_variances
     return logs
 
 
-def expectation(mixture: Mixture, Z: Array, residuals: Array | None = None) -> tuple[Array, Array]:
-    """E step: log-likelihood of every row, and responsibilities of shape (n, M)."""
+def expectation(
+    mixture: GaussianMixture, Z: Array, residuals: Array | None = None
+) -> tuple[Array, Array]:
+    """E step: return the log-likelihood of every row, and responsibilities of shape (n, M)."""
     joint = log_components(mixture, Z, residuals) + mixture.log_weights
     total = logsumexp(joint, axis=1)
     return np.asarray(total), np.exp(joint - total[:, None])
 
 
-def _penalty(mixture: Mixture, alpha: float, beta: float) -> float:
-    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, constants left out."""
+def _penalty(mixture: GaussianMixture, alpha: float, beta: float) -> float:
+    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, up to a constant."""
     penalty = 0.0
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)
@@ -238,48 +242,52 @@ def fit_mixture(
     *,
     max_iter: int = 200,
     tol: float = 1e-6,
-) -> MixtureFit:
-    """Run MAP EM from given responsibilities.
+    rows: RowPasses = IN_MEMORY,
+) -> GaussianMixtureFit:
+    """Run MAP EM from initial responsibilities.
 
     Parameters
     ----------
     Z : array of shape (n, r)
         Kernel coordinates.
     weights : array of shape (n,)
-        How often each row counts.
+        Sample weights.
     start : array of shape (n, M)
-        Responsibilities to begin with.
+        Initial responsibilities.
     alpha, beta : float
-        Of the prior.
+        Parameters of the prior.
     max_iter : int
     tol : float
-        Stop when the bound rises by less than this per unit of weight, or nothing changes.
+        Stop when the bound increases by less than this per unit of weight, or if no responsibility
+        changes.
+    rows : RowPasses
+        Passes over Z, weights and start.
     """
-    found, mixture = summed(_Totals.of, Z, weights, start), None
+    found, mixture = rows.sum(_Totals.of, Z, weights, start), None
     total = float(found.masses.sum())
     bounds: list[float] = []
     converged = False
     while not converged and len(bounds) < max_iter:
-        mixture, before = _parameters(found, alpha, beta, mixture), found.seen
-        found = summed(partial(_expected_totals, mixture), Z, weights)
+        mixture, before = _parameters(found, alpha, beta, mixture), found.fingerprints
+        found = rows.sum(partial(_expected_totals, mixture), Z, weights)
         bounds.append(found.likelihood + _penalty(mixture, alpha, beta))
-        risen = len(bounds) == 1 or bounds[-1] - bounds[-2] > tol * total
-        converged = not risen or found.seen == before
+        increased = len(bounds) == 1 or bounds[-1] - bounds[-2] > tol * total
+        converged = not increased or found.fingerprints == before
     assert mixture is not None, "max_iter is at least 1"
-    responsibilities = mapped(partial(_responsibilities, mixture), Z)
-    return MixtureFit(mixture, responsibilities, np.array(bounds), converged)
+    responsibilities = rows.map(partial(_responsibilities, mixture), Z)
+    return GaussianMixtureFit(mixture, responsibilities, np.array(bounds), converged)
 
 
-def _expected_totals(mixture: Mixture, Z: Array, weights: Array) -> _Totals:
-    """E step, and what the next M step needs of it: one pass over the rows."""
+def _expected_totals(mixture: GaussianMixture, Z: Array, weights: Array) -> _Totals:
+    """E step and the statistics of the next M step, in one pass over the rows."""
     likelihood, responsibilities = expectation(mixture, Z)
     return _Totals.of(Z, weights, responsibilities, float(weights @ likelihood))
 
 
-def _responsibilities(mixture: Mixture, Z: Array) -> Array:
+def _responsibilities(mixture: GaussianMixture, Z: Array) -> Array:
     return expectation(mixture, Z)[1]
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Row ranges whose temporaries stay small."""
-    return (slice(first, first + _ROWS) for first in range(0, n, _ROWS))
+    """Row ranges that bound the size of temporary arrays."""
+    return (slice(first, first + _BLOCK_ROWS) for first in range(0, n, _BLOCK_ROWS))

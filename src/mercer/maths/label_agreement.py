@@ -1,4 +1,4 @@
-"""How far two partitions agree."""
+"""Agreement of two partitions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import summed
+from mercer.maths.row_passes import IN_MEMORY, RowPasses
 from mercer.maths.types import Array
 
 __all__ = ["adjusted_rand_index"]
 
 
-def adjusted_rand_index(one: Array, other: Array, weights: Array | None = None) -> float:
-    """Rand index adjusted for chance (Hubert and Arabie 1985); weights count as copies.
+def adjusted_rand_index(
+    one: Array, other: Array, weights: Array | None = None, *, rows: RowPasses = IN_MEMORY
+) -> float:
+    """Return the Rand index adjusted for chance (Hubert and Arabie 1985).
+
+    Integer weights are equivalent to repeated rows.
 
     >>> adjusted_rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     1.0
     """
-    cells = summed(_cells, one, other, weights)
+    cells = rows.sum(_cells, one, other, weights)
     first, second = (sorted({cell[side] for cell in cells}) for side in (0, 1))
     table = np.array([[cells[a, b] for b in second] for a in first])
     together = _pairs(table).sum()
@@ -30,7 +34,7 @@ def adjusted_rand_index(one: Array, other: Array, weights: Array | None = None) 
 
 
 def _cells(one: Array, other: Array, weights: Array | None) -> Counter[tuple[Any, Any]]:
-    """How much weight has each pair of labels."""
+    """Total weight of each pair of labels."""
     (ours, first), (theirs, second) = (np.unique(x, return_inverse=True) for x in (one, other))
     shape = len(ours), len(theirs)
     counts = np.bincount(np.ravel_multi_index((first, second), shape), weights, np.prod(shape))

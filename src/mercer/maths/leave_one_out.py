@@ -1,15 +1,15 @@
-r"""Densities of a Gaussian mixture with one row left out, without fitting anew.
+r"""Leave-one-out densities of a Gaussian mixture, without refitting.
 
-Taking the mass u away from row i of a component with total mass n, mean μ and scatter S leaves,
+Removing the mass u of row i of a component with total mass n, mean μ and scatter S gives,
 with :math:`d = z_i - \mu`,
 
 .. math:: n' = n - u, \quad \mu' = \mu - \frac{u}{n - u} d, \quad S' = S - c\,d d', \quad
           c = \frac{u n}{n - u},
 
 so that :math:`(S' + \alpha I)^{-1}` follows from :math:`A = S + \alpha I` by one rank-one update
-(Sherman and Morrison). For one Gaussian that is the fit without the row, exactly: the direction
-that only this row reached gets the variance :math:`\varepsilon'`, as it would as part of the
-residual. For several, responsibilities stay as they are.
+(Sherman and Morrison). For one Gaussian the result equals the fit without the row: the direction
+that only this row reached has the variance :math:`\varepsilon'`, which is also that of the
+residual. For several Gaussians the responsibilities are not updated.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from scipy.linalg import cho_solve, solve_triangular
 from mercer.maths.gaussian_mixture import weighted_scatter
 from mercer.maths.types import Array
 
-__all__ = ["LeftOut", "leave_each_out"]
+__all__ = ["LeaveOneOutComponent", "leave_each_out"]
 
-_POSITIVE = 1e-12  # what rounding may leave of a determinant's factor, which is above 0
+_POSITIVE = 1e-12  # lower bound for a factor of a determinant, which is positive
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """One component, less each row in turn.
+@dataclass(frozen=True, eq=False)
+class LeaveOneOutComponent:
+    """One component, fitted without each row in turn.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class LeftOut:
         Of all rows.
     factor : array of shape (r, r)
         Lower Cholesky factor of A.
-    turned : array of shape (r, n)
+    solved : array of shape (r, n)
         A⁻¹ d for every row.
     leverages : array of shape (n,)
         d'A⁻¹d.
-    left : array of shape (n,)
+    remaining : array of shape (n,)
         n' for every row.
-    taken : array of shape (n,)
+    removed : array of shape (n,)
         u.
     total : float
         n.
@@ -54,68 +54,71 @@ class LeftOut:
 
     mean: Array
     factor: Array
-    turned: Array
+    solved: Array
     leverages: Array
-    left: Array
-    taken: Array
+    remaining: Array
+    removed: Array
     total: float
     alpha: float
     beta: float
 
     def at(self, Z: Array, residuals: Array | None = None) -> Array:
-        """Log-densities of shape (n,): of row i of Z under the fit without row i."""
+        """Return log-densities of row i of Z under the fit without row i, of shape (n,)."""
         Y = Z - self.mean
         return self._log_density(
             self._lengths(Y),
-            np.einsum("ij,ji->i", Y, self.turned),
+            np.einsum("ij,ji->i", Y, self.solved),
             0.0 if residuals is None else residuals,
         )
 
     def everywhere(self, Z: Array, residuals: Array) -> Array:
-        """Log-densities of shape (N, n): of every row of Z under each of the n fits."""
+        """Return log-densities of every row of Z under each of the n fits, of shape (N, n)."""
         Y = Z - self.mean
-        return self._log_density(self._lengths(Y)[:, None], Y @ self.turned, residuals[:, None])
+        return self._log_density(self._lengths(Y)[:, None], Y @ self.solved, residuals[:, None])
 
     def _lengths(self, Y: Array) -> Array:
         whitened = solve_triangular(self.factor, Y.T, lower=True, check_finite=False)
         return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
 
     def _log_density(self, lengths: Array, crossed: Array, residuals: Array | float) -> Array:
-        """From y'A⁻¹y and d'A⁻¹y of the points y = z - μ."""
-        step = self.taken / self.left
-        pull = self.taken * self.total / self.left
-        room = np.maximum(1 - pull * self.leverages, _POSITIVE)
+        """Log-densities from y'A⁻¹y and d'A⁻¹y of the points y = z - μ."""
+        step = self.removed / self.remaining
+        downdate = self.removed * self.total / self.remaining
+        ratio = np.maximum(1 - downdate * self.leverages, _POSITIVE)
         lengths = lengths + 2 * step * crossed + step**2 * self.leverages
         crossed = crossed + step * self.leverages
-        power = self.left + self.beta
-        squared = power * (lengths + pull * crossed**2 / room + residuals / self.alpha)
+        power = self.remaining + self.beta
+        squared = power * (lengths + downdate * crossed**2 / ratio + residuals / self.alpha)
         r = len(self.mean)
-        determinant = 2 * np.log(self.factor.diagonal()).sum() + np.log(room) - r * np.log(power)
+        determinant = 2 * np.log(self.factor.diagonal()).sum() + np.log(ratio) - r * np.log(power)
         return np.asarray(-0.5 * (r * log(2 * pi) + determinant + squared))
 
 
 def leave_each_out(
     Z: Array, weights: Array, responsibilities: Array, alpha: float, beta: float
-) -> Iterator[tuple[Array, LeftOut]]:
-    """Log-weights without each row, of shape (n,), and the component, for all that are there.
+) -> Iterator[tuple[Array, LeaveOneOutComponent]]:
+    """Yield leave-one-out log-weights, of shape (n,), and densities of each component.
 
-    One unit of a row's weight is left out (all of it, where it weighs less).
+    One unit of a row's weight is removed (all of it if the weight is less than 1). Empty components
+    are skipped.
     """
     units = np.minimum(weights, 1)
     for column in responsibilities.T:
-        masses, taken = weights * column, units * column
+        masses, removed = weights * column, units * column
         total = float(masses.sum())
         if total < np.finfo(float).tiny:
-            continue  # a component that died
+            continue  # an empty component
         mean = masses @ Z / total
         A = weighted_scatter(Z, masses, mean)
         A[np.diag_indices(len(A))] += alpha
         factor = np.linalg.cholesky(A)
         D = (Z - mean).T
-        turned = cho_solve((factor, True), D, check_finite=False)
-        left = np.maximum(total - taken, np.finfo(float).tiny)
-        leverages = np.einsum("ij,ij->j", D, turned)
+        solved = cho_solve((factor, True), D, check_finite=False)
+        remaining = np.maximum(total - removed, np.finfo(float).tiny)
+        leverages = np.einsum("ij,ij->j", D, solved)
         yield (
-            np.log(left / (weights.sum() - units)),
-            LeftOut(mean, factor, turned, leverages, left, taken, total, alpha, beta),
+            np.log(remaining / (weights.sum() - units)),
+            LeaveOneOutComponent(
+                mean, factor, solved, leverages, remaining, removed, total, alpha, beta
+            ),
         )

@@ -1,4 +1,4 @@
-"""Shares of a whole: weights of a mixture, priors of classes."""
+"""Proportions that add up to 1: weights of a mixture, priors of classes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["checked_shares"]
+__all__ = ["checked_proportions"]
 
 
-def checked_shares(shares: Any, count: int, name: str, owners: str = "laws") -> Array:
-    """Check that there are ``count`` positive numbers that add up to 1.
+def checked_proportions(
+    proportions: Any, count: int, name: str, owners: str = "components"
+) -> Array:
+    """Return ``count`` positive numbers that add up to 1, or raise ValueError.
 
     Parameters
     ----------
-    shares : array-like
+    proportions : array-like
     count : int
     name : str
-        Of the parameter, for messages.
+        Name of the parameter in messages.
     owners : str
-        What has a share, for messages.
+        What the proportions belong to, for messages.
     """
-    values = np.atleast_1d(np.asarray(shares, dtype=np.float64))
+    values = np.atleast_1d(np.asarray(proportions, dtype=np.float64))
     if values.shape != (count,):
         raise ValueError(
-            f"{name} has {values.size} entries for {count} {owners}; give one for each."
+            f"{name} has {values.size} entries for {count} {owners}; pass one for each."
         )
     if not np.isfinite(values).all() or values.min() <= 0:
         raise ValueError(
-            f"{name}={values.tolist()} must be positive; leave out {owners} of weight 0."
+            f"{name}={values.tolist()} must be positive; remove {owners} with proportion 0."
         )
     if abs(values.sum() - 1) > 1e-8:
         raise ValueError(
             f"{name} adds up to {values.sum():.10g}, not to 1; divide by the sum if proportions "
-            "are meant."
+            "are intended."
         )
     return values / values.sum()

@@ -1,5 +1,6 @@
 """Gram operators: stored, tile by tile, centered or factored."""
 
+from mercer.data import Sample
 from mercer.operators.centered import CenteredGram, center_gram
 from mercer.operators.chunked import ChunkedGram
 from mercer.operators.expansion import Expansion, FeatureExpansion, KernelExpansion
@@ -11,7 +12,6 @@ from mercer.operators.frequency_grid import FrequencyGrid, NoGrid, frequency_gri
 from mercer.operators.gram import BlockedGram, DenseGram, DirectGram, EigenProblem, GramOperator
 from mercer.operators.landmarks import choose_landmarks, landmark_bytes
 from mercer.operators.nystrom import NystromGram
-from mercer.operators.sample import Sample
 from mercer.operators.window_sum import WindowSum
 
 __all__ = [

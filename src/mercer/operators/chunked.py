@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import kept, taken
+from mercer.chunks.points import ChunkedPoints
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators.gram import BlockedGram
@@ -37,13 +36,14 @@ class ChunkedGram(BlockedGram):
 
     def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:
         here = points.take(slice(None))
-        super().__init__(kernel, here, None if weights is None else taken(weights, slice(None)))
+        local = None if weights is None else points.passes.take(weights, slice(None))
+        super().__init__(kernel, here, local)
         size = max(1, min(_LARGEST_BLOCK, -(-points.n // _FEWEST_BLOCKS)))
-        self.blocks = kept(points.rows.rechunk({0: size}))
+        self.blocks = points.passes.persist(points.rows.rechunk({0: size}))
 
     def product(self, V: Array) -> Array:
         """Return ``A V`` from tiles computed by the workers."""
-        from mercer.chunks.dask_tasks import symmetric_product
+        from mercer.chunks.tasks import symmetric_product
 
         root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
         tile = partial(tile_product, self.kernel)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.chunked import AbsentPoints
+from mercer.chunks.remote import RemotePoints
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -67,7 +67,7 @@ class Expansion(ABC):
 
     def training_squared_norms(self) -> Array:
         """Return the squared norms of the training points."""
-        return self.points.mapped(self.without_points().squared_norms)
+        return self.points.map_rows(self.without_points().squared_norms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +163,11 @@ class FeatureExpansion(Expansion):
 
     def at_training(self, values: Array) -> Array:
         """Evaluate the same formula as for new points."""
-        return self.points.mapped(self.without_points())
+        return self.points.map_rows(self.without_points())
 
     def without_points(self) -> FeatureExpansion:
         """Return the expansion with placeholder points."""
-        return replace(self, points=AbsentPoints.like(self.points))
+        return replace(self, points=RemotePoints.like(self.points))
 
     @property
     def mean_coordinates(self) -> Array | None:

@@ -48,7 +48,7 @@ class ExplicitGram(FactoredGram):
     @cached_property
     def moments(self) -> Moments:
         """Mean and scatter of the features, which determine Φ*Φ."""
-        sums = self.points.summed(self.features.raw_moments, self.weights)
+        sums = self.points.sum_rows(self.features.raw_moments, self.weights)
         return self.features.finished(sums)
 
     def absorb(self, earlier: FactoredGram) -> None:

@@ -74,14 +74,14 @@ class FactoredGram(GramOperator):
     def undecided_signs(self, vectors: Array) -> Array:
         """Return the signs of the training projections, which are those of the eigenvectors."""
         expansion = self.expansion(np.ones(vectors.shape[1]), vectors)
-        found: LargestEntries = expansion.points.summed(
+        found: LargestEntries = expansion.points.sum_rows(
             partial(_largest_entries, expansion.without_points()), combine=LargestEntries.joined
         )
         return found.signs
 
     def group_products(self, labels: Array, count: int) -> Array:
         """Return ``⟨s_i, s_j⟩`` from one pass: sums of features over each group."""
-        sums = self.points.summed(partial(self._group_sums(), count), self.weights, labels)
+        sums = self.points.sum_rows(partial(self._group_sums(), count), self.weights, labels)
         return np.asarray((sums.conj() @ sums.T).real)
 
     @abstractmethod

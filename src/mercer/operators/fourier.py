@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import fft
 
-from mercer.chunked import AbsentPoints
+from mercer.chunks.remote import RemotePoints
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -281,11 +281,11 @@ class FourierExpansion(Expansion):
 
     def at_training(self, values: Array) -> Array:
         """Evaluate the same formula as for new points."""
-        return self.points.mapped(self.without_points())
+        return self.points.map_rows(self.without_points())
 
     def without_points(self) -> FourierExpansion:
         """Return the expansion with placeholder points."""
-        return replace(self, points=AbsentPoints.like(self.points))
+        return replace(self, points=RemotePoints.like(self.points))
 
     @property
     def mean_coordinates(self) -> Array | None:

@@ -130,7 +130,7 @@ class FrequencyGrid:
 
         The frequencies are those of the grid, or the doubled range of their differences.
         """
-        return np.asarray(points.summed(partial(_grid_sums, self, doubled), weights))
+        return np.asarray(points.sum_rows(partial(_grid_sums, self, doubled), weights))
 
     def _sums(self, points: Points, weights: Array | None, doubled: bool) -> Array:
         modes = tuple(2 * n - 1 for n in self.shape) if doubled else self.shape

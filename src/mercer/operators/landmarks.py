@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.chunks import taken
 from mercer.data import Points
 from mercer.errors import RankError
 from mercer.kernels import Kernel
@@ -67,8 +66,8 @@ def choose_landmarks(
     rows: Array | slice = slice(None)
     if most < points.n:
         rows = np.sort(rng.choice(points.n, size=most, replace=False))
+    weights = None if weights is None else points.passes.take(weights, rows)
     points = points.take(rows)
-    weights = None if weights is None else taken(weights, rows)
     importance = np.ones(points.n) if weights is None else weights
     diagonal = kernel.diagonal(points.data).astype(np.float64)
     residual = diagonal.copy()

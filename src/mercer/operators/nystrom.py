@@ -28,7 +28,7 @@ class NystromGram(ExplicitGram):
     @cached_property
     def exact_trace(self) -> float:
         """``tr W^½ K W^½`` of the exact kernel."""
-        return float(self.points.summed(partial(_trace, self.kernel), self.weights))
+        return float(self.points.sum_rows(partial(_trace, self.kernel), self.weights))
 
     def absorb(self, earlier: FactoredGram) -> None:
         """Add the moments and the traces."""

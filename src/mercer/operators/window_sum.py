@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from mercer.chunked import ChunkedPoints
-from mercer.chunks import is_dask, summed
 from mercer.data import Points
 from mercer.kernels import Kernel, Matern, Stationary
 from mercer.kernels.stationary import Gaussian
@@ -60,13 +58,13 @@ class WindowSum:
     waves: Expansion | None = None
 
     def __post_init__(self) -> None:
-        if is_dask(self.coefficients):
+        if self.points.is_chunked:
             _ = self._facts  # known from now on: lazy coefficients are not saved with a model
 
     @cached_property
     def _facts(self) -> tuple[float, float, float]:
         """Sum of the coefficients, sum of their sizes, and the smallest."""
-        return summed(_facts_of, self.coefficients, combine=_joined_facts)
+        return self.points.passes.sum(_facts_of, self.coefficients, combine=_joined_facts)
 
     @property
     def mass(self) -> float:
@@ -88,13 +86,13 @@ class WindowSum:
     @property
     def needs_engine(self) -> bool:
         """Whether nothing can be computed without points that lie on an engine."""
-        return isinstance(self.points, ChunkedPoints) and self.waves is None
+        return self.points.is_chunked and self.waves is None
 
     def values(self, new: Points) -> Array:
         """Return f; 0 where it is below the tolerance of the grid, or underflows."""
         if isinstance(self.waves, FourierExpansion):
-            return new.mapped(partial(_wave_values, self.waves.without_points(), self._noise))
-        if isinstance(self.points, ChunkedPoints):
+            return new.map_rows(partial(_wave_values, self.waves.without_points(), self._noise))
+        if self.points.is_chunked:
             sign, logs = self.signed_log(new)
             return sign * np.exp(logs)
         return cross_product(self.kernel, new, self.points, self.coefficients[:, None])[:, 0]
@@ -104,10 +102,10 @@ class WindowSum:
 
         Both are lazy for new points in chunks.
         """
-        if isinstance(self.points, ChunkedPoints):
+        if self.points.is_chunked:
             found = self._over_chunks(self.points, new)
         else:
-            found = new.mapped(self._signed_log)
+            found = new.map_rows(self._signed_log)
         return found[:, 0], found[:, 1]
 
     def _signed_log(self, new: Points) -> Array:
@@ -133,15 +131,15 @@ class WindowSum:
 
     # --- over points on an engine ----------------------------------------------------------------
 
-    def _over_chunks(self, points: ChunkedPoints, new: Points) -> Any:
+    def _over_chunks(self, points: Any, new: Any) -> Any:
         """Sign and logarithm as columns: what waves cannot tell is asked of all chunks."""
         waves = None if self.waves is None else self.waves.without_points()
         rough = _Rough(waves, self._noise)
         answer = partial(_answer, self.kernel, waves)
-        if isinstance(new, ChunkedPoints):
-            from mercer.chunks.dask_tasks import answered
+        if new.is_chunked:
+            from mercer.chunks.tasks import answer_questions
 
-            return answered(
+            return answer_questions(
                 new.rows,
                 rough.questions,
                 [points.rows, self.coefficients],
@@ -154,7 +152,9 @@ class WindowSum:
         replies: Any = None
         if len(questions[0]):
             ask = partial(_with_questions, answer, questions)
-            replies = summed(ask, points.rows, self.coefficients, combine=_joined_answers)
+            replies = points.passes.sum(
+                ask, points.rows, self.coefficients, combine=_joined_answers
+            )
         return rough.finished(new.data, 0, replies)
 
     # --- over near points only ------------------------------------------------------------------

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import is_dask
+from mercer.chunks import passes_for
 from mercer.maths.types import Array
 from mercer.persistence.classes import check_plain, name_of
 from mercer.persistence.kinds import kind_of
@@ -114,7 +114,7 @@ class _Encoder:
         return [self._at(step, key), self._at(step, item)]
 
     def _parts(self, kind: Any, value: Any) -> list[Any]:
-        if is_dask(value) and self._path[-1].endswith("_"):
+        if passes_for(value).is_chunked and self._path[-1].endswith("_"):
             self.left_behind.append("".join(self._path))
         try:
             parts: list[Any] = kind.parts(value)

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunked import AbsentColumn, AbsentPoints, ChunkedPoints
-from mercer.chunks import is_dask
+from mercer.chunks import passes_for
+from mercer.chunks.points import ChunkedPoints
+from mercer.chunks.remote import RemoteColumn, RemotePoints
 from mercer.data import Points
 
 __all__ = ["Kind", "is_inflated", "kind_called", "kind_of"]
@@ -94,7 +95,7 @@ def kind_of(value: Any) -> Kind | None:
         from mercer.persistence.frames import frame_kind
 
         return frame_kind(value)
-    if is_dask(value):
+    if passes_for(value).is_chunked:
         return _LAZY
     if cls.__module__.startswith("scipy.sparse"):
         return _sparse_kind()
@@ -279,7 +280,7 @@ def _lazy_parts(column: Any) -> list[Any]:
 
 
 # what an engine has for every training row stays there with the rows
-_LAZY = Kind("absent-column", (AbsentColumn,), _lazy_parts, AbsentColumn, True)
+_LAZY = Kind("absent-column", (RemoteColumn,), _lazy_parts, RemoteColumn, True)
 
 _KINDS = (
     _SCALAR,
@@ -288,7 +289,7 @@ _KINDS = (
     _TEXTS,
     Kind("bytes", (bytes,), lambda data: [base64.b64encode(data).decode("ascii")], _bytes),
     # training rows that lie on an engine stay there: what the model does without them is kept
-    Kind("absent", (AbsentPoints, ChunkedPoints), _absent_parts, AbsentPoints, True),
+    Kind("absent", (RemotePoints, ChunkedPoints), _absent_parts, RemotePoints, True),
     _LAZY,
     Kind("complex", (complex,), lambda z: [z.real, z.imag], complex),
     Kind("slice", (slice,), lambda s: [s.start, s.stop, s.step], slice),

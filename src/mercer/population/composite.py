@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.proportions import checked_shares
+from mercer.maths.proportions import checked_proportions
 from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
@@ -45,7 +45,7 @@ class Mixture(Measure):
 
     def __init__(self, weights: Any, parts: Sequence[Any]) -> None:
         self.parts = _checked_parts(parts, "A mixture")
-        self.weights = checked_shares(weights, len(self.parts), "weights")
+        self.weights = checked_proportions(weights, len(self.parts), "weights")
         dimensions = [part.dimension for part in self.parts]
         if len(set(dimensions)) > 1:
             raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mercer.bandwidth import resolve
-from mercer.data import admit
+from mercer.data import validate_points
 from mercer.information import information_potential
 from mercer.kernels import Kernel, Polynomial, as_kernel
 from mercer.maths.eigen import is_sign_free
@@ -155,7 +155,7 @@ def degree_effect(
     >>> [row.separation > 0.5 for row in effect.rows]
     [True, False, True]
     """
-    X = admit(X, "vectors").data.astype(np.float64)
+    X = validate_points(X, "vectors").data.astype(np.float64)
     classes = None if y is None else _checked_classes(y, len(X))
     if len(degrees) == 0:
         raise ValueError("degrees is empty; give at least one, such as (1, 2, 3).")
@@ -346,7 +346,7 @@ def centering_effect(
     >>> round(effect.constancy, 2), int(effect.matches[0].argmax()) + 1
     (0.98, 2)
     """
-    X = thinned(admit(X, "vectors").data.astype(np.float64))
+    X = thinned(validate_points(X, "vectors").data.astype(np.float64))
     kernel = resolve(as_kernel(kernel), X)
     count = checked_count(n_components)
     law = Empirical(X)
@@ -447,7 +447,7 @@ def bounding_weights(X: Any, kernel: str | Kernel, *, quantile: float = 0.75) ->
     if not 0 < quantile < 1:
         raise ValueError(f"quantile={quantile!r} must be between 0 and 1; 0.75 is the default.")
     kernel = as_kernel(kernel)
-    points = admit(X, kernel.compares)
+    points = validate_points(X, kernel.compares)
     norms = resolve(kernel, points).diagonal(points.data)
     # an actual value, not one between two: an outlier must not pull the cap towards itself
     cap = np.quantile(norms, quantile, method="lower")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.proportions import checked_shares
+from mercer.maths.proportions import checked_proportions
 from mercer.maths.types import Array
 from mercer.population.measure import admit_vectors
 from mercer.population.measures import as_measure
@@ -72,7 +72,7 @@ class PolynomialDiscriminant:
                 f"PolynomialDiscriminant tells 2 laws apart; got {len(self.measures)}. For more "
                 "classes take them in pairs, or fit a discriminant to samples."
             )
-        self.priors = checked_shares(priors, 2, "priors")
+        self.priors = checked_proportions(priors, 2, "priors")
         first, second = self.measures
         if first.dimension != second.dimension:
             raise ValueError(

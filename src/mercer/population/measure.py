@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import admit
+from mercer.data import validate_points
 from mercer.errors import ApproximationWarning
 from mercer.maths.types import Array
 from mercer.population.monomials import monomial_values
@@ -231,7 +231,7 @@ def admit_vectors(X: Any, dimension: int) -> Array:
     """
     if dimension == 1 and np.ndim(X) == 1:
         X = np.asarray(X)[:, None]
-    points = admit(X, "vectors").data.astype(np.float64, copy=False)
+    points = validate_points(X, "vectors").data.astype(np.float64, copy=False)
     if points.shape[1] != dimension:
         raise ValueError(
             f"X has {points.shape[1]} columns, but the measure lives in {dimension} dimensions; "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mercer.data import admit_weights
+from mercer.data import validate_weights
 from mercer.maths.eigen import largest_entry_signs
 from mercer.maths.types import Array
 from mercer.population.measure import Measure, admit_vectors, sample_monomial_moments
@@ -244,7 +244,7 @@ class Empirical(Measure):
     def __init__(self, X: Any, weights: Any = None) -> None:
         columns = 1 if np.ndim(X) == 1 else np.shape(X)[-1]
         points = admit_vectors(X, columns)
-        counts = admit_weights(weights, len(points))
+        counts = validate_weights(weights, len(points))
         if counts is None:
             counts = np.ones(len(points))
         self.points = points[counts > 0]

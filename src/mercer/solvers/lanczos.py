@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.errors import ConvergenceError
 from mercer.maths.eigen import TIE, canonical
 from mercer.maths.entropy import choose_components
@@ -31,7 +30,7 @@ __all__ = ["Lanczos", "stored_fits"]
 _LARGEST_CHUNKED = 300_000  # rows: beyond that, one product takes a core 15 minutes
 
 
-def _chunked_gram(sample: Sample, points: ChunkedPoints) -> ChunkedGram:
+def _chunked_gram(sample: Sample, points: Any) -> ChunkedGram:
     if points.n > _LARGEST_CHUNKED:
         raise ValueError(
             f"solver='lanczos' is exact, and every product with K of {points.n} rows evaluates the "
@@ -80,7 +79,7 @@ class Lanczos:
 
     def gram(self, sample: Sample) -> GramOperator:
         """Build a stored or a matrix-free operator."""
-        if isinstance(sample.points, ChunkedPoints):
+        if sample.points.is_chunked:
             return _chunked_gram(sample, sample.points)
         n, itemsize = sample.points.n, sample.points.dtype.itemsize
         stored = stored_fits(n, itemsize, memory_budget()) if self.stored is None else self.stored

@@ -39,7 +39,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.chunked import ChunkedPoints
 from mercer.data import Points
 from mercer.errors import ConvergenceError
 from mercer.kernels import Kernel
@@ -227,7 +226,7 @@ def _automatic(
     n, itemsize = points.n, points.dtype.itemsize
     if has_few_features(sample):
         return Plan(FiniteFeatures(), None)
-    if isinstance(points, ChunkedPoints):
+    if points.is_chunked:
         return Plan(_for_chunks(kernel, points), None)
     may_store = n * n * itemsize <= limits.largest_gram
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
@@ -257,7 +256,7 @@ def _small_problem_solver(size: int, n_components: int | float | None) -> Eigens
     return Dense() if full else Lanczos()
 
 
-def _for_chunks(kernel: Kernel, points: ChunkedPoints) -> OperatorChoice:
+def _for_chunks(kernel: Kernel, points: Points) -> OperatorChoice:
     if _affordable_grid(kernel, points, _LARGEST_GRID) is not None:
         return Fourier()
     if not kernel.is_psd:
@@ -272,7 +271,7 @@ def _feature_count(sample: Sample) -> int | None:
     """Return the number of exact features of the kernel; None if it has none."""
     if sample.points.kind != "vectors":
         return None
-    one = sample.kernel.features(np.ones((1, sample.points.dimension)))
+    one = sample.kernel.features(np.ones((1, sample.points.dimension or 0)))
     return None if one is None else int(one.shape[1])
 
 
@@ -293,7 +292,7 @@ def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> Freq
     With a ``box`` the grid covers the points of several samples.
     """
     points = sample.points
-    chunked = isinstance(points, ChunkedPoints)
+    chunked = points.is_chunked
     small = points.n <= _FOURIER_FROM and not chunked
     if points.dimension is None or small or points.dimension > 3:
         return None

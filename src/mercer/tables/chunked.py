@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunked import Survey
-from mercer.chunks import mapped, summed
+from mercer.chunks import passes_for
+from mercer.chunks.survey import Survey, combine_surveys
 from mercer.maths.types import Array
 from mercer.tables.kinds import (
     LARGEST_NUMBER,
@@ -34,7 +34,7 @@ from mercer.tables.table import (
     some_names,
 )
 
-__all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows", "sized", "usable"]
+__all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows", "usable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,9 @@ class ChunkedRows:
     @cached_property
     def pieces(self) -> Any:
         """A Dask array whose chunks are pandas data frames, one for each part."""
-        from mercer.chunks.files import rows_of_frame
+        from mercer.chunks.files import frame_chunks
 
-        return rows_of_frame(self.frame)
+        return frame_chunks(self.frame)
 
     def counts(self, columns: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Rows of every part, and those that have a number in all these columns."""
@@ -107,7 +107,7 @@ class ChunkedRows:
         kept = [left.index(column) for column in kinds]
         if scan.gaps[kept].any():
             look = partial(_complete_survey, complete_in, label)
-            survey = self._summed(look, _joined_surveys)
+            survey = self._summed(look, combine_surveys)
             _refuse_gaps(self.name, left, scan, kept, n - int(survey.total), missing)
             kept = list(range(len(complete_in)))
         for place, column in zip(list(kept), complete_in, strict=True):
@@ -135,7 +135,7 @@ class ChunkedRows:
         from mercer.chunks.files import readable
 
         with readable(self.name):
-            return summed(look, self.pieces, combine=combine)
+            return passes_for(self.pieces).sum(look, self.pieces, combine=combine)
 
     def _refuse_words(self, columns: list[str]) -> None:
         """Only numbers are compared in chunks."""
@@ -184,8 +184,11 @@ class ChunkedTable(Selection):
 
     def learnt(self, function: Any, like: Array) -> Any:
         """Lazy results of a function of data frames, for the rows that are learnt from."""
+        from mercer.chunks.tasks import with_lengths
+
         chosen = partial(_of_usable, function, list(self.complete_in), self.labelled)
-        return sized(mapped(chosen, self.source.pieces, like=like), self.lengths)
+        pieces = self.source.pieces
+        return with_lengths(passes_for(pieces).map(chosen, pieces, like=like), self.lengths)
 
     def fit_scaler(self, scaler: Any) -> Any:
         """Let a ``StandardScaler`` know mean and deviation of all rows, as its ``fit`` would."""
@@ -207,13 +210,6 @@ def read_chunked_rows(
     from mercer.chunks.files import open_parts
 
     return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding), label)
-
-
-def sized(array: Any, lengths: tuple[int, ...]) -> Any:
-    """The same lazy array, whose chunks are known to have so many rows."""
-    array = array.copy()
-    array._chunks = (lengths, *array.chunks[1:])
-    return array
 
 
 # --- what is found out of a part ------------------------------------------------------------------
@@ -319,10 +315,6 @@ def _in_a_row(parts: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
 
 def _joined_scans(parts: Sequence[_Scan]) -> _Scan:
     return reduce(_Scan.__add__, parts)
-
-
-def _joined_surveys(parts: Sequence[Survey]) -> Survey:
-    return reduce(Survey.__add__, parts)
 
 
 def _refuse_gaps(
