@@ -1,12 +1,13 @@
 """Model files: estimators, kernels and results on disk, without pickle.
 
-A file is data only. Loading one runs no code that it brings, imports no module that it names
-(beyond a fixed list), and refuses what is damaged.
+A file holds data only. Loading it runs no code from the file, imports only modules of a fixed list,
+and rejects damaged files.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
@@ -14,17 +15,17 @@ from typing import Any
 
 import mercer
 from mercer.errors import VersionWarning, warn
-from mercer.persistence import container
+from mercer.persistence import container, legacy
 from mercer.persistence.decoding import decode
 from mercer.persistence.encoding import encode
 
 __all__ = ["FORMAT", "load", "save"]
 
-#: Of the files that this version writes.
-FORMAT = 1
+#: Format of the files that this version writes.
+FORMAT = 2
 
-# format -> what makes of its manifest one of the next format
-_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+# format -> function from its manifest to one of the next format
+_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: legacy.from_format_1}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -145,8 +146,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     manifest: dict[str, Any] = {}
     try:
         with container.opened(Path(path)) as members:
-            manifest = _current(path, members.manifest())
-            value = decode(manifest["value"], members, known)
+            written = members.manifest()
+            manifest = _current(path, written)
+            upgrades = legacy.UPGRADES if written["format"] == 1 else None
+            value = decode(manifest["value"], members, known, upgrades)
     except (ImportError, MemoryError, OSError, container.RefusedError):
         raise
     except Exception as error:
@@ -202,12 +205,45 @@ def _current(path: Any, manifest: Any) -> dict[str, Any]:
 
 
 def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
-    here = version("scikit-learn")
-    if manifest["borrowed"] and manifest["scikit-learn"] != here:
-        names = ", ".join(name.rpartition(".")[2] for name in manifest["borrowed"])
+    """Warn if the versions that wrote the file may not agree with those that read it."""
+    writer, here = _version_order(manifest["mercer"]), _version_order(mercer.__version__)
+    if writer is None or here is None or writer > here:
         warn(
-            f"{path} holds objects of scikit-learn {manifest['scikit-learn']} ({names}), and this "
-            f"is version {here}: they may behave otherwise, or not at all. Fit and save them again "
-            "to be sure.",
+            f"{path} was written by mercer {manifest['mercer']}, which is not an earlier version "
+            f"of this mercer ({mercer.__version__}). Its models may give other results here. "
+            "Upgrade mercer, or fit and save the models again.",
             VersionWarning,
         )
+    lender = version("scikit-learn")
+    if manifest["borrowed"] and manifest["scikit-learn"] != lender:
+        names = ", ".join(name.rpartition(".")[2] for name in manifest["borrowed"])
+        warn(
+            f"{path} holds objects of scikit-learn {manifest['scikit-learn']} ({names}), and the "
+            f"installed version is {lender}. They may give other results or fail. Fit and save "
+            "them again to be sure.",
+            VersionWarning,
+        )
+
+
+_VERSION = re.compile(
+    r"(?P<release>\d+(\.\d+)*)((?P<phase>a|b|rc)(?P<pre>\d+))?"
+    r"(\.post(?P<post>\d+))?(\.dev(?P<dev>\d+))?(\+.*)?"
+)
+
+
+def _version_order(text: str) -> tuple[Any, ...] | None:
+    """Return a key that sorts versions as PEP 440 does, or None if the text is not a version.
+
+    >>> _version_order("0.1.0.dev0") < _version_order("0.1a2") < _version_order("0.1.0")
+    True
+    """
+    found = _VERSION.fullmatch(text) if len(text) < 100 else None
+    if found is None:
+        return None
+    release = tuple(int(part) for part in found["release"].split("."))
+    while release[-1:] == (0,):
+        release = release[:-1]
+    phases = {None: "z", "a": "a", "b": "b", "rc": "c"}
+    phase = "" if found["dev"] and not (found["phase"] or found["post"]) else phases[found["phase"]]
+    dev = float("inf") if found["dev"] is None else int(found["dev"])
+    return release, phase, int(found["pre"] or 0), int(found["post"] or -1), dev

@@ -5,7 +5,7 @@ Nothing in the tree is believed. Whatever does not fit raises, and the caller sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -22,9 +22,27 @@ __all__ = ["decode"]
 _UNFINISHED = object()
 
 
-def decode(tree: Any, members: Members, trusted: Sequence[type]) -> Any:
-    """Return the value that a tree describes; every array of the file belongs to it."""
-    decoder = _Decoder(members, trusted)
+Upgrades = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
+
+
+def decode(
+    tree: Any, members: Members, trusted: Sequence[type], upgrades: Upgrades | None = None
+) -> Any:
+    """Return the value that a tree describes.
+
+    Parameters
+    ----------
+    tree : object
+        Parsed JSON.
+    members : Members
+        The file; every array in it has to occur in the tree.
+    trusted : sequence of classes
+        Classes that are allowed in addition to the listed ones.
+    upgrades : mapping, optional
+        By class name: converts the attributes of an object that an earlier version wrote; see
+        :mod:`mercer.persistence.legacy`.
+    """
+    decoder = _Decoder(members, trusted, upgrades or {})
     value = decoder.decode(tree, 0)
     if decoder.read != members.n_arrays:
         raise ValueError("it holds arrays that belong to nothing")
@@ -32,8 +50,9 @@ def decode(tree: Any, members: Members, trusted: Sequence[type]) -> Any:
 
 
 class _Decoder:
-    def __init__(self, members: Members, trusted: Sequence[type]) -> None:
+    def __init__(self, members: Members, trusted: Sequence[type], upgrades: Upgrades) -> None:
         self.read = 0
+        self._upgrades = upgrades
         self._members = members
         self._trusted = trusted
         self._met: list[Any] = []
@@ -120,7 +139,10 @@ class _Decoder:
         name, state = content
         shell = instance(find_class(name, self._trusted))
         self._met.append(shell)
-        fill(shell, {key: self.decode(item, depth + 1) for key, item in state.items()})
+        values = {key: self.decode(item, depth + 1) for key, item in state.items()}
+        if name in self._upgrades:
+            values = self._upgrades[name](values)
+        fill(shell, values)
         return shell
 
     def _collection(self, collect: Callable[[list[Any]], Any]) -> Callable[[Any, int], Any]:

@@ -37,6 +37,7 @@ from mercer.persistence import classes, container, frames, kinds
 from mercer.persistence.encoding import DEEPEST
 from mercer.population import GaussianOperator, Normal
 from mercer.solvers import Nystrom
+from tests.expectations import raises, warns
 from tests.fuzz.forging import claim, forged, manifest, members_of, npy, places, signed
 
 X = np.random.default_rng(0).normal(size=(20, 2))
@@ -149,14 +150,14 @@ FORGED_VALUES = {
     "a module not loaded": of_class("antigravity.Anything"),
     "a function of mercer": of_class("mercer.atomic_files.whole_file"),
     "something that a module imports": of_class("mercer.estimators.eca.np"),
-    "a base class": of_class("mercer.kernels.base.Kernel"),
+    "a base class": of_class("mercer.kernels.Kernel"),
     "an unlisted class of scikit-learn": of_class("sklearn.cluster.KMeans"),
     "a builtin": of_class("builtins.eval"),
     "a number as class": of_class(3),
     "a list as class": {"object": [["os", "system"], {}]},
-    "no attributes": {"object": ["mercer.kernels.stationary.Gaussian"]},
-    "a list of attributes": {"object": ["mercer.kernels.stationary.Gaussian", [1]]},
-    "a spectrum without fields": of_class("mercer.spectrum.Spectrum", {"eigenvalues": None}),
+    "no attributes": {"object": ["mercer.kernels.Gaussian"]},
+    "a list of attributes": {"object": ["mercer.kernels.Gaussian", [1]]},
+    "a spectrum without fields": of_class("mercer.Spectrum", {"eigenvalues": None}),
     "an unknown tag": {"reduce": ["os.system", ["true"]]},
     "two tags": {"tuple": [], "list": []},
     "no tag": {},
@@ -225,7 +226,7 @@ def test_an_error_that_quotes_what_cannot_be_shown(path):
     """The name of a kind of graph is a kernel whose factor has stayed on an engine."""
     pytest.importorskip("networkx")
     absent = {"absent": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}
-    kernel = of_class("mercer.kernels.base.Scaled", {"kernel": 1, "factor": absent})
+    kernel = of_class("mercer.kernels.Scaled", {"kernel": 1, "factor": absent})
     value = {"graph": [kernel, {"dict": []}, [], []]}
     refused(forged([("mercer.json", manifest(value))]), path, r"cannot be loaded: KeyError\.")
 
@@ -545,7 +546,7 @@ def test_a_file_that_shrinks_while_it_is_read_has_an_end():
 def test_own_kernels_need_trust(path):
     fitted = mercer.KernelECA(kernel=Halved()).fit(X)
     mercer.save(fitted, path)
-    with pytest.raises(ValueError, match=r"Halved, which .* trusted=\[Halved\]"):
+    with raises(ValueError, "trusted=[Halved]"):
         mercer.load(path)
     with pytest.raises(ValueError, match="Halved"):
         mercer.load(path, trusted=[Slotted])
@@ -571,13 +572,13 @@ def test_other_estimators_of_scikit_learn_need_trust(path):
 
 
 def test_listed_classes_are_there_under_their_names():
-    for name in set(classes._HOMES) - {"sklearn.compose._RemainderColsList"}:  # gone from 1.8 on
+    for name in set(classes.CLASSES) - {"sklearn.compose._RemainderColsList"}:  # gone from 1.8 on
         assert classes.name_of(classes.find_class(name, ())) == name
 
 
 def test_a_listed_class_that_is_gone_is_named(monkeypatch):
-    monkeypatch.setitem(classes._HOMES, "mercer.kernels.Gone", "mercer.kernels")
-    with pytest.raises(ValueError, match=r"mercer\.kernels\.Gone, which mercer\.kernels does not"):
+    monkeypatch.setitem(classes.CLASSES, "mercer.kernels.Gone", ("mercer.kernels", "Gone"))
+    with raises(ValueError, "mercer.kernels.Gone"):
         classes.find_class("mercer.kernels.Gone", ())
 
 
@@ -609,7 +610,7 @@ def is_concrete(cls):
 
 def test_a_newer_format_says_what_to_do(path):
     data = forged([("mercer.json", manifest("?", format=persistence.FORMAT + 1, mercer="9.9"))])
-    refused(data, path, r"format 2, written by mercer 9\.9; .*pip install 'mercer>=9\.9'")
+    refused(data, path, rf"format {persistence.FORMAT + 1}.* 9\.9")
 
 
 def test_an_older_format_says_what_to_do(path):
@@ -626,15 +627,54 @@ def test_an_older_format_is_brought_up_to_date(path, monkeypatch):
     assert load_bytes(data, path) == (1, 2)
 
 
-def test_another_version_of_mercer_is_no_obstacle(path, recwarn):
-    state = {"bandwidth": 2.0}
-    data = manifest(of_class("mercer.kernels.stationary.Gaussian", state), mercer="99.0")
+@pytest.mark.parametrize("writer", ["99.0", "0.1.0.dev1", "0.1rc1", "0.1.0", "unknown"])
+def test_file_of_a_newer_or_unknown_version_warns(path, monkeypatch, writer):
+    monkeypatch.setattr(mercer, "__version__", "0.1.0.dev0")
+    data = manifest(of_class("mercer.kernels.Gaussian", {"bandwidth": 2.0}), mercer=writer)
+    with warns(VersionWarning, path, writer, "0.1.0.dev0"):
+        assert load_bytes(forged([("mercer.json", data)]), path) == Gaussian(2.0)
+
+
+@pytest.mark.parametrize("writer", ["1.0", "1.2.0", "1.2.dev3", "1.2rc1", "1.2+local"])
+def test_file_of_an_older_version_does_not_warn(path, monkeypatch, recwarn, writer):
+    monkeypatch.setattr(mercer, "__version__", "1.2")
+    data = manifest(of_class("mercer.kernels.Gaussian", {"bandwidth": 2.0}), mercer=writer)
     assert load_bytes(forged([("mercer.json", data)]), path) == Gaussian(2.0)
     assert not recwarn
 
 
+def class_names(node):
+    if isinstance(node, list):
+        return {name for item in node for name in class_names(item)}
+    if not isinstance(node, dict):
+        return set()
+    ((tag, content),) = node.items()
+    if tag == "object":
+        return {content[0]}.union(*(class_names(item) for item in content[1].values()))
+    return class_names(content)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
+def test_saved_files_hold_no_module_paths(path):
+    estimators = [
+        make_pipeline(StandardScaler(), mercer.KernelPCA(2, kernel=2.0 * Gaussian(1.0))).fit(X),
+        mercer.KernelECA(2, kernel=Gaussian(1.0), solver=Nystrom(5)).partial_fit(X),
+        mercer.EntropyClustering(2, kernel=Gaussian(1.0)).fit(X),
+        mercer.MercerMixture(2, kernel=Gaussian(1.0), alpha=0.1).fit(X),
+        mercer.ParzenDensity(solver="fourier").fit(X),
+    ]
+    mercer.save(estimators, path)
+    (_, text), *_ = members_of(path.read_bytes())
+    names = class_names(json.loads(text)["value"])
+    assert {"mercer.KernelPCA", "mercer.Spectrum", "mercer.kernels.Gaussian"} <= names
+    assert names <= set(classes.CLASSES)
+    homes = {module for module, _ in classes.CLASSES.values()}
+    inner = {home for home in homes if home.startswith("mercer.") and home.count(".") > 1}
+    assert not [home for home in inner if home in str(text)]
+
+
 def test_attributes_that_do_not_fit_are_told_with_the_writer(path):
-    data = manifest(of_class("mercer.maths.moments.Moments", {"total": 1.0}), mercer="99.0")
+    data = manifest(of_class("mercer.internal.Moments", {"total": 1.0}), mercer="99.0")
     refused(
         forged([("mercer.json", data)]), path, r"Moments lacks mean, scatter\. It was .* 99\.0, and"
     )
@@ -642,7 +682,7 @@ def test_attributes_that_do_not_fit_are_told_with_the_writer(path):
 
 def test_a_parameter_that_the_writer_did_not_know_gets_its_default(path):
     state = {"n_components": 3, "kernel": "linear"}
-    data = manifest(of_class("mercer.estimators.eca.KernelECA", state))
+    data = manifest(of_class("mercer.KernelECA", state))
     loaded = load_bytes(forged([("mercer.json", data)]), path)
     assert loaded.get_params() == mercer.KernelECA(3, kernel="linear").get_params()
 
