@@ -148,7 +148,7 @@ FORGED_VALUES = {
     "a function": of_class("os.system"),
     "a class that runs": of_class("subprocess.Popen", {"args": ["true"]}),
     "a module not loaded": of_class("antigravity.Anything"),
-    "a function of mercer": of_class("mercer.atomic_files.whole_file"),
+    "a function of mercer": of_class("mercer.atomic_files.atomic_write"),
     "something that a module imports": of_class("mercer.estimators.eca.np"),
     "a base class": of_class("mercer.kernels.Kernel"),
     "an unlisted class of scikit-learn": of_class("sklearn.cluster.KMeans"),

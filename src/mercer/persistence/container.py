@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.atomic_files import whole_file
+from mercer.atomic_files import atomic_write
 from mercer.maths.types import Array
 
 __all__ = ["Members", "RefusedError", "opened", "write"]
@@ -57,7 +57,7 @@ class RefusedError(ValueError):
 def write(path: Path, manifest: Mapping[str, Any], arrays: Sequence[Array]) -> None:
     """Write a model file, or leave what was there."""
     text = json.dumps(manifest, allow_nan=False, separators=(",", ":")).encode("ascii")
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.comment = _TRAILER + b"0" * _DIGITS
             with _member(archive, _MANIFEST, len(text)) as member:
