@@ -15,7 +15,7 @@ import mercer
 from mercer.persistence import FORMAT, legacy
 from mercer.persistence.classes import CLASSES
 from tests.expectations import raises
-from tests.fuzz.forging import forged, manifest
+from tests.fuzz.forging import forged, manifest, members_of
 from tests.properties.estimator_cases import answers
 
 FOLDER = Path(__file__).parents[1] / "files" / "models-0.1.0.dev0"
@@ -163,3 +163,25 @@ def test_module_paths_are_names_of_format_1_only(tmp_path):
         mercer.load(path)
     path.write_bytes(forged([("mercer.json", manifest(old, format=1))]))
     assert mercer.load(path) == mercer.kernels.Gaussian(2.0)
+
+
+def test_tables_of_format_1_are_upgraded(tmp_path):
+    pd = pytest.importorskip("pandas")
+    from mercer.tables import as_table
+
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "kind": ["a", None, "b"]})
+    path = tmp_path / "table.mercer"
+    table = as_table(frame, label="kind")
+    mercer.save(table, path)
+    (name, text), *arrays = members_of(path.read_bytes())
+    written = json.loads(text)
+    written["format"] = 1
+    class_name, state = written["value"]["object"]
+    assert class_name == "mercer.tables.Table"
+    del state["has_label"]
+    state["kinds"] = state.pop("column_types")
+    written["value"]["object"] = ["mercer.tables.table.Table", state]
+    path.write_bytes(forged([(name, json.dumps(written).encode()), *arrays[:-1]]))
+    loaded = mercer.load(path)
+    assert loaded.column_types == table.column_types
+    assert loaded.has_label.tolist() == table.has_label.tolist()

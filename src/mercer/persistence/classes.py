@@ -74,8 +74,8 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.solvers.Fourier": ("mercer.solvers.fourier", "Fourier"),
     "mercer.solvers.Lanczos": ("mercer.solvers.lanczos", "Lanczos"),
     "mercer.solvers.Nystrom": ("mercer.solvers.nystrom", "Nystrom"),
-    "mercer.tables.Omission": ("mercer.tables.table", "Omission"),
-    "mercer.tables.Preparation": ("mercer.tables.modelling", "Modelling"),
+    "mercer.tables.Omission": ("mercer.tables.omissions", "Omission"),
+    "mercer.tables.Preparation": ("mercer.tables.preparation", "Preparation"),
     "mercer.tables.Table": ("mercer.tables.table", "Table"),
     # not public: attributes of the classes above
     "mercer.internal.BandwidthRecord": ("mercer.estimators.clustering", "BandwidthRecord"),
@@ -98,7 +98,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Points": ("mercer.data", "Points"),
     "mercer.internal.ProjectionOutput": ("mercer.estimators.maximum_entropy", "_Output"),
     "mercer.internal.Sample": ("mercer.operators.sample", "Sample"),
-    "mercer.internal.TypedColumns": ("mercer.tables.modelling", "TypedColumns"),
+    "mercer.internal.TypedColumns": ("mercer.tables.preparation", "TypedColumns"),
     "mercer.internal.WindowSum": ("mercer.operators.window_sum", "WindowSum"),
 }
 _SKLEARN = {

@@ -32,12 +32,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 __all__ = ["CLASS_NAMES", "UPGRADES", "from_format_1"]
 
 State = dict[str, Any]
 
+
+def _upgrade_columns(state: State) -> State:
+    """Rename ``kinds`` to ``column_types``."""
+    state["column_types"] = state.pop("kinds")
+    return state
+
+
+def _upgrade_table(state: State) -> State:
+    """Add ``has_label``; format 1 marked rows without a label by the text "no label"."""
+    labels = state["labels"]
+    if isinstance(labels, np.ndarray):
+        missing = labels == "no label" if labels.dtype.kind == "U" else np.zeros(len(labels), bool)
+        state["has_label"] = ~missing
+    return _upgrade_columns(state)
+
+
 #: Stable name of a class -> function from its attributes in format 1 to its current attributes.
-UPGRADES: dict[str, Callable[[State], State]] = {}
+UPGRADES: dict[str, Callable[[State], State]] = {
+    "mercer.internal.TypedColumns": _upgrade_columns,
+    "mercer.tables.Table": _upgrade_table,
+}
 
 #: Class names of format 1 -> stable names.
 CLASS_NAMES = {
