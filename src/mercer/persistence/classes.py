@@ -169,24 +169,24 @@ def _listed_class(name: str) -> type:
 
 
 def check_plain(cls: type) -> None:
-    """Refuse classes whose instances are more than their attributes."""
+    """Raise TypeError if instances of a class are more than their attributes."""
     if is_listed(name_of(cls)):
         return
     slots = [
         s for base in cls.__mro__ for s in _slots(base) if s not in ("__dict__", "__weakref__")
     ]
-    own_ways = [
-        way
-        for way in ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__")
-        for owner in [next((base for base in cls.__mro__ if way in vars(base)), object)]
+    pickle_methods = [
+        method
+        for method in ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__")
+        for owner in [next((base for base in cls.__mro__ if method in vars(base)), object)]
         if owner is not object and not owner.__module__.startswith("sklearn.")
     ]
     made_by = next(base for base in cls.__mro__ if "__new__" in vars(base))
     compiled = any(not base.__flags__ & _MADE_IN_PYTHON for base in cls.__mro__[:-1])
-    if compiled or made_by is not object or slots or own_ways:
+    if compiled or made_by is not object or slots or pickle_methods:
         raise TypeError(
-            "only data and objects that consist of their attributes can be saved "
-            "(no functions, files, locks, or classes with __slots__ or a __reduce__ of their own)"
+            "only data and objects that consist of their attributes can be saved (no functions, "
+            "files, locks, or classes with __slots__ or their own __reduce__)"
         )
 
 
@@ -196,22 +196,22 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def instance(cls: type) -> Any:
-    """Make an object without attributes, and without calling anything of its class."""
+    """Create an object without attributes, without calling a method of its class."""
     return object.__new__(cls)
 
 
 def fill(shell: Any, state: Mapping[str, Any]) -> None:
-    """Put attributes in place; what a newer class has in addition gets its default."""
+    """Set the attributes; parameters and fields that are missing get their defaults."""
     added = {name: value for name, value in _defaults(type(shell)).items() if name not in state}
     lacking = [name for name, value in added.items() if value is MISSING]
     if lacking:
-        raise ValueError(f"{name_of(type(shell))} lacks {', '.join(lacking)}")
+        raise ValueError(f"{name_of(type(shell))} has no attribute {', '.join(lacking)}")
     vars(shell).update(state)
     vars(shell).update(added)
 
 
 def _defaults(cls: type) -> dict[str, Any]:
-    """What an instance must have, with defaults or MISSING."""
+    """Return the attributes that an instance must have, with defaults or MISSING."""
     if is_dataclass(cls):
         return {
             field.name: field.default_factory()
