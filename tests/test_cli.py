@@ -113,7 +113,7 @@ def test_a_report_from_a_pipe_as_numbers(csv):
     told = json.loads(done.stdout)
     assert told == json.loads((place / "report.json").read_text(encoding="utf-8"))
     assert told["data"]["name"] == "standard input"
-    assert told["data"]["omitted_columns"]["colour"] == "you left it out"
+    assert told["data"]["omitted_columns"]["colour"] == "ignored as requested"
     assert told["number_of_clusters"]["chosen"] == 2
     assert {path.name for path in place.iterdir()} == {
         "report.html",

@@ -82,7 +82,7 @@ def test_help_and_version_compute_nothing():
     ("package", "statement", "extra"),
     [
         ("cyclopts", "mercer.cli.main(['report'])", "cli"),
-        ("pandas", "mercer.tables.reading.read_frame('absent.csv')", "io"),
+        ("pandas", "mercer.tables.readers.read_frame('absent.csv')", "io"),
         ("pandas", "mercer.tables.read_rows('absent.csv')", "io"),
         ("uvicorn", "mercer.explorer.explore()", "web"),
         (

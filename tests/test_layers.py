@@ -17,6 +17,7 @@ FLOORS = [
         "errors",
         "config",
         "formatting",
+        "frames",
         "notebook",
         "progress",
         "threads",

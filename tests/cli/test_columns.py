@@ -220,7 +220,7 @@ def test_entropy_as_json(flowers, iris, capsys):
     assert facts["information_potential"] == pytest.approx(direct.information_potential_)
     assert facts["renyi_entropy"] == pytest.approx(direct.renyi_entropy_)
     assert_close([one["term"] for one in facts["terms"]], direct.entropy_terms_)
-    assert facts["columns_left_out"] == {"species": "you left it out"}
+    assert facts["columns_left_out"] == {"species": "ignored as requested"}
     own = facts["renyi_entropy_in_own_units"]
     assert own == pytest.approx(direct.renyi_entropy_ + np.log(iris[0].std(axis=0)).sum())
 
@@ -599,7 +599,7 @@ def test_quiet_and_loud(flowers, tmp_path, command):
     arguments = ("embed", flowers, "--ignore", "species", "--bandwidth", 0.001)
     _, told = command(*arguments)
     assert "IdentifiabilityWarning" in told
-    assert "left out: column species (you left it out)" in told
+    assert "left out: column species (ignored as requested)" in told
     assert command(*arguments, "--quiet")[1] == ""
     _, told = command("embed", tmp_path / "none.csv", "--quiet", code=1)
     assert "There is no file" in told

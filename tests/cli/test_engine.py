@@ -10,7 +10,7 @@ import pytest
 
 import mercer
 from mercer.cli import main
-from mercer.tables.chunked import ChunkedRows
+from mercer.tables.chunked_table import ChunkedRows
 from tests.cli.running import run
 
 pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
@@ -114,7 +114,7 @@ def test_models_are_the_same_pipelines(places, command, monkeypatch):
     command("embed", "parts", *OPTIONS, "--engine", "dask", "--out", "b", "--model", "b.mercer")
     here, there = mercer.load("a.mercer"), mercer.load("b.mercer")
     assert list(here.named_steps) == list(there.named_steps)
-    assert here["columns"].kinds == there["columns"].kinds
+    assert here["columns"].column_types == there["columns"].column_types
     for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
         found, expected = getattr(there["scale"], name), getattr(here["scale"], name)
         np.testing.assert_allclose(found, expected, rtol=1e-12)

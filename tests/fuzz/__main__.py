@@ -71,7 +71,7 @@ def inside(name, scratch, seed, examples, end, is_guided):
             import mercer.chunks.files
             import mercer.explorer.server
             import mercer.persistence
-            import mercer.tables.chunked  # noqa: F401
+            import mercer.tables.chunked_table  # noqa: F401
     from tests.fuzz import running
 
     running.inside(name, Path(scratch), int(seed), int(examples), float(end), is_guided == "1")

@@ -7,6 +7,9 @@ import zipfile
 
 import numpy as np
 
+import mercer
+from mercer.persistence import FORMAT
+
 COMMENT = b"mercer model file; sha256 of all bytes before: "
 
 
@@ -37,7 +40,13 @@ def members_of(data):
 
 
 def manifest(value, **changes):
-    known = {"format": 1, "mercer": "0.1", "numpy": "2.0", "scikit-learn": "1.6", "borrowed": []}
+    known = {
+        "format": FORMAT,
+        "mercer": mercer.__version__,
+        "numpy": "2.0",
+        "scikit-learn": "1.6",
+        "borrowed": [],
+    }
     return json.dumps({**known, "value": value, **changes}).encode()
 
 

@@ -41,7 +41,7 @@ LEAVES = [
     *({"seed": [1, {"tuple": []}, 4, 0]}, {"generator": [{"again": 0}]}, {"pandas NA": []}),
     *({"pandas range": [0, 10**12, 1, None]}, {"counter": [{"dict": [["a", 10**9]]}]}),
     *({"absent-column": [{"tuple": [10**12]}, {"dtype": ["<f8"]}]}, {"texts": [[], 1, 2, 3]}),
-    {"object": ["mercer.kernels.stationary.Gaussian", {"bandwidth": 1.0}]},
+    {"object": ["mercer.kernels.Gaussian", {"bandwidth": 1.0}]},
     {"object": ["sklearn.preprocessing.FunctionTransformer", {"func": "os.system"}]},
     {"sparse": ["csr_array", {"tuple": [2, 10**12]}, [], {"tuple": [[], []]}]},
     {"graph": ["Graph", {"dict": []}, [[1, {"dict": []}]], []]},

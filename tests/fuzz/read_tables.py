@@ -245,7 +245,7 @@ def is_sound(table, options):
 
 def in_parts(content, options, table, folder):
     """The reader of parts: the same table, where it reads one and both do; else words."""
-    from mercer.tables.chunked import read_chunked_rows
+    from mercer.tables.chunked_table import read_chunked_rows
 
     ending = "parquet" if content.startswith(b"PAR1") else "csv"
     if not isinstance(table, str) and not table.is_numeric:

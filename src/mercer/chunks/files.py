@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from mercer.atomic_files import current_umask
 from mercer.errors import MercerError
 from mercer.maths.types import Array
 
@@ -194,7 +195,7 @@ def write_frames(
     folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
         rows = write_chunks(partial(_write_part, str(folder), frame), columns)
-        folder.chmod(0o777 & ~_umask())
+        folder.chmod(0o777 & ~current_umask())
         _move(folder, target)
     finally:
         _remove(folder)
@@ -242,12 +243,6 @@ def _remove(folder: Path) -> None:
     with suppress(FileNotFoundError):  # it was renamed to the target
         os.rename(folder, gone)
         shutil.rmtree(gone, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def columns_of(array: Array, prefix: str) -> dict[str, Any]:

@@ -67,7 +67,11 @@ class Denoising(Task):
 
 
 def _explained(omission: Omission, others: list[str]) -> Omission:
-    return replace(omission, reason="not numbers") if omission.column in others else omission
+    return (
+        replace(omission, reason="not numbers", code="not_numeric")
+        if omission.column in others
+        else omission
+    )
 
 
 def denoise(

@@ -17,7 +17,7 @@ from mercer.cli.options import Reading
 
 if TYPE_CHECKING:
     from mercer.cli.working import Task
-    from mercer.tables.table import Selection
+    from mercer.tables.table import SelectedTable
 
 __all__ = ["Engine", "beside", "numbered", "spread"]
 
@@ -53,7 +53,7 @@ class Engine(ABC):
         """Of the table."""
 
     @abstractmethod
-    def table(self, task: Task) -> Selection:
+    def table(self, task: Task) -> SelectedTable:
         """Decide what is learnt from."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from mercer.cli.telling import Teller, percent, table_lines
 from mercer.cli.working import Task, engine_of
 
 if TYPE_CHECKING:
-    from mercer.tables.table import Selection
+    from mercer.tables.table import SelectedTable
 
 __all__ = ["entropy"]
 
@@ -88,7 +88,7 @@ def entropy(
     return 0
 
 
-def _facts(table: Selection, model: Any) -> dict[str, Any]:
+def _facts(table: SelectedTable, model: Any) -> dict[str, Any]:
     import numpy as np
 
     eca = model["model"]

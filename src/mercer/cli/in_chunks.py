@@ -17,7 +17,7 @@ from mercer.cli.places import check_folder
 if TYPE_CHECKING:
     from mercer.cli.working import Task
     from mercer.maths.types import Array
-    from mercer.tables.chunked import ChunkedRows, ChunkedTable
+    from mercer.tables.chunked_table import ChunkedRows, ChunkedTable
 
 __all__ = ["Chunks"]
 
@@ -79,7 +79,7 @@ class Chunks(Engine):
 
     def read(self) -> None:
         """Look at names and types."""
-        from mercer.tables.chunked import read_chunked_rows
+        from mercer.tables.chunked_table import read_chunked_rows
 
         self.rows = read_chunked_rows(
             self.data, label=self.reading.label, encoding=self.reading.encoding
@@ -101,7 +101,7 @@ class Chunks(Engine):
         table = self.rows.table(
             ignore=self.reading.ignore,
             missing=self.reading.missing,
-            labelled=task.learns_classes,
+            labeled=task.learns_classes,
         )
         if table.rows_omitted == 0 and not task.learns_classes:
             self.lengths = self.complete = table.lengths  # no need to count
@@ -114,10 +114,12 @@ class Chunks(Engine):
         pipeline["columns"].fit(None)
         if "scale" in pipeline.named_steps:
             table.fit_scaler(pipeline["scale"])
-        seen = table.learnt(pipeline[:-1].transform, np.empty((0, len(table.columns))))
+        seen = table.map_training_rows(pipeline[:-1].transform, np.empty((0, len(table.columns))))
         targets = None
         if task.learns_classes:
-            targets = table.learnt(partial(_classes, task, table.label), np.empty(0, dtype=str))
+            targets = table.map_training_rows(
+                partial(_classes, task, table.label), np.empty(0, dtype=str)
+            )
         pipeline["model"].fit(_named(seen, pipeline), targets)
         return pipeline
 
@@ -194,7 +196,7 @@ def _named(seen: Any, pipeline: Any) -> Any:
 def _seen(steps: Any, names: list[str], frame: Any) -> Array:
     import numpy as np
 
-    from mercer.tables.chunked import usable
+    from mercer.tables.chunked_table import usable
 
     return np.asarray(steps.transform(frame[usable(names, None, frame)]), dtype=np.float64)
 
@@ -208,7 +210,7 @@ def _classes(task: Task, label: str | None, frame: Any) -> Any:
 def _judged_part(
     task: Task, label: str, names: list[str], frame: Any, predicted: Array
 ) -> tuple[int, int]:
-    from mercer.tables.chunked import usable
+    from mercer.tables.chunked_table import usable
 
     known = frame[label][usable(names, None, frame)].to_numpy()
     return task.judge(known, label, {"predicted": predicted})
@@ -224,7 +226,7 @@ def _part(
     *columns: Array,
 ) -> Any:
     """What is written of one part."""
-    from mercer.tables.chunked import usable
+    from mercer.tables.chunked_table import usable
 
     found = spread(dict(zip(names, columns, strict=True)), usable(usable_in, None, frame))
     texts = {name: "string" for name in found if found[name].dtype == object}

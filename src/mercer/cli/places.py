@@ -71,9 +71,9 @@ def _write(path: Path, content: bytes) -> None:
     elif path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
         path.write_bytes(content)
     else:
-        from mercer.atomic_files import whole_file
+        from mercer.atomic_files import atomic_write
 
-        with whole_file(Path(os.path.realpath(path))) as file:  # through links: they stay
+        with atomic_write(Path(os.path.realpath(path))) as file:  # through links: they stay
             file.write(content)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from mercer.tables.table import Selection
+    from mercer.tables.table import SelectedTable
 
 __all__ = ["Teller", "count", "percent", "table_lines"]
 
@@ -57,7 +57,7 @@ class Teller:
             yield texts
 
 
-def table_lines(table: Selection) -> Iterator[str]:
+def table_lines(table: SelectedTable) -> Iterator[str]:
     """What was read, what was left out, what was guessed."""
     yield f"{table.name}: {count(table.n, 'row')}, {count(len(table.columns), 'column')}"
     if table.rows_omitted:

@@ -1,14 +1,18 @@
-"""Data to try kernel methods on: the real sets of the papers, and generators of artificial ones.
+"""Data sets: loaders for the real data of the papers, and generators of artificial data.
 
-Loaders (``load_*``) read files that are not part of the package: they look in the folder named by
-the environment variable ``MERCER_DATA``, then in ``../shared/data`` beside a checkout of the
-project, then on OpenML where the set is there. Generators (``make_*``) need nothing but a seed.
+Loaders (``load_*``) read files that are not part of the package. They search the folder in the
+environment variable ``MERCER_DATA``, then ``../shared/data`` relative to a checkout of the project,
+then OpenML if it has the data set. Generators (``make_*``) need only a seed.
 """
 
 from __future__ import annotations
 
-from mercer.datasets.clouds import make_annulus, make_bits, make_clusters, make_two_gaussians
-from mercer.datasets.generators import make_halo, make_ring_and_blob, make_rings, make_wheel
+from mercer.datasets.known_densities import (
+    make_annulus,
+    make_bits,
+    make_clusters,
+    make_two_gaussians,
+)
 from mercer.datasets.loaders import (
     load_frey_faces,
     load_ida,
@@ -19,6 +23,7 @@ from mercer.datasets.loaders import (
     load_usps,
 )
 from mercer.datasets.machines import make_machines
+from mercer.datasets.rings import make_halo, make_ring_and_blob, make_rings, make_wheel
 
 __all__ = [
     "load_frey_faces",

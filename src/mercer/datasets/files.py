@@ -1,7 +1,7 @@
-"""Where the papers' data files are, and how they are read.
+"""Search for the data files of the papers.
 
-Looked for in the folder named by MERCER_DATA, then in ``../shared/data`` beside a checkout, then on
-OpenML where the set is there. Nothing is ever unpickled.
+The folder in MERCER_DATA is searched first, then ``../shared/data`` relative to a checkout, then
+OpenML if it has the data set. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrays", "Stored", "find"]
+from mercer.validation import check_choice
+
+__all__ = ["Arrays", "DataFile", "find"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -24,8 +26,24 @@ _SUBSETS: tuple[str, ...] = ("all", "train", "test")
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A data file: name, arrays in it, what it is, source, number on OpenML, odd units."""
+class DataFile:
+    """A data file.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file.
+    arrays : tuple of str
+        Names of its arrays.
+    about : str
+        Description of the data.
+    citation : str
+        Source of the data.
+    openml_id : int or None
+        Number on OpenML.
+    units : str
+        Remark on units, for the message about a missing file.
+    """
 
     file: str
     arrays: tuple[str, ...]
@@ -36,51 +54,50 @@ class Stored:
 
     @property
     def description(self) -> str:
-        """What it is and where it is from."""
+        """Description and source."""
         return f"{self.about}\n\nSource: {self.citation}"
 
 
-def find(stored: Stored, subset: str = "all") -> tuple[Arrays, str]:
-    """Return the arrays of the first copy found, and say where that was."""
-    if subset not in _SUBSETS:
-        raise ValueError(f"subset={subset!r} must be one of {', '.join(_SUBSETS)}.")
-    looked: list[str] = []
+def find(data_file: DataFile, subset: str = "all") -> tuple[Arrays, str]:
+    """Return the arrays of the first copy found, and its location."""
+    check_choice(subset, "subset", _SUBSETS)
+    searched: list[str] = []
     cause: Exception | None = None
-    for place, folder in _places().items():
+    for place, folder in _folders().items():
         if folder is None:
-            looked.append(f"{place}: there is none")
-        elif (folder / stored.file).is_file():
-            return _read(folder / stored.file, stored), str(folder / stored.file)
+            searched.append(f"{place}: not set")
+        elif (folder / data_file.file).is_file():
+            return _read(folder / data_file.file, data_file), str(folder / data_file.file)
         else:
-            looked.append(f"{place}: no such file in {folder}")
-    if stored.openml_id is not None:
-        openml = f"OpenML, data_id={stored.openml_id}"
+            searched.append(f"{place}: no such file in {folder}")
+    if data_file.openml_id is not None:
+        openml = f"OpenML, data_id={data_file.openml_id}"
         if subset == "all":
             try:
-                return _fetch(stored.openml_id), openml
-            except (OSError, ValueError) as error:  # no network; OpenML's refusals are ValueErrors
+                return _fetch(data_file.openml_id), openml
+            except (OSError, ValueError) as error:  # no network; OpenML's errors are ValueErrors
                 cause = error
-                looked.append(f"{openml}: {error}")
+                searched.append(f"{openml}: {error}")
         else:
-            looked.append(
-                f"{openml}: not asked, since its copy does not mark training and test rows "
-                f"(subset={subset!r}); subset='all' can be had from there"
+            searched.append(
+                f"{openml}: not used, because it does not distinguish training and test rows "
+                f"(subset={subset!r}); use subset='all'"
             )
     raise FileNotFoundError(
-        f"{stored.file} was not found. Looked in:\n"
-        + "".join(f"  - {line}\n" for line in looked)
-        + "Put it in a folder and set the environment variable MERCER_DATA to that folder's path. "
-        f"It is a NumPy archive (numpy.savez) of the arrays {', '.join(stored.arrays)}"
-        f"{stored.units}, made from {stored.citation}"
+        f"{data_file.file} was not found. Searched:\n"
+        + "".join(f"  - {line}\n" for line in searched)
+        + "Put the file in a folder and set the environment variable MERCER_DATA to its path. The "
+        f"file is a NumPy archive (numpy.savez) of the arrays {', '.join(data_file.arrays)}"
+        f"{data_file.units}, made from {data_file.citation}"
     ) from cause
 
 
-def _places() -> dict[str, Path | None]:
-    """Name the places to look in, in that order, with the folder each stands for."""
+def _folders() -> dict[str, Path | None]:
+    """Return the folders to search, in order, by a description."""
     named = os.environ.get("MERCER_DATA")
     root = _project_root(Path(__file__))
     return {
-        "the folder named by MERCER_DATA": Path(named).expanduser() if named else None,
+        "the folder in MERCER_DATA": Path(named).expanduser() if named else None,
         "../shared/data of a checkout": root.parent / "shared" / "data" if root else None,
     }
 
@@ -90,29 +107,29 @@ def _project_root(start: Path) -> Path | None:
     for folder in start.resolve().parents:
         try:
             project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # none here, or somebody else's that cannot be read
+        except (OSError, ValueError):  # missing or invalid
             continue
         if project.get("project", {}).get("name") == "mercer":
             return folder
     return None
 
 
-def _read(path: Path, stored: Stored) -> Arrays:
+def _read(path: Path, data_file: DataFile) -> Arrays:
     with np.load(path, allow_pickle=False) as archive:
-        missing = set(stored.arrays) - set(archive.files)
+        missing = set(data_file.arrays) - set(archive.files)
         if missing:
             raise ValueError(
-                f"{path} lacks the arrays {', '.join(sorted(missing))}: it is not the file meant. "
-                f"Needed are {', '.join(stored.arrays)}; move it away or set MERCER_DATA elsewhere."
+                f"{path} does not have the arrays {', '.join(sorted(missing))}; expected "
+                f"{', '.join(data_file.arrays)}. Move it, or set MERCER_DATA to another folder."
             )
-        return {name: archive[name] for name in stored.arrays}
+        return {name: archive[name] for name in data_file.arrays}
 
 
 def _fetch(data_id: int) -> Arrays:
-    """Fetch a set from OpenML; classes come as strings."""
+    """Download a data set from OpenML; classes are strings."""
     from sklearn.datasets import fetch_openml
 
-    # scikit-learn's other parser needs pandas, which is an extra here
+    # the other parser of scikit-learn needs pandas, which is optional
     fetched = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
     return {
         "X": np.asarray(fetched.data, dtype=np.float64),

@@ -1,7 +1,6 @@
-"""Loaders of the papers' real data sets, in scikit-learn's manner.
+"""Loaders of the real data sets of the papers, with the interface of scikit-learn's loaders.
 
-The files are not part of the package. One private function, ``find``, holds the search for them;
-a loader says what its file is called and gives its arrays names.
+The files are not part of the package; see :mod:`mercer.datasets.files` for the search.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.datasets.files import Arrays, Stored, find
+from mercer.datasets.files import Arrays, DataFile, find
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -31,7 +30,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-_PENDIGITS = Stored(
+_PENDIGITS = DataFile(
     "pendigits.npz",
     ("X", "y", "is_train"),
     "Pen-based digits: eight pen positions (x1, y1, ..., x8, y8), integers 0 to 100, of 10992 "
@@ -40,7 +39,7 @@ _PENDIGITS = Stored(
     "Learning Repository, doi:10.24432/C5MG6K.",
     openml_id=32,
 )
-_SEGMENT = Stored(
+_SEGMENT = DataFile(
     "segment.npz",
     ("X", "y", "is_train", "feature_names"),
     "Image segmentation: 19 features of 2310 regions of 3 x 3 pixels cut from seven outdoor "
@@ -49,32 +48,32 @@ _SEGMENT = Stored(
     "Repository, doi:10.24432/C5GP4N.",
     openml_id=36,
 )
-_THYROID = Stored(
+_THYROID = DataFile(
     "newthyroid.npz",
     ("X", "y", "class_names", "feature_names"),
     "New thyroid: five laboratory values of 215 patients; 1 normal, 2 hyper-, 3 hypothyroid.",
     "D. Coomans, donated by S. Aeberhard; new-thyroid in Thyroid Disease, UCI Machine Learning "
     "Repository, doi:10.24432/C5D010.",
 )
-_USPS = Stored(
+_USPS = DataFile(
     "usps.npz",
     ("X_train", "y_train", "X_test", "y_test"),
-    "USPS digits: 9298 grey images of 16 x 16 pixels, row by row, -1 background, +1 ink.",
+    "USPS digits: 9298 gray images of 16 x 16 pixels, row by row, -1 background, +1 ink.",
     "Y. LeCun et al. (1990), US Postal Service digits; distributed with T. Hastie, R. Tibshirani, "
     "J. Friedman, The Elements of Statistical Learning.",
     openml_id=41082,
     units=" (pixels as int16, in thousandths)",
 )
-_NEWSGROUPS = Stored(
+_NEWSGROUPS = DataFile(
     "news20_w100.npz",
     ("X", "y", "words", "group_names"),
     "Newsgroups: which of 100 words occur (0 or 1) in each of 16242 postings, sorted by group.",
     "S. Roweis, 20news_w100.mat, from the 20 Newsgroups collection of K. Lang (1995).",
 )
-_FREY_FACES = Stored(
+_FREY_FACES = DataFile(
     "frey_faces.npz",
     ("X",),
-    "Frey faces: 1965 video frames in order of time, 28 rows x 20 columns, grey values 0 to 255.",
+    "Frey faces: 1965 video frames in temporal order, 28 rows x 20 columns, gray values 0 to 255.",
     "B. Frey, frey_rawface.mat; B. J. Frey, A. Colmenarez, T. S. Huang, Mixtures of local linear "
     "subspaces for face recognition, CVPR 1998.",
 )
@@ -99,17 +98,17 @@ def load_pendigits(
     Parameters
     ----------
     subset : {"all", "train", "test"}
-        Rows to give: all 10992, the 7494 training rows or the 3498 test rows, in the original
-        order ("all": training rows first). A copy fetched from OpenML has no such mark, and no
-        promised order.
+        All 10992 rows, the 7494 training rows or the 3498 test rows, in the original order
+        ("all": training rows first). The copy on OpenML does not distinguish training and test
+        rows, and its order may differ.
     return_X_y : bool
-        Give ``(data, target)`` alone.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
     Bunch or (data, target)
         ``data`` (n, 16), coordinates 0 to 100; ``target``, the digit; ``feature_names``,
-        ``target_names``, ``source`` (where the data was found), ``DESCR``.
+        ``target_names``, ``source`` (location of the data), ``DESCR``.
 
     References
     ----------
@@ -123,12 +122,12 @@ def load_pendigits(
     (3498, 16)
     """
     found, source = find(_PENDIGITS, subset)
-    keep = _rows(found, subset)
-    return _answer(
+    rows = _rows(found, subset)
+    return _result(
         _PENDIGITS,
         source,
-        found["X"][keep],
-        found["y"][keep],
+        found["X"][rows],
+        found["y"][rows],
         return_X_y,
         feature_names=[f"{axis}{i}" for i in range(1, 9) for axis in "xy"],
         target_names=np.arange(10).astype(str),
@@ -138,22 +137,22 @@ def load_pendigits(
 def load_segment(
     *, subset: str = "all", return_X_y: bool = False
 ) -> Bunch | tuple[FloatArray, IntArray]:
-    """Image segmentation, seven kinds of outdoor surface.
+    """Image segmentation, seven classes of outdoor surfaces.
 
     Parameters
     ----------
     subset : {"all", "train", "test"}
-        Rows to give: all 2310, the 210 training rows or the 2100 test rows, in the original order
-        ("all": training rows first). A copy fetched from OpenML has no such mark, and no promised
-        order.
+        All 2310 rows, the 210 training rows or the 2100 test rows, in the original order ("all":
+        training rows first). The copy on OpenML does not distinguish training and test rows, and
+        its order may differ.
     return_X_y : bool
-        Give ``(data, target)`` alone.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
     Bunch or (data, target)
-        ``data`` (n, 19); ``target``, 1 to 7; ``target_names``, so that class c is called
-        ``target_names[c - 1]``; ``feature_names``, ``source`` (where the data was found),
+        ``data`` (n, 19); ``target``, 1 to 7; ``target_names``, the name of class c is
+        ``target_names[c - 1]``; ``feature_names``, ``source`` (location of the data),
         ``DESCR``.
 
     References
@@ -172,16 +171,16 @@ def load_segment(
     (90, 19)
     """
     found, source = find(_SEGMENT, subset)
-    keep = _rows(found, subset)
+    rows = _rows(found, subset)
     names = ["BRICKFACE", "SKY", "FOLIAGE", "CEMENT", "WINDOW", "PATH", "GRASS"]
     y = found["y"]
-    if y.dtype.kind not in "iu":  # OpenML has the names, in lower case
+    if y.dtype.kind not in "iu":  # OpenML has names in lower case
         y = np.array([1 + names.index(str(name).upper()) for name in y])
-    return _answer(
+    return _result(
         _SEGMENT,
         source,
-        found["X"][keep],
-        y[keep],
+        found["X"][rows],
+        y[rows],
         return_X_y,
         feature_names=found["feature_names"].tolist(),
         target_names=np.array(names),
@@ -194,14 +193,14 @@ def load_thyroid(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, IntAr
     Parameters
     ----------
     return_X_y : bool
-        Give ``(data, target)`` alone.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
     Bunch or (data, target)
         ``data`` (215, 5); ``target``, 1 normal (150), 2 hyper (35), 3 hypo (30);
-        ``target_names``, so that class c is called ``target_names[c - 1]``; ``feature_names``,
-        ``source`` (where the data was found), ``DESCR``.
+        ``target_names``, the name of class c is ``target_names[c - 1]``; ``feature_names``,
+        ``source`` (location of the data), ``DESCR``.
 
     References
     ----------
@@ -215,7 +214,7 @@ def load_thyroid(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, IntAr
     ['normal', 'hyper', 'hypo']
     """
     found, source = find(_THYROID)
-    return _answer(
+    return _result(
         _THYROID,
         source,
         found["X"],
@@ -234,17 +233,17 @@ def load_usps(
     Parameters
     ----------
     subset : {"all", "train", "test"}
-        Rows to give: all 9298, the 7291 training rows or the 2007 test rows, in the original order
-        ("all": training rows first). A copy fetched from OpenML has no such mark, and no promised
-        order.
+        All 9298 rows, the 7291 training rows or the 2007 test rows, in the original order ("all":
+        training rows first). The copy on OpenML does not distinguish training and test rows, and
+        its order may differ.
     return_X_y : bool
-        Give ``(data, target)`` alone.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
     Bunch or (data, target)
         ``data`` (n, 256), pixels from -1 (background) to 1 (ink); ``images``, the same as
-        (n, 16, 16); ``target``, the digit; ``target_names``, ``source`` (where the data was found),
+        (n, 16, 16); ``target``, the digit; ``target_names``, ``source`` (location of the data),
         ``DESCR``.
 
     References
@@ -261,16 +260,16 @@ def load_usps(
     found, source = find(_USPS, subset)
     if "X_train" in found:
         parts = ("train", "test") if subset == "all" else (subset,)
-        # the file holds thousandths: the original has three decimals
+        # the file stores thousandths, because the original has three decimals
         X = np.vstack([found[f"X_{part}"] for part in parts]) / 1000.0
         y = np.concatenate([found[f"y_{part}"] for part in parts])
     else:
-        # OpenML's classes are called 1 to 10 for the digits 0 to 9, and its scale is not promised
+        # OpenML names the digits 0 to 9 as 1 to 10, and its scale may change
         low, high = found["X"].min(), found["X"].max()
         X = 2 * (found["X"] - low) / (high - low) - 1
         y = found["y"].astype(np.int64)
         y = y - y.min()
-    return _answer(
+    return _result(
         _USPS,
         source,
         X,
@@ -282,19 +281,19 @@ def load_usps(
 
 
 def load_newsgroups(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, IntArray]:
-    """Newsgroup postings by the words in them, four groups of groups.
+    """Occurrence of 100 words in newsgroup postings, four classes.
 
     Parameters
     ----------
     return_X_y : bool
-        Give ``(data, target)`` alone.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
     Bunch or (data, target)
-        ``data`` (16242, 100), 1 where the posting has the word and 0 elsewhere; ``target``, 1 to 4;
-        ``target_names``, so that class c is called ``target_names[c - 1]``; ``feature_names``, the
-        words; ``source`` (where the data was found), ``DESCR``.
+        ``data`` (16242, 100), 1 if the posting contains the word, else 0; ``target``, 1 to 4;
+        ``target_names``, the name of class c is ``target_names[c - 1]``; ``feature_names``, the
+        words; ``source`` (location of the data), ``DESCR``.
 
     References
     ----------
@@ -308,7 +307,7 @@ def load_newsgroups(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, In
     ['comp.*', 'rec.*', 'sci.*', 'talk.*']
     """
     found, source = find(_NEWSGROUPS)
-    return _answer(
+    return _result(
         _NEWSGROUPS,
         source,
         found["X"],
@@ -320,13 +319,13 @@ def load_newsgroups(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, In
 
 
 def load_frey_faces() -> Bunch:
-    """Video frames of one face, in order of time, without classes.
+    """Video frames of one face in temporal order, without classes.
 
     Returns
     -------
     Bunch
-        ``data`` (1965, 560), grey values as recorded (of 0 to 255); ``images``, the same as
-        (1965, 28, 20); ``source`` (where the data was found), ``DESCR``.
+        ``data`` (1965, 560), gray values from 0 to 255; ``images``, the same as
+        (1965, 28, 20); ``source`` (location of the data), ``DESCR``.
 
     References
     ----------
@@ -349,7 +348,7 @@ def load_frey_faces() -> Bunch:
 def load_ida(
     name: str, realisation: int | None = None, *, return_X_y: bool = False
 ) -> Bunch | tuple[FloatArray, IntArray]:
-    """A two-class benchmark of Rätsch with its published splits (the IDA repository).
+    """Two-class benchmark of Rätsch with its published splits (IDA repository).
 
     Parameters
     ----------
@@ -357,23 +356,23 @@ def load_ida(
         "banana", "breast_cancer", "german", "heart", "image", "ringnorm", "titanic", "twonorm" or
         "waveform".
     realisation : int or None
-        Split to give, counted from 0 (realisation 1 of the repository is 0 here); None for all.
+        Index of the split, from 0 (realization 1 of the repository is 0 here), or None for all.
     return_X_y : bool
-        Give ``(data, target)`` alone, all rows; not together with `realisation`.
+        Return ``(data, target)`` of all rows; not together with `realisation`.
 
     Returns
     -------
     Bunch or (data, target)
-        ``data`` (n, d), all rows, features standardised as published; ``target``, -1 or +1;
-        ``train`` and ``test``, row numbers, (n_train,) and (n_test,) for one realisation and one
-        row per realisation for all; ``target_names``, ``source`` (where the data was found),
+        ``data`` (n, d), all rows, features standardized as published; ``target``, -1 or +1;
+        ``train`` and ``test``, row indices of shape (n_train,) and (n_test,) for one split, or one
+        row per split for all; ``target_names``, ``source`` (location of the data),
         ``DESCR``.
 
     Notes
     -----
-    The repository has 100 realisations (20 of image); the stored files hold the first ten, of image
-    the first nine and of twonorm the first. Means are 0 and standard deviations 1 over all rows
-    (``ddof=1``), in breast_cancer only roughly.
+    The repository has 100 realizations (20 of image); the files hold the first ten, of image the
+    first nine and of twonorm the first. Over all rows, means are 0 and standard deviations 1
+    (``ddof=1``), in breast_cancer only approximately.
 
     References
     ----------
@@ -388,31 +387,31 @@ def load_ida(
     ((400, 2), (4900, 2))
     """
     if name not in _IDA_NAMES:
-        raise ValueError(f"name={name!r} is not stored; pass one of {', '.join(_IDA_NAMES)}.")
+        raise ValueError(f"name={name!r} must be one of {', '.join(_IDA_NAMES)}.")
     if return_X_y and realisation is not None:
         raise ValueError(
-            f"return_X_y=True gives all rows and leaves out the split realisation={realisation!r}; "
-            "drop one of the two, and take the split from the Bunch's train and test."
+            f"return_X_y=True returns all rows, without the split realisation={realisation!r}. "
+            "Pass one of the two; the Bunch has the split as train and test."
         )
-    stored = Stored(
+    data_file = DataFile(
         f"ida_{name}.npz",
         ("X", "y", "train", "test"),
-        f"IDA benchmark {name}: two classes, features standardised, with its published splits.",
+        f"IDA benchmark {name}: two classes, features standardized, with its published splits.",
         "G. Rätsch, T. Onoda, K.-R. Müller, Soft margins for AdaBoost, Machine Learning "
         "42:287-320 (2001); repackaged as doi:10.5281/zenodo.18110.",
     )
-    found, source = find(stored)
+    found, source = find(data_file)
     train, test = found["train"].astype(np.int64), found["test"].astype(np.int64)
     if realisation is not None:
         index = operator.index(realisation)
         if not 0 <= index < len(train):
             raise ValueError(
-                f"realisation={realisation} is outside 0 to {len(train) - 1}: the stored file of "
-                f"{name} has {len(train)}; pass one of those, or None for all."
+                f"realisation={realisation} must be between 0 and {len(train) - 1}, because the "
+                f"file of {name} has {len(train)} splits. Pass None for all."
             )
         train, test = train[index], test[index]
-    return _answer(
-        stored,
+    return _result(
+        data_file,
         source,
         found["X"],
         found["y"],
@@ -423,25 +422,25 @@ def load_ida(
     )
 
 
-def _answer(
-    stored: Stored,
+def _result(
+    data_file: DataFile,
     source: str,
     X: NDArray[Any],
     y: NDArray[Any],
     return_X_y: bool,
     **more: object,
 ) -> Bunch | tuple[FloatArray, IntArray]:
-    """Give rows and classes as every loader does: alone, or in a Bunch with their names."""
+    """Return (data, target), or a Bunch with names and description."""
     from sklearn.utils import Bunch
 
     data, target = X.astype(np.float64, copy=False), y.astype(np.int64)
     if return_X_y:
         return data, target
-    return Bunch(data=data, target=target, source=source, DESCR=stored.description, **more)
+    return Bunch(data=data, target=target, source=source, DESCR=data_file.description, **more)
 
 
 def _rows(found: Arrays, subset: str) -> slice | NDArray[np.bool_]:
-    """Select the rows of a subset, by the file's mark of training rows."""
+    """Return an index of the rows of a subset."""
     if subset == "all":
         return slice(None)
     return found["is_train"] if subset == "train" else ~found["is_train"]

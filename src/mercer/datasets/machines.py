@@ -1,4 +1,4 @@
-"""A mixed table with known groups: machines as a workshop logs them."""
+"""A mixed table with known clusters: log entries of machines in a workshop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.datasets.generators import check_count
+from mercer.validation import check_integer, check_real
 
 __all__ = ["make_machines"]
 
@@ -29,25 +29,25 @@ def make_machines(
     missing: float = 0.03,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.str_]]:
-    """Log entries of machines: numbers, labels, a text, dates, and some missing cells.
+    """Log entries of machines: numbers, categories, a text, dates, and some missing values.
 
-    Half of the entries come from milling, a third from drilling, and the rest from machines with a
-    worn bearing, which run hot and shake.
+    Half of the entries come from milling, a third from drilling, and the others from machines with
+    a worn bearing, which have higher temperature and vibration.
 
     Parameters
     ----------
     n : int
         Number of entries, at least 1.
     missing : float in [0, 1)
-        Share of the cells of ``temperature``, ``material`` and ``note`` that are missing.
+        Fraction of missing values in ``temperature``, ``material`` and ``note``.
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
     columns : dict of str to array
         ``temperature``, ``vibration``, ``power`` (numbers), ``coolant`` (booleans), ``material``,
-        ``shift`` (labels), ``note`` (texts), ``date``; ready for ``pandas.DataFrame``.
+        ``shift`` (categories), ``note`` (texts), ``date``; input for ``pandas.DataFrame``.
     state : array of str
         "milling", "drilling" or "worn bearing".
 
@@ -63,22 +63,21 @@ def make_machines(
     2         52.1      steel                 finish cut       milling
     3         67.5      brass         spindle hot, check  worn bearing
     """
-    check_count("n", n)
-    if not 0 <= missing < 1:
-        raise ValueError(f"missing={missing!r} must be a share in [0, 1).")
+    check_integer(n, "n")
+    check_real(missing, "missing", low=0, below=1)
     rng = np.random.default_rng(random_state)
     state = rng.choice(3, size=n, p=[1 / 2, 1 / 3, 1 / 6])
     numbers = _MEANS[state] + _SPREADS * rng.standard_normal((n, 3))
-    gaps = rng.random((n, 3)) < missing
-    numbers[gaps[:, 0], 0] = np.nan
+    is_missing = rng.random((n, 3)) < missing
+    numbers[is_missing[:, 0], 0] = np.nan
     columns: dict[str, NDArray[Any]] = {
         "temperature": numbers[:, 0].round(1),
         "vibration": np.abs(numbers[:, 1]).round(2),
         "power": np.abs(numbers[:, 2]).round(2),
         "coolant": rng.random(n) < np.array([0.9, 0.3, 0.7])[state],
-        "material": _drawn(rng, _MATERIALS, state, gaps[:, 1]),
+        "material": _drawn(rng, _MATERIALS, state, is_missing[:, 1]),
         "shift": np.array(["early", "late", "night"], dtype=object)[rng.integers(3, size=n)],
-        "note": _drawn(rng, _NOTES, state, gaps[:, 2]),
+        "note": _drawn(rng, _NOTES, state, is_missing[:, 2]),
         "date": np.datetime64("2026-01-05") + np.sort(rng.integers(0, 120, size=n)),
     }
     return columns, np.array(_STATES)[state]
@@ -88,9 +87,9 @@ def _drawn(
     rng: np.random.Generator,
     choices: tuple[tuple[str, ...], ...],
     state: NDArray[np.int64],
-    gaps: NDArray[np.bool_],
+    is_missing: NDArray[np.bool_],
 ) -> NDArray[Any]:
-    """One of the state's choices per entry; None in the gaps."""
+    """Return one of the state's choices per entry, or None for missing values."""
     drawn = np.array([choices[s][rng.integers(len(choices[s]))] for s in state], dtype=object)
-    drawn[gaps] = None
+    drawn[is_missing] = None
     return drawn

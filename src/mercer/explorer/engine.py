@@ -21,8 +21,8 @@ from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.explorer.weighing import refuse_bomb
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Modelling, Table, as_table
-from mercer.tables.kinds import kind_of
-from mercer.tables.reading import read_frame
+from mercer.tables.column_types import column_type
+from mercer.tables.readers import read_frame
 
 __all__ = ["Engine", "NotThereError"]
 
@@ -211,7 +211,7 @@ class Engine:
 
         def make() -> tuple[list[list[str]], int]:
             some = frame.iloc[:2000]
-            return [[str(name), kind_of(some[name])] for name in frame.columns], 1000
+            return [[str(name), column_type(some[name])] for name in frame.columns], 1000
 
         return self._tables.get((state.data, "columns"), make)
 

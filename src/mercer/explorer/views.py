@@ -45,7 +45,7 @@ def summary(fits: Fits) -> dict[str, Any]:
         "columns": list(table.columns),
         "kinds": dict(table.kinds),
         "label": table.label,
-        "omissions": [[o.column, o.reason] for o in table.omissions],
+        "omissions": [[o.column, o.reason, o.code] for o in table.omissions],
         "rows_omitted": table.rows_omitted,
         "is_numeric": data.is_numeric,
         "scaled": data.scale and data.is_numeric,

@@ -1,7 +1,9 @@
-"""Which classes a model file may name, and how their instances are made: by listing, not by trust.
+"""Classes that a model file may name, and how their instances are created.
 
-Instances are made without calling anything of theirs: the attributes are put in place, and that is
-all. A class that is not listed here is made only if the caller of ``load`` hands it over.
+A file names classes of mercer by the stable names of :data:`CLASSES`, which do not depend on the
+module that defines a class. Instances are created without calling any method of the class: only
+their attributes are set. A class that is not listed here is created only if the caller of ``load``
+passes it as trusted.
 """
 
 from __future__ import annotations
@@ -12,61 +14,92 @@ from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["check_plain", "fill", "find_class", "instance", "is_listed", "name_of"]
+__all__ = ["CLASSES", "check_plain", "fill", "find_class", "instance", "is_listed", "name_of"]
 
 _MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
-# module -> classes; a private module of scikit-learn is named by its public parent
-_MERCER = {
-    "mercer.domains": "Box FiniteSpace GaussianBase Normalization",
-    "mercer.estimators.bandwidth_sweep": "BandwidthRecord",
-    "mercer.estimators.clustering": "EntropyClustering",
-    "mercer.estimators.component_models": "ComponentClassifier ComponentRegressor",
-    "mercer.estimators.denoising": "KernelDenoiser",
-    "mercer.estimators.discriminant": "KernelLDA",
-    "mercer.estimators.eca": "KernelECA",
-    "mercer.estimators.joint_mixture": "JointMixtureClassifier JointMixtureRegressor",
-    "mercer.estimators.mixture": "MercerMixture",
-    "mercer.estimators.novelty": "MercerNovelty",
-    "mercer.estimators.orthogonal_series": "OrthogonalSeries",
-    "mercer.estimators.parzen_density": "ParzenDensity",
-    "mercer.estimators.pca": "KernelPCA",
-    "mercer.estimators.maximum_entropy": "MaximumEntropyProjection _Output",
-    "mercer.estimators.series_density": "SeriesDensity",
-    "mercer.kernels.base": "Product Scaled Sum",
-    "mercer.kernels.categories": "Categorical Hamming",
-    "mercer.kernels.columns": "Observed On",
-    "mercer.kernels.dot": "Cosine Linear Polynomial Sigmoid",
-    "mercer.kernels.graph": "Graph",
-    "mercer.kernels.ngram": "NGram",
-    "mercer.kernels.precomputed": "Precomputed",
-    "mercer.kernels.sets": "Jaccard MinMax",
-    "mercer.kernels.stationary": "Epanechnikov Gaussian Laplacian Matern",
-    "mercer.maths.orthonormal_bases": "Basis",
-    "mercer.maths.discriminant": "Discriminants",
-    "mercer.maths.gaussian_mixture": "GaussianMixture",
-    "mercer.maths.least_squares": "NestedLeastSquares",
-    "mercer.maths.moments": "Moments",
-    "mercer.maths.perceptron": "Perceptron",
-    "mercer.operators.expansion": "FeatureExpansion KernelExpansion",
-    "mercer.operators.explicit": "ExplicitGram",
-    "mercer.operators.nystrom": "NystromGram",
-    "mercer.operators.feature_maps": "ExactFeatures LandmarkFeatures",
-    "mercer.operators.fourier": "FourierExpansion FourierGram",
-    "mercer.operators.frequency_grid": "FrequencyGrid",
-    "mercer.operators.window_sum": "WindowSum",
-    "mercer.data": "Points Sample",
-    "mercer.population.composite": "Mixture Product",
-    "mercer.population.measures": "Empirical Normal Uniform",
-    "mercer.solvers.base": "Eigenpairs",
-    "mercer.solvers.plan": "Auto",
-    "mercer.solvers.dense": "Dense",
-    "mercer.solvers.fourier": "Fourier",
-    "mercer.solvers.lanczos": "Lanczos",
-    "mercer.solvers.nystrom": "Nystrom",
-    "mercer.spectrum": "Spectrum",
-    "mercer.tables.modelling": "Modelling TypedColumns",
-    "mercer.tables.table": "Omission Table",
+#: Stable name in a file -> (module, class). The names are part of the file format: never change or
+#: reuse one. A class that moves or is renamed changes only the right-hand side.
+CLASSES: dict[str, tuple[str, str]] = {
+    "mercer.ComponentClassifier": ("mercer.estimators.component_models", "ComponentClassifier"),
+    "mercer.ComponentRegressor": ("mercer.estimators.component_models", "ComponentRegressor"),
+    "mercer.EntropyClustering": ("mercer.estimators.clustering", "EntropyClustering"),
+    "mercer.JointMixtureClassifier": ("mercer.estimators.joint_mixture", "JointMixtureClassifier"),
+    "mercer.JointMixtureRegressor": ("mercer.estimators.joint_mixture", "JointMixtureRegressor"),
+    "mercer.KernelDenoiser": ("mercer.estimators.denoising", "KernelDenoiser"),
+    "mercer.KernelECA": ("mercer.estimators.eca", "KernelECA"),
+    "mercer.KernelLDA": ("mercer.estimators.discriminant", "KernelLDA"),
+    "mercer.KernelPCA": ("mercer.estimators.pca", "KernelPCA"),
+    "mercer.MaximumEntropyProjection": (
+        "mercer.estimators.maximum_entropy",
+        "MaximumEntropyProjection",
+    ),
+    "mercer.MercerMixture": ("mercer.estimators.mixture", "MercerMixture"),
+    "mercer.MercerNovelty": ("mercer.estimators.novelty", "MercerNovelty"),
+    "mercer.OrthogonalSeries": ("mercer.estimators.orthogonal_series", "OrthogonalSeries"),
+    "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
+    "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
+    "mercer.Spectrum": ("mercer.spectrum", "Spectrum"),
+    "mercer.domains.Box": ("mercer.domains", "Box"),
+    "mercer.domains.FiniteSpace": ("mercer.domains", "FiniteSpace"),
+    "mercer.domains.GaussianBase": ("mercer.domains", "GaussianBase"),
+    "mercer.domains.Normalization": ("mercer.domains", "Normalization"),
+    "mercer.kernels.Categorical": ("mercer.kernels.categories", "Categorical"),
+    "mercer.kernels.Cosine": ("mercer.kernels.dot", "Cosine"),
+    "mercer.kernels.Epanechnikov": ("mercer.kernels.stationary", "Epanechnikov"),
+    "mercer.kernels.Gaussian": ("mercer.kernels.stationary", "Gaussian"),
+    "mercer.kernels.Graph": ("mercer.kernels.graph", "Graph"),
+    "mercer.kernels.Hamming": ("mercer.kernels.categories", "Hamming"),
+    "mercer.kernels.Jaccard": ("mercer.kernels.sets", "Jaccard"),
+    "mercer.kernels.Laplacian": ("mercer.kernels.stationary", "Laplacian"),
+    "mercer.kernels.Linear": ("mercer.kernels.dot", "Linear"),
+    "mercer.kernels.Matern": ("mercer.kernels.stationary", "Matern"),
+    "mercer.kernels.MinMax": ("mercer.kernels.sets", "MinMax"),
+    "mercer.kernels.NGram": ("mercer.kernels.ngram", "NGram"),
+    "mercer.kernels.On": ("mercer.kernels.columns", "On"),
+    "mercer.kernels.Polynomial": ("mercer.kernels.dot", "Polynomial"),
+    "mercer.kernels.Precomputed": ("mercer.kernels.precomputed", "Precomputed"),
+    "mercer.kernels.Product": ("mercer.kernels.base", "Product"),
+    "mercer.kernels.Scaled": ("mercer.kernels.base", "Scaled"),
+    "mercer.kernels.Sigmoid": ("mercer.kernels.dot", "Sigmoid"),
+    "mercer.kernels.Sum": ("mercer.kernels.base", "Sum"),
+    "mercer.population.Empirical": ("mercer.population.measures", "Empirical"),
+    "mercer.population.Mixture": ("mercer.population.composite", "Mixture"),
+    "mercer.population.Normal": ("mercer.population.measures", "Normal"),
+    "mercer.population.Product": ("mercer.population.composite", "Product"),
+    "mercer.population.Uniform": ("mercer.population.measures", "Uniform"),
+    "mercer.solvers.Auto": ("mercer.solvers.plan", "Auto"),
+    "mercer.solvers.Dense": ("mercer.solvers.dense", "Dense"),
+    "mercer.solvers.Eigenpairs": ("mercer.solvers.base", "Eigenpairs"),
+    "mercer.solvers.Fourier": ("mercer.solvers.fourier", "Fourier"),
+    "mercer.solvers.Lanczos": ("mercer.solvers.lanczos", "Lanczos"),
+    "mercer.solvers.Nystrom": ("mercer.solvers.nystrom", "Nystrom"),
+    "mercer.tables.Omission": ("mercer.tables.omissions", "Omission"),
+    "mercer.tables.Preparation": ("mercer.tables.preparation", "Preparation"),
+    "mercer.tables.Table": ("mercer.tables.table", "Table"),
+    # not public: attributes of the classes above
+    "mercer.internal.BandwidthRecord": ("mercer.estimators.bandwidth_sweep", "BandwidthRecord"),
+    "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
+    "mercer.internal.Discriminants": ("mercer.maths.discriminant", "Discriminants"),
+    "mercer.internal.ExactFeatures": ("mercer.operators.feature_maps", "ExactFeatures"),
+    "mercer.internal.ExplicitGram": ("mercer.operators.explicit", "ExplicitGram"),
+    "mercer.internal.FeatureExpansion": ("mercer.operators.expansion", "FeatureExpansion"),
+    "mercer.internal.FourierExpansion": ("mercer.operators.fourier", "FourierExpansion"),
+    "mercer.internal.FourierGram": ("mercer.operators.fourier", "FourierGram"),
+    "mercer.internal.FrequencyGrid": ("mercer.operators.frequency_grid", "FrequencyGrid"),
+    "mercer.internal.GaussianMixture": ("mercer.maths.gaussian_mixture", "GaussianMixture"),
+    "mercer.internal.KernelExpansion": ("mercer.operators.expansion", "KernelExpansion"),
+    "mercer.internal.LandmarkFeatures": ("mercer.operators.feature_maps", "LandmarkFeatures"),
+    "mercer.internal.Moments": ("mercer.maths.moments", "Moments"),
+    "mercer.internal.NestedLeastSquares": ("mercer.maths.least_squares", "NestedLeastSquares"),
+    "mercer.internal.NystromGram": ("mercer.operators.nystrom", "NystromGram"),
+    "mercer.internal.Observed": ("mercer.kernels.columns", "Observed"),
+    "mercer.internal.Perceptron": ("mercer.maths.perceptron", "Perceptron"),
+    "mercer.internal.Points": ("mercer.data", "Points"),
+    "mercer.internal.ProjectionOutput": ("mercer.estimators.maximum_entropy", "_Output"),
+    "mercer.internal.Sample": ("mercer.data", "Sample"),
+    "mercer.internal.TypedColumns": ("mercer.tables.preparation", "TypedColumns"),
+    "mercer.internal.WindowSum": ("mercer.operators.window_sum", "WindowSum"),
 }
 _SKLEARN = {
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
@@ -85,69 +118,75 @@ def _public(module: str) -> str:
     return ".".join(part for part in module.split(".") if not part.startswith("_"))
 
 
-_HOMES = {
-    f"{_public(module)}.{name}": module
-    for module, names in {**_MERCER, **_SKLEARN}.items()
+CLASSES |= {
+    f"{_public(module)}.{name}": (module, name)
+    for module, names in _SKLEARN.items()
     for name in names.split()
 }
+_NAMES = {home: name for name, home in CLASSES.items()}
 
 
 def name_of(cls: type) -> str:
-    """Name of a class in a model file; private modules of scikit-learn may move, so they go."""
+    """Return the name of a class in a model file.
+
+    Classes of scikit-learn are named without private modules, which may move between versions.
+    """
     module = _public(cls.__module__) if cls.__module__.startswith("sklearn.") else cls.__module__
-    return f"{module}.{cls.__qualname__}"
+    return _NAMES.get((cls.__module__, cls.__qualname__), f"{module}.{cls.__qualname__}")
 
 
 def is_listed(name: str) -> bool:
-    """Whether ``load`` makes such instances without being told to."""
-    return name in _HOMES
+    """Return whether ``load`` creates instances of this class by default."""
+    return name in CLASSES
 
 
 def find_class(name: Any, trusted: Iterable[type]) -> type:
     """Return the class of this name: a trusted one or a listed one."""
     if not isinstance(name, str):
-        raise ValueError("a class is named by something else than a text")
+        raise ValueError("the name of a class is not a string")
     for cls in trusted:
         if name_of(cls) == name:
             return cls
     if is_listed(name):
         return _listed_class(name)
-    for cls in trusted:  # a script's class may have moved to a module since
+    for cls in trusted:  # a class of a script may have moved to a module since
         if cls.__name__ == name.rpartition(".")[2]:
             return cls
     raise ValueError(
-        f"it holds an object of the class {name:.200}, which mercer does not make unasked. If you "
-        f"know that class, hand it over: mercer.load(path, trusted=[{name.rpartition('.')[2]:.60}])"
+        f"it holds an object of the untrusted class {name:.200}. If you trust this class, call "
+        f"mercer.load(path, trusted=[{name.rpartition('.')[2]:.60}])"
     )
 
 
 def _listed_class(name: str) -> type:
-    home, own = _HOMES[name], name.rpartition(".")[2]
-    cls = getattr(import_module(home), own, None)
+    module, attribute = CLASSES[name]
+    cls = getattr(import_module(module), attribute, None)
     if not isinstance(cls, type):
-        raise ValueError(f"it holds an object of the class {name}, which {home} does not have here")
+        raise ValueError(
+            f"it holds an object of the class {name}, and {module} has no class {attribute} here"
+        )
     return cls
 
 
 def check_plain(cls: type) -> None:
-    """Refuse classes whose instances are more than their attributes."""
+    """Raise TypeError if instances of a class are more than their attributes."""
     if is_listed(name_of(cls)):
         return
     slots = [
         s for base in cls.__mro__ for s in _slots(base) if s not in ("__dict__", "__weakref__")
     ]
-    own_ways = [
-        way
-        for way in ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__")
-        for owner in [next((base for base in cls.__mro__ if way in vars(base)), object)]
+    pickle_methods = [
+        method
+        for method in ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__")
+        for owner in [next((base for base in cls.__mro__ if method in vars(base)), object)]
         if owner is not object and not owner.__module__.startswith("sklearn.")
     ]
     made_by = next(base for base in cls.__mro__ if "__new__" in vars(base))
     compiled = any(not base.__flags__ & _MADE_IN_PYTHON for base in cls.__mro__[:-1])
-    if compiled or made_by is not object or slots or own_ways:
+    if compiled or made_by is not object or slots or pickle_methods:
         raise TypeError(
-            "only data and objects that consist of their attributes can be saved "
-            "(no functions, files, locks, or classes with __slots__ or a __reduce__ of their own)"
+            "only data and objects that consist of their attributes can be saved (no functions, "
+            "files, locks, or classes with __slots__ or their own __reduce__)"
         )
 
 
@@ -157,22 +196,22 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def instance(cls: type) -> Any:
-    """Make an object without attributes, and without calling anything of its class."""
+    """Create an object without attributes, without calling a method of its class."""
     return object.__new__(cls)
 
 
 def fill(shell: Any, state: Mapping[str, Any]) -> None:
-    """Put attributes in place; what a newer class has in addition gets its default."""
+    """Set the attributes; parameters and fields that are missing get their defaults."""
     added = {name: value for name, value in _defaults(type(shell)).items() if name not in state}
     lacking = [name for name, value in added.items() if value is MISSING]
     if lacking:
-        raise ValueError(f"{name_of(type(shell))} lacks {', '.join(lacking)}")
+        raise ValueError(f"{name_of(type(shell))} has no attribute {', '.join(lacking)}")
     vars(shell).update(state)
     vars(shell).update(added)
 
 
 def _defaults(cls: type) -> dict[str, Any]:
-    """What an instance must have, with defaults or MISSING."""
+    """Return the attributes that an instance must have, with defaults or MISSING."""
     if is_dataclass(cls):
         return {
             field.name: field.default_factory()

@@ -1,10 +1,9 @@
-"""The file: a zip of one text and many arrays, closed by a checksum of all that comes before it.
+"""The file format: a zip archive of a JSON text and arrays, with a checksum at the end.
 
-The members are stored, not compressed: kernel models are made of floating-point numbers, which
-hardly shrink, and what is not compressed cannot be a bomb. The checksum sits in the comment of
-the zip, the very last bytes, so that ``unzip`` and ``numpy.load`` still read every part. It is
-verified before anything else looks at the content: damage is told in one place, in words. It does
-not tell who wrote the file; what follows it trusts nothing either.
+The members are not compressed: floating-point numbers hardly shrink, and an uncompressed file
+cannot be a decompression bomb. The checksum is in the comment of the zip archive, its last bytes,
+so that ``unzip`` and ``numpy.load`` still read every member. It is verified before the content is
+read, and detects damage but not forgery; the other modules do not trust the content either.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.atomic_files import whole_file
+from mercer.atomic_files import atomic_write
 from mercer.maths.types import Array
 
-__all__ = ["Members", "RefusedError", "opened", "write"]
+__all__ = ["Members", "UnreadableError", "opened", "write"]
 
 _MANIFEST = "mercer.json"
 _TRAILER = b"mercer model file; sha256 of all bytes before: "
@@ -33,7 +32,7 @@ _START = b"PK\x03\x04"
 _CHUNK = 2**24
 _LARGEST_HEADER = 2**16
 _PICKLE = "a pickle (or a joblib file), which can run any code when it is read"
-_OTHERS = {
+_OTHER_FORMATS = {
     b"\x80": _PICKLE,
     **{
         b"x" + level: "a compressed file, perhaps by joblib"
@@ -47,23 +46,23 @@ _OTHERS = {
 }
 
 
-class RefusedError(ValueError):
-    """A file that is refused as a whole; the text says all there is to say."""
+class UnreadableError(ValueError):
+    """A file that cannot be read, with a complete message."""
 
 
 # --- writing ---------------------------------------------------------------------------------
 
 
 def write(path: Path, manifest: Mapping[str, Any], arrays: Sequence[Array]) -> None:
-    """Write a model file, or leave what was there."""
+    """Write a model file; if that fails, an existing file stays unchanged."""
     text = json.dumps(manifest, allow_nan=False, separators=(",", ":")).encode("ascii")
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.comment = _TRAILER + b"0" * _DIGITS
             with _member(archive, _MANIFEST, len(text)) as member:
                 member.write(text)
-            for number, array in enumerate(arrays):
-                with _member(archive, _array_name(number), array.nbytes) as member:
+            for index, array in enumerate(arrays):
+                with _member(archive, _array_name(index), array.nbytes) as member:
                     np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
         size = file.seek(0, os.SEEK_END) - _DIGITS
         digest = _digest(file, size)
@@ -73,18 +72,18 @@ def write(path: Path, manifest: Mapping[str, Any], arrays: Sequence[Array]) -> N
 
 @contextmanager
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[Any]:
-    info = zipfile.ZipInfo(name)  # dated 1980: equal models give equal files
+    info = zipfile.ZipInfo(name)  # with a fixed date: equal models give equal files
     info.create_system = 3
     with archive.open(info, "w", force_zip64=size > 2**30) as member:
         yield member
 
 
-def _array_name(number: int) -> str:
-    return f"arrays/{number}.npy"
+def _array_name(index: int) -> str:
+    return f"arrays/{index}.npy"
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:
-    """SHA-256 of the first ``size`` bytes, in hexadecimal digits."""
+    """Return the SHA-256 of the first ``size`` bytes, in hexadecimal digits."""
     sums = hashlib.sha256()
     file.seek(0)
     while size > 0:
@@ -100,106 +99,115 @@ def _digest(file: BinaryIO, size: int) -> bytes:
 
 
 class Members:
-    """The parts of an open model file."""
+    """The members of an open model file.
 
-    def __init__(self, archive: zipfile.ZipFile, room: int) -> None:
+    Parameters
+    ----------
+    archive : ZipFile
+    size : int
+        Size of the file in bytes.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
         self._archive = archive
         infos = archive.infolist()
         names = [_MANIFEST, *(_array_name(i) for i in range(len(infos) - 1))]
         if [info.filename for info in infos] != names:
-            raise ValueError("its parts are not those of a model file")
+            raise ValueError("its members are not those of a model file")
         for info in infos:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-                raise ValueError("a part of it is compressed or encrypted")
-        inside = all(0 <= info.header_offset < room for info in infos)
-        if not inside or sum(info.file_size for info in infos) > room:
-            raise ValueError("its parts lie outside the file")
+                raise ValueError("a member is compressed or encrypted")
+        inside = all(0 <= info.header_offset < size for info in infos)
+        if not inside or sum(info.file_size for info in infos) > size:
+            raise ValueError("its members are outside of the file")
         self._infos = infos
 
     @property
     def n_arrays(self) -> int:
-        """How many arrays there are."""
+        """Number of arrays."""
         return len(self._infos) - 1
 
     def manifest(self) -> Any:
-        """Return the text, parsed."""
+        """Return the parsed JSON text."""
         text = self._archive.read(self._infos[0])
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_reject_constant)
 
-    def array(self, number: int) -> Array:
-        """Read an array into memory of its own; its size is checked before memory is asked for."""
-        info = self._infos[1 + number]
+    def array(self, index: int) -> Array:
+        """Read an array; its size is checked before memory is allocated."""
+        info = self._infos[1 + index]
         with self._archive.open(info) as member:
             if np.lib.format.read_magic(member) != (1, 0):
                 raise ValueError("an array has an unknown version")
-            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
                 member, max_header_size=_LARGEST_HEADER
             )
             if dtype.hasobject:
                 raise ValueError("an array holds Python objects")
             if dtype.itemsize == 0 or min(shape, default=0) < 0:
-                raise ValueError("an array has cells without size, or a negative shape")
+                raise ValueError("an array has items of size 0, or a negative shape")
             left = info.file_size - member.tell()
             if prod(shape) * dtype.itemsize != left:
                 raise ValueError(f"an array of shape {shape} has {left} bytes")
-            array = np.empty(shape[::-1] if by_columns else shape, dtype)
+            array = np.empty(shape[::-1] if is_fortran else shape, dtype)
             cells = array.reshape(-1).view(np.uint8)
             for first in range(0, left, _CHUNK):
                 chunk = member.read(min(_CHUNK, left - first))
                 cells[first : first + _CHUNK] = np.frombuffer(chunk, np.uint8)
-        return array.T if by_columns else array
+        return array.T if is_fortran else array
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name comes twice")
+        raise ValueError("a name occurs twice")
     return found
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Members]:
-    """Open a model file whose checksum is right."""
+    """Open a model file and verify its checksum."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
     if not path.is_file():
-        raise RefusedError(f"{path} is not a file; mercer.load reads files written by mercer.save.")
+        raise UnreadableError(
+            f"{path} is not a file; mercer.load reads files written by mercer.save."
+        )
     with path.open("rb") as file:
-        _check_sum(path, file)
+        _verify_checksum(path, file)
         with zipfile.ZipFile(file) as archive:
             yield Members(archive, file.seek(0, os.SEEK_END))
 
 
-def _check_sum(path: Path, file: BinaryIO) -> None:
+def _verify_checksum(path: Path, file: BinaryIO) -> None:
     head = file.read(30 + len(_MANIFEST))
     if not (head.startswith(_START) and head.endswith(_MANIFEST.encode())):
-        _refuse_other(path, head)
+        raise _other_format(path, head)
     size = file.seek(0, os.SEEK_END) - _DIGITS
     file.seek(max(size - len(_TRAILER), 0))
     tail = file.read()
     if len(tail) != len(_TRAILER) + _DIGITS or not tail.startswith(_TRAILER):
-        raise RefusedError(
-            f"{path} is a model file without its end ({size + _DIGITS} bytes): it was cut off or "
-            "lengthened. Copy it again, or save the model again."
+        raise UnreadableError(
+            f"{path} is an incomplete model file ({size + _DIGITS} bytes): its end is missing or "
+            "changed. Copy it again, or save the model again."
         )
     if _digest(file, size) != tail[len(_TRAILER) :]:
-        raise RefusedError(
+        raise UnreadableError(
             f"{path} is damaged: its checksum does not match its content. Copy it again, or save "
             "the model again."
         )
 
 
-def _refuse_other(path: Path, head: bytes) -> None:
-    what = next((words for start, words in _OTHERS.items() if head.startswith(start)), None)
+def _other_format(path: Path, head: bytes) -> UnreadableError:
+    found = next((name for start, name in _OTHER_FORMATS.items() if head.startswith(start)), None)
     if not head:
-        what = "empty"
-    elif what is None:
-        what = "something else, or its beginning is damaged"
-    raise RefusedError(
-        f"{path} is not a model file of mercer: it is {what}. mercer.load reads files written by "
+        found = "empty"
+    elif found is None:
+        found = "of another format, or its beginning is damaged"
+    return UnreadableError(
+        f"{path} is not a model file of mercer: it is {found}. mercer.load reads files written by "
         "mercer.save."
     )

@@ -1,11 +1,11 @@
-"""From a tree and arrays back to values: the inverse of :mod:`~mercer.persistence.encoding`.
+"""Decoding of a tree and arrays, the inverse of :mod:`~mercer.persistence.encoding`.
 
-Nothing in the tree is believed. Whatever does not fit raises, and the caller says so in words.
+The tree is not trusted: invalid content raises an exception, which the caller reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -15,28 +15,47 @@ from mercer.maths.types import Array
 from mercer.persistence.classes import fill, find_class, instance
 from mercer.persistence.container import Members
 from mercer.persistence.encoding import DEEPEST
-from mercer.persistence.kinds import kind_called
+from mercer.persistence.value_types import type_of_tag
 
 __all__ = ["decode"]
 
 _UNFINISHED = object()
 
 
-def decode(tree: Any, members: Members, trusted: Sequence[type]) -> Any:
-    """Return the value that a tree describes; every array of the file belongs to it."""
-    decoder = _Decoder(members, trusted)
+Upgrades = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
+
+
+def decode(
+    tree: Any, members: Members, trusted: Sequence[type], upgrades: Upgrades | None = None
+) -> Any:
+    """Return the value that a tree describes.
+
+    Parameters
+    ----------
+    tree : object
+        Parsed JSON.
+    members : Members
+        The file; every array in it has to occur in the tree.
+    trusted : sequence of classes
+        Classes that are allowed in addition to the listed ones.
+    upgrades : mapping, optional
+        By class name: converts the attributes of an object that an earlier version wrote; see
+        :mod:`mercer.persistence.legacy`.
+    """
+    decoder = _Decoder(members, trusted, upgrades or {})
     value = decoder.decode(tree, 0)
     if decoder.read != members.n_arrays:
-        raise ValueError("it holds arrays that belong to nothing")
+        raise ValueError("it holds arrays that are not used")
     return value
 
 
 class _Decoder:
-    def __init__(self, members: Members, trusted: Sequence[type]) -> None:
+    def __init__(self, members: Members, trusted: Sequence[type], upgrades: Upgrades) -> None:
         self.read = 0
+        self._upgrades = upgrades
         self._members = members
         self._trusted = trusted
-        self._met: list[Any] = []
+        self._decoded: list[Any] = []
         self._tags: dict[str, Callable[[Any, int], Any]] = {
             "int": self._int,
             "float": self._float,
@@ -57,23 +76,23 @@ class _Decoder:
             raise ValueError(f"it is nested more than {DEEPEST} levels deep")
         if isinstance(node, list):
             shell: list[Any] = []
-            self._met.append(shell)
+            self._decoded.append(shell)
             shell.extend(self.decode(item, depth + 1) for item in node)
             return shell
         ((tag, content),) = node.items()
         if tag in self._tags:
             return self._tags[tag](content, depth)
-        kind = kind_called(tag)
-        if not kind.has_identity:
-            return kind.made_of([self.decode(part, depth + 1) for part in content])
-        place = self._place(_UNFINISHED)
-        whole = kind.made_of([self.decode(part, depth + 1) for part in content])
-        self._met[place] = whole
-        return whole
+        value_type = type_of_tag(tag)
+        if not value_type.has_identity:
+            return value_type.from_parts([self.decode(part, depth + 1) for part in content])
+        index = self._add(_UNFINISHED)
+        value = value_type.from_parts([self.decode(part, depth + 1) for part in content])
+        self._decoded[index] = value
+        return value
 
-    def _place(self, value: Any) -> int:
-        self._met.append(value)
-        return len(self._met) - 1
+    def _add(self, value: Any) -> int:
+        self._decoded.append(value)
+        return len(self._decoded) - 1
 
     def _int(self, content: Any, depth: int) -> int:
         return int(content, 16)
@@ -81,19 +100,19 @@ class _Decoder:
     def _float(self, content: Any, depth: int) -> float:
         return {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}[content]
 
-    def _again(self, number: Any, depth: int) -> Any:
-        if type(number) is not int or number < 0 or self._met[number] is _UNFINISHED:
-            raise ValueError("it refers to a value that is not there yet")
-        return self._met[number]
+    def _again(self, index: Any, depth: int) -> Any:
+        if type(index) is not int or index < 0 or self._decoded[index] is _UNFINISHED:
+            raise ValueError("it refers to a value that is not decoded yet")
+        return self._decoded[index]
 
     def _array(self, content: Any, depth: int) -> Array:
-        number, writeable = content
-        if number != self.read:
+        index, writeable = content
+        if index != self.read:
             raise ValueError("its arrays are not in order")
         self.read += 1
-        array = self._members.array(number)
+        array = self._members.array(index)
         array.flags.writeable = bool(writeable)
-        self._met.append(array)
+        self._decoded.append(array)
         return array
 
     def _objects(self, content: Any, depth: int) -> Array:
@@ -101,8 +120,8 @@ class _Decoder:
         if any(type(n) is not int or n < 0 for n in shape) or prod(shape) != len(items):
             raise ValueError(f"an array of shape {shape} has {len(items)} items")
         array = np.empty(shape, dtype=object)
-        self._met.append(array)
-        flat = array.reshape(-1)  # a view: the array is new and has no gaps
+        self._decoded.append(array)
+        flat = array.reshape(-1)  # a view, because a new array is contiguous
         for i, item in enumerate(items):
             flat[i] = self.decode(item, depth + 1)
         array.flags.writeable = bool(writeable)
@@ -110,7 +129,7 @@ class _Decoder:
 
     def _dict(self, pairs: Any, depth: int) -> dict[Any, Any]:
         shell: dict[Any, Any] = {}
-        self._met.append(shell)
+        self._decoded.append(shell)
         for key, item in pairs:
             name = self.decode(key, depth + 1)
             shell[name] = self.decode(item, depth + 1)
@@ -119,16 +138,20 @@ class _Decoder:
     def _object(self, content: Any, depth: int) -> Any:
         name, state = content
         shell = instance(find_class(name, self._trusted))
-        self._met.append(shell)
-        fill(shell, {key: self.decode(item, depth + 1) for key, item in state.items()})
+        self._decoded.append(shell)
+        values = {key: self.decode(item, depth + 1) for key, item in state.items()}
+        if name in self._upgrades:
+            values = self._upgrades[name](values)
+        fill(shell, values)
         return shell
 
     def _collection(self, collect: Callable[[list[Any]], Any]) -> Callable[[Any, int], Any]:
         def collection(items: Any, depth: int) -> Any:
             if not items and collect is not set:
                 return collect([])
-            place = self._place(_UNFINISHED)
-            self._met[place] = whole = collect([self.decode(item, depth + 1) for item in items])
-            return whole
+            index = self._add(_UNFINISHED)
+            value = collect([self.decode(item, depth + 1) for item in items])
+            self._decoded[index] = value
+            return value
 
         return collection

@@ -7,7 +7,7 @@ from typing import Any
 
 from mercer.kernels import Categorical, Gaussian, Kernel, NGram, On
 from mercer.tables import Table
-from mercer.tables.kinds import ColumnKind
+from mercer.tables.column_types import ColumnType
 
 __all__ = ["ColumnSummary", "column_kernels", "summarise_columns"]
 
@@ -23,7 +23,7 @@ class ColumnSummary:
     """
 
     name: str
-    kind: ColumnKind
+    kind: ColumnType
     missing: int
     different: int
     low: float | str | None
@@ -92,7 +92,7 @@ def _in_words(kernel: Kernel) -> tuple[str, float]:
     return "letter triples", float(kernel.rho)
 
 
-def _three(cells: Any, kind: ColumnKind) -> tuple[Any, Any, Any]:
+def _three(cells: Any, kind: ColumnType) -> tuple[Any, Any, Any]:
     values = cells.min(), cells.median(), cells.max()
     if kind == "number":
         return tuple(map(float, values))  # type: ignore[return-value]

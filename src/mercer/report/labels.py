@@ -15,7 +15,6 @@ from mercer.diagnostics import clustering_error
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows
 from mercer.tables import Modelling, Table
-from mercer.tables.table import NO_LABEL
 
 __all__ = ["Agreement", "LabelFindings", "Prediction", "class_labels", "study_labels"]
 
@@ -80,7 +79,7 @@ def class_labels(table: Table) -> tuple[Array | None, str | None]:
             "nothing to agree with or to predict as a class"
         )
     names = np.array([_name(label) for label in different])[np.searchsorted(different, labels)]
-    known = np.unique(names[names != NO_LABEL])
+    known = np.unique(names[table.has_label])
     if len(known) > min(_MOST_CLASSES, max(table.n // 2, 2)):
         return None, f"{len(known):,} different labels are too many to be classes"
     if len(known) < 2:
@@ -103,8 +102,8 @@ def study_labels(model: Modelling, numbers: Array) -> LabelFindings:
     names, reason = class_labels(table)
     if names is None:
         return LabelFindings(name, {}, 0, reason, None, None)
-    counts = {str(c): int((names == c).sum()) for c in np.unique(names) if c != NO_LABEL}
-    known = np.flatnonzero(names != NO_LABEL)
+    known = np.flatnonzero(table.has_label)
+    counts = {str(c): int((names == c).sum()) for c in np.unique(names[known])}
     lda = KernelLDA(kernel=model.kernel, regularization="cv")
     return LabelFindings(
         name=name,

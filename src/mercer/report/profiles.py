@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 from mercer.tables import Table
-from mercer.tables.kinds import ColumnKind
+from mercer.tables.column_types import ColumnType
 
 __all__ = ["SMALL", "Trait", "describe_clusters"]
 
@@ -39,7 +39,7 @@ class Trait:
 
     cluster: int
     column: str
-    kind: ColumnKind
+    kind: ColumnType
     label: str | None
     inside: float | str
     overall: float | str
@@ -75,7 +75,7 @@ def describe_clusters(table: Table, numbers: Array) -> tuple[Trait, ...]:
 
 
 def _of_numbers(
-    column: Any, name: str, kind: ColumnKind, members: dict[int, Array]
+    column: Any, name: str, kind: ColumnType, members: dict[int, Array]
 ) -> Iterable[Trait]:
     values = column.to_numpy(dtype="datetime64[ns]" if kind == "date" else np.float64)
     known = ~np.isnat(values) if kind == "date" else ~np.isnan(values)

@@ -1,26 +1,33 @@
 """Tables for the command line, the report and the explorer.
 
-``reading`` makes a data frame of a file, ``embedded`` holds sets that need no file, ``kinds`` says
-what a column is, ``table`` decides which columns and rows are analysed and lists what is left out,
-and ``modelling`` turns the outcome into what an estimator takes.
+``readers`` reads files as data frames, ``embedded`` holds the built-in data sets, ``column_types``
+determines the type of a column, ``omissions`` finds columns that cannot be analyzed, ``table``
+selects columns and rows, and ``preparation`` chooses a kernel and builds a pipeline.
 """
 
 from __future__ import annotations
 
 from mercer.tables.embedded import EMBEDDED
-from mercer.tables.modelling import WIDTH_FACTORS, Modelling, modelling
-from mercer.tables.table import Missing, Omission, Rows, Table, as_table, read_rows, read_table
+from mercer.tables.omissions import Omission
+from mercer.tables.preparation import BANDWIDTH_FACTORS, Preparation, prepare
+from mercer.tables.table import Missing, Rows, Table, as_table, read_rows, read_table
+
+# deprecated names
+WIDTH_FACTORS, Modelling, modelling = BANDWIDTH_FACTORS, Preparation, prepare
 
 __all__ = [
+    "BANDWIDTH_FACTORS",
     "EMBEDDED",
     "WIDTH_FACTORS",
     "Missing",
     "Modelling",
     "Omission",
+    "Preparation",
     "Rows",
     "Table",
     "as_table",
     "modelling",
+    "prepare",
     "read_rows",
     "read_table",
 ]

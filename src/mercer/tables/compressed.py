@@ -1,4 +1,4 @@
-"""Compressed files, made as large as they were; but no larger than is wanted."""
+"""Decompression of files, up to a limit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2
 
 
 def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
-    """Return the content of a compressed file; all else as it is.
+    """Decompress gzip, bzip2 and xz; return other content unchanged.
 
     Parameters
     ----------
     name : str
-        For the words of an error.
+        Name of the file in messages.
     content : bytes
     largest : int or None
-        Bytes that it may become: a few thousand bytes can be made to expand to many gigabytes.
+        Largest size in bytes after decompression: a few kilobytes can expand to many gigabytes.
 
     Examples
     --------
@@ -34,11 +34,11 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
     import lzma
     import zlib
 
-    method = next((way for magic, way in _METHODS.items() if content.startswith(magic)), None)
+    method = next((found for magic, found in _METHODS.items() if content.startswith(magic)), None)
     if method is None:
         return content
     if method == "zstd":
-        raise ValueError(f"{name} is compressed with {method}; expand it first.")
+        raise ValueError(f"{name} is compressed with {method}; decompress it first.")
     try:
         with _opened(content, method) as file:
             plain: bytes = file.read(-1 if largest is None else largest + 1)
@@ -57,6 +57,6 @@ def _opened(content: bytes, method: str) -> Any:
     import gzip
     import lzma
 
-    ways: dict[str, Any] = {"gzip": gzip.GzipFile, "bz2": bz2.BZ2File, "xz": lzma.LZMAFile}
+    openers: dict[str, Any] = {"gzip": gzip.GzipFile, "bz2": bz2.BZ2File, "xz": lzma.LZMAFile}
     file = io.BytesIO(content)
-    return ways[method](fileobj=file) if method == "gzip" else ways[method](file)
+    return openers[method](fileobj=file) if method == "gzip" else openers[method](file)

@@ -1,4 +1,4 @@
-"""Sets that need no file."""
+"""Built-in data sets for the command line and the explorer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mercer.maths.types import Array
 
 __all__ = ["EMBEDDED", "embedded_parts"]
 
-#: Columns by name, and the classes (or None).
+#: Columns by name, and class labels (or None).
 Parts = tuple[dict[str, Array], Array | None]
 
 
 def embedded_parts(name: str) -> Parts:
-    """Columns and classes of an embedded set."""
+    """Return the columns and the class labels of an embedded data set."""
     return EMBEDDED[name](name)
 
 
@@ -54,6 +54,7 @@ def _by_name(X: Array, names: Sequence[str]) -> dict[str, Array]:
     return {str(name): np.asarray(X)[:, j] for j, name in enumerate(names)}
 
 
+#: Name of a data set -> function of the name that returns its parts.
 EMBEDDED: dict[str, Callable[[str], Parts]] = {
     "wine": _from_sklearn,
     "iris": _from_sklearn,

@@ -1,77 +1,62 @@
-"""Which columns and rows of a table are analysed, and what is left out, with the reason.
-
-Nobody should have to guess which data a result is about.
-"""
+"""Selection of the columns and rows of a table that are analyzed, with a record of the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
+from mercer.formatting import format_names
+from mercer.frames import is_frame
 from mercer.maths.types import Array
+from mercer.tables.column_types import ColumnType, as_column_type, as_strings, column_type
 from mercer.tables.embedded import EMBEDDED, embedded_parts
-from mercer.tables.kinds import ColumnKind, as_kind, kind_of, why_not
-from mercer.tables.reading import need_pandas, read_frame
+from mercer.tables.omissions import Omission, constant_column, find_omission, ignored_column
+from mercer.tables.readers import need_pandas, read_frame
+from mercer.validation import check_choice
 
 __all__ = [
     "ACCEPTABLE_LOSS",
     "Missing",
-    "Omission",
     "Rows",
-    "Selection",
+    "SelectedTable",
     "Table",
     "as_table",
+    "check_columns",
+    "check_enough_data",
     "labels_of",
     "read_rows",
     "read_table",
-    "refuse_too_little",
-    "some_names",
 ]
 
-#: What happens to rows in which a value is missing.
+#: What to do with rows that have missing values.
 Missing = Literal["auto", "drop", "keep"]
 
-#: Share of the rows of a table of numbers that may be lost for the sake of a simple kernel.
+#: Largest fraction of the rows that "auto" drops from a table of numbers.
 ACCEPTABLE_LOSS = 0.2
 
-_FEWEST_ROWS = 3  # two centred components need three rows
-#: Stands for a label that is missing.
-NO_LABEL = "no label"
+_FEWEST_ROWS = 3  # two centered components need three rows
+_NO_LABEL = "no label"
 _NAMES_LISTED = 20
-
-
-@dataclass(frozen=True)
-class Omission:
-    """A column that was left out, and why.
-
-    Examples
-    --------
-    >>> from mercer.tables import Omission
-    >>> Omission("name", "it holds no numbers")
-    Omission(column='name', reason='it holds no numbers')
-    """
-
-    column: str
-    reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table as it was read: every row, every column.
+    """A table as read, with all rows and columns.
 
     Parameters
     ----------
     name : str
-        Of the embedded set or of the file.
+        Name of the data set or of the file.
     frame : pandas.DataFrame
     label : str or None
-        The column of classes that was named, or that an embedded set has.
+        Column with class labels.
     notes : tuple of str
-        What had to be guessed while reading.
+        What the reader guessed.
 
     Examples
     --------
@@ -87,25 +72,26 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Selection:
-    """Which columns are analysed, and what was left out.
+class SelectedTable:
+    """Selected columns and rows of a table; base class of tables in memory and in chunks.
 
     Parameters
     ----------
     name : str
-        Of the embedded set, the file or the folder.
-    kinds : dict of str to str
-        By column: "number", "date", "category" or "text".
+        Name of the data set, the file or the folder.
+    column_types : dict of str to str
+        By selected column: "number", "date", "category" or "text".
     label : str or None
-        Name of the column with classes.
+        Column with class labels.
     rows_read : int
     omissions : tuple of Omission
+        Columns that are not selected.
     notes : tuple of str
-        What had to be guessed while reading.
+        What the reader guessed.
     """
 
     name: str
-    kinds: dict[str, ColumnKind]
+    column_types: dict[str, ColumnType]
     label: str | None
     rows_read: int
     omissions: tuple[Omission, ...] = ()
@@ -113,83 +99,95 @@ class Selection:
 
     @property
     def n(self) -> int:
-        """Number of rows that are analysed."""
+        """Number of selected rows."""
         raise NotImplementedError
 
     @property
     def missing(self) -> dict[str, int]:
-        """Cells that are missing in the rows analysed, by column, where there are any."""
+        """Number of missing values in the selected rows, by column, if there are any."""
         return {}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are analysed."""
-        return tuple(self.kinds)
+        """Names of the selected columns."""
+        return tuple(self.column_types)
+
+    @property
+    def kinds(self) -> dict[str, ColumnType]:
+        """Deprecated name of ``column_types``."""
+        return self.column_types
 
     @property
     def rows_omitted(self) -> int:
-        """Rows left out because a value was missing."""
+        """Number of rows that are not selected because of missing values."""
         return self.rows_read - self.n
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all cells are numbers and none is missing."""
-        return set(self.kinds.values()) == {"number"} and not self.missing
+        """Whether all columns hold numbers and no value is missing."""
+        return set(self.column_types.values()) == {"number"} and not self.missing
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Table(Selection):
-    """Columns ready for an estimator, with their history.
+class Table(SelectedTable):
+    """A table in memory, ready for an estimator, with a record of what is not selected.
 
     Parameters
     ----------
     name : str
-        Of the embedded set or of the file.
-    kinds : dict of str to str
-        By column that is analysed: "number", "date", "category" or "text".
+        Name of the data set or of the file.
+    column_types : dict of str to str
+        By selected column: "number", "date", "category" or "text".
     label : str or None
-        Name of the column with classes.
+        Column with class labels.
     rows_read : int
     omissions : tuple of Omission
-        Columns that were left out, and why.
+        Columns that are not selected.
     notes : tuple of str
-        What had to be guessed while reading.
+        What the reader guessed.
     frame : pandas.DataFrame
-        The columns and rows that are analysed.
+        The selected columns and rows.
     labels : array of shape (n,) or None
-        A class, or a number, per row.
+        Class label (str) or number per row. Rows without a label have a placeholder.
     rows : int array of shape (n,)
-        Their places among the rows that were read, from 0.
+        Indices of the selected rows among all rows that were read.
+    has_label : bool array of shape (n,) or None
+        Which rows have a label; by default all rows, if there are labels.
 
     Examples
     --------
     >>> from mercer.tables import read_table
     >>> table = read_table("wine")
-    >>> table.name, table.frame.shape, table.rows_read, set(table.kinds.values())
+    >>> table.name, table.frame.shape, table.rows_read, set(table.column_types.values())
     ('wine', (178, 13), 178, {'number'})
     """
 
     frame: Any
     labels: Array | None
     rows: Array
+    has_label: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels is not None and self.has_label is None:
+            object.__setattr__(self, "has_label", np.ones(len(self.labels), dtype=bool))
 
     @property
     def n(self) -> int:
-        """Number of rows that are analysed."""
+        """Number of selected rows."""
         return len(self.frame)
 
     @property
     def missing(self) -> dict[str, int]:
-        """Cells that are missing in the rows analysed, by column, where there are any."""
+        """Number of missing values in the selected rows, by column, if there are any."""
         counts = self.frame.isna().sum()
         return {name: int(counts[name]) for name in self.columns if counts[name]}
 
     @property
     def X(self) -> Array:  # noqa: N802 - as everywhere
-        """The numbers, where :attr:`is_numeric`."""
+        """The numbers as an array, if :attr:`is_numeric`."""
         if not self.is_numeric:
             raise ValueError(
-                f"{self.name} has columns that are not numbers, or missing cells: use its frame."
+                f"{self.name} has columns that are not numbers, or missing values. Use its frame."
             )
         numbers: Array = self.frame.to_numpy(dtype=np.float64)
         return numbers
@@ -204,26 +202,26 @@ def read_table(
     missing: Missing = "auto",
     encoding: str = "utf-8",
 ) -> Table:
-    """Read an embedded set or a file, and decide what of it is analysed.
+    """Read an embedded data set or a file, and select columns and rows.
 
     Parameters
     ----------
     data : str, Path or binary file
-        One of :data:`EMBEDDED`; or the path of a CSV, TSV, Parquet, NPY or NPZ file; or "-", the
-        standard input. A file that is called like an embedded set needs its folder: ``./wine``.
+        One of :data:`EMBEDDED`; or the path of a CSV, TSV, Parquet, NPY or NPZ file; or "-" for
+        standard input. For a file with the name of an embedded data set, add its folder:
+        ``./wine``.
     label : str or None
-        Column that holds classes: it colours pictures and is not analysed. Embedded sets know
-        theirs.
+        Column with class labels, which is not analyzed. Embedded data sets have a default.
     ignore : iterable of str
-        Columns to leave out.
+        Columns that are not analyzed.
     categorical : iterable of str
-        Columns of numbers or texts that are names of categories.
+        Columns of numbers or texts to treat as categories.
     missing : {"auto", "drop", "keep"}
-        Rows in which a value is missing are left out ("drop") or compared by what they have
-        ("keep"). "auto" drops them from tables of numbers, unless that would lose a fifth of the
-        rows, and keeps them in others.
+        "drop" removes rows with missing values, "keep" keeps them: missing values are represented
+        by the column's mean embedding. "auto" drops such rows from tables of numbers if these are
+        at most a fifth of all rows, and keeps them otherwise.
     encoding : str
-        Of text files.
+        Encoding of text files.
 
     Examples
     --------
@@ -250,14 +248,14 @@ def read_rows(
     encoding: str = "utf-8",
     as_written: bool = False,
 ) -> Rows:
-    """Read an embedded set or a file, all of it.
+    """Read all rows and columns of an embedded data set or a file.
 
     Parameters
     ----------
     data, label, encoding
         As in :func:`read_table`.
     as_written : bool
-        Leave the cells of text files as they are.
+        Do not parse the cells of text files.
 
     Examples
     --------
@@ -288,7 +286,7 @@ def _name(data: str | Path | BinaryIO) -> str:
         return "standard input"
     if not Path(data).exists():
         raise FileNotFoundError(
-            f"There is no file {data}, nor an embedded set of that name; embedded are "
+            f"There is no file {data}, and no embedded data set of that name. Embedded data sets: "
             f"{', '.join(EMBEDDED)}."
         )
     return Path(data).name
@@ -304,47 +302,60 @@ def as_table(
     missing: Missing = "auto",
     notes: Sequence[str] = (),
 ) -> Table:
-    """Decide what of a data frame is analysed; the parameters are those of :func:`read_table`.
+    """Select columns and rows of a data frame.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Names of columns are converted to strings and have to be distinct.
+    name : str
+        Name of the table in messages.
+    label, ignore, categorical, missing
+        As in :func:`read_table`.
+    notes : sequence of str
+        Remarks to store with the table.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"size": [1, 2, 4, 8], "colour": ["red", "red", "blue", "blue"]})
-    >>> as_table(frame).kinds
-    {'size': 'number', 'colour': 'category'}
+    >>> frame = pd.DataFrame({"size": [1, 2, 4, 8], "color": ["red", "red", "blue", "blue"]})
+    >>> as_table(frame).column_types
+    {'size': 'number', 'color': 'category'}
     """
+    if not is_frame(frame):
+        raise TypeError(f"frame={type(frame).__name__} must be a pandas.DataFrame.")
     frame = frame.reset_index(drop=True)
     frame.columns = [str(column) for column in frame.columns]
+    _check_distinct(name, frame.columns)
     ignored, categories = list(ignore), list(categorical)
-    for column in [*([] if label is None else [label]), *ignored, *categories]:
-        if column not in frame.columns:
-            raise ValueError(
-                f"{name} has no column {column!r}; it has: {some_names(frame.columns)}."
-            )
-    labels = None if label is None else labels_of(frame[label])
-    omissions = [Omission(column, "you left it out") for column in ignored]
-    kinds: dict[str, ColumnKind] = {}
+    check_columns(name, frame.columns, [*([] if label is None else [label]), *ignored, *categories])
+    check_choice(missing, "missing", ("auto", "drop", "keep"))
+    omissions = [ignored_column(column) for column in ignored]
+    types: dict[str, ColumnType] = {}
     cells: dict[str, Any] = {}
     for column in frame.columns:
         if column == label or column in ignored:
             continue
-        kind, typed = _typed(frame[column], column in categories)
-        reason = why_not(typed, kind, categories)
-        if reason is None:
-            kinds[column], cells[column] = kind, typed
+        found: ColumnType = "category" if column in categories else column_type(frame[column])
+        converted = as_column_type(frame[column], found)
+        omission = find_omission(converted, found, categories)
+        if omission is None:
+            types[column], cells[column] = found, converted
         else:
-            omissions.append(Omission(column, reason))
-    rows = _rows(cells, len(frame), missing, all(kind == "number" for kind in kinds.values()))
-    refuse_too_little(name, kinds, int(rows.sum()), len(frame), omissions)
-    for column in [] if rows.all() else [c for c in kinds if cells[c][rows].nunique() < 2]:
-        omissions.append(Omission(column, "the same value in every complete row"))
-        del kinds[column], cells[column]
-    refuse_too_little(name, kinds, int(rows.sum()), len(frame), omissions)
+            omissions.append(omission)
+    rows = _selected_rows(cells, len(frame), missing, set(types.values()) <= {"number"})
+    check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
+    for column in [] if rows.all() else [c for c in types if cells[c][rows].nunique() < 2]:
+        omissions.append(constant_column(column, "complete row"))
+        del types[column], cells[column]
+    check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
+    labels = None if label is None else labels_of(frame[label])
     return Table(
         name=name,
         frame=_frame(cells, rows),
-        kinds=kinds,
+        column_types=types,
         labels=None if labels is None else labels[rows],
+        has_label=None if label is None else frame[label].notna().to_numpy()[rows],
         label=label,
         rows=np.flatnonzero(rows),
         rows_read=len(frame),
@@ -353,58 +364,71 @@ def as_table(
     )
 
 
-def _typed(column: Any, is_category: bool) -> tuple[ColumnKind, Any]:
-    kind: ColumnKind = "category" if is_category else kind_of(column)
-    return kind, as_kind(column, kind)
+def _check_distinct(name: str, columns: Iterable[str]) -> None:
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{name} has several columns with the same name: {format_names(twice, 5)}. Rename them "
+            "(numbers and strings are the same name: 1 and '1')."
+        )
+
+
+def check_columns(name: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
+    """Raise ValueError if a table does not have one of these columns."""
+    for column in wanted:
+        if column not in columns:
+            raise ValueError(
+                f"{name} has no column {column!r}; it has: {format_names(columns, _NAMES_LISTED)}."
+            )
 
 
 def _frame(cells: dict[str, Any], rows: Array) -> Any:
     import pandas as pd
 
-    return pd.DataFrame({name: column[rows] for name, column in cells.items()}).reset_index(
-        drop=True
-    )
+    columns = {name: column[rows] for name, column in cells.items()}
+    return pd.DataFrame(columns).reset_index(drop=True)
 
 
-def _rows(cells: dict[str, Any], n: int, missing: Missing, only_numbers: bool) -> Array:
-    """Rows to analyse, as a mask."""
-    if missing not in ("auto", "drop", "keep"):
-        raise ValueError(f"missing={missing!r} must be 'auto', 'drop' or 'keep'.")
-    gaps = np.zeros((n, 0), dtype=bool)
+def _selected_rows(cells: dict[str, Any], n: int, missing: Missing, only_numbers: bool) -> Array:
+    """Return a mask of the rows to analyze."""
+    is_missing = np.zeros((n, 0), dtype=bool)
     if cells:
-        gaps = np.column_stack([column.isna().to_numpy() for column in cells.values()])
-    incomplete = gaps.any(axis=1)
+        is_missing = np.column_stack([column.isna().to_numpy() for column in cells.values()])
+    incomplete = is_missing.any(axis=1)
     is_cheap = only_numbers and incomplete.sum() <= ACCEPTABLE_LOSS * n
     drop = missing == "drop" or (missing == "auto" and is_cheap)
-    return np.logical_not(incomplete if drop else gaps.all(axis=1))
+    return np.logical_not(incomplete if drop else is_missing.all(axis=1))
 
 
-def refuse_too_little(
-    name: str, kinds: dict[str, ColumnKind], rows: int, n: int, omissions: list[Omission]
+def check_enough_data(
+    name: str, columns: Mapping[str, ColumnType], rows: int, n: int, omissions: list[Omission]
 ) -> None:
-    """Raise where no column, or next to no row of n, is left."""
-    if kinds and rows >= _FEWEST_ROWS:
+    """Raise ValueError if no column, or fewer than three of n rows, are selected."""
+    if columns and rows >= _FEWEST_ROWS:
         return
     reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:_NAMES_LISTED])
     more = len(omissions) - _NAMES_LISTED
     raise ValueError(
-        f"{name} leaves {len(kinds)} columns and {rows} rows of {n}; at least 1 column and "
-        f"{_FEWEST_ROWS} rows are needed. Left out:{reasons or ' nothing'}"
+        f"{name} leaves {len(columns)} columns and {rows} rows of {n} to analyze; at least 1 "
+        f"column and {_FEWEST_ROWS} rows are needed. Omitted columns:{reasons or ' none'}"
         f"{f' and {more} more columns' if more > 0 else ''}"
     )
 
 
 def labels_of(column: Any) -> Array:
-    """Classes of a column: numbers, if none is missing, as they are; all else as text."""
+    """Return the labels of a column: numbers if none is missing, strings otherwise.
+
+    Missing labels get a placeholder that differs from all other labels.
+
+    >>> import pandas as pd
+    >>> labels_of(pd.Series([1, None, 2])).tolist()
+    ['1', 'no label', '2']
+    """
     values: Array = column.to_numpy()
     if values.dtype.kind in "iuf" and not column.isna().any():
         return values
-    cells = column.astype(object).where(column.notna(), NO_LABEL)
-    return np.array([str(cell) for cell in cells], dtype=str)  # astype(str) would decode bytes
-
-
-def some_names(names: Any) -> str:
-    """Names, the first twenty of them if there are more."""
-    shown = ", ".join(names[:_NAMES_LISTED])
-    more = len(names) - _NAMES_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    strings = as_strings(column).tolist()
+    placeholder = _NO_LABEL
+    while placeholder in strings:
+        placeholder = f"({placeholder})"
+    return np.array([placeholder if label is None else label for label in strings], dtype=str)

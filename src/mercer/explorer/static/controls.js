@@ -120,7 +120,7 @@ function facts(summary) {
   if (summary.rows_omitted) parts.push(`${plural(summary.rows_omitted, "incomplete row")} left out.`);
   if (summary.analysed < summary.rows - summary.rows_omitted) parts.push(`Computed on ${summary.analysed.toLocaleString("en")} rows drawn at random.`);
   if (summary.shown < summary.analysed) parts.push(`${summary.shown.toLocaleString("en")} of them are shown.`);
-  const left = summary.omissions.filter(([, why]) => why !== "you left it out");
+  const left = summary.omissions.filter(([, , code]) => code !== "ignored");
   if (left.length) parts.push(`Left out: ${left.slice(0, 4).map(([name, why]) => `${name} (${why})`).join(", ")}${left.length > 4 ? " …" : ""}.`);
   return [...parts, ...summary.notes].join(" ");
 }

@@ -1,7 +1,7 @@
-"""Values with a way of their own into a model file: taken apart into parts, and put together.
+"""Types of values with their own representation in a model file: a list of parts.
 
-``parts`` gives values that the encoder knows; ``whole`` is called with what became of them, and is
-written for parts that anyone may have written.
+A :class:`ValueType` converts a value to parts that the encoder knows, and builds the value from
+decoded parts. Parts may come from a forged file, so ``build`` must not trust them.
 """
 
 from __future__ import annotations
@@ -24,53 +24,53 @@ from mercer.chunks.points import ChunkedPoints
 from mercer.chunks.remote import RemoteColumn, RemotePoints
 from mercer.data import Points
 
-__all__ = ["Kind", "is_inflated", "kind_called", "kind_of"]
+__all__ = ["ValueType", "is_inflated", "type_of_tag", "type_of_value"]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How one type of values is taken apart and put together.
+class ValueType:
+    """Conversion of one type of values to parts and back.
 
     Parameters
     ----------
     tag : str
-        Its name in a file.
+        Name in a file.
     types : tuple of types
-        Exactly these, no subclasses.
+        Exactly these types, no subclasses.
     parts : callable
-        From a value to a list; TypeError where that would lose something.
-    whole : callable
-        From these to the value.
+        Returns the parts of a value as a list. Raises TypeError if information would be lost.
+    build : callable
+        Returns the value for these parts.
     has_identity : bool
-        Whether it matters that two attributes hold the same one.
+        Whether two attributes that hold the same object share it after loading.
     has_rows : bool
-        Whether a part may be a range of any length: it numbers rows that are there.
+        Whether a part may be a range of any length, such as the index of a data frame.
     """
 
     tag: str
     types: tuple[type, ...]
     parts: Callable[[Any], list[Any]]
-    whole: Callable[..., Any]
+    build: Callable[..., Any]
     has_identity: bool = False
     has_rows: bool = False
 
-    def made_of(self, parts: list[Any]) -> Any:
-        """Put parts together that anyone may have written."""
+    def from_parts(self, parts: list[Any]) -> Any:
+        """Build the value from parts that may be forged."""
         if not self.has_rows and any(is_inflated(part) for part in parts):
             raise ValueError(
-                f"a part of a {self.tag!r} is longer than {_LONGEST} and holds nothing"
+                f"a part of a {self.tag!r} has no content and is longer than {_LONGEST}"
             )
-        return self.whole(*parts)
+        return self.build(*parts)
 
 
-_LONGEST = 2**24  # of what holds nothing
+_LONGEST = 2**24  # of a range or an array without content
 
 
 def is_inflated(value: Any) -> bool:
-    """Whether a value is far longer than what it takes in a file.
+    """Return whether a value is far longer than its representation in a file.
 
-    A range of 10¹⁸ numbers is a few letters there, and almost any use of it would write it out; so
-    is an array of 10¹⁸ empty rows, and going through them never ends.
+    A range of 10¹⁸ numbers takes a few bytes in a file, but most uses of it allocate all numbers.
+    An array of 10¹⁸ empty rows takes no memory, but iterating over it does not end.
     """
     if isinstance(value, np.ndarray):
         return value.size == 0 and max(value.shape) > _LONGEST
@@ -78,8 +78,8 @@ def is_inflated(value: Any) -> bool:
     return is_range and len(value) > _LONGEST
 
 
-def kind_of(value: Any) -> Kind | None:
-    """Return how this value is taken apart, or None where it has no way of its own."""
+def type_of_value(value: Any) -> ValueType | None:
+    """Return the value type of a value, or None if it has none."""
     cls = type(value)
     if isinstance(value, np.generic):
         return _SCALAR
@@ -92,33 +92,33 @@ def kind_of(value: Any) -> Kind | None:
     if cls in _BY_TYPE:
         return _BY_TYPE[cls]
     if cls.__module__.partition(".")[0] == "pandas":
-        from mercer.persistence.frames import frame_kind
+        from mercer.persistence.pandas_types import type_of_pandas_value
 
-        return frame_kind(value)
+        return type_of_pandas_value(value)
     if passes_for(value).is_chunked:
         return _LAZY
     if cls.__module__.startswith("scipy.sparse"):
-        return _sparse_kind()
+        return _sparse_type()
     if cls.__module__.startswith("networkx.") and hasattr(value, "is_multigraph"):
-        return _graph_kind()
+        return _graph_type()
     return None
 
 
-def kind_called(tag: str) -> Kind:
-    """Return the kind that a file calls so."""
+def type_of_tag(tag: str) -> ValueType:
+    """Return the value type of a tag in a file."""
     if tag in _BY_TAG:
         return _BY_TAG[tag]
     if tag == "sparse":
-        return _sparse_kind()
+        return _sparse_type()
     if tag == "graph":
-        return _graph_kind()
+        return _graph_type()
     if tag.startswith("pandas"):
-        from mercer.persistence.frames import frame_kinds
+        from mercer.persistence.pandas_types import pandas_types
 
-        for kind in frame_kinds():
-            if kind.tag == tag:
-                return kind
-    raise ValueError(f"it holds a {tag!r}, which this version of mercer does not know")
+        for value_type in pandas_types():
+            if value_type.tag == tag:
+                return value_type
+    raise ValueError(f"it holds a {tag!r}, which is unknown to this version of mercer")
 
 
 # --- numpy's types ---------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def kind_called(tag: str) -> Kind:
 
 def _dtype_parts(dtype: np.dtype[Any]) -> list[Any]:
     if dtype.kind == "T":
-        raise TypeError("use a dtype of fixed size, or object")
+        raise TypeError("convert it to a dtype of fixed size, or to object")
     return [np.lib.format.dtype_to_descr(dtype)]
 
 
@@ -143,9 +143,9 @@ def _scalar_parts(value: np.generic) -> list[Any]:
 def _scalar(dtype: np.dtype[Any], digits: str) -> Any:
     data = bytes.fromhex(digits)
     if dtype.hasobject:
-        raise ValueError("a number holds Python objects")
+        raise ValueError("a scalar holds Python objects")
     if len(data) != dtype.itemsize:
-        raise ValueError(f"a number of type {dtype} has {len(data)} bytes")
+        raise ValueError(f"a scalar of type {dtype} has {len(data)} bytes")
     return np.frombuffer(data, dtype)[0] if data else dtype.type()
 
 
@@ -158,7 +158,7 @@ _SIMPLE_TYPES: dict[str, type] = {
 def _type_parts(cls: type) -> list[Any]:
     names = [name for name, known in _SIMPLE_TYPES.items() if known is cls]
     if not names:
-        raise TypeError("of classes themselves only the types of numbers and texts can be saved")
+        raise TypeError("classes cannot be saved, except the types of numbers and strings")
     return names
 
 
@@ -172,18 +172,18 @@ def _texts(cells: Any, coerce: bool, has_na: bool, na: Any) -> Any:
     from numpy.dtypes import StringDType
 
     if not isinstance(cells, np.ndarray):
-        raise ValueError(f"an array of texts is made of a {type(cells).__name__}")
+        raise ValueError(f"expected an array of strings instead of a {type(cells).__name__}")
     options = {"na_object": na} if has_na else {}
     return cells.astype(StringDType(coerce=coerce, **options))
 
 
-_SCALAR = Kind("scalar", (), _scalar_parts, _scalar)
-_DTYPE = Kind("dtype", (), _dtype_parts, _dtype)
-_TYPE = Kind("type", (), _type_parts, _SIMPLE_TYPES.__getitem__)
-_TEXTS = Kind("texts", (), _texts_parts, _texts, has_identity=True)
+_SCALAR = ValueType("scalar", (), _scalar_parts, _scalar)
+_DTYPE = ValueType("dtype", (), _dtype_parts, _dtype)
+_TYPE = ValueType("type", (), _type_parts, _SIMPLE_TYPES.__getitem__)
+_TEXTS = ValueType("texts", (), _texts_parts, _texts, has_identity=True)
 
 
-# --- generators of random numbers -------------------------------------------------------------
+# --- random number generators -----------------------------------------------------------------
 
 _BITS = {
     name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -197,20 +197,20 @@ def _bits_parts(bits: Any) -> list[Any]:
 
 def _bits(name: str, state: dict[str, Any], seed: Any) -> Any:
     bits = _BITS[name](seed if isinstance(seed, np.random.SeedSequence) else 0)
-    bits.state = _as_long_as_written(state)
+    bits.state = _check_plain(state)
     return bits
 
 
-def _as_long_as_written(value: Any) -> Any:
-    """Pass on numbers, arrays and collections of them; numpy would write out any other sequence."""
+def _check_plain(value: Any) -> Any:
+    """Return numbers, arrays and collections of them; numpy would expand other sequences."""
     if isinstance(value, dict | list | tuple):
         for item in value.values() if isinstance(value, dict) else value:
-            _as_long_as_written(item)
+            _check_plain(item)
     elif isinstance(value, np.ndarray):
         if value.dtype.hasobject or is_inflated(value):
-            raise ValueError("numbers are expected where it holds an array of something else")
+            raise ValueError(f"expected numbers instead of an array of {value.dtype}")
     elif not (value is None or isinstance(value, bool | int | float | str | np.generic)):
-        raise ValueError(f"numbers are expected where it holds a {type(value).__name__}")
+        raise ValueError(f"expected numbers instead of a {type(value).__name__}")
     return value
 
 
@@ -219,7 +219,7 @@ def _seed_parts(seed: Any) -> list[Any]:
 
 
 def _seed(entropy: Any, spawn_key: Any, pool_size: int, spawned: int) -> Any:
-    _as_long_as_written([entropy, spawn_key])
+    _check_plain([entropy, spawn_key])
     if not 0 < pool_size <= _LARGEST_POOL:
         raise ValueError(f"a seed has a pool of {pool_size} numbers")
     return np.random.SeedSequence(
@@ -232,9 +232,9 @@ def _random_state_parts(state: Any) -> list[Any]:
 
 
 def _random_state(state: dict[str, Any]) -> Any:
-    made = np.random.RandomState(_BITS[state["bit_generator"]](0))
-    made.set_state(_as_long_as_written(state))
-    return made
+    generator = np.random.RandomState(_BITS[state["bit_generator"]](0))
+    generator.set_state(_check_plain(state))
+    return generator
 
 
 # --- times -----------------------------------------------------------------------------------
@@ -258,11 +258,11 @@ def _time(text: str, fold: int, zone: Any) -> datetime.time:
 
 def _zone_parts(zone: zoneinfo.ZoneInfo) -> list[Any]:
     if zone.key is None:
-        raise TypeError("this time zone has no name")
+        raise TypeError("the time zone has no name")
     return [zone.key]
 
 
-# --- the rest --------------------------------------------------------------------------------
+# --- other values ----------------------------------------------------------------------------
 
 
 def _bytes(text: str) -> bytes:
@@ -275,55 +275,55 @@ def _absent_parts(points: Points) -> list[Any]:
 
 def _lazy_parts(column: Any) -> list[Any]:
     if not hasattr(column, "shape") or not hasattr(column, "dtype"):
-        raise TypeError("it is lazy, and lies on an engine; compute it, or delete it")
+        raise TypeError("it is a Dask collection; compute it, or delete it")
     return [tuple(int(size) for size in column.shape), np.dtype(column.dtype)]
 
 
-# what an engine has for every training row stays there with the rows
-_LAZY = Kind("absent-column", (RemoteColumn,), _lazy_parts, RemoteColumn, True)
+# per-row results on a Dask cluster are not saved, only their shape and type
+_LAZY = ValueType("absent-column", (RemoteColumn,), _lazy_parts, RemoteColumn, True)
 
-_KINDS = (
+_VALUE_TYPES = (
     _SCALAR,
     _DTYPE,
     _TYPE,
     _TEXTS,
-    Kind("bytes", (bytes,), lambda data: [base64.b64encode(data).decode("ascii")], _bytes),
-    # training rows that lie on an engine stay there: what the model does without them is kept
-    Kind("absent", (RemotePoints, ChunkedPoints), _absent_parts, RemotePoints, True),
+    ValueType("bytes", (bytes,), lambda data: [base64.b64encode(data).decode("ascii")], _bytes),
+    # training rows on a Dask cluster are not saved, only their metadata
+    ValueType("absent", (RemotePoints, ChunkedPoints), _absent_parts, RemotePoints, True),
     _LAZY,
-    Kind("complex", (complex,), lambda z: [z.real, z.imag], complex),
-    Kind("slice", (slice,), lambda s: [s.start, s.stop, s.step], slice),
-    Kind("range", (range,), lambda r: [r.start, r.stop, r.step], range),
-    Kind("counter", (Counter,), lambda counter: [dict(counter)], Counter, True),
-    Kind("ordered", (OrderedDict,), lambda ordered: [dict(ordered)], OrderedDict, True),
-    Kind("decimal", (Decimal,), lambda number: [str(number)], Decimal),
-    Kind("fraction", (Fraction,), lambda q: [q.numerator, q.denominator], Fraction),
-    Kind("date", (datetime.date,), lambda d: [d.isoformat()], datetime.date.fromisoformat),
-    Kind("datetime", (datetime.datetime,), _datetime_parts, _datetime),
-    Kind("time", (datetime.time,), _time_parts, _time),
-    Kind(
+    ValueType("complex", (complex,), lambda z: [z.real, z.imag], complex),
+    ValueType("slice", (slice,), lambda s: [s.start, s.stop, s.step], slice),
+    ValueType("range", (range,), lambda r: [r.start, r.stop, r.step], range),
+    ValueType("counter", (Counter,), lambda counter: [dict(counter)], Counter, True),
+    ValueType("ordered", (OrderedDict,), lambda ordered: [dict(ordered)], OrderedDict, True),
+    ValueType("decimal", (Decimal,), lambda number: [str(number)], Decimal),
+    ValueType("fraction", (Fraction,), lambda q: [q.numerator, q.denominator], Fraction),
+    ValueType("date", (datetime.date,), lambda d: [d.isoformat()], datetime.date.fromisoformat),
+    ValueType("datetime", (datetime.datetime,), _datetime_parts, _datetime),
+    ValueType("time", (datetime.time,), _time_parts, _time),
+    ValueType(
         "timedelta",
         (datetime.timedelta,),
         lambda t: [t.days, t.seconds, t.microseconds],
         datetime.timedelta,
     ),
-    Kind(
+    ValueType(
         "timezone",
         (datetime.timezone,),
         lambda zone: list(zone.__getinitargs__()),
         datetime.timezone,
     ),
-    Kind("zone", (zoneinfo.ZoneInfo,), _zone_parts, zoneinfo.ZoneInfo),
-    Kind(
+    ValueType("zone", (zoneinfo.ZoneInfo,), _zone_parts, zoneinfo.ZoneInfo),
+    ValueType(
         "generator",
         (np.random.Generator,),
         lambda generator: [generator.bit_generator],
         np.random.Generator,
         has_identity=True,
     ),
-    Kind("bits", tuple(_BITS.values()), _bits_parts, _bits, has_identity=True),
-    Kind("seed", (np.random.SeedSequence,), _seed_parts, _seed, has_identity=True),
-    Kind(
+    ValueType("bits", tuple(_BITS.values()), _bits_parts, _bits, has_identity=True),
+    ValueType("seed", (np.random.SeedSequence,), _seed_parts, _seed, has_identity=True),
+    ValueType(
         "random-state",
         (np.random.RandomState,),
         _random_state_parts,
@@ -333,12 +333,12 @@ _KINDS = (
 )
 
 
-_BY_TAG = {kind.tag: kind for kind in _KINDS}
-_BY_TYPE = {cls: kind for kind in _KINDS for cls in kind.types}
+_BY_TAG = {value_type.tag: value_type for value_type in _VALUE_TYPES}
+_BY_TYPE = {cls: value_type for value_type in _VALUE_TYPES for cls in value_type.types}
 
 
 @cache
-def _sparse_kind() -> Kind:
+def _sparse_type() -> ValueType:
     import scipy.sparse as sp
 
     types = {
@@ -349,30 +349,30 @@ def _sparse_kind() -> Kind:
     def parts(matrix: Any) -> list[Any]:
         name = type(matrix).__name__
         if types.get(name) is not type(matrix):
-            raise TypeError(f"of sparse matrices only {', '.join(types)} can be saved; convert it")
+            raise TypeError(f"convert it to one of {', '.join(types)}")
         inner = matrix.coords if name == "coo_array" else (matrix.indices, matrix.indptr)
         return [name, matrix.shape, matrix.data, inner]
 
-    def whole(name: str, shape: Any, data: Any, inner: Any) -> Any:
-        _as_long_as_written([shape, data, list(inner)])
+    def build(name: str, shape: Any, data: Any, inner: Any) -> Any:
+        _check_plain([shape, data, list(inner)])
         if any(getattr(part, "ndim", None) != 1 for part in (data, *inner)):
-            raise ValueError("a sparse matrix is not made of arrays with one axis")
+            raise ValueError("the parts of a sparse matrix must be 1-D arrays")
         if name == "coo_array":
             return sp.coo_array((data, inner), shape=shape)
-        places, starts = inner
-        return types[name]((data, places, starts), shape=shape)
+        indices, indptr = inner
+        return types[name]((data, indices, indptr), shape=shape)
 
-    return Kind("sparse", tuple(types.values()), parts, whole, has_identity=True)
+    return ValueType("sparse", tuple(types.values()), parts, build, has_identity=True)
 
 
 @cache
-def _graph_kind() -> Kind:
-    """Graphs of networkx: nodes and edges in their order, with what they carry."""
+def _graph_type() -> ValueType:
+    """Graphs of networkx: nodes and edges in their order, with attributes."""
     try:
         import networkx as nx
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "This model file holds graphs of networkx, which is not installed: "
+            "The model file holds graphs of networkx, which is not installed. Use: "
             "pip install networkx",
             name=error.name,
         ) from error
@@ -382,18 +382,16 @@ def _graph_kind() -> Kind:
     def parts(graph: Any) -> list[Any]:
         name = type(graph).__name__
         if types.get(name) is not type(graph):
-            raise TypeError(
-                f"of networkx's graphs only {', '.join(types)} can be saved; convert it"
-            )
+            raise TypeError(f"convert it to one of {', '.join(types)}")
         keys = {"keys": True} if graph.is_multigraph() else {}
         edges = [list(edge) for edge in graph.edges(data=True, **keys)]
         return [name, graph.graph, [list(node) for node in graph.nodes(data=True)], edges]
 
-    def whole(name: str, carried: Any, nodes: Any, edges: Any) -> Any:
+    def build(name: str, attributes: Any, nodes: Any, edges: Any) -> Any:
         graph = types[name]()
-        graph.graph.update(carried)
-        graph.add_nodes_from((node, carries) for node, carries in nodes)
+        graph.graph.update(attributes)
+        graph.add_nodes_from((node, of_node) for node, of_node in nodes)
         graph.add_edges_from(tuple(edge) for edge in edges)
         return graph
 
-    return Kind("graph", tuple(types.values()), parts, whole, has_identity=True)
+    return ValueType("graph", tuple(types.values()), parts, build, has_identity=True)

@@ -1,7 +1,6 @@
 """Artificial data with a known density: Gaussian clusters, an annulus, bit strings.
 
-As in :mod:`mercer.datasets.generators`, every generator returns ``(X, y)``: points, and the number
-of the part that each came from.
+Every generator returns ``(X, y)``: points, and the index of the component that each was drawn from.
 """
 
 from __future__ import annotations
@@ -11,14 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.datasets.generators import (
-    FloatArray,
-    IntArray,
-    check_count,
-    check_noise,
-    check_radius,
-    part_numbers,
-)
+from mercer.datasets.rings import FloatArray, IntArray, part_labels
+from mercer.validation import check_integer, check_real
 
 __all__ = ["make_annulus", "make_bits", "make_clusters", "make_two_gaussians"]
 
@@ -31,29 +24,29 @@ def make_clusters(
     noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    r"""Round Gaussian clusters, with or without more noise on top.
+    r"""Isotropic Gaussian clusters, with optional additional noise.
 
     A point of cluster c is :math:`x = m_c + s\,\varepsilon + t\,\eta` with
-    :math:`\varepsilon, \eta \sim N(0, I)`. The noise is drawn after all clusters, so the same seed
-    gives the same points with and without it.
+    :math:`\varepsilon, \eta \sim N(0, I)`. The noise is drawn after all clusters, so a seed gives
+    the same clusters with and without noise.
 
     Parameters
     ----------
     counts : sequence of int
-        Points of each cluster, at least 1.
+        Number of points per cluster, at least 1.
     centers : array-like of shape (len(counts), d)
-        Centres m.
+        Centers m.
     spread : float
         Standard deviation s of each coordinate within a cluster.
     noise : float
         Standard deviation t of the noise added to every point.
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
     X : ndarray of shape (sum(counts), d)
-        Points, cluster after cluster.
+        Points, sorted by cluster.
     y : ndarray of shape (sum(counts),)
         Index of each point's cluster.
 
@@ -82,15 +75,15 @@ def make_clusters(
     centers = np.asarray(centers, dtype=np.float64)
     if np.ndim(counts) != 1 or centers.ndim != 2 or not 0 < len(counts) == len(centers):
         raise ValueError(
-            f"counts={counts!r} and centers of shape {centers.shape} do not belong together; pass "
-            "one count and one row of coordinates per cluster."
+            f"counts={counts!r} and centers of shape {centers.shape} do not match. Pass one count "
+            "and one row of coordinates per cluster."
         )
     for i, count in enumerate(counts):
-        check_count(f"counts[{i}]", count)
-    check_noise("spread", spread)
-    check_noise("noise", noise)
+        check_integer(count, f"counts[{i}]")
+    check_real(spread, "spread", low=0)
+    check_real(noise, "noise", low=0)
     rng = np.random.default_rng(random_state)
-    y = part_numbers(counts)
+    y = part_labels(counts)
     X = centers[y] + spread * rng.standard_normal((len(y), centers.shape[1]))
     return X + noise * rng.standard_normal(X.shape), y
 
@@ -105,9 +98,9 @@ def make_two_gaussians(
     Parameters
     ----------
     counts : pair of int
-        Points of either, at least 1.
+        Number of points per component, at least 1.
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
@@ -128,11 +121,11 @@ def make_two_gaussians(
     (200, 2)
     """
     if np.ndim(counts) != 1 or len(counts) != 2:
-        raise ValueError(f"counts={counts!r} must be two numbers of points.")
+        raise ValueError(f"counts={counts!r} must be two integers.")
     for i, count in enumerate(counts):
-        check_count(f"counts[{i}]", count)
+        check_integer(count, f"counts[{i}]")
     rng = np.random.default_rng(random_state)
-    y = part_numbers(counts)
+    y = part_labels(counts)
     means = np.array([[-1.0, -1.0], [1.0, 1.0]])
     deviations = np.sqrt([[1.0, 0.1], [0.1, 1.0]])
     return means[y] + deviations[y] * rng.standard_normal((len(y), 2)), y
@@ -145,7 +138,7 @@ def make_annulus(
     outer: float = 5.0,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    r"""Points spread evenly over an annulus, :math:`r_i \le \|x\| \le r_o`.
+    r"""Points from the uniform distribution on an annulus, :math:`r_i \le \|x\| \le r_o`.
 
     Parameters
     ----------
@@ -154,13 +147,13 @@ def make_annulus(
     inner, outer : float
         Radii; the defaults are those of Girolami's last example (9 ≤ x² + y² ≤ 25).
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
     y : ndarray of shape (n_samples,)
-        0 throughout: there is one part.
+        Zeros, because there is one component.
 
     Examples
     --------
@@ -170,16 +163,16 @@ def make_annulus(
     >>> bool(radii.min() >= 3 and radii.max() <= 5)
     True
     """
-    check_count("n_samples", n_samples)
-    check_noise("inner", inner)
-    check_radius("outer", outer)
+    check_integer(n_samples, "n_samples")
+    check_real(inner, "inner", low=0)
+    check_real(outer, "outer", above=0)
     if inner >= outer:
         raise ValueError(f"inner={inner!r} must be less than outer={outer!r}.")
     rng = np.random.default_rng(random_state)
     radii = np.sqrt(rng.uniform(inner**2, outer**2, n_samples))
     angles = rng.uniform(0, 2 * np.pi, n_samples)
     X = radii[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
-    return X, part_numbers((n_samples,))
+    return X, part_labels((n_samples,))
 
 
 def make_bits(
@@ -189,7 +182,7 @@ def make_bits(
     probabilities: Any = (0.2, 0.8),
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """Bit strings from an equal mixture of products of Bernoulli laws.
+    """Bit strings from a mixture of products of Bernoulli distributions, with equal weights.
 
     Parameters
     ----------
@@ -197,21 +190,21 @@ def make_bits(
         At least 1.
     n_bits : int
         Length of a string, at least 1.
-    probabilities : array-like of shape (parts,) or (parts, n_bits)
-        Of a one, in each part of the mixture.
+    probabilities : array-like of shape (n_components,) or (n_components, n_bits)
+        Probability of a 1, per component of the mixture.
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_bits)
         0 and 1.
     y : ndarray of shape (n_samples,)
-        The part that each string came from.
+        Index of the component of each string.
 
     Notes
     -----
-    Macready (2003) draws 30 strings of 7 bits from two such laws, with the probabilities of its
+    Macready (2003) draws 30 strings of 7 bits from two components, with the probabilities of its
     footnote 6; ``mercer reproduce macready-2003`` uses those.
 
     Examples
@@ -222,15 +215,21 @@ def make_bits(
     >>> X.shape, np.unique(X).tolist()
     ((30, 7), [0.0, 1.0])
     """
-    check_count("n_samples", n_samples)
-    check_count("n_bits", n_bits)
-    laws = np.asarray(probabilities, dtype=np.float64)
-    laws = np.repeat(laws[:, None], n_bits, axis=1) if laws.ndim == 1 else laws
-    if laws.ndim != 2 or laws.shape[1] != n_bits or not ((laws >= 0) & (laws <= 1)).all():
+    check_integer(n_samples, "n_samples")
+    check_integer(n_bits, "n_bits")
+    components = np.asarray(probabilities, dtype=np.float64)
+    components = (
+        np.repeat(components[:, None], n_bits, axis=1) if components.ndim == 1 else components
+    )
+    if (
+        components.ndim != 2
+        or components.shape[1] != n_bits
+        or not ((components >= 0) & (components <= 1)).all()
+    ):
         raise ValueError(
-            f"probabilities={probabilities!r} must lie in [0, 1]: one number per part, or one row "
-            f"of {n_bits} per part."
+            f"probabilities={probabilities!r} must be in [0, 1]: one number per component, or one "
+            f"row of {n_bits} per component."
         )
     rng = np.random.default_rng(random_state)
-    y = rng.integers(len(laws), size=n_samples)
-    return (rng.random((n_samples, n_bits)) < laws[y]).astype(np.float64), y
+    y = rng.integers(len(components), size=n_samples)
+    return (rng.random((n_samples, n_bits)) < components[y]).astype(np.float64), y

@@ -1,4 +1,4 @@
-"""Tables in chunks: what the same table in memory is."""
+"""Tables in chunks select the same columns and rows as tables in memory."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.tables import as_table
-from mercer.tables.chunked import read_chunked_rows
+from mercer.tables.chunked_table import read_chunked_rows
+from tests.expectations import raises
 
 pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
 
@@ -17,10 +18,10 @@ def frame(rng):
     return found.assign(id=np.arange(40), mark=1.0)
 
 
-def in_chunks(frame, folder, cuts):
+def in_chunks(frame, folder, cuts, **options):
     for number, (first, last) in enumerate(zip([0, *cuts], [*cuts, len(frame)], strict=True)):
         frame[first:last].to_parquet(folder / f"{number}.parquet", index=False)
-    return read_chunked_rows(folder).table()
+    return read_chunked_rows(folder).table(**options)
 
 
 def assert_same_table(found, expected):
@@ -32,22 +33,39 @@ def assert_same_table(found, expected):
 
 
 @pytest.mark.parametrize("cuts", [(0, 15), (15, 15), (15, 40)], ids=["first", "middle", "last"])
-def test_parts_without_rows_change_nothing(frame, tmp_path, cuts):
+def test_empty_partitions_change_nothing(frame, tmp_path, cuts):
     found = in_chunks(frame, tmp_path, cuts)
     assert_same_table(found, as_table(frame))
-    assert {one.column for one in found.omissions} == {"id", "mark"}
+    assert {one.column: one.code for one in found.omissions} == {
+        "id": "row_number",
+        "mark": "constant",
+    }
 
 
-def test_a_column_that_no_longer_varies_is_left_out(frame, tmp_path):
-    """It differs in a row that is left out only."""
+def test_column_that_is_constant_in_complete_rows_is_omitted(frame, tmp_path):
+    """Its only other value is in a row that is dropped."""
     frame.loc[5, ["a", "mark"]] = [np.nan, 2.0]
     found = in_chunks(frame, tmp_path, (15, 20))
     assert_same_table(found, as_table(frame, missing="drop"))
     assert found.columns == ("a", "b")
 
 
-def test_parts_have_the_same_columns(tmp_path):
+def test_many_missing_values_are_an_error_unless_dropped(frame, tmp_path):
+    frame.loc[:9, "a"] = np.nan
+    with raises(ValueError, tmp_path.name, "10 of 40", "'a'", "--missing drop"):
+        in_chunks(frame, tmp_path, (15, 20))
+    assert_same_table(
+        read_chunked_rows(tmp_path).table(missing="drop"), as_table(frame, missing="drop")
+    )
+
+
+def test_columns_that_are_not_numbers_are_rejected(frame, tmp_path):
+    with raises(ValueError, tmp_path.name, "'color'", "--ignore"):
+        in_chunks(frame.assign(color="red"), tmp_path, (15, 20))
+
+
+def test_partitions_need_the_same_columns(tmp_path):
     (tmp_path / "1.csv").write_text("x,y\n1,2\n3,5\n", encoding="utf-8")
     (tmp_path / "2.csv").write_text("x,z\n1,2\n3,5\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"A part has no column 'y'; it has: x, z\."):
+    with raises(ValueError, "'y'", "x, z"):
         read_chunked_rows(tmp_path).table()

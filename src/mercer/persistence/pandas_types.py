@@ -1,4 +1,4 @@
-"""Data frames, series and indexes in model files: column by column, without pickle or pyarrow."""
+"""Value types of pandas: data frames are stored by column, without pickle or pyarrow."""
 
 from __future__ import annotations
 
@@ -9,54 +9,56 @@ from typing import Any
 import numpy as np
 
 from mercer.maths.types import Array
-from mercer.persistence.kinds import Kind, is_inflated
+from mercer.persistence.value_types import ValueType, is_inflated
 
-__all__ = ["frame_kind", "frame_kinds"]
+__all__ = ["pandas_types", "type_of_pandas_value"]
 
 
-def frame_kind(value: Any) -> Kind | None:
-    """Return how a value of pandas is taken apart, or None where that is not known."""
+def type_of_pandas_value(value: Any) -> ValueType | None:
+    """Return the value type of an object of pandas, or None if it has none."""
     import pandas as pd
 
     is_array = isinstance(value, pd.api.extensions.ExtensionArray)
     wanted = pd.api.extensions.ExtensionArray if is_array else type(value)
-    return next((kind for kind in frame_kinds() if wanted in kind.types), None)
+    return next((found for found in pandas_types() if wanted in found.types), None)
 
 
 @cache
-def frame_kinds() -> tuple[Kind, ...]:
-    """All kinds of pandas' values; the module is imported only where they occur."""
+def pandas_types() -> tuple[ValueType, ...]:
+    """Return all value types of pandas, which is imported only if a value needs it."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "This model file holds a data frame, and pandas is not installed: "
+            "The model file holds a data frame, and pandas is not installed. Use: "
             "pip install mercer[io]",
             name=error.name,
         ) from error
     return (
-        Kind("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True, True),
-        Kind("pandas series", (pd.Series,), _series_parts, _series, True, True),
-        Kind("pandas range", (pd.RangeIndex,), _range_parts, _range, True),
-        Kind("pandas levels", (pd.MultiIndex,), _levels_parts, _levels, True),
-        Kind(
+        ValueType("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True, True),
+        ValueType("pandas series", (pd.Series,), _series_parts, _series, True, True),
+        ValueType("pandas range", (pd.RangeIndex,), _range_parts, _range, True),
+        ValueType("pandas levels", (pd.MultiIndex,), _levels_parts, _levels, True),
+        ValueType(
             "pandas index",
             (pd.Index, pd.CategoricalIndex, pd.DatetimeIndex, pd.TimedeltaIndex),
             lambda index: [_values(index), index.name],
             _index,
             True,
         ),
-        Kind("pandas values", (pd.api.extensions.ExtensionArray,), _array_parts, _array, True),
-        Kind("pandas NA", (type(pd.NA),), lambda na: [], lambda: pd.NA),
-        Kind("pandas NaT", (type(pd.NaT),), lambda nat: [], lambda: pd.NaT),
-        Kind("pandas moment", (pd.Timestamp,), _moment_parts, _moment),
-        Kind(
+        ValueType("pandas values", (pd.api.extensions.ExtensionArray,), _array_parts, _array, True),
+        ValueType("pandas NA", (type(pd.NA),), lambda na: [], lambda: pd.NA),
+        ValueType("pandas NaT", (type(pd.NaT),), lambda nat: [], lambda: pd.NaT),
+        ValueType("pandas moment", (pd.Timestamp,), _moment_parts, _moment),
+        ValueType(
             "pandas duration",
             (pd.Timedelta,),
             lambda duration: [duration.to_timedelta64()],
             pd.Timedelta,
         ),
-        Kind("pandas dtype", _dtypes(), lambda dtype: [_empty(dtype)], lambda empty: empty.dtype),
+        ValueType(
+            "pandas dtype", _dtypes(), lambda dtype: [_empty(dtype)], lambda empty: empty.dtype
+        ),
     )
 
 
@@ -81,7 +83,7 @@ def _empty(dtype: Any) -> Any:
 
 
 def _values(column: Any) -> Any:
-    """Values of a series or an index: an array of numpy, or one of pandas' own types."""
+    """Return the values of a series or an index as an array of numpy or of pandas."""
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
 
@@ -94,7 +96,7 @@ def _frame(columns: list[Any], names: Any, index: Any, attrs: dict[Any, Any]) ->
     import pandas as pd
 
     if len(columns) != len(names) or any(len(column) != len(index) for column in columns):
-        raise ValueError("the columns of a table have unlike lengths")
+        raise ValueError("the columns of a data frame have different lengths")
     series = {i: _series(values, None, None) for i, values in enumerate(columns)}
     frame = pd.DataFrame(series, index=pd.RangeIndex(len(index)), copy=False)
     frame.index, frame.columns = index, names
@@ -103,13 +105,13 @@ def _frame(columns: list[Any], names: Any, index: Any, attrs: dict[Any, Any]) ->
 
 
 def _cells(values: Any) -> Any:
-    """Pass on an array. Pandas would write out a range, which is as long as a forger says."""
+    """Return an array. Other sequences are rejected: pandas would expand a forged range."""
     import pandas as pd
 
     if is_inflated(values):
-        raise ValueError("an array holds nothing and is very long")
+        raise ValueError("an array without content is too long")
     if not isinstance(values, np.ndarray | pd.api.extensions.ExtensionArray):
-        raise ValueError(f"an array is expected where it holds a {type(values).__name__}")
+        raise ValueError(f"expected an array instead of a {type(values).__name__}")
     return values
 
 
@@ -121,8 +123,8 @@ def _series(values: Any, index: Any, name: Any) -> Any:
     import pandas as pd
 
     if isinstance(_cells(values), np.ndarray):
-        values.flags.writeable = True  # pandas lends columns out read-only
-    # the type is said: pandas would look into objects and find texts
+        values.flags.writeable = True  # columns of pandas are read-only
+    # without dtype, pandas would convert arrays of objects to strings
     return pd.Series(values, index=index, name=name, dtype=values.dtype, copy=False)
 
 
@@ -144,7 +146,7 @@ def _index(values: Any, name: Any) -> Any:
 
 def _levels_parts(index: Any) -> list[Any]:
     return [
-        [_written_out(level) for level in index.levels],
+        [_expanded(level) for level in index.levels],
         [np.asarray(codes) for codes in index.codes],
         list(index.names),
     ]
@@ -154,13 +156,13 @@ def _levels(levels: list[Any], codes: list[Array], names: list[Any]) -> Any:
     import pandas as pd
 
     if any(is_inflated(level) for level in _listed(levels)):
-        raise ValueError("a level of an index holds nothing and is very long")
-    codes = [_cells(places) for places in _listed(codes)]
+        raise ValueError("a level of an index has no content and is too long")
+    codes = [_cells(one) for one in _listed(codes)]
     return pd.MultiIndex(levels, codes, names=names, verify_integrity=True)
 
 
-def _written_out(index: Any) -> Any:
-    """An index that can be read again."""
+def _expanded(index: Any) -> Any:
+    """Return an index that ``load`` accepts: a long range is stored as an array."""
     import pandas as pd
 
     return pd.Index(index.to_numpy(), name=index.name) if is_inflated(index) else index
@@ -177,7 +179,7 @@ def _array_parts(array: Any) -> list[Any]:
         return [
             "categories",
             np.asarray(array.codes),
-            _written_out(dtype.categories),
+            _expanded(dtype.categories),
             dtype.ordered,
         ]
     if isinstance(dtype, pd.DatetimeTZDtype):
@@ -190,23 +192,23 @@ def _array_parts(array: Any) -> list[Any]:
         missing = array.isna()
         cells = array.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
         return ["masked", cells, missing, None]
-    raise TypeError(f"pandas columns of type {dtype} are unknown; convert them by astype")
+    raise TypeError(f"columns of type {dtype} are not supported; convert it with astype")
 
 
-def _array(kind: str, cells: Any, detail: Any, more: Any) -> Any:
+def _array(form: str, cells: Any, detail: Any, more: Any) -> Any:
     import pandas as pd
 
-    if kind == "texts":
+    if form == "texts":
         if not all(cell is None or isinstance(cell, str) for cell in _listed(cells)):
-            raise ValueError("a column of texts holds something else")
+            raise ValueError("a column of strings holds other values")
         return pd.array(cells, dtype=_text_type(detail, more))
     cells = _cells(cells)
-    if kind == "categories":
+    if form == "categories":
         if not isinstance(detail, pd.Index | None):
-            raise ValueError(f"categories are expected where it holds a {type(detail).__name__}")
+            raise ValueError(f"expected categories instead of a {type(detail).__name__}")
         dtype = pd.CategoricalDtype(detail, ordered=more)
         return pd.Categorical.from_codes(cells, dtype=dtype)
-    if kind == "moments":
+    if form == "moments":
         return pd.DatetimeIndex(cells).tz_localize("UTC").tz_convert(detail).array
     masked = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
     return masked.get(cells.dtype.kind, pd.arrays.IntegerArray)(cells, detail)
@@ -214,7 +216,7 @@ def _array(kind: str, cells: Any, detail: Any, more: Any) -> Any:
 
 def _listed(cells: Any) -> list[Any]:
     if not isinstance(cells, list):
-        raise ValueError(f"a list is expected where it holds a {type(cells).__name__}")
+        raise ValueError(f"expected a list instead of a {type(cells).__name__}")
     return cells
 
 
@@ -222,12 +224,12 @@ def _text_type(storage: str, missing_is_na: bool) -> Any:
     import pandas as pd
 
     if find_spec("pyarrow") is None:
-        storage = "python"  # the same texts, held in another way
+        storage = "python"
     return pd.StringDtype(storage) if missing_is_na else pd.StringDtype(storage, na_value=np.nan)
 
 
 def _zone_name(zone: Any) -> str | None:
-    """Name of a time zone, if that name means the same zone."""
+    """Return the name of a time zone, if pandas finds the same zone by this name."""
     if zone is None:
         return None
     import pandas as pd
@@ -235,10 +237,10 @@ def _zone_name(zone: Any) -> str | None:
     name = str(zone)
     try:
         same = pd.DatetimeTZDtype("ns", name) == pd.DatetimeTZDtype("ns", zone)
-    except Exception as error:  # whatever pandas makes of an unknown name
-        raise TypeError(f"the time zone {name} has no name that pandas knows") from error
+    except Exception as error:  # errors for unknown names have several types
+        raise TypeError(f"pandas has no time zone of the name {name}") from error
     if not same:
-        raise TypeError(f"the time zone {name} has no name that pandas knows")
+        raise TypeError(f"pandas has another time zone of the name {name}")
     return name
 
 

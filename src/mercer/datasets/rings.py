@@ -1,22 +1,21 @@
-"""Artificial data with known clusters, drawn the same way from the same seed.
+"""Artificial clusters around the origin: rings and blobs.
 
-Every generator returns ``(X, y)``: points, and the number of the part that each came from.
+Every generator returns ``(X, y)``: points, and the index of the cluster of each point.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["make_halo", "make_ring_and_blob", "make_rings", "make_wheel"]
+from mercer.validation import check_integer, check_real
+
+__all__ = ["make_halo", "make_ring_and_blob", "make_rings", "make_wheel", "part_labels"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-_NUMBER = (int, float, np.integer, np.floating)
 
 
 def make_rings(
@@ -37,31 +36,31 @@ def make_rings(
     Parameters
     ----------
     counts : sequence of int
-        Points n of each ring, at least 1.
+        Number of points n per ring, at least 1.
     radii : sequence of float
-        Radius R of each ring, positive; as many as `counts`.
+        Radius R per ring, positive; as many as `counts`.
     noise : float
         Standard deviation s of each coordinate about the ring.
     even_angles : bool
         Evenly spaced angles, or (False) angles drawn uniformly from [0, 2π).
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
     X : ndarray of shape (sum(counts), 2)
-        Points, ring after ring.
+        Points, sorted by ring.
     y : ndarray of shape (sum(counts),)
         Index of each point's ring.
 
     Notes
     -----
     The defaults follow Example 2 of [1]_, whose text gives the counts but neither the radii nor
-    the noise. Steps of 0.1 and 0.05 rad from 0 to 2π make 63 and 126 points, hence even angles;
-    those steps and 2π/n put no point more than 0.017 rad apart. Kernel entropy component analysis
-    needs them: with the Gaussian kernel at bandwidth 3.7 it separates the rings by components 1, 2
-    and 9. Uniform angles leave gaps, each ring breaks into arcs, and about a third of the points
-    are then put in the wrong cluster.
+    the noise. Steps of 0.1 and 0.05 rad from 0 to 2π give 63 and 126 points, which suggests even
+    angles; steps of 2π/n move no point by more than 0.017 rad. Kernel entropy component analysis
+    depends on even angles: with the Gaussian kernel at bandwidth 3.7 it separates the rings by
+    components 1, 2 and 9. With uniform angles the rings have gaps and break into arcs, and about a
+    third of the points are assigned to the wrong cluster.
 
     References
     ----------
@@ -81,18 +80,18 @@ def make_rings(
     if np.ndim(counts) != 1 or np.ndim(radii) != 1 or not 0 < len(counts) == len(radii):
         raise ValueError(
             f"counts={counts!r} and radii={radii!r} must be sequences of the same length, at "
-            "least 1; pass one entry of each per ring."
+            "least 1. Pass one entry of each per ring."
         )
     for i, (count, radius) in enumerate(zip(counts, radii, strict=True)):
-        check_count(f"counts[{i}]", count)
-        check_radius(f"radii[{i}]", radius)
-    check_noise("noise", noise)
+        check_integer(count, f"counts[{i}]")
+        check_real(radius, f"radii[{i}]", above=0)
+    check_real(noise, "noise", low=0)
     rng = np.random.default_rng(random_state)
     rings = [
         _ring(count, radius, noise, even_angles, rng)
         for count, radius in zip(counts, radii, strict=True)
     ]
-    return np.vstack(rings), part_numbers(counts)
+    return np.vstack(rings), part_labels(counts)
 
 
 def make_ring_and_blob(
@@ -105,7 +104,7 @@ def make_ring_and_blob(
     even_angles: bool = True,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    r"""A ring in the plane about a Gaussian blob at the origin.
+    r"""A ring in the plane around a Gaussian blob at the origin.
 
     The ring is that of :func:`make_rings`,
     :math:`x_i = R\,(\cos\theta_i, \sin\theta_i) + s_r\,\varepsilon_i` with
@@ -115,7 +114,7 @@ def make_ring_and_blob(
     Parameters
     ----------
     n_ring, n_blob : int
-        Points of either part, at least 1.
+        Number of points, at least 1.
     radius : float
         Radius R of the ring, positive.
     ring_noise, blob_noise : float
@@ -123,7 +122,7 @@ def make_ring_and_blob(
     even_angles : bool
         Evenly spaced angles, or (False) angles drawn uniformly from [0, 2π).
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
@@ -135,10 +134,10 @@ def make_ring_and_blob(
     Notes
     -----
     The defaults follow Example 1 of [1]_, whose text gives the counts but neither the radius nor
-    the noise. A step of 0.03 rad from 0 to 2π makes 210 points, hence even angles; that step and
-    2π/210 put no point more than 0.017 rad apart. With the Gaussian kernel at bandwidths 1.2 to 1.4
-    kernel entropy component analysis selects components 1 and 4 and makes no error; uniform angles
-    cost it about 8 % errors.
+    the noise. A step of 0.03 rad from 0 to 2π gives 210 points, which suggests even angles; steps
+    of 2π/210 move no point by more than 0.017 rad. With the Gaussian kernel at bandwidths 1.2 to
+    1.4, kernel entropy component analysis selects components 1 and 4 and makes no error; with
+    uniform angles about 8 % of the points are wrong.
 
     References
     ----------
@@ -155,15 +154,15 @@ def make_ring_and_blob(
     >>> bool(np.hypot(*X[y == 0].T).min() > np.hypot(*X[y == 1].T).max())
     True
     """
-    check_count("n_ring", n_ring)
-    check_count("n_blob", n_blob)
-    check_radius("radius", radius)
-    check_noise("ring_noise", ring_noise)
-    check_noise("blob_noise", blob_noise)
+    check_integer(n_ring, "n_ring")
+    check_integer(n_blob, "n_blob")
+    check_real(radius, "radius", above=0)
+    check_real(ring_noise, "ring_noise", low=0)
+    check_real(blob_noise, "blob_noise", low=0)
     rng = np.random.default_rng(random_state)
     ring = _ring(n_ring, radius, ring_noise, even_angles, rng)
     blob = blob_noise * rng.standard_normal((n_blob, 2))
-    return np.vstack([ring, blob]), part_numbers((n_ring, n_blob))
+    return np.vstack([ring, blob]), part_labels((n_ring, n_blob))
 
 
 def make_halo(
@@ -177,18 +176,18 @@ def make_halo(
 ) -> tuple[FloatArray, IntArray]:
     """A core at the origin and a halo around it, at random angles (Macready 2003, figure 1).
 
-    The paper gives the counts and the radius; the noise is ours.
+    The paper gives the counts and the radius, but not the noise.
 
     Parameters
     ----------
     n_core, n_halo : int
-        Points of either part, at least 1.
+        Number of points, at least 1.
     radius : float
-        Of the halo, positive.
+        Radius of the halo, positive.
     core_noise, halo_noise : float
         Standard deviations of each coordinate.
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
@@ -205,10 +204,10 @@ def make_halo(
     >>> np.hypot(*X.T)[y == 1].mean().round(1)
     np.float64(2.0)
     """
-    check_count("n_core", n_core)
-    check_count("n_halo", n_halo)
-    check_noise("core_noise", core_noise)
-    check_noise("halo_noise", halo_noise)
+    check_integer(n_core, "n_core")
+    check_integer(n_halo, "n_halo")
+    check_real(core_noise, "core_noise", low=0)
+    check_real(halo_noise, "halo_noise", low=0)
     X, y = make_ring_and_blob(
         n_halo,
         n_core,
@@ -230,20 +229,20 @@ def make_wheel(
     rim_noise: float = 0.3,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """A hub inside a rim at even angles: Liang's "wheel", symmetric about the origin.
+    """A hub inside a rim at even angles, symmetric about the origin: the "wheel" of Liang (2014).
 
-    Liang (2014) shows these data but gives no numbers; all of them are ours.
+    Liang shows these data without numbers; the defaults are chosen to resemble the figure.
 
     Parameters
     ----------
     n_hub, n_rim : int
-        Points of either part, at least 1.
+        Number of points, at least 1.
     radius : float
-        Of the rim, positive.
+        Radius of the rim, positive.
     hub_noise, rim_noise : float
         Standard deviations of each coordinate.
     random_state : int, Generator or None
-        What :func:`numpy.random.default_rng` takes.
+        Seed or generator, as for :func:`numpy.random.default_rng`.
 
     Returns
     -------
@@ -259,10 +258,10 @@ def make_wheel(
     >>> np.bincount(make_wheel(random_state=0)[1]).tolist()
     [100, 200]
     """
-    check_count("n_hub", n_hub)
-    check_count("n_rim", n_rim)
-    check_noise("hub_noise", hub_noise)
-    check_noise("rim_noise", rim_noise)
+    check_integer(n_hub, "n_hub")
+    check_integer(n_rim, "n_rim")
+    check_real(hub_noise, "hub_noise", low=0)
+    check_real(rim_noise, "rim_noise", low=0)
     X, y = make_ring_and_blob(
         n_rim,
         n_hub,
@@ -275,7 +274,7 @@ def make_wheel(
 
 
 def _blob_first(X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
-    """The parts in the other order."""
+    """Return the ring and the blob in reverse order."""
     order = np.argsort(1 - y, kind="stable")
     return X[order], 1 - y[order]
 
@@ -289,26 +288,6 @@ def _ring(
     return circle + noise * rng.standard_normal((n, 2))
 
 
-def part_numbers(counts: Sequence[int]) -> IntArray:
+def part_labels(counts: Sequence[int]) -> IntArray:
+    """Return the label i for ``counts[i]`` points."""
     return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-
-
-def check_count(name: str, value: object) -> None:
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of points, at least 1.")
-
-
-def check_radius(name: str, value: object) -> None:
-    if not (isinstance(value, _NUMBER) and math.isfinite(value) and value > 0):
-        raise ValueError(
-            f"{name}={value!r} must be a finite number above 0; "
-            "for points about the centre use the blob of make_ring_and_blob."
-        )
-
-
-def check_noise(name: str, value: object) -> None:
-    if not (isinstance(value, _NUMBER) and math.isfinite(value) and value >= 0):
-        raise ValueError(
-            f"{name}={value!r} is a standard deviation and must be finite and at least 0; "
-            "pass 0 for no noise."
-        )

@@ -1,0 +1,347 @@
+"""Tables in chunks: columns and rows are selected as in memory, from sums over Dask partitions.
+
+Only numbers are compared in chunks. Each partition is a pandas data frame on a worker, which
+returns counts, bounds, means and standard deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.chunks import passes_for
+from mercer.chunks.survey import Survey, combine_surveys
+from mercer.maths.types import Array
+from mercer.tables.column_types import ColumnType, as_column_type
+from mercer.tables.omissions import (
+    LARGEST_NUMBER,
+    Omission,
+    constant_column,
+    find_omission_of_numbers,
+    ignored_column,
+    is_successor,
+)
+from mercer.tables.readers import need_pandas
+from mercer.tables.table import (
+    ACCEPTABLE_LOSS,
+    Missing,
+    SelectedTable,
+    check_columns,
+    check_enough_data,
+)
+
+__all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows", "usable"]
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedRows:
+    """A table in partitions, with all rows and columns.
+
+    Parameters
+    ----------
+    name : str
+        Name of the folder or the file.
+    frame : dask.dataframe.DataFrame
+    label : str or None
+        Column with class labels.
+    """
+
+    name: str
+    frame: Any
+    label: str | None
+
+    @cached_property
+    def pieces(self) -> Any:
+        """A Dask array whose chunks are pandas data frames, one per partition."""
+        from mercer.chunks.files import frame_chunks
+
+        return frame_chunks(self.frame)
+
+    def counts(self, columns: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return per partition the number of rows, and of rows complete in these columns."""
+        count = partial(_counts, list(columns))
+        found: list[tuple[int, int]] = self._sum(count, _concatenate)
+        rows, complete = zip(*found, strict=True)
+        return rows, complete
+
+    def table(
+        self, *, ignore: Iterable[str] = (), missing: Missing = "auto", labeled: bool = False
+    ) -> ChunkedTable:
+        """Select columns and rows.
+
+        Parameters
+        ----------
+        ignore : iterable of str
+            Columns that are not analyzed.
+        missing : {"auto", "drop"}
+            "auto" drops rows with missing values if these are at most a fifth of all rows, and
+            raises ValueError otherwise; "drop" always drops them.
+        labeled : bool
+            Select only rows that have a class label.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> for part in (1, 2):
+        ...     _ = Path(folder.name, f"{part}.csv").write_text(f"x,y\\n{part},0\\n{part},1\\n")
+        >>> table = read_chunked_rows(folder.name).table()
+        >>> table.n, table.column_types, table.mean.tolist()
+        (4, {'x': 'number', 'y': 'number'}, [1.5, 0.5])
+        >>> folder.cleanup()
+        """
+        ignored, names = list(ignore), list(self.frame.columns)
+        check_columns(self.name, names, [*([] if self.label is None else [self.label]), *ignored])
+        candidates = [c for c in names if c != self.label and c not in ignored]
+        self._check_numeric(candidates)
+        label = self.label if labeled else None
+        scan: _Scan = self._sum(partial(_Scan.of, candidates, label), _add_scans)
+        omissions = [ignored_column(column) for column in ignored]
+        types: dict[str, ColumnType] = {}
+        for column, omission in zip(candidates, scan.omissions(candidates), strict=True):
+            if omission is None:
+                types[column] = "number"
+            else:
+                omissions.append(omission)
+        complete_in, survey, n = list(types), scan.survey, scan.rows
+        check_enough_data(self.name, types, n, n, omissions)
+        selected = [candidates.index(column) for column in types]
+        if scan.missing[selected].any():
+            survey = self._sum(partial(_complete_survey, complete_in, label), combine_surveys)
+            lost = n - int(survey.total)
+            _check_missing_values(self.name, candidates, scan, selected, lost, missing)
+            selected = list(range(len(complete_in)))
+        for place, column in zip(list(selected), complete_in, strict=True):
+            if survey.total and survey.low[place] == survey.high[place]:
+                omissions.append(constant_column(column, "complete row"))
+                del types[column]
+                selected.remove(place)
+        check_enough_data(self.name, types, int(survey.total), n, omissions)
+        return ChunkedTable(
+            name=self.name,
+            column_types=types,
+            label=self.label,
+            rows_read=n,
+            omissions=tuple(omissions),
+            source=self,
+            complete_in=tuple(complete_in),
+            labeled=label,
+            lengths=survey.lengths,
+            mean=survey.mean[selected],
+            deviation=survey.deviation[selected],
+        )
+
+    def _sum(self, function: Callable[[Any], Any], combine: Callable[[Any], Any]) -> Any:
+        """Return the combined results of a function of all partitions."""
+        from mercer.chunks.files import readable
+
+        with readable(self.name):
+            return passes_for(self.pieces).sum(function, self.pieces, combine=combine)
+
+    def _check_numeric(self, columns: list[str]) -> None:
+        from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+        for column in columns:
+            dtype = self.frame.dtypes[column]
+            if not is_numeric_dtype(dtype) or is_bool_dtype(dtype):
+                raise ValueError(
+                    f"{self.name} is processed in chunks, where only numbers are compared, and "
+                    f"column {column!r} holds {dtype}. Use --ignore or --label for this column, "
+                    "encode it as numbers, or use the engine 'memory'."
+                )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChunkedTable(SelectedTable):
+    """Selected columns of numbers in chunks, ready for an estimator.
+
+    Parameters
+    ----------
+    name, column_types, label, rows_read, omissions, notes
+        As in :class:`~mercer.tables.table.SelectedTable`.
+    source : ChunkedRows
+    complete_in : tuple of str
+        Columns in which training rows have no missing values.
+    labeled : str or None
+        Column in which training rows have a class label.
+    lengths : tuple of int
+        Number of training rows per partition.
+    mean, deviation : arrays of shape (d,)
+        Mean and standard deviation of the training rows.
+    """
+
+    source: ChunkedRows
+    complete_in: tuple[str, ...]
+    labeled: str | None
+    lengths: tuple[int, ...]
+    mean: Array
+    deviation: Array
+
+    @property
+    def n(self) -> int:
+        """Number of selected rows."""
+        return sum(self.lengths)
+
+    def map_training_rows(self, function: Any, like: Array) -> Any:
+        """Return lazy results of a function of data frames, for the training rows."""
+        of_rows = partial(_of_usable, function, list(self.complete_in), self.labeled)
+        from mercer.chunks.tasks import with_lengths
+
+        pieces = self.source.pieces
+        return with_lengths(passes_for(pieces).map(of_rows, pieces, like=like), self.lengths)
+
+    def fit_scaler(self, scaler: Any) -> Any:
+        """Set the fitted attributes of a ``StandardScaler`` to those of the training rows."""
+        variance, rounding = self.deviation**2, self.n * np.finfo(np.float64).eps
+        constant = variance <= rounding * variance + (rounding * self.mean) ** 2
+        scaler.mean_, scaler.var_ = self.mean, variance
+        scaler.scale_ = np.where(constant, 1.0, self.deviation)
+        scaler.n_samples_seen_ = np.int64(self.n)
+        scaler.n_features_in_ = len(self.columns)
+        scaler.feature_names_in_ = np.array(self.columns, dtype=object)
+        return scaler
+
+
+def read_chunked_rows(
+    path: str | Path, *, label: str | None = None, encoding: str = "utf-8"
+) -> ChunkedRows:
+    """Open a folder of Parquet or CSV partitions, or one file; only column types are read.
+
+    Parameters
+    ----------
+    path : str or Path
+    label : str or None
+        Column with class labels.
+    encoding : str
+        Encoding of CSV files.
+    """
+    need_pandas()
+    from mercer.chunks.files import open_parts
+
+    return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding), label)
+
+
+# --- statistics of one partition ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """Statistics of the columns of some rows.
+
+    Attributes
+    ----------
+    survey : Survey
+        Not meaningful for columns with missing or too large values, which count as 0.
+    missing : int array of shape (d,)
+        Number of missing values.
+    largest : array of shape (d,)
+        Largest absolute values.
+    first, last : arrays of shape (d,)
+    counts_rows : bool array of shape (d,)
+        Whether each number is the previous one plus 1.
+    """
+
+    survey: Survey
+    missing: Array
+    largest: Array
+    first: Array
+    last: Array
+    counts_rows: Array
+
+    @classmethod
+    def of(cls, columns: list[str], label: str | None, frame: Any) -> _Scan:
+        """Scan one partition."""
+        values = _numbers(frame if label is None else frame[frame[label].notna()], columns)
+        is_missing, sizes = np.isnan(values), np.abs(values)
+        edge = np.full(len(columns), np.nan)
+        return cls(
+            Survey.of(np.where(sizes <= LARGEST_NUMBER, values, 0.0)),
+            is_missing.sum(axis=0),
+            np.where(is_missing, 0.0, sizes).max(axis=0, initial=0.0),
+            values[0] if len(values) else edge,
+            values[-1] if len(values) else edge,
+            np.asarray(is_successor(values[1:], values[:-1]).all(axis=0)),
+        )
+
+    @property
+    def rows(self) -> int:
+        return sum(self.survey.lengths)
+
+    def __add__(self, other: _Scan) -> _Scan:
+        survey = self.survey + other.survey
+        if self.rows == 0 or other.rows == 0:
+            return replace(other if self.rows == 0 else self, survey=survey)
+        counts_rows = self.counts_rows & other.counts_rows & is_successor(other.first, self.last)
+        largest = np.maximum(self.largest, other.largest)
+        missing = self.missing + other.missing
+        return _Scan(survey, missing, largest, self.first, other.last, counts_rows)
+
+    def omissions(self, columns: list[str]) -> list[Omission | None]:
+        """Return per column the reason not to analyze it, or None."""
+        is_plain = (self.missing == 0) & (self.largest <= LARGEST_NUMBER)
+        constant = is_plain & (self.survey.low == self.survey.high)
+        return [
+            find_omission_of_numbers(
+                name,
+                rows=self.rows,
+                present=self.rows - int(self.missing[j]),
+                is_constant=bool(constant[j]),
+                counts_rows=bool(self.counts_rows[j]),
+                largest=self.largest[j],
+            )
+            for j, name in enumerate(columns)
+        ]
+
+
+def _numbers(frame: Any, columns: list[str]) -> Array:
+    """Return the columns as an array, with NaN for missing values."""
+    check_columns("A partition", frame.columns, columns)
+    cells = [as_column_type(frame[c], "number").to_numpy(dtype=np.float64) for c in columns]
+    return np.column_stack(cells) if cells else np.empty((len(frame), 0))
+
+
+def usable(columns: list[str], label: str | None, frame: Any) -> Array:
+    """Return a mask of the rows that are complete in these columns, and have a label if named."""
+    complete: Array = np.asarray(np.isfinite(_numbers(frame, columns)).all(axis=1))
+    return complete if label is None else complete & frame[label].notna().to_numpy()
+
+
+def _of_usable(function: Any, columns: list[str], label: str | None, frame: Any) -> Array:
+    rows = usable(columns, label, frame)
+    return np.asarray(function(frame if rows.all() else frame[rows]))
+
+
+def _counts(columns: list[str], frame: Any) -> list[tuple[int, int]]:
+    return [(len(frame), int(usable(columns, None, frame).sum()))]
+
+
+def _complete_survey(columns: list[str], label: str | None, frame: Any) -> Survey:
+    return Survey.of(_numbers(frame[usable(columns, label, frame)], columns))
+
+
+def _concatenate(parts: Sequence[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    return [counts for part in parts for counts in part]
+
+
+def _add_scans(parts: Sequence[_Scan]) -> _Scan:
+    return reduce(_Scan.__add__, parts)
+
+
+def _check_missing_values(
+    name: str, columns: list[str], scan: _Scan, selected: list[int], lost: int, missing: Missing
+) -> None:
+    """Raise ValueError unless rows with missing values may be dropped."""
+    if missing == "drop" or (missing == "auto" and lost <= ACCEPTABLE_LOSS * scan.rows):
+        return
+    worst = max(selected, key=lambda place: int(scan.missing[place]))
+    raise ValueError(
+        f"{name} is processed in chunks, where only complete rows are compared, and {lost} of "
+        f"{scan.rows} rows have missing values, most of them in column {columns[worst]!r} "
+        f"({scan.missing[worst]}). Use --ignore for this column, or --missing drop."
+    )

@@ -1,0 +1,148 @@
+"""Kernels and pipelines for tables.
+
+A table of numbers is compared by a Gaussian kernel on standardized columns, any other table by
+:func:`mercer.kernels.table_kernel`, which has one factor per column. Models are scikit-learn
+pipelines whose first step selects and converts the columns, so that they take rows as read from a
+file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.frames import is_frame
+from mercer.kernels import Gaussian, Kernel, table_kernel
+from mercer.tables.column_types import ColumnType, as_column_type
+from mercer.tables.table import SelectedTable, Table
+
+__all__ = ["BANDWIDTH_FACTORS", "Preparation", "TypedColumns", "prepare"]
+
+#: Factors for the bandwidths of a table's kernel in a sweep. Factor 1 is usually too large to
+#: separate clusters, because the kernel divides one unit of distance among all columns.
+BANDWIDTH_FACTORS = tuple(np.geomspace(0.35, 1.4, 9).tolist())
+
+
+class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Select columns of a data frame by name and convert them to their types.
+
+    Parameters
+    ----------
+    column_types : dict of str to str
+        "number", "date", "category" or "text" for each column to select.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = TypedColumns({"size": "number"}).fit(None)
+    >>> columns.transform(pd.DataFrame({"color": ["red"], "size": ["1.5"]}))
+       size
+    0   1.5
+    """
+
+    def __init__(self, column_types: dict[str, ColumnType]) -> None:
+        self.column_types = column_types
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the names of the columns; X is not used."""
+        self.columns_ = list(self.column_types)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return a data frame of the selected columns."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        if not is_frame(X):
+            raise TypeError(
+                f"Columns are selected by name: pass a data frame, not {type(X).__name__}."
+            )
+        absent = [name for name in self.columns_ if name not in X.columns]
+        if absent:
+            raise ValueError(
+                f"The table has no column {', '.join(map(repr, absent[:5]))}"
+                f"{' …' if len(absent) > 5 else ''}, which the model was fitted with."
+            )
+        columns = {name: as_column_type(X[name], t) for name, t in self.column_types.items()}
+        return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """A table with the kernel and the scaling that its models use.
+
+    Parameters
+    ----------
+    table : Table
+    kernel : Kernel
+        Kernel for the columns, after scaling.
+    scaled : bool
+        Whether the pipeline standardizes the columns.
+
+    Examples
+    --------
+    >>> from mercer.tables import prepare, read_table
+    >>> prepared = prepare(read_table("iris"))
+    >>> prepared.kernel, prepared.scaled
+    (Gaussian(bandwidth='auto'), True)
+    """
+
+    table: Any  # a Table or a ChunkedTable
+    kernel: Kernel
+    scaled: bool
+
+    def pipeline(self, estimator: Any) -> Pipeline:
+        """Return a pipeline of the steps "columns", "scale" (if scaled) and "model"."""
+        scale = [("scale", StandardScaler())] if self.scaled else []
+        columns = TypedColumns(self.table.column_types)
+        return Pipeline([("columns", columns), *scale, ("model", estimator)])
+
+    @property
+    def data(self) -> Any:
+        """Input of the estimator for a table in memory: an array of numbers, or a data frame."""
+        assert isinstance(self.table, Table)
+        if self.scaled:
+            return StandardScaler().fit_transform(self.table.X)
+        return self.table.X if self.table.is_numeric else self.table.frame
+
+
+def prepare(
+    table: SelectedTable, *, bandwidth: float | str = "auto", scale: bool = True
+) -> Preparation:
+    """Choose a kernel for a table.
+
+    Parameters
+    ----------
+    table : Table
+    bandwidth : float or str
+        Bandwidth of the Gaussian kernel: a number (in standard deviations if columns are scaled) or
+        the name of a rule. For mixed tables: multiplier of the bandwidths that
+        :func:`mercer.kernels.table_kernel` chooses per column; 1 and "auto" leave them unchanged.
+    scale : bool
+        Standardize columns of numbers, so that results do not depend on units.
+
+    Examples
+    --------
+    >>> from mercer.tables import prepare, read_table
+    >>> prepare(read_table("wine"), bandwidth=2.0).kernel
+    Gaussian(bandwidth=2.0)
+    """
+    if table.is_numeric:
+        return Preparation(table, Gaussian(bandwidth), scale)
+    assert isinstance(table, Table), "tables in chunks are numeric"
+    kernel = table_kernel(table.frame)
+    if isinstance(bandwidth, str):
+        if bandwidth != "auto":
+            raise ValueError(
+                f"bandwidth={bandwidth!r} is a rule for numbers, and {table.name} has other "
+                "columns or missing values. Pass a multiplier (1 leaves the bandwidths unchanged) "
+                "or 'auto'."
+            )
+        return Preparation(table, kernel, False)
+    return Preparation(table, kernel.widened(bandwidth), False)

@@ -1,0 +1,130 @@
+"""Saving is atomic: failures leave the old file."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.kernels import Gaussian
+from tests.expectations import raises
+from tests.persistence.tools import X
+
+
+def test_missing_folders_are_created_and_names_are_unchanged(tmp_path):
+    mercer.save(Gaussian(1.0), str(tmp_path / "a" / "b" / "no suffix"))
+    assert [p.name for p in (tmp_path / "a" / "b").iterdir()] == ["no suffix"]
+
+
+def test_links_stay_links(tmp_path):
+    (tmp_path / "real.mercer").write_bytes(b"old")
+    (tmp_path / "link.mercer").symlink_to(tmp_path / "real.mercer")
+    mercer.save(Gaussian(1.0), tmp_path / "link.mercer")
+    assert (tmp_path / "link.mercer").is_symlink()
+    assert mercer.load(tmp_path / "real.mercer") == Gaussian(1.0)
+
+
+def assert_unchanged(folder, path):
+    """The folder holds the old file and no other."""
+    assert [p.name for p in folder.iterdir()] == [path.name]
+    assert mercer.load(path) == Gaussian(1.0)
+
+
+def test_full_disk_leaves_the_old_file(path, tmp_path):
+    mercer.save(Gaussian(1.0), path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="large") as caught:
+            mercer.save(np.zeros(10**6), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno == errno.EFBIG
+    assert_unchanged(tmp_path, path)
+
+
+def test_failed_sync_leaves_the_old_file(path, tmp_path, monkeypatch):
+    mercer.save(Gaussian(1.0), path)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with raises(OSError, "No space left"):
+        mercer.save(X, path)
+    assert_unchanged(tmp_path, path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write to read-only folders")
+def test_read_only_folder_leaves_the_old_file(path, tmp_path):
+    mercer.save(Gaussian(1.0), path)
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError):
+            mercer.save(X, path)
+    finally:
+        tmp_path.chmod(0o700)
+    assert_unchanged(tmp_path, path)
+
+
+def test_failed_temporary_file_leaves_the_old_file(path, tmp_path, monkeypatch):
+    mercer.save(Gaussian(1.0), path)
+
+    def denied(*args, **options):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("mercer.atomic_files.tempfile.mkstemp", denied)
+    with pytest.raises(PermissionError):
+        mercer.save(X, path)
+    assert_unchanged(tmp_path, path)
+
+
+def test_interrupt_leaves_the_old_file(path, tmp_path, monkeypatch):
+    mercer.save(Gaussian(1.0), path)
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np.lib.format, "write_array", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mercer.save(X, path)
+    assert_unchanged(tmp_path, path)
+
+
+def test_killed_process_leaves_the_old_file(path):
+    """The process is killed while it writes an array."""
+    mercer.save(Gaussian(1.0), path)
+    code = (
+        "import sys, time, numpy as np, mercer.persistence as persistence\n"
+        "def half(member, array, **options):\n"
+        "    member.write(b'0' * 10**7)\n"
+        "    print('writing', flush=True)\n"
+        "    time.sleep(600)\n"
+        "np.lib.format.write_array = half\n"
+        "persistence.save(np.zeros(10**7), sys.argv[1])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"writing\n"
+        child.kill()
+        child.wait()
+    assert mercer.load(path) == Gaussian(1.0)
+    left = [p for p in path.parent.iterdir() if p != path]
+    assert all(p.name.startswith(f".{path.name}-") for p in left)
+    mercer.save(Gaussian(2.0), path)
+    assert mercer.load(path) == Gaussian(2.0)
+
+
+def test_threads_can_save_to_the_same_file(path):
+    kernels = [Gaussian(float(i)) for i in range(8)]
+    threads = [threading.Thread(target=mercer.save, args=(k, path)) for k in kernels]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert mercer.load(path) in kernels
+    assert [p.name for p in path.parent.iterdir()] == [path.name]

@@ -1,0 +1,231 @@
+"""Selection of columns and rows, and the reasons of omissions."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer.datasets import make_machines
+from mercer.tables import EMBEDDED, Omission, as_table, read_table
+from mercer.tables.column_types import as_column_type
+from mercer.tables.table import labels_of
+from tests.expectations import names_values, raises
+
+CSV = """\
+height,weight,color,empty,mostly,same,kind
+1.0,2.0,red,,,7,a
+1.5,2.5,blue,,1,7,a
+2.0,,red,,,7,b
+5.0,6.0,blue,,,7,b
+5.5,inf,red,,,7,b
+6.0,7.5,red,,3,7,
+6.5,7.0,red,,,7,b
+"""
+
+
+def read_text(content, **options):
+    return read_table(io.BytesIO(content.encode("utf-8")), **options)
+
+
+def codes(table):
+    return {omission.column: omission.code for omission in table.omissions}
+
+
+# --- embedded data sets ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_embedded_data_sets_keep_all_rows_and_columns_that_vary(name):
+    table = read_table(name)
+    assert set(codes(table).values()) <= {"constant"}  # margins of the digits
+    assert table.rows_omitted == 0
+    assert table.n == len(table.rows)
+    assert table.label == (None if name == "diabetes" else "class")
+    assert table.is_numeric == (name != "machines")
+
+
+def test_column_types_of_a_mixed_data_set():
+    columns, state = make_machines(200, random_state=3)
+    table = as_table(pd.DataFrame(columns).assign(state=state), label="state")
+    assert set(table.column_types.values()) >= {"number", "date", "category"}
+    assert table.column_types["date"] == "date"
+    assert table.column_types["coolant"] == "category"
+    assert set(table.missing) <= {"temperature", "material", "note"}
+    assert table.labels.tolist() == state.tolist()
+
+
+def test_label_of_an_embedded_data_set_can_be_changed():
+    assert "class" in read_table("wine", label="alcohol").columns
+    with raises(ValueError, "wine", "'color'", "alcohol"):
+        read_table("wine", label="color")
+
+
+# --- rows with missing values ------------------------------------------------------------------
+
+
+def test_dropped_rows_and_omitted_columns_are_recorded():
+    table = read_text(CSV, label="kind", missing="drop")
+    assert codes(table) == {"empty": "empty", "mostly": "missing", "same": "constant"}
+    reasons = {omission.column: omission.reason for omission in table.omissions}
+    assert names_values(reasons["mostly"], 5, 7) == []
+    assert table.rows.tolist() == [0, 1, 3, 5, 6]  # one weight is missing, one is infinite
+    assert table.frame["weight"].tolist() == [2, 2.5, 6, 7.5, 7]
+    assert table.labels[table.has_label].tolist() == ["a", "a", "b", "b"]
+    assert table.has_label.tolist() == [True, True, True, False, True]
+
+
+def test_mixed_tables_keep_incomplete_rows():
+    table = read_text(CSV, label="kind")
+    assert table.n == 7
+    assert table.missing == {"weight": 2}
+    with raises(ValueError, "table"):
+        _ = table.X
+
+
+@pytest.mark.parametrize(("missing", "selected"), [(2, 18), (5, 20)])
+def test_auto_drops_at_most_a_fifth_of_the_rows(missing, selected):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["a", "b"])
+    frame.loc[: missing - 1, "a"] = np.nan
+    assert as_table(frame).n == selected
+    assert as_table(frame, missing="drop").n == 20 - missing
+    assert as_table(frame, missing="keep").n == 20
+
+
+def test_rows_without_any_value_are_always_dropped():
+    table = read_text("a,b\n1,x\n2,y\n,\n4,x\n5,y\n")
+    assert table.rows.tolist() == [0, 1, 3, 4]
+
+
+def test_column_that_is_constant_in_complete_rows_is_omitted():
+    table = read_text("a,b,c\n1,5,1\n2,5,2\n3,5,4\n4,5,5\n5,5,7\n6,7,\n", missing="drop")
+    assert table.columns == ("a", "c")
+    assert codes(table) == {"b": "constant"}
+
+
+def test_invalid_option_for_missing_values_is_rejected():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 5.0]})
+    with raises(ValueError, "missing", "'fill'", "'auto'", "'drop'", "'keep'"):
+        as_table(frame, missing="fill")
+
+
+# --- columns -----------------------------------------------------------------------------------
+
+
+def test_constant_labels_are_omitted():
+    frame = pd.DataFrame(
+        {"x": [1.0, 2.0, 4.0, 3.0], "kind": "a", "note": ["b b", "b b", "b b", None]}
+    )
+    assert codes(as_table(frame)) == {"kind": "constant", "note": "constant"}
+
+
+def test_complex_numbers_are_rejected():
+    with raises(ValueError, "'z'"):
+        as_table(pd.DataFrame({"z": [1j, 2.0, 3.0], "x": [1.0, 2.0, 5.0]}))
+
+
+def test_identifiers_are_omitted_unless_declared_categorical():
+    rows = [f"{i},p{i:03},{i % 7}" for i in range(30)]
+    content = "\n".join(["id,code,x", *rows])
+    table = read_text(content)
+    assert table.columns == ("x",)
+    assert codes(table) == {"id": "row_number", "code": "all_distinct"}
+    assert "p000" in table.omissions[1].reason
+    assert read_text(content, categorical=["code"]).columns == ("code", "x")
+
+
+def test_row_numbers_of_short_tables_are_omitted():
+    """Output of the commands has a column of row numbers, and may be read again."""
+    assert read_text("row,x\n1,4\n2,1\n3,5\n").columns == ("x",)
+    assert read_text("row,x\n1,4\n3,1\n2,5\n").columns == ("row", "x")
+
+
+def test_numbers_can_be_declared_categorical():
+    table = read_text("zip,x\n10115,1\n80331,2\n10115,3\n80331,5\n", categorical=["zip"])
+    assert table.column_types == {"zip": "category", "x": "number"}
+    assert table.frame["zip"].tolist() == ["10115", "80331", "10115", "80331"]
+
+
+def test_ignored_columns_are_recorded():
+    table = read_text("a,b\n1,2\n2,3\n5,8\n", ignore=["b"])
+    assert table.columns == ("a",)
+    assert codes(table) == {"b": "ignored"}
+
+
+def test_omissions_have_a_default_code():
+    assert Omission("a", "any reason").code == "other"
+
+
+def test_unknown_column_is_named_with_the_first_columns():
+    wide = pd.DataFrame(np.arange(300.0).reshape(3, 100))
+    with raises(ValueError, "'x'", "0, 1,", "80 more"):
+        as_table(wide, ignore=["x"])
+
+
+@pytest.mark.parametrize("names", [["a", "a", "b"], [1, "1", "b"]], ids=["equal", "number"])
+def test_duplicate_column_names_are_rejected(names):
+    """Bug D11."""
+    frame = pd.DataFrame([[1.0, 2.0, 3.0], [2.0, 1.0, 5.0], [4.0, 4.0, 1.0]], columns=names)
+    with raises(ValueError, "cars", names[0]):
+        as_table(frame, name="cars")
+
+
+def test_arrays_are_rejected():
+    with raises(TypeError, "ndarray"):
+        as_table(np.eye(3))
+
+
+def test_dates_are_detected():
+    table = read_text("when,x\n2024-01-01,1\n2024-03-05T10:00:00,2\n2024-02-01,4\n")
+    assert table.column_types["when"] == "date"
+    assert table.frame["when"].dt.month.tolist() == [1, 3, 2]
+
+
+def test_labels_that_resemble_dates_are_categories():
+    frame = pd.DataFrame({"code": ["2026-01", "2026-99", "2026-99", "2026-01"], "x": [1, 2, 5, 3]})
+    assert as_table(frame).column_types["code"] == "category"
+    with raises(ValueError, "'code'", "2026-99"):
+        as_column_type(frame["code"], "date")
+
+
+def test_numbers_whose_squares_overflow_are_omitted(tmp_path):
+    pytest.importorskip("dask", reason="chunked tables need mercer[dask]")
+    from mercer.tables.chunked_table import read_chunked_rows
+
+    path = tmp_path / "part.csv"
+    path.write_text("a,b\n1.7e308,2\n-1.7e308,1\n3,5\n1e308,4\n")
+    for table in (read_table(path), read_chunked_rows(path).table()):
+        assert table.column_types == {"b": "number"}
+        assert codes(table) == {"a": "too_large"}
+        assert "1.7e+308" in table.omissions[0].reason
+
+
+# --- labels ------------------------------------------------------------------------------------
+
+
+def test_numeric_labels_stay_numbers():
+    table = read_text("a,n\n1,10\n3,20\n8,30\n", label="n")
+    assert table.labels.tolist() == [10, 20, 30]
+    assert table.has_label.all()
+
+
+@pytest.mark.parametrize("dtype", [float, object, "Int64"])
+def test_integer_labels_with_a_missing_value_are_written_as_integers(dtype):
+    """Bug D10: "1", not "1.0"."""
+    labels = pd.Series([1, 2, None, 2]).astype(dtype)
+    table = as_table(pd.DataFrame({"x": [1.0, 2.0, 5.0, 3.0], "n": labels}), label="n")
+    assert table.labels[table.has_label].tolist() == ["1", "2", "2"]
+    assert table.has_label.tolist() == [True, True, False, True]
+
+
+def test_class_named_like_the_placeholder_is_a_class():
+    """Bug D10: only missing values count as missing."""
+    labels = ["no label", "a", None, "(no label)"]
+    table = as_table(pd.DataFrame({"x": [1.0, 2.0, 5.0, 3.0], "n": labels}), label="n")
+    assert table.has_label.tolist() == [True, True, False, True]
+    assert table.labels[table.has_label].tolist() == ["no label", "a", "(no label)"]
+    assert len(set(table.labels)) == 4
+
+
+def test_labels_of_bytes_are_not_decoded():
+    assert labels_of(pd.Series([b"\xff", None], dtype=object)).tolist()[0] == "b'\\xff'"
