@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from mercer.explorer.dataset import ANALYSED, SHOWN
 from mercer.explorer.fits import NO_ENTROPY, Fits
 
@@ -10,7 +14,7 @@ __all__ = ["python_code"]
 _SAMPLE = "np.sort(np.random.default_rng(0).choice(len({0}), {1}, replace=False))"
 
 
-def python_code(fits: Fits, source: str) -> str:
+def python_code(fits: Fits, source: str, options: Mapping[str, Any] = MappingProxyType({})) -> str:
     """Write the code of a view.
 
     Parameters
@@ -18,8 +22,10 @@ def python_code(fits: Fits, source: str) -> str:
     fits : Fits
     source : str
         What to read: the name of an embedded set or of a file.
+    options : mapping
+        Further options of :func:`mercer.tables.read_table`.
     """
-    parts = [_header(fits), _reading(fits, source), _kernel(fits), _components(fits)]
+    parts = [_header(fits), _reading(fits, source, options), _kernel(fits), _components(fits)]
     parts += [_clusters(fits), _pca(fits), _telling(), _density(fits)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -40,7 +46,7 @@ def _header(fits: Fits) -> str:
     return "\n".join(lines)
 
 
-def _reading(fits: Fits, source: str) -> str:
+def _reading(fits: Fits, source: str, given: Mapping[str, Any]) -> str:
     data, state = fits.data, fits.state
     options = [repr(source)]
     if data.table.label not in (None, "class") or (state.label and source != state.data):
@@ -49,6 +55,8 @@ def _reading(fits: Fits, source: str) -> str:
         options.append(f"ignore={list(state.ignore)!r}")
     if state.categorical:
         options.append(f"categorical={list(state.categorical)!r}")
+    defaults = {"missing": "auto", "encoding": "utf-8"}
+    options += [f"{name}={value!r}" for name, value in given.items() if value != defaults[name]]
     lines = [f"table = read_table({', '.join(options)})"]
     if data.is_numeric:
         lines.append(f"X = modelling(table, scale={data.scale}).data")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,19 @@ class Engine:
         The file named when the explorer was started: every session may look at it.
     folder : Path or None
         For files that live for a moment; None for the system's.
+    given_options : mapping
+        How the given file is read: ``encoding`` and ``missing`` of
+        :func:`mercer.tables.read_table`.
     """
 
     def __init__(
-        self, limits: Limits, given: Path | None = None, folder: Path | None = None
+        self,
+        limits: Limits,
+        given: Path | None = None,
+        folder: Path | None = None,
+        given_options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        self.given_options = given_options
         self.limits, self.given, self.folder = limits, given, folder
         self._tables = Cache(_ROOM_FOR_DATA)
         self._fitted = Cache(_ROOM_FOR_FITS)
@@ -81,7 +90,8 @@ class Engine:
 
     def code(self, session: Session, state: State) -> str:
         """The Python code of this view."""
-        return python_code(self._fits(session, state), self.source(session, state.data))
+        source = self.source(session, state.data)
+        return python_code(self._fits(session, state), source, self._options(state.data))
 
     def scores(self, session: Session, state: State) -> str:
         """CSV with one line per analysed row: its number, class, cluster and scores."""
@@ -142,6 +152,10 @@ class Engine:
         upload = session.uploads.get(data)
         return data if upload is None else upload.name
 
+    def _options(self, data: str) -> Mapping[str, Any]:
+        """Return the options with which a data set is read."""
+        return self.given_options if data == "given" else {}
+
     # --- data ---------------------------------------------------------------------------------
 
     def _fits(self, session: Session, state: State) -> Fits:
@@ -177,6 +191,7 @@ class Engine:
             label=label,
             ignore=ignore,
             categorical=[name for name in state.categorical if name not in ignore],
+            missing=self._options(state.data).get("missing", "auto"),
         )
 
     def _frame(self, session: Session, data: str) -> Any:
@@ -186,7 +201,8 @@ class Engine:
             if path is None:
                 frame = _embedded_frame(data)
             else:
-                frame, _ = read_frame(path)
+                encoding = self._options(data).get("encoding", "utf-8")
+                frame, _ = read_frame(path, encoding=encoding)
                 self._refuse_too_large(frame, self.source(session, data))
             return _weighed(frame)
 
