@@ -11,9 +11,11 @@ import pytest
 
 import mercer
 from mercer import __version__
+from mercer.bandwidth import RULES
 from mercer.cli import main
 from mercer.tables import EMBEDDED
-from tests.expectations import names_values, raises
+from tests.cli.running import assert_names
+from tests.expectations import raises
 
 pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
 
@@ -57,11 +59,6 @@ def command(*arguments, cwd, **options):
 
 def read_numbers(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
-
-
-def assert_names(text, *values):
-    """Check that a text, whose lines may be wrapped in a box, names all the values."""
-    assert names_values(" ".join(text.replace("│", " ").split()), *values) == [], text
 
 
 # --- report ----------------------------------------------------------------------------------
@@ -223,7 +220,7 @@ def test_commands_run_in_any_thread(capsys):
         (["reproduce", "jenssen-2010"], ["reproduce"]),
         (["report", "iris", "--components", "1"], ["--components", ">= 2"]),
         (["report", "iris", "--components", "few"], ["--components", "few"]),
-        (["report", "iris", "--bandwidth", "wide"], ["--bandwidth", "auto,", "leave-one-out"]),
+        (["report", "iris", "--bandwidth", "wide"], ["--bandwidth", "wide", *RULES]),
         (["report", "iris", "--bandwidth", "0"], ["--bandwidth", "> 0"]),
         (["report", "iris", "--bandwidth", "nan"], ["--bandwidth", "> 0"]),
         (["explore", "-"], ["explore", "standard input"]),
@@ -250,6 +247,7 @@ def test_help_lists_every_option(capsys):
     printed = capsys.readouterr().out
     options = ("--label", "--out", "--components", "--bandwidth", "--no-scale", "--verbose")
     assert_names(printed, *options, *EMBEDDED, "mercer report measurements.csv --label species")
+    assert_names(printed.partition("--bandwidth FLOAT")[2], *RULES)
 
 
 def test_version(capsys):

@@ -10,7 +10,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mercer.chunks import mapped, summed
+from mercer.chunks.files import write_frames
 from mercer.cli.engine import (
     Engine,
     UsableRows,
@@ -23,11 +26,13 @@ from mercer.cli.engine import (
 from mercer.cli.errors import UsageError
 from mercer.cli.options import Output, Reading
 from mercer.cli.output_files import check_folder, write_marker
+from mercer.tables.chunked import ChunkedRows, ChunkedTable, read_chunked_rows, sized
+from mercer.tables.chunked import usable as usable_mask
+from mercer.tables.table import labels_of
 
 if TYPE_CHECKING:
     from mercer.cli.runner import Task
     from mercer.maths.types import Array
-    from mercer.tables.chunked import ChunkedRows, ChunkedTable
 
 __all__ = ["DaskEngine"]
 
@@ -51,7 +56,7 @@ class UsableChunks(UsableRows):
     usable: tuple[int, ...]
 
 
-class DaskEngine(Engine["ChunkedRows", UsableChunks]):
+class DaskEngine(Engine[ChunkedRows, UsableChunks]):
     """Process partitions where they are read; only summaries and models are sent.
 
     Parameters
@@ -100,8 +105,6 @@ class DaskEngine(Engine["ChunkedRows", UsableChunks]):
 
     def read(self) -> ChunkedRows:
         """Read the names and types of the columns."""
-        from mercer.tables.chunked import read_chunked_rows
-
         return read_chunked_rows(
             self.data, label=self.reading.label, encoding=self.reading.encoding
         )
@@ -122,8 +125,6 @@ class DaskEngine(Engine["ChunkedRows", UsableChunks]):
 
     def fit(self, pipeline: Any, table: ChunkedTable, task: Task) -> Any:
         """Fit step by step: only the last step needs more than the statistics of the table."""
-        import numpy as np
-
         pipeline["columns"].fit(None)
         if "scale" in pipeline.named_steps:
             table.fit_scaler(pipeline["scale"])
@@ -158,8 +159,6 @@ class DaskEngine(Engine["ChunkedRows", UsableChunks]):
 
     def apply(self, rows: ChunkedRows, usable: UsableChunks, model: Any, task: Task) -> Any:
         """Return lazy columns of the usable rows."""
-        import numpy as np
-
         names = list(usable.columns)
         transform = partial(_transform, model[:-1], names)
         X = mapped(transform, _usable_frames(rows, usable), like=np.empty((0, len(names))))
@@ -197,14 +196,10 @@ class DaskEngine(Engine["ChunkedRows", UsableChunks]):
 
 def _usable_frames(rows: ChunkedRows, usable: UsableChunks) -> Any:
     """Return the partitions as an array whose chunks have the lengths of the model's results."""
-    from mercer.tables.chunked import sized
-
     return sized(rows.pieces, usable.usable)
 
 
 def _write(output: Output, data: Path, frame: Callable[..., Any], arrays: list[Any]) -> None:
-    from mercer.chunks.files import write_frames
-
     check_folder(output.out, data, output.overwrite)  # it may have changed during the fit
     write_frames(output.out, frame, arrays, overwrite=True)
     write_marker(output.out)
@@ -248,25 +243,17 @@ def _with_names(X: Any, pipeline: Any) -> Any:
 
 
 def _transform(steps: Any, names: list[str], frame: Any) -> Array:
-    import numpy as np
-
-    from mercer.tables.chunked import usable
-
-    return np.asarray(steps.transform(frame[usable(names, None, frame)]), dtype=np.float64)
+    return np.asarray(steps.transform(frame[usable_mask(names, None, frame)]), dtype=np.float64)
 
 
 def _targets(task: Task, label: str | None, frame: Any) -> Any:
-    from mercer.tables.table import labels_of
-
     return task.targets(labels_of(frame[label]), label)
 
 
 def _count_correct(
     task: Task, label: str, names: list[str], frame: Any, predicted: Array
 ) -> tuple[int, int]:
-    from mercer.tables.chunked import usable
-
-    labels = frame[label][usable(names, None, frame)].to_numpy()
+    labels = frame[label][usable_mask(names, None, frame)].to_numpy()
     return task.count_correct(labels, label, {"predicted": predicted})
 
 
@@ -280,9 +267,7 @@ def _output_frame(
     *columns: Array,
 ) -> Any:
     """Return the data frame that is written for one partition."""
-    from mercer.tables.chunked import usable
-
-    found = spread_rows(dict(zip(names, columns, strict=True)), usable(needed, None, frame))
+    found = spread_rows(dict(zip(names, columns, strict=True)), usable_mask(needed, None, frame))
     texts = {name: "string" for name in found if found[name].dtype == object}
     found = found.astype(texts)  # also where all are missing: partitions must have the same types
     return join_columns(frame, found) if keep else add_row_numbers(found, starts[number])

@@ -37,9 +37,9 @@ def parse_bandwidth(kind: Any, tokens: Any) -> float | str:
 
         if text in RULES:
             return text
-        raise ValueError(f"must be a number > 0 or one of {', '.join(RULES)}") from None
+        raise ValueError(f"{text!r} is not a number or one of {', '.join(RULES)}") from None
     if not 0 < value < float("inf"):
-        raise ValueError("must be a finite number > 0")
+        raise ValueError(f"{text} is not a finite number > 0")
     return value
 
 
@@ -63,7 +63,7 @@ def _parse_components(kind: Any, tokens: Any) -> int | float:
         return value
     if value >= 1 and value.is_integer():
         return int(value)
-    raise ValueError("must be an integer >= 1 or a fraction between 0 and 1, such as 0.9")
+    raise ValueError(f"{text!r} is not an integer >= 1 or a fraction between 0 and 1, such as 0.9")
 
 
 def _reject_option(kind: Any, value: str) -> None:
@@ -121,8 +121,8 @@ class Fitting:
         Standardize numeric columns to mean 0 and variance 1.
     bandwidth
         Bandwidth σ of the Gaussian kernel (in standard deviations if columns are standardized), or
-        a rule: auto, silverman, scott, median-distance, distance-fraction, leave-one-out. For
-        mixed tables: multiplier of all bandwidths (1 leaves them unchanged).
+        a rule: auto, silverman, scott, median-distance, distance-fraction, spectroscopy,
+        leave-one-out. For mixed tables: multiplier of all bandwidths (1 leaves them unchanged).
     solver
         Eigensolver. auto chooses by the size of the table.
     """

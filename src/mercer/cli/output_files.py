@@ -88,8 +88,8 @@ def _read_marker(folder: Path) -> set[str]:
     try:
         content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         return {MARKER, *content["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+    except (OSError, ValueError, KeyError, TypeError):  # no marker, or a damaged one
+        return {MARKER}
 
 
 def is_special(path: Path) -> bool:

@@ -97,7 +97,7 @@ def _parse_clusters(kind: Any, tokens: Any) -> int | str:
     text: str = tokens[0].value
     value = text if text == "auto" else parse_integer(text)
     if value is None:
-        raise ValueError("must be an integer >= 1 or auto")
+        raise ValueError(f"{text!r} is not an integer >= 1 or auto")
     return value
 
 

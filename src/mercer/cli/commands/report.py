@@ -62,8 +62,8 @@ def report(
         information potential.
     bandwidth
         Bandwidth σ of the Gaussian kernel (in standard deviations if columns are standardized), or
-        a rule: auto, silverman, scott, median-distance, distance-fraction, leave-one-out. For
-        mixed tables: multiplier of all bandwidths (1 leaves them unchanged).
+        a rule: auto, silverman, scott, median-distance, distance-fraction, spectroscopy,
+        leave-one-out. For mixed tables: multiplier of all bandwidths (1 leaves them unchanged).
     scale
         Standardize numeric columns to mean 0 and variance 1.
     json
