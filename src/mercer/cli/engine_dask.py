@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.chunks import mapped, summed
+from mercer.chunks import mapped as map_rows
+from mercer.chunks import summed as sum_rows
 from mercer.chunks.files import write_frames
 from mercer.cli.engine import (
     Engine,
@@ -161,7 +162,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
         """Return lazy columns of the usable rows."""
         names = list(usable.columns)
         transform = partial(_transform, model[:-1], names)
-        X = mapped(transform, _usable_frames(rows, usable), like=np.empty((0, len(names))))
+        X = map_rows(transform, _usable_frames(rows, usable), like=np.empty((0, len(names))))
         return task.columns(model, _with_names(X, model), self)
 
     def count_correct(
@@ -172,7 +173,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
         if label is None or label not in rows.frame.columns:
             return 0, 0
         count = partial(_count_correct, task, label, list(usable.columns))
-        return summed(count, _usable_frames(rows, usable), columns["predicted"])
+        return sum_rows(count, _usable_frames(rows, usable), columns["predicted"])
 
     def prepare_output(
         self, rows: ChunkedRows, usable: UsableChunks, columns: Any, output: Output, task: Task
@@ -187,11 +188,11 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
 
     def map_rows(self, function: Callable[..., Any], *columns: Any) -> Any:
         """Return a lazy array."""
-        return mapped(function, *columns)
+        return map_rows(function, *columns)
 
     def sum_rows(self, function: Callable[..., Any], *columns: Any) -> Any:
         """Compute the sum on the workers."""
-        return summed(function, *columns)
+        return sum_rows(function, *columns)
 
 
 def _usable_frames(rows: ChunkedRows, usable: UsableChunks) -> Any:
