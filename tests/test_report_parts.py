@@ -34,7 +34,7 @@ from mercer.report.sections.clusters import _value as date_cell
 from mercer.report.sections.densities import densities_section
 from mercer.report.sections.labels import labels_section, verdict
 from mercer.report.sections.novelty import _cell as novel_cell
-from mercer.tables import as_table, modelling, read_table
+from mercer.tables import as_table, prepare, read_table
 
 
 def blobs(n=60, seed=0, sep=8.0, **columns):
@@ -220,7 +220,7 @@ def naive_scores(K):
 
 def test_novelty_of_numbers_is_minus_the_log_of_the_mean_similarity():
     table = as_table(blobs())
-    model = modelling(table)
+    model = prepare(table)
     found = find_novel(model, model.data, Gaussian(0.5))
     assert_allclose(found.scores, naive_scores(Gaussian(0.5)(model.data)), rtol=1e-9)
     scale = table.X.std(axis=0)
@@ -234,7 +234,7 @@ def test_novelty_of_numbers_is_minus_the_log_of_the_mean_similarity():
 def test_novelty_of_a_mixed_table_is_the_same_statistic():
     columns, _ = make_machines(60, random_state=1)
     table = as_table(pd.DataFrame(columns))
-    model = modelling(table, bandwidth=0.5)
+    model = prepare(table, bandwidth=0.5)
     found = find_novel(model, model.data, model.kernel)
     K = table_kernel(table.frame).widened(0.5)(table.frame)
     assert_allclose(found.scores, naive_scores(K), rtol=1e-9)
@@ -244,7 +244,7 @@ def test_novelty_of_a_mixed_table_is_the_same_statistic():
 def test_only_so_many_columns_are_asked_why_a_row_is_novel(monkeypatch):
     frame = blobs(kind=["u", "v"] * 30)
     frame.loc[0, "b"] = 90.0
-    model = modelling(as_table(frame))
+    model = prepare(as_table(frame))
 
     def because():
         return [name for name, _ in find_novel(model, model.data, model.kernel).listed[0].columns]
@@ -263,7 +263,7 @@ def test_novelty_reaches_into_the_deepest_tails():
     frame = blobs()
     frame.loc[3, "a"], frame.loc[4, "b"] = 1e4, -300.0
     table = as_table(frame)
-    model = modelling(table, scale=False)
+    model = prepare(table, scale=False)
     found = find_novel(model, model.data, Gaussian(1.0))
     assert np.isfinite(found.scores).all()
     assert [one.row for one in found.listed[:2]] == [3, 4]
@@ -277,7 +277,7 @@ def test_sampled_references_give_nearly_the_same_scores(monkeypatch):
     table = as_table(
         blobs(n=800, x=np.random.default_rng(3).normal(size=800), y=0.0 + np.arange(800))
     )
-    model = modelling(table)
+    model = prepare(table)
     whole = find_novel(model, model.data, Gaussian(1.0))
     monkeypatch.setattr("mercer.report.novelty._ALL_PAIRS", 100)
     monkeypatch.setattr("mercer.report.novelty._REFERENCE", 400)
@@ -348,7 +348,7 @@ def test_prediction_beats_the_majority(iris):
 
 def test_noise_cannot_be_predicted():
     frame = blobs(n=100, kind=np.random.default_rng(5).choice(["p", "q"], 100))
-    found = study_labels(modelling(as_table(frame, label="kind")), np.ones(100, dtype=int))
+    found = study_labels(prepare(as_table(frame, label="kind")), np.ones(100, dtype=int))
     assert abs(found.prediction.accuracy - 0.5) < 0.2
 
 
@@ -369,7 +369,7 @@ def test_labels_that_are_no_classes(kind, reason):
 
 def test_rows_without_a_label_and_rare_classes_are_left_aside():
     kinds = [None] * 5 + ["p"] * 25 + ["q"] * 29 + ["r"]
-    found = study_labels(modelling(as_table(blobs(kind=kinds), label="kind")), np.ones(60, int))
+    found = study_labels(prepare(as_table(blobs(kind=kinds), label="kind")), np.ones(60, int))
     assert found.unlabelled == 5
     assert found.agreement.rows == 55
     assert found.prediction.left_out == ("r",)

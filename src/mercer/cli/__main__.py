@@ -1,4 +1,4 @@
-"""``python -m mercer.cli`` is the ``mercer`` command."""
+"""Run the ``mercer`` command by ``python -m mercer.cli``."""
 
 from mercer.cli import main
 

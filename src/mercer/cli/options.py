@@ -1,4 +1,4 @@
-"""Options that several commands share: how their values are read, and what they mean."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ __all__ = [
     "Components",
     "Data",
     "Fitting",
+    "Flag",
     "Output",
     "Reading",
     "Running",
     "Solver",
-    "Verbose",
-    "read_bandwidth",
+    "parse_bandwidth",
+    "parse_integer",
 ]
 
-#: What ``--out`` may end in.
+#: File name endings allowed for ``--out``.
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
 
-def read_bandwidth(kind: Any, tokens: Any) -> float | str:
-    """Read a positive number or a rule's name."""
+def parse_bandwidth(kind: Any, tokens: Any) -> float | str:
+    """Parse a positive number or the name of a bandwidth rule."""
     text: str = tokens[0].value
     try:
         value = float(text)
@@ -36,14 +37,23 @@ def read_bandwidth(kind: Any, tokens: Any) -> float | str:
 
         if text in RULES:
             return text
-        raise ValueError(f"give a number above 0, or one of {', '.join(RULES)}") from None
+        raise ValueError(f"{text!r} is not a number or one of {', '.join(RULES)}") from None
     if not 0 < value < float("inf"):
-        raise ValueError("a bandwidth must be a finite number above 0")
+        raise ValueError(f"{text} is not a finite number > 0")
     return value
 
 
-def _read_components(kind: Any, tokens: Any) -> int | float:
-    """Read a number of components, or a share between 0 and 1."""
+def parse_integer(text: str) -> int | None:
+    """Parse an integer of at least 1; None if the text is anything else."""
+    try:
+        value = int(text)
+    except ValueError:
+        return None
+    return value if value >= 1 else None
+
+
+def _parse_components(kind: Any, tokens: Any) -> int | float:
+    """Parse a number of components, or a fraction between 0 and 1."""
     text: str = tokens[0].value
     try:
         value = float(text)
@@ -53,45 +63,44 @@ def _read_components(kind: Any, tokens: Any) -> int | float:
         return value
     if value >= 1 and value.is_integer():
         return int(value)
-    raise ValueError("give a whole number of at least 1, or a share such as 0.9")
+    raise ValueError(f"{text!r} is not an integer >= 1 or a fraction between 0 and 1, such as 0.9")
 
 
-def _is_no_option(kind: Any, value: str) -> None:
+def _reject_option(kind: Any, value: str) -> None:
     if value.startswith("-") and value != "-":
-        raise ValueError(f"There is no option {value}; a file of that name is ./{value}")
+        raise ValueError(f"Unknown option {value}. To read a file of that name, write ./{value}")
 
 
-Data = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_is_no_option)]
-Bandwidth = Annotated[float | str, Parameter(converter=read_bandwidth, n_tokens=1)]
-Components = Annotated[int | float, Parameter(converter=_read_components, n_tokens=1)]
-Verbose = Annotated[bool, Parameter(negative="", show_default=False)]
+Data = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_reject_option)]
+Bandwidth = Annotated[float | str, Parameter(converter=parse_bandwidth, n_tokens=1)]
+Components = Annotated[int | float, Parameter(converter=_parse_components, n_tokens=1)]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Solver = Literal["auto", "dense", "lanczos", "fourier", "nystrom"]
 
-_Flag = Parameter(negative="", show_default=False)
 _Names = Annotated[
     tuple[str, ...], Parameter(negative="", show_default=False, allow_leading_hyphen=True)
 ]
 
 
-@Parameter(name="*", group=Group("The table", sort_key=1))
+@Parameter(name="*", group=Group("Input", sort_key=1))
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read.
+    """How the table is read.
 
     Parameters
     ----------
     label
-        Column with classes. It is not analysed (`discriminate` learns it).
+        Column of class labels. It is not used as a feature; `discriminate` learns to predict it.
     ignore
-        Column to leave out; may be given several times.
+        Column to ignore. Can be given several times.
     categorical
-        Column whose numbers or texts are names of categories; may be given several times.
+        Column to treat as categorical, such as numeric codes. Can be given several times.
     missing
-        Rows to learn from: complete ones only (drop), or all (keep), where a gap is compared by
-        what the column usually holds. auto drops from tables of numbers, unless that would lose a
-        fifth of the rows, and keeps in others.
+        drop fits to complete rows only. keep fits to all rows: missing values are represented by
+        the column's mean embedding. auto drops incomplete rows of numeric tables unless they are
+        more than a fifth, and keeps them in mixed tables.
     encoding
-        Of text files, such as latin-1.
+        Encoding of text files, such as latin-1.
     """
 
     label: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
@@ -101,21 +110,21 @@ class Reading:
     encoding: str = "utf-8"
 
 
-@Parameter(name="*", group=Group("The kernel", sort_key=2))
+@Parameter(name="*", group=Group("Kernel", sort_key=2))
 @dataclass(frozen=True)
 class Fitting:
-    """How rows are compared.
+    """The kernel and the eigensolver.
 
     Parameters
     ----------
     scale
-        Standardise columns of numbers first, so that units do not decide.
+        Standardize numeric columns to mean 0 and variance 1.
     bandwidth
-        σ of the Gaussian kernel (in standard deviations if columns are scaled), or a rule: auto,
-        silverman, scott, median-distance, distance-fraction, leave-one-out. For a table with
-        other columns than numbers a factor for the widths of all columns: 1 changes nothing.
+        Bandwidth σ of the Gaussian kernel (in standard deviations if columns are standardized), or
+        a rule: auto, silverman, scott, median-distance, distance-fraction, spectroscopy,
+        leave-one-out. For mixed tables: multiplier of all bandwidths (1 leaves them unchanged).
     solver
-        How eigenvectors are found; auto chooses by the size of the table.
+        Eigensolver. auto chooses by the size of the table.
     """
 
     scale: bool = True
@@ -126,46 +135,49 @@ class Fitting:
 @Parameter(name="*", group=Group("Output", sort_key=3))
 @dataclass(frozen=True)
 class Output:
-    """Where results go.
+    """Where results are written.
 
     Parameters
     ----------
     out
-        File for the columns, ending in .csv, .tsv, .parquet or .npy; - is standard output, as CSV.
-        With --engine dask a folder of Parquet parts, which must be named.
+        Output file: .csv, .tsv, .parquet or .npy. - writes CSV to standard output. With
+        --engine dask: a folder for Parquet files (required).
     keep
-        Write the table's own columns too, as they are, before the new ones.
+        Also write the columns of the input, unchanged, before the new ones.
+    overwrite
+        With --engine dask: replace a folder of Parquet files that mercer did not write.
     model
         Save the fitted model to this file.
     apply
-        Use the model in this file, as --model saved it, instead of fitting one.
+        Apply the model in this file (saved with --model) instead of fitting one.
     quiet
-        Say nothing on standard error but errors.
+        Print errors only.
     verbose
-        Tell the progress of long work, and show the traceback of an error.
+        Print the progress of long computations, and the traceback of an error.
     """
 
     out: Annotated[Path, Parameter(allow_leading_hyphen=True)] = Path("-")
-    keep: Annotated[bool, _Flag] = False
+    keep: Flag = False
+    overwrite: Flag = False
     model: Path | None = None
     apply: Path | None = None
-    quiet: Annotated[bool, _Flag] = False
-    verbose: Annotated[bool, _Flag] = False
+    quiet: Flag = False
+    verbose: Flag = False
 
 
-@Parameter(name="*", group=Group("The engine", sort_key=4))
+@Parameter(name="*", group=Group("Computation", sort_key=4))
 @dataclass(frozen=True)
 class Running:
-    """Where the work is done.
+    """Where the computation runs.
 
     Parameters
     ----------
     engine
-        memory takes one table as a whole. dask takes a folder of Parquet or CSV parts, columns of
-        numbers, and works on one part after the other, or on many at a time.
+        memory loads the whole table. dask processes a folder of Parquet or CSV files in chunks;
+        all columns must be numeric.
     scheduler
-        Address of a running Dask scheduler, such as tcp://10.0.0.1:8786; left out, dask uses
-        threads.
+        Address of a running Dask scheduler, such as tcp://10.0.0.1:8786. Default: threads of this
+        process.
     """
 
     engine: Literal["memory", "dask"] = "memory"

@@ -6,10 +6,10 @@ import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from mercer.explorer.sessions import Limits
@@ -20,6 +20,11 @@ __all__ = ["explore"]
 def explore(
     data: str | Path | None = None,
     *,
+    label: str | None = None,
+    ignore: Iterable[str] = (),
+    categorical: Iterable[str] = (),
+    missing: Literal["auto", "drop", "keep"] = "auto",
+    encoding: str = "utf-8",
     port: int = 0,
     host: str = "127.0.0.1",
     open_browser: bool = True,
@@ -32,6 +37,8 @@ def explore(
     ----------
     data : str, Path or None
         An embedded set or a file to start with; None for the rings.
+    label, ignore, categorical, missing, encoding
+        Options of :func:`mercer.tables.read_table`. The page can change the first three.
     port : int
         0 for a free one.
     host : str
@@ -61,13 +68,21 @@ def explore(
             f"The explorer needs {error.name}, which is not installed: pip install mercer[web]",
             name=error.name,
         ) from error
-    query, given = _start(data)
+    columns = {"label": label, "ignore": tuple(ignore), "categorical": tuple(categorical)}
+    given_options = {"missing": missing, "encoding": encoding}
+    query, given = _start(data, columns, given_options)
     listener = _listen(host, port)
     with listener:
         port = listener.getsockname()[1]
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
         limits = limits or Limits()
-        app = make_app(limits=limits, given=given, token=token, cookie=f"mercer-explorer-{port}")
+        app = make_app(
+            limits=limits,
+            given=given,
+            given_options=given_options,
+            token=token,
+            cookie=f"mercer-explorer-{port}",
+        )
         if token is not None:
             query["token"] = token
         address = _address(host, port, query)
@@ -81,16 +96,21 @@ def explore(
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _start(data: str | Path | None) -> tuple[dict[str, str], Path | None]:
-    """The first address' query, and the file that it is about."""
+def _start(
+    data: str | Path | None, columns: Mapping[str, Any], given_options: Mapping[str, Any]
+) -> tuple[dict[str, Any], Path | None]:
+    """Return the query of the first address, and the file that it shows."""
     from mercer.tables import EMBEDDED, read_table
 
-    if data is None:
+    query = {name: value for name, value in columns.items() if value}
+    if data is None and not query:
         return {}, None
-    if str(data) in EMBEDDED:
-        return {"data": str(data)}, None
-    read_table(data)  # a bad file is told now, and not in the browser
-    return {"data": "given"}, Path(data)
+    is_embedded = data is None or str(data) in EMBEDDED
+    if query or not is_embedded:  # report invalid files and columns now, not in the browser
+        read_table("rings" if data is None else data, **columns, **given_options)
+    if is_embedded:
+        return ({} if data is None else {"data": str(data)}) | query, None
+    return {"data": "given"} | query, Path(str(data))
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -107,10 +127,10 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _address(host: str, port: int, query: dict[str, str]) -> str:
+def _address(host: str, port: int, query: dict[str, Any]) -> str:
     from urllib.parse import urlencode
 
     name = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):
         name = socket.gethostname()
-    return f"http://{name}:{port}/{'?' + urlencode(query) if query else ''}"
+    return f"http://{name}:{port}/{'?' + urlencode(query, doseq=True) if query else ''}"

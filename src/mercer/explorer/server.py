@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -65,6 +66,7 @@ def make_app(
     *,
     limits: Limits | None = None,
     given: Path | None = None,
+    given_options: Mapping[str, Any] = MappingProxyType({}),
     token: str | None = None,
     cookie: str = "mercer-explorer",
     workers: int = 2,
@@ -76,6 +78,8 @@ def make_app(
     limits : Limits or None
     given : Path or None
         A file that every session may look at.
+    given_options : mapping
+        How it is read: ``encoding`` and ``missing`` of :func:`mercer.tables.read_table`.
     token : str or None
         Asked for when it is not None: in the address once, in a cookie from then on. Without one
         only a loopback Host is answered.
@@ -86,7 +90,7 @@ def make_app(
     """
     limits = limits or Limits()
     sessions, gate = Sessions(limits), Gate(workers)
-    engine = Engine(limits, given, sessions.folder)
+    engine = Engine(limits, given, sessions.folder, given_options)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ from mercer.report.novelty import Novelty, find_novel
 from mercer.report.profiles import Trait, describe_clusters
 from mercer.report.spectra import Spectra, fit_spectra, solver_for
 from mercer.report.steps import Raised, Steps
-from mercer.tables import Modelling, Table, modelling
+from mercer.tables import Preparation, Table, prepare
 
 __all__ = ["Analysis", "analyse"]
 
@@ -28,7 +28,7 @@ class Analysis:
 
     Parameters
     ----------
-    model : Modelling
+    model : Preparation
         The table, and how it is compared.
     bandwidth : float or str
         As it was asked for.
@@ -62,7 +62,7 @@ class Analysis:
     [3, 3]
     """
 
-    model: Modelling
+    model: Preparation
     bandwidth: float | str
     columns: tuple[ColumnSummary, ...]
     spectra: Spectra
@@ -137,10 +137,10 @@ def analyse(
             f"n_clusters={n_clusters} must be from 1 to the number of rows, {table.n}."
         )
     steps = Steps(_STEPS, verbose)
-    model = modelling(table, bandwidth=bandwidth, scale=scale)
+    model = prepare(table, bandwidth=bandwidth, scale=scale)
     data = model.data
     # what a sweep starts from, whatever bandwidth was asked for
-    base = Gaussian("auto") if table.is_numeric else modelling(table).kernel
+    base = Gaussian("auto") if table.is_numeric else prepare(table).kernel
     spectra = fit_spectra(model, data, n_components, steps, verbose)
     kernel = spectra.eca.kernel_
     counting = steps.run("number of clusters", lambda: count_clusters(data, base, n_clusters))

@@ -13,7 +13,7 @@ from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
-from mercer.tables import WIDTH_FACTORS
+from mercer.tables import BANDWIDTH_FACTORS
 
 __all__ = ["NOWHERE", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
 
@@ -118,7 +118,9 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     if not is_frame and len(data) > _SWEEP_ROWS:
         rows, weights = representatives(data, np.ones(len(data)), _SWEEP_ROWS)
     count = max(n_clusters, 2)
-    tried = EntropyClustering(count, kernel=kernel, bandwidths=WIDTH_FACTORS if is_frame else None)
+    tried = EntropyClustering(
+        count, kernel=kernel, bandwidths=BANDWIDTH_FACTORS if is_frame else None
+    )
     try:
         with suppress_warnings():
             tried.fit(take(data, rows), sample_weight=weights)

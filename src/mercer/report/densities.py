@@ -13,7 +13,7 @@ from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
 from mercer.report.profiles import Trait
 from mercer.subsampling import drawn_rows
-from mercer.tables import Modelling, Table
+from mercer.tables import Preparation, Table
 
 __all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Shares", "estimate_densities"]
 
@@ -71,7 +71,7 @@ class Densities:
 
 
 def estimate_densities(
-    model: Modelling, kernel: Kernel, numbers: Array, traits: tuple[Trait, ...]
+    model: Preparation, kernel: Kernel, numbers: Array, traits: tuple[Trait, ...]
 ) -> Densities:
     """Density contours of a table of two numbers, and profiles of up to eight columns.
 
@@ -79,7 +79,7 @@ def estimate_densities(
 
     Parameters
     ----------
-    model : Modelling
+    model : Preparation
     kernel : Kernel
         The window of the contours, for the data as the model sees them.
     numbers : int array of shape (n,)
@@ -169,7 +169,7 @@ def _shares(column: Any, name: str) -> Shares:
     return Shares(name, tuple(map(str, top.index)), shares, len(counts) - len(top))
 
 
-def _contours(table: Table, model: Modelling, kernel: Kernel) -> Contours:
+def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
     raw, data = table.X, model.data
     axes, outside = [], np.zeros(len(raw), dtype=bool)
     for column in raw.T:

@@ -14,7 +14,7 @@ from mercer import KernelLDA
 from mercer.diagnostics import clustering_error
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows
-from mercer.tables import Modelling, Table
+from mercer.tables import Preparation, Table
 
 __all__ = ["Agreement", "LabelFindings", "Prediction", "class_labels", "study_labels"]
 
@@ -87,12 +87,12 @@ def class_labels(table: Table) -> tuple[Array | None, str | None]:
     return names, None
 
 
-def study_labels(model: Modelling, numbers: Array) -> LabelFindings:
+def study_labels(model: Preparation, numbers: Array) -> LabelFindings:
     """Agreement with the clusters, and cross-validated kernel LDA.
 
     Parameters
     ----------
-    model : Modelling
+    model : Preparation
         Its table has a label.
     numbers : int array of shape (n,)
         Clusters from 1; rows of other numbers count as a cluster of their own.
@@ -136,7 +136,7 @@ def _agreement(names: Array, numbers: Array) -> Agreement:
     )
 
 
-def _prediction(model: Modelling, names: Array, known: Array, lda: Any) -> Prediction | None:
+def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Prediction | None:
     """None where no two classes have two rows each."""
     rows = known[drawn_rows(len(known), _ROWS)]
     classes, counts = np.unique(names[rows], return_counts=True)

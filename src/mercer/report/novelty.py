@@ -17,7 +17,7 @@ from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
-from mercer.tables import Modelling
+from mercer.tables import Preparation
 
 __all__ = ["Novel", "Novelty", "find_novel"]
 
@@ -73,12 +73,12 @@ class Novelty:
     high: float
 
 
-def find_novel(model: Modelling, data: Any, kernel: Kernel) -> Novelty:
+def find_novel(model: Preparation, data: Any, kernel: Kernel) -> Novelty:
     """Score all rows, and explain the most novel.
 
     Parameters
     ----------
-    model : Modelling
+    model : Preparation
     data : array or data frame
         ``model.data``.
     kernel : Kernel
@@ -177,7 +177,7 @@ def _by_similarity(frame: Any, reference: Array, kernel: Kernel) -> Array:
 
 
 def _explained(
-    model: Modelling, data: Any, kernel: Kernel, reference: Array, rows: Array, scores: Array
+    model: Preparation, data: Any, kernel: Kernel, reference: Array, rows: Array, scores: Array
 ) -> tuple[Novel, ...]:
     """Contributions of columns: the score less its value with the column at its usual value.
 
@@ -211,7 +211,7 @@ def _explained(
     return tuple(found)
 
 
-def _with_usual_values(model: Modelling, data: Any, listed: Any) -> Any:
+def _with_usual_values(model: Preparation, data: Any, listed: Any) -> Any:
     """Pairs of a column's number and the listed rows with that column at its usual value."""
     if model.table.is_numeric:
         usual = np.median(data, axis=0)

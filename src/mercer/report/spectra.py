@@ -11,7 +11,7 @@ from mercer import KernelECA, KernelPCA
 from mercer.errors import RankError
 from mercer.maths.types import Array
 from mercer.report.steps import Steps
-from mercer.tables import Modelling
+from mercer.tables import Preparation
 
 __all__ = ["DENSE_ROWS", "EXACT_ROWS", "SHARE", "Because", "Component", "Spectra", "fit_spectra"]
 
@@ -102,7 +102,7 @@ class Spectra:
         ]
 
 
-def solver_for(model: Modelling) -> str:
+def solver_for(model: Preparation) -> str:
     """How eigenpairs of a table are found: see the constants above."""
     n = model.table.n
     if n <= DENSE_ROWS:
@@ -112,13 +112,13 @@ def solver_for(model: Modelling) -> str:
 
 
 def fit_spectra(
-    model: Modelling, data: Any, n_components: int | None, steps: Steps, verbose: bool = False
+    model: Preparation, data: Any, n_components: int | None, steps: Steps, verbose: bool = False
 ) -> Spectra:
     """Fit kernel ECA with as many components as it takes, and kernel PCA with two.
 
     Parameters
     ----------
-    model : Modelling
+    model : Preparation
     data : array or data frame
         ``model.data``.
     n_components : int or None

@@ -190,9 +190,9 @@ class ChunkedTable(SelectedTable):
 
     def map_training_rows(self, function: Any, like: Array) -> Any:
         """Return lazy results of a function of data frames, for the training rows."""
-        of_rows = partial(_of_usable, function, list(self.complete_in), self.labeled)
         from mercer.chunks.tasks import with_lengths
 
+        of_rows = partial(_of_usable, function, list(self.complete_in), self.labeled)
         pieces = self.source.pieces
         return with_lengths(passes_for(pieces).map(of_rows, pieces, like=like), self.lengths)
 

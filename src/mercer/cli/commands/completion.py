@@ -1,4 +1,4 @@
-"""``mercer completion``: what a shell needs to complete commands and options."""
+"""``mercer completion``: shell completion scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["completion"]
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
-    """Print the script with which a shell completes mercer's commands and options.
+    """Print a script that completes mercer's commands and options in a shell.
 
     For example:
 

@@ -1,0 +1,1 @@
+"""Commands of the ``mercer`` program, one module each."""

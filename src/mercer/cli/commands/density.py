@@ -1,0 +1,116 @@
+"""``mercer density``: log density or novelty score of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mercer.cli.options import Data, Fitting, Output, Reading, Running
+from mercer.cli.runner import Task, run_task
+from mercer.formatting import format_count
+
+if TYPE_CHECKING:
+    from mercer.cli.engine import Engine
+    from mercer.kernels import Kernel
+    from mercer.tables import Preparation
+
+__all__ = ["density"]
+
+Method = Literal["parzen", "series", "novelty"]
+
+
+@dataclass(frozen=True)
+class DensityTask(Task):
+    """Column log_density, or columns score and outlier."""
+
+    command: ClassVar[str] = "density"
+    method: Method = "parzen"
+    outliers: float = 0.1
+
+    def check(self, modelling: Preparation) -> None:
+        """Raise ValueError for mixed tables, which have no density with respect to volume."""
+        table = modelling.table
+        if self.method == "novelty" or table.is_numeric:
+            return
+        others = [name for name, kind in table.kinds.items() if kind != "number"]
+        if others:
+            problem = f"{others[0]!r} is not ({table.kinds[others[0]]}). Use --ignore {others[0]}"
+        else:
+            problem = f"{next(iter(table.missing))!r} has missing values. Use --missing drop"
+        raise ValueError(
+            f"--method {self.method} needs complete numeric columns; column {problem}, or --method "
+            "novelty, whose score is not normalized."
+        )
+
+    def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
+        """Return the estimator of the method."""
+        from mercer import MercerNovelty, ParzenDensity, SeriesDensity
+
+        if self.method == "novelty":
+            return MercerNovelty(
+                kernel=kernel, contamination=self.outliers, solver=solver, random_state=0
+            )
+        kind = ParzenDensity if self.method == "parzen" else SeriesDensity
+        return kind(kernel=kernel, solver=solver)
+
+    def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
+        """Return log densities in the units of the columns, or scores."""
+        import numpy as np
+
+        fitted = model["model"]
+        if type(fitted).__name__ == "MercerNovelty":
+            scores = fitted.decision_function(X)
+            return {"score": scores, "outlier": (scores < 0).astype(int)}
+        logs = fitted.score_samples(X)
+        if "scale" in model.named_steps:  # p(x) = p(z) / prod(scale) for z = (x - mean) / scale
+            logs = logs - np.log(model["scale"].scale_).sum()
+        return {"log_density": logs}
+
+    def summary(self, model: Any, engine: Engine[Any, Any]) -> Iterator[str]:
+        """Yield the number of terms of a series, and its mass."""
+        fitted = model["model"]
+        if hasattr(fitted, "selected_"):
+            yield f"  {format_count(len(fitted.selected_), 'term')}; total mass {fitted.mass_:.4g}"
+
+
+def density(
+    data: Data,
+    /,
+    *,
+    method: Method = "parzen",
+    outliers: Annotated[float, Parameter(validator=Number(gt=0, lte=0.5))] = 0.1,
+    reading: Reading = Reading(),
+    fitting: Fitting = Fitting(),
+    output: Output = Output(),
+    running: Running = Running(),
+) -> int:
+    """Estimate the density, or a novelty score, at every row.
+
+    *parzen* and *series* write a column *log_density*: the natural logarithm of the density, in
+    the units of the table's columns even if they are standardized. They need numeric columns.
+    *novelty* accepts any table and writes *score* (logarithm of a density in feature space, not
+    normalized; negative for outliers) and *outlier* (1 or 0).
+
+    For example:
+
+    - `mercer density measurements.csv --bandwidth leave-one-out`
+    - `mercer density machines --method novelty --outliers 0.05 --keep --out marked.csv`
+    - `mercer density good.csv --method novelty --model good.mercer` and later
+      `mercer density new.csv --apply good.mercer`
+
+    Parameters
+    ----------
+    data
+        A CSV, TSV, Parquet, NPY or NPZ file; - for standard input; or an embedded data set such as
+        wine.
+    method
+        parzen: Parzen window estimate. series: eigenfunction expansion, which is smoother.
+        novelty: Gaussian model in feature space.
+    outliers
+        Fraction of the training rows that novelty marks as outliers, at most 0.5.
+    """
+    return run_task(DensityTask(method, outliers), data, reading, fitting, output, running)

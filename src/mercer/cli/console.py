@@ -1,0 +1,74 @@
+"""Messages of commands, on standard error: standard output is for data only."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from mercer.formatting import format_count
+
+if TYPE_CHECKING:
+    from mercer.tables.table import SelectedTable
+
+__all__ = ["Messages", "describe_table"]
+
+_MOST_COLUMNS = 5  # listed by name
+
+
+class Messages:
+    """Print messages on standard error, or nothing.
+
+    Parameters
+    ----------
+    quiet : bool
+        Print nothing.
+    """
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+
+    def print(self, line: str, style: str | None = None) -> None:
+        """Print a line."""
+        if not self.quiet:
+            # soft_wrap: a path that is broken into lines can be neither clicked nor copied
+            console = Console(stderr=True, soft_wrap=True, highlight=False)
+            console.print(line, style=style, markup=False)
+
+    def print_all(self, lines: Iterable[str]) -> None:
+        """Print several lines."""
+        for line in lines:
+            self.print(line)
+
+    @contextmanager
+    def showing_warnings(self) -> Iterator[list[str]]:
+        """Print the warnings of a block as they are raised; yield the list of their texts."""
+        texts: list[str] = []
+
+        def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+            texts.append(str(message))
+            self.print(f"{category.__name__}: {message}", "yellow")
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            for noise in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+                warnings.simplefilter("ignore", noise)
+            warnings.showwarning = show  # type: ignore[assignment]
+            yield texts
+
+
+def describe_table(table: SelectedTable) -> Iterator[str]:
+    """Yield lines on the rows and columns that are analyzed, those that are not, and notes."""
+    columns = format_count(len(table.columns), "column")
+    yield f"{table.name}: {format_count(table.n, 'row')}, {columns}"
+    if table.rows_omitted:
+        yield f"  omitted: {format_count(table.rows_omitted, 'row')} with missing values"
+    for omission in table.omissions[:_MOST_COLUMNS]:
+        yield f"  omitted: column {omission.column} ({omission.reason})"
+    if len(table.omissions) > _MOST_COLUMNS:
+        yield f"  omitted: {len(table.omissions) - _MOST_COLUMNS} more columns"
+    for note in table.notes:
+        yield f"  note: {note}"

@@ -1,0 +1,173 @@
+"""Output of commands: standard output, files that are replaced atomically, folders of Parquet."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mercer import __version__
+
+__all__ = [
+    "MARKER",
+    "check_file",
+    "check_folder",
+    "encode_frame",
+    "is_special",
+    "write_file",
+    "write_marker",
+]
+
+#: File in a folder that lists the Parquet files mercer wrote there, so that it may replace them.
+MARKER = "_mercer.json"
+
+
+# --- checks before any work -------------------------------------------------------------------
+
+
+def check_file(path: Path) -> None:
+    """Raise OSError if a file cannot be written to this path."""
+    if str(path) == "-":
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Add a file name.")
+    _check_parents(path)
+
+
+def check_folder(path: Path, data: Path, overwrite: bool) -> None:
+    """Raise an error if a folder of Parquet files cannot, or must not, be written to this path.
+
+    A folder is replaced if it is empty, if all its files were written by mercer, or, with
+    ``overwrite``, if it holds Parquet files only.
+
+    Parameters
+    ----------
+    path : Path
+        Output folder.
+    data : Path
+        Input file or folder.
+    overwrite : bool
+    """
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file. --out must be a folder.")
+    if data.resolve() == path.resolve() or path.resolve() in data.resolve().parents:
+        raise ValueError(f"{path} contains the input data. Choose another folder for --out.")
+    if path.is_dir():
+        _check_replaceable(path, overwrite)
+    _check_parents(path)
+
+
+def _check_replaceable(folder: Path, overwrite: bool) -> None:
+    own = _read_marker(folder)
+    others = sorted(one.name for one in folder.iterdir() if one.name not in own)
+    not_parquet = [name for name in others if Path(name).suffix != ".parquet"]
+    if not_parquet:
+        raise FileExistsError(
+            f"{folder} contains {not_parquet[0]!r}, which is not a Parquet file. Choose another "
+            "folder for --out."
+        )
+    if others and not overwrite:
+        raise FileExistsError(
+            f"{folder} contains {others[0]!r}, which mercer did not write. Use --overwrite to "
+            "replace the folder, or choose another one."
+        )
+
+
+def write_marker(folder: Path) -> None:
+    """List the files of a folder in its marker file."""
+    names = sorted(one.name for one in folder.iterdir())
+    content = {"written_by": f"mercer {__version__}", "files": names}
+    write_file(folder / MARKER, (json.dumps(content, indent=2) + "\n").encode("utf-8"))
+
+
+def _read_marker(folder: Path) -> set[str]:
+    """Return the names of the files that mercer wrote to a folder, including the marker."""
+    try:
+        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        return {MARKER, *content["files"]}
+    except (OSError, ValueError, KeyError, TypeError):  # no marker, or a damaged one
+        return {MARKER}
+
+
+def is_special(path: Path) -> bool:
+    """Return whether a path is a pipe, a terminal, or another device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _check_parents(path: Path) -> None:
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: the folder {folder} is read-only.")
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically: if this fails, the old content remains."""
+    try:
+        _write(path, content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard output" if str(path) == "-" else path
+        raise OSError(f"{name} cannot be written: {error.strerror or error}") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    if str(path) == "-":
+        sys.stdout.flush()
+        rest = memoryview(content)
+        while rest:  # an unbuffered stream (PYTHONUNBUFFERED) may write a part, without an error
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.buffer.flush()
+    elif path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
+        path.write_bytes(content)
+    else:
+        from mercer.atomic_files import atomic_write
+
+        with atomic_write(Path(os.path.realpath(path))) as file:  # the target of a symbolic link
+            file.write(content)
+
+
+def encode_frame(frame: Any, suffix: str) -> bytes:
+    """Encode a data frame in the format of a file name suffix; floats keep all digits."""
+    if suffix == ".parquet":
+        return _parquet(frame)
+    if suffix == ".npy":
+        return _npy(frame)
+    separator = "\t" if suffix == ".tsv" else ","
+    text: str = frame.to_csv(index=False, sep=separator, lineterminator="\n")
+    return text.encode("utf-8")
+
+
+def _parquet(frame: Any) -> bytes:
+    buffer = io.BytesIO()
+    try:
+        frame.to_parquet(buffer, index=False)
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Writing Parquet needs pyarrow, which is not installed. Run: pip install mercer[io]",
+            name="pyarrow",
+        ) from error
+    return buffer.getvalue()
+
+
+def _npy(frame: Any) -> bytes:
+    import numpy as np
+    from pandas.api.types import is_numeric_dtype
+
+    texts = [name for name in frame.columns if not is_numeric_dtype(frame[name].dtype)]
+    if texts:
+        raise ValueError(
+            f"Column {texts[0]!r} is not numeric and cannot be written to an .npy file. Use .csv "
+            "or .parquet."
+        )
+    buffer = io.BytesIO()
+    np.save(buffer, frame.to_numpy(dtype=np.float64, na_value=np.nan), allow_pickle=False)
+    return buffer.getvalue()
