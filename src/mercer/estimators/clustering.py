@@ -533,10 +533,11 @@ def _few(points: Points, weights: Array | None) -> tuple[Array | None, Points, A
     return present[some], points.take(present[some]), shares
 
 
-def _too_few(n_clusters: int, few: RankError) -> ValueError:
-    return ValueError(
+def _too_few(n_clusters: int, few: RankError) -> RankError:
+    return RankError(
         f"n_clusters={n_clusters} needs as many components, and K has {few.rank} positive "
-        f"eigenvalues; pass at most {few.rank}, or use a smaller bandwidth."
+        f"eigenvalues; pass at most {few.rank}, or use a smaller bandwidth.",
+        few.rank,
     )
 
 
