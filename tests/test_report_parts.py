@@ -100,7 +100,7 @@ def test_a_requested_number_of_clusters():
     assert len(analysis.clusters.each) == 3
     assert analysis.counting.because == "asked"
     assert analysis.counting.suggested == 2
-    (caution,) = cautions(analysis)
+    caution = cautions(analysis)[0]
     assert names_values(caution, 3, 2) == []
     with raises(ValueError, "n_clusters=99", 60):
         analyze(as_table(blobs()), n_clusters=99)

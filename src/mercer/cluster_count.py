@@ -122,7 +122,7 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
 
 def _stability_by_number(sample: Any, kernel: Kernel) -> dict[int, float]:
     largest = min(_MOST_STABLE, len(sample) // 5)
-    if largest < 2 or _all_rows_equal(sample):
+    if largest < 2 or not can_vary_bandwidth(sample, kernel):
         return {}
     bandwidths = _bandwidths(sample)
     found = {}
@@ -143,8 +143,23 @@ def _bandwidths(sample: Any) -> Array:
     return median_distance(sample) * _FRACTIONS
 
 
+def can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
+    """Whether there are bandwidths to compare.
+
+    There are none for an array of equal rows, and for a data frame whose kernel has no bandwidth
+    (a single text column, for example).
+    """
+    if not hasattr(data, "iloc"):
+        return not _all_rows_equal(data)
+    fitted = resolve(kernel, data)
+    try:
+        fitted.widened(2.0)
+    except ValueError:
+        return False
+    return True
+
+
 def _all_rows_equal(data: Any) -> bool:
-    """Whether an array has no two different rows, so that no bandwidth can be chosen."""
     return not hasattr(data, "iloc") and bool((np.asarray(data) == data[:1]).all())
 
 

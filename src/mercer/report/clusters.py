@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.bandwidth import representatives
+from mercer.cluster_count import can_vary_bandwidth
 from mercer.errors import RankError, silence
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -111,7 +112,7 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     Returns
     -------
     Sweep or None
-        None if there are fewer different rows than clusters.
+        None if there are fewer different rows than clusters, or if the kernel has no bandwidth.
     """
     is_frame = hasattr(data, "iloc")
     weights = None
@@ -120,9 +121,8 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
         rows, weights = representatives(data, np.ones(len(data)), _SWEEP_ROWS)
     count = max(n_clusters, 2)
     sample = take(data, rows)
-    if not is_frame and len(np.unique(sample, axis=0)) < count:
-        return None
-    if len(rows) < count:
+    distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
+    if distinct < count or not can_vary_bandwidth(sample, kernel):
         return None
     clustering = EntropyClustering(
         count, kernel=kernel, bandwidths=WIDTH_FACTORS if is_frame else None

@@ -86,8 +86,15 @@ def _of_numbers(
         if not (rows & known).any():
             continue
         inside = float(np.median(floats[rows & known]))
-        medians = [_iso(value) if kind == "date" else value for value in (inside, overall)]
-        yield Trait(cluster, name, kind, None, *medians, effect=(inside - overall) / scale)
+        yield Trait(
+            cluster,
+            name,
+            kind,
+            None,
+            _iso(inside) if kind == "date" else inside,
+            _iso(overall) if kind == "date" else overall,
+            (inside - overall) / scale,
+        )
 
 
 def _iso(nanoseconds: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mercer.formatting import format_count, format_names, format_percent, join_words, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.figures import discriminant_figure
@@ -37,7 +39,7 @@ def labels_section(analysis: Analysis) -> Section | None:
     if labels is None:
         return None
     name, prediction = shorten(labels.name), labels.prediction
-    context = {"verdict": verdict(labels), "agreement": None}
+    context: dict[str, Any] = {"verdict": verdict(labels), "agreement": None}
     if labels.agreement is not None:
         context |= {
             "unlabeled": format_count(labels.unlabeled, "row") if labels.unlabeled else "",
