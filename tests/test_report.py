@@ -2,8 +2,10 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
@@ -332,6 +334,29 @@ def test_nothing_is_written_if_the_page_cannot_be_rendered(tmp_path, monkeypatch
 def test_fewer_than_two_components_raise(tmp_path):
     with raises(ValueError, "n_components=1", 2):
         write_report(blobs(), tmp_path, n_components=1)
+
+
+def test_missing_jinja_raises_with_the_install_command(rings, monkeypatch):
+    from mercer.report.sections import html
+
+    html._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with raises(ModuleNotFoundError, "pip install mercer[report]"):
+        html.render("page.html")
+
+
+def test_every_template_is_installed_with_the_package():
+    templates = files("mercer.report") / "templates"
+    names = {path.name for path in (templates / "sections").iterdir()}
+    assert {"clusters.html", "scores.html", "computation.html"} <= names
+    assert (templates / "style.css").is_file()
+
+
+def test_deprecated_names(rings):
+    analysis = rings.analysis
+    assert mercer.report.analyse is analyze
+    assert analysis.novelty is analysis.row_scores
+    assert analysis.share_kept == analysis.entropy_fraction
 
 
 # --- formatting -------------------------------------------------------------------------------

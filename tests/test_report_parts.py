@@ -12,14 +12,14 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from mercer import EntropyClustering, ParzenDensity
-from mercer.cluster_count import Counting, count_clusters
+from mercer.cluster_count import Counting
 from mercer.datasets import make_machines
 from mercer.errors import RankError
 from mercer.formatting import format_count, format_names, format_percent, shorten
 from mercer.kernels import Gaussian, table_kernel
 from mercer.report import analyze, write_report
 from mercer.report.cautions import cautions
-from mercer.report.clusters import UNASSIGNED, sweep_widths
+from mercer.report.clusters import UNASSIGNED
 from mercer.report.columns import summarize_columns
 from mercer.report.densities import Curve
 from mercer.report.densities import _range as drawn_range
@@ -108,83 +108,6 @@ def test_a_requested_number_of_clusters():
 
 def test_separated_clusters_are_persistent(iris):
     assert all(0.9 < one.persistence <= 1 for one in iris.clusters.each)
-
-
-def test_both_counts_agree_on_separated_clusters():
-    rng = np.random.default_rng(0)
-    groups = (((0, 0), 80), ((12, 0), 60), ((0, 14), 40))
-    X = np.concatenate([rng.normal(at, 1, (size, 2)) for at, size in groups])
-    found = count_clusters(X, Gaussian("auto"))
-    assert (found.chosen, found.because) == (3, "agree")
-    assert found.stability[3] > 0.9
-
-
-class OneWidth(EntropyClustering):
-    """K has too few positive eigenvalues at all bandwidths but one."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.path_ = self.path_[:1]
-        return self
-
-
-def test_a_single_bandwidth_gives_no_stability(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8, 16)])
-    for module in ("cluster_count", "report.clusters"):
-        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneWidth)
-    found = count_clusters(X, Gaussian("auto"))
-    assert (found.chosen, found.because, found.stability) == (3, "spectroscopy", {})
-    assert sweep_widths(X, Gaussian("auto"), 3) is None
-
-
-@pytest.mark.parametrize("n", [2, 20])
-def test_equal_rows_are_one_cluster(n):
-    found = count_clusters(np.ones((n, 2)), Gaussian("auto"))
-    assert (found.chosen, found.because, found.stability) == (1, "spectroscopy", {})
-    assert sweep_widths(np.ones((n, 2)), Gaussian("auto"), 1) is None
-
-
-def test_fewer_different_rows_than_clusters_give_no_sweep():
-    X = np.repeat([[0.0, 0.0], [3.0, 3.0]], 20, axis=0)
-    assert sweep_widths(X, Gaussian("auto"), 3) is None
-    assert sweep_widths(X, Gaussian("auto"), 2) is not None
-
-
-@pytest.mark.parametrize("find", [count_clusters, lambda X, kernel: sweep_widths(X, kernel, 2)])
-@pytest.mark.parametrize("n", [6, 60])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_and_infinite_values_raise(find, n, value):
-    X = np.random.default_rng(0).normal(size=(n, 2))
-    X[0, 0] = value
-    with pytest.raises(ValueError):  # noqa: PT011 (scikit-learn's)
-        find(X, Gaussian("auto"))
-
-
-@pytest.mark.parametrize("find", [count_clusters, lambda X, kernel: sweep_widths(X, kernel, 2)])
-@pytest.mark.parametrize("n", [6, 60])
-@pytest.mark.parametrize("bandwidth", ["silvermann", -1.0])
-def test_unknown_rules_and_negative_bandwidths_raise(find, n, bandwidth):
-    X = np.random.default_rng(0).normal(size=(n, 2))
-    with raises(ValueError, "bandwidth", bandwidth):
-        find(X, Gaussian(bandwidth))
-
-
-class Faulty(EntropyClustering):
-    """An estimator with an internal error."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        raise ValueError("internal error")
-
-
-def test_errors_of_the_estimator_are_not_results(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    for module in ("cluster_count", "report.clusters"):
-        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", Faulty)
-    with raises(ValueError, "internal error"):
-        count_clusters(X, Gaussian("auto"))
-    with raises(ValueError, "internal error"):
-        sweep_widths(X, Gaussian("auto"), 2)
 
 
 def test_a_count_from_spectroscopy_only_gives_a_caution(iris):
@@ -635,14 +558,6 @@ def test_format_helpers():
     assert (format_count(1, "row"), format_count(1200, "row")) == ("1 row", "1,200 rows")
     assert shorten("abcdef", 4) == "abc…"
     assert format_names([f"c{i}" for i in range(17)]).endswith("c14 and 2 more")
-
-
-def test_a_clearly_more_stable_number_takes_precedence_over_spectroscopy():
-    from mercer.cluster_count import _most_stable
-
-    assert _most_stable({2: 0.84, 3: 0.91, 4: 1.0}, groups=3) == 4
-    assert _most_stable({2: 0.84, 3: 0.96, 4: 1.0}, groups=3) == 3
-    assert _most_stable({2: 0.84, 3: 0.89}, groups=3) is None
 
 
 @pytest.mark.parametrize(("clusters", "is_drawn"), [(2, True), (9, False)])

@@ -16,6 +16,7 @@ from mercer.report.scores import RowScores, score_rows
 from mercer.report.spectra import Spectra, fit_spectra
 from mercer.report.steps import Raised, Steps
 from mercer.tables import Modelling, Table, modelling
+from mercer.validation import check_integer
 
 __all__ = ["Analysis", "analyze"]
 
@@ -142,14 +143,10 @@ def analyze(
     >>> analyze(table, bandwidth=0.5).sigma
     0.5
     """
-    if n_components is not None and n_components < 2:
-        raise ValueError(
-            f"n_components={n_components} must be at least 2: the scatter plots need two."
-        )
-    if n_clusters is not None and not 1 <= n_clusters <= table.n:
-        raise ValueError(
-            f"n_clusters={n_clusters} must be from 1 to the number of rows, {table.n}."
-        )
+    if n_components is not None:
+        check_integer(n_components, "n_components", low=2, remedy="The scatter plots need two.")
+    if n_clusters is not None:
+        check_integer(n_clusters, "n_clusters", high=table.n)
     steps = Steps(_STEPS, verbose)
     # A sweep starts from the default bandwidths, whatever bandwidth was requested.
     default = modelling(table, scale=scale)
