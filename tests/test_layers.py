@@ -35,7 +35,7 @@ FLOORS = [
     {"decompose"},
     {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
     {"estimators"},
-    {"baselines"},
+    {"baselines", "row_scores"},
     {"datasets", "persistence", "plots", "tables"},
     {"cluster_count", "counting"},
     {"explorer", "report", "reproduce"},

@@ -1,4 +1,4 @@
-"""Pictures show the numbers of the spectrum, say what they are, and can be told apart."""
+"""Plots show the numbers of the estimators, with labels and distinguishable marks."""
 
 import sys
 
@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, ParzenDensity, SeriesDensity
 from mercer.datasets import make_clusters, make_rings
+from mercer.formatting import format_percent
 from mercer.kernels import Gaussian, Polynomial
 from mercer.plots import (
     BandwidthDisplay,
@@ -19,8 +20,9 @@ from mercer.plots import (
     GramDisplay,
     SpectrumDisplay,
 )
-from mercer.plots.style import DARK_PALETTE, KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import DARK_PALETTE, HIGHLIGHT, MARKERS, MUTED, PALETTE
 from mercer.population import Mixture, Normal, PolynomialOperator
+from tests.expectations import names_values, raises
 
 mpl.use("Agg")
 
@@ -50,9 +52,9 @@ def iterated():
 
 def test_spectrum_draws_the_known_pairs(eca):
     display = SpectrumDisplay.from_estimator(eca)
-    kept, others = (display.eigenvalue_markers_[name] for name in ("kept", "left out"))
-    assert_array_equal(kept.get_xdata(), [1, 2, 9])
-    drawn = dict(zip(kept.get_xdata(), kept.get_ydata(), strict=True))
+    selected, others = (display.eigenvalue_markers_[name] for name in ("selected", "not selected"))
+    assert_array_equal(selected.get_xdata(), [1, 2, 9])
+    drawn = dict(zip(selected.get_xdata(), selected.get_ydata(), strict=True))
     drawn |= dict(zip(others.get_xdata(), others.get_ydata(), strict=True))
     assert_allclose([drawn[i] for i in range(1, 21)], eca.spectrum_.known_eigenvalues[:20])
     heights = [bar.get_height() for bar in display.entropy_bars_]
@@ -60,26 +62,26 @@ def test_spectrum_draws_the_known_pairs(eca):
     assert_allclose(heights, expected)
 
 
-def test_spectrum_marks_the_kept_components(eca):
+def test_spectrum_highlights_the_selected_components(eca):
     display = SpectrumDisplay.from_estimator(eca)
-    colours = [to_hex(bar.get_facecolor()) for bar in display.entropy_bars_]
-    assert [i + 1 for i, colour in enumerate(colours) if colour == KEPT] == [1, 2, 9]
-    assert set(colours) == {KEPT, LEFT_OUT}
+    colors = [to_hex(bar.get_facecolor()) for bar in display.entropy_bars_]
+    assert [i + 1 for i, color in enumerate(colors) if color == HIGHLIGHT] == [1, 2, 9]
+    assert set(colors) == {HIGHLIGHT, MUTED}
     numbered = {text.get_text(): round(text.xy[0]) for text in display.axes_[1].texts}
     assert numbered == {"1": 1, "2": 2, "3": 9}
     legend = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
-    assert legend == ["kept", "left out"]
+    assert legend == list(display.eigenvalue_markers_)
 
 
-def test_spectrum_axes_are_labelled(eca):
+def test_spectrum_axes_have_labels(eca):
     upper, lower = SpectrumDisplay.from_estimator(eca).axes_
-    assert upper.get_ylabel() == "eigenvalue λ"
-    assert lower.get_ylabel() == "entropy share ψ / V"
-    assert lower.get_xlabel() == "rank of the eigenvalue"
+    assert "λ" in upper.get_ylabel()
+    assert "ψ / V" in lower.get_ylabel()
+    assert "rank" in lower.get_xlabel()
     assert upper.get_yscale() == lower.get_yscale() == "linear"
 
 
-def test_spectrum_turns_logarithmic_where_terms_differ_much():
+def test_spectrum_scale_is_logarithmic_for_a_large_range():
     cloud = np.random.default_rng(0).normal(size=(60, 2))
     eca = KernelECA(2, kernel=Gaussian(3.0), solver="dense").fit(cloud)
     assert eca.entropy_ratio_[1] < 0.01
@@ -89,15 +91,16 @@ def test_spectrum_turns_logarithmic_where_terms_differ_much():
     assert lower.get_ylim()[0] < eca.entropy_ratio_[1]
 
 
-def test_after_an_iteration_places_are_not_called_ranks(iterated):
+def test_indices_of_an_iterative_solver_are_not_ranks(iterated):
     display = SpectrumDisplay.from_estimator(iterated)
-    assert display.axes_[1].get_xlabel() == "pairs found, by eigenvalue"
+    assert not display.ranked
+    assert "rank" not in display.axes_[1].get_xlabel()
     assert_allclose(display.eigenvalues[display.kept], iterated.eigenvalues_)
     assert_allclose(display.entropy_ratio[display.kept], iterated.entropy_ratio_, rtol=1e-8)
 
 
-def test_kept_pairs_without_entropy_are_shown_too():
-    """Two equal pairs of points: the second component carries nothing and is filled up."""
+def test_selected_pairs_without_entropy_are_shown():
+    """Two equal pairs of points: the second component has no entropy."""
     symmetric = np.array([[-1.0], [1.0], [-3.0], [3.0]])
     eca = KernelECA(3, kernel=Gaussian(1.0), solver="lanczos").fit(symmetric)
     assert not np.isin(eca.eigenvalues_, eca.spectrum_.known_eigenvalues).all()
@@ -106,26 +109,26 @@ def test_kept_pairs_without_entropy_are_shown_too():
     assert (np.diff(display.eigenvalues) <= 0).all()
 
 
-def test_spectrum_shows_a_late_component():
+def test_spectrum_shows_components_beyond_the_default_range():
     values, ratio = np.linspace(2, 1, 40), np.full(40, 1 / 40)
     display = SpectrumDisplay(eigenvalues=values, entropy_ratio=ratio, kept=np.array([0, 33]))
     assert len(display.plot().entropy_bars_) == 35
     assert len(display.plot(n_pairs=5).entropy_bars_) == 5
 
 
-def test_a_centred_spectrum_has_eigenvalues_only():
+def test_a_centered_spectrum_has_no_entropy_terms():
     display = SpectrumDisplay.from_estimator(KernelPCA(2).fit(X))
     assert display.entropy_bars_ is None
     assert len(display.axes_) == 1
 
 
-def test_spectrum_uses_the_axes_it_is_given(eca):
+def test_spectrum_uses_the_given_axes(eca):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2)
     display = SpectrumDisplay.from_spectrum(eca.spectrum_, axes=axes)
     assert display.figure_ is figure
-    with pytest.raises(ValueError, match="Got 1 axes; this spectrum needs 2"):
+    with raises(ValueError, 1, 2):
         display.plot(axes[:1])
 
 
@@ -142,22 +145,22 @@ def test_embedding_draws_the_projections_by_class(eca):
     assert legend == ["0", "1", "2"]
 
 
-def test_classes_differ_in_colour_and_in_shape(eca):
+def test_classes_differ_in_color_and_shape(eca):
     display = EmbeddingDisplay.from_estimator(eca, labels=y)
-    colours = {to_hex(scatter.get_facecolor()[0]) for scatter in display.scatters_.values()}
+    colors = {to_hex(scatter.get_facecolor()[0]) for scatter in display.scatters_.values()}
     shapes = {scatter.get_paths()[0].vertices.tobytes() for scatter in display.scatters_.values()}
-    assert colours == set(PALETTE[:3])
+    assert colors == set(PALETTE[:3])
     assert len(shapes) == 3
 
 
-def test_axis_labels_tell_rank_and_share(eca):
-    display = EmbeddingDisplay.from_estimator(eca, components=(0, 2))
-    share = 100 * eca.entropy_ratio_[2]
-    assert display.ax_.get_ylabel() == f"component 3: λ rank 9, {share:.3g} % of V"
+def test_axis_labels_contain_rank_and_fraction(eca):
+    label = EmbeddingDisplay.from_estimator(eca, components=(0, 2)).ax_.get_ylabel()
+    fraction = format_percent(eca.entropy_ratio_[2])
+    assert names_values(label, "component 3", "rank 9", fraction, "of V") == []
     pca = KernelPCA(2).fit(X)
-    share = 100 * pca.explained_variance_ratio_[0]
     label = EmbeddingDisplay.from_estimator(pca).ax_.get_xlabel()
-    assert label == f"component 1: λ rank 1, {share:.3g} % of variance"
+    fraction = format_percent(pca.explained_variance_ratio_[0])
+    assert names_values(label, "component 1", "rank 1", fraction, "of variance") == []
 
 
 def test_embedding_of_new_rows(eca):
@@ -173,10 +176,10 @@ def test_the_origin_is_marked(eca):
     assert list(lines[1].get_xdata()) == [0, 0]
 
 
-def test_many_rows_are_sampled_evenly_and_said():
+def test_many_rows_are_subsampled_evenly():
     points = np.random.default_rng(0).normal(size=(1000, 2))
     display = EmbeddingDisplay(points=points).plot(title="Cloud", max_points=100)
-    assert display.ax_.get_title() == "Cloud\n100 of 1,000 rows drawn"
+    assert names_values(display.ax_.get_title(), "Cloud", "100 of 1,000 rows") == []
     assert len(display.scatters_[""].get_offsets()) == 100
     assert_array_equal(display.shown_[[0, -1]], [0, 999])
     assert np.diff(display.shown_).max() <= 11
@@ -184,7 +187,7 @@ def test_many_rows_are_sampled_evenly_and_said():
     assert_array_equal(display.shown_, again.shown_)
 
 
-def test_rare_classes_are_drawn_together():
+def test_rare_classes_are_grouped():
     labels = np.repeat([f"kind {i:02d}" for i in range(14)], np.arange(14, 0, -1))
     points = np.zeros((len(labels), 2))
     scatters = EmbeddingDisplay(points=points, labels=labels).plot().scatters_
@@ -192,24 +195,24 @@ def test_rare_classes_are_drawn_together():
     assert len(scatters["5 others"].get_offsets()) == 5 + 4 + 3 + 2 + 1
 
 
-def test_labels_of_several_types_are_texts(eca):
+def test_labels_of_several_types_are_converted_to_text(eca):
     labels = np.array([1, "1", "b"], dtype=object)[np.arange(len(X)) % 3]
     display = EmbeddingDisplay.from_estimator(eca, labels=labels)
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert names == ["1", "b"]
 
 
-def test_without_matplotlib_there_is_a_sentence(eca, monkeypatch):
+def test_missing_matplotlib_raises_with_the_install_command(eca, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ModuleNotFoundError, match=r"not installed: pip install mercer\[plot\]"):
+    with raises(ModuleNotFoundError, "pip install mercer[plot]"):
         SpectrumDisplay.from_estimator(eca)
 
 
-def test_many_numbers_become_a_colour_scale():
+def test_many_different_numbers_use_a_color_scale():
     numbers = np.linspace(0, 5, 50)
     display = EmbeddingDisplay(points=np.zeros((50, 2)), labels=numbers).plot()
     assert_allclose(display.scatters_[""].get_array(), numbers)
-    assert len(display.figure_.axes) == 2  # the second one is the colour bar
+    assert len(display.figure_.axes) == 2  # the second one is the color bar
     assert display.ax_.get_legend() is None
 
 
@@ -218,10 +221,10 @@ def test_equal_aspect_is_an_option(eca):
     assert EmbeddingDisplay.from_estimator(eca, equal_aspect=True).ax_.get_aspect() == 1
 
 
-def test_embedding_refuses_what_it_cannot_draw(eca):
-    with pytest.raises(ValueError, match=r"components=\(0, 3\) must be two numbers from 0 to 2"):
+def test_embedding_rejects_invalid_components_and_labels(eca):
+    with raises(ValueError, "components=(0, 3)", 2):
         EmbeddingDisplay.from_estimator(eca, components=(0, 3))
-    with pytest.raises(ValueError, match="labels has 2 entries for 315 rows"):
+    with raises(ValueError, "labels", 2, 315):
         EmbeddingDisplay.from_estimator(eca, labels=[0, 1])
 
 
@@ -234,7 +237,7 @@ def sweep():
     return EntropyClustering(3, bandwidths=bandwidths, solver="dense").fit(X)
 
 
-def test_bandwidth_draws_the_sweep(sweep):
+def test_bandwidth_plot_shows_the_sweep(sweep):
     display = BandwidthDisplay.from_estimator(sweep, y=y)
     path = sweep.path_
     assert list(display.axes_) == ["cost", "stability", "error", "components"]
@@ -246,16 +249,11 @@ def test_bandwidth_draws_the_sweep(sweep):
         assert_allclose(display.lines_[name].get_ydata(), values)
     at = {record.bandwidth: i for i, record in enumerate(path)}
     assert display.lines_["error"].get_ydata()[at[3.7]] == 0
-    assert [ax.get_ylabel() for ax in display.axes_.values()] == [
-        "cost J / n",
-        "stability",
-        "error, %",
-        "components",
-    ]
-    assert display.axes_["components"].get_xlabel() == "bandwidth σ"
+    assert all(ax.get_ylabel() for ax in display.axes_.values())
+    assert "σ" in display.axes_["components"].get_xlabel()
 
 
-def test_bandwidth_shows_components_as_steps(sweep):
+def test_bandwidth_plot_shows_component_ranks_as_steps(sweep):
     ax = BandwidthDisplay.from_estimator(sweep).axes_["components"]
     steps = [line for line in ax.lines if line.get_drawstyle() == "steps-mid"]
     assert len(steps) == 3
@@ -263,15 +261,15 @@ def test_bandwidth_shows_components_as_steps(sweep):
     assert [line.get_ydata()[at] for line in steps] == [1, 2, 9]
 
 
-def test_bandwidth_marks_the_chosen_one(sweep):
+def test_bandwidth_plot_marks_the_chosen_bandwidth(sweep):
     display = BandwidthDisplay.from_estimator(sweep, components=False)
     assert list(display.axes_) == ["cost", "stability"]
     chosen = sweep.kernel_.bandwidth
     assert [line.get_xdata()[0] for line in display.chosen_] == [chosen] * 2
-    assert display.axes_["cost"].get_title() == f"chosen: σ = {chosen:.3g}"
+    assert f"σ = {chosen:.3g}" in display.axes_["cost"].get_title()
 
 
-def test_bandwidth_of_a_late_component_is_logarithmic():
+def test_large_component_ranks_use_a_logarithmic_scale():
     display = BandwidthDisplay(
         bandwidths=np.array([1.0, 2.0]),
         costs=np.ones(2),
@@ -282,7 +280,7 @@ def test_bandwidth_of_a_late_component_is_logarithmic():
     assert display.chosen_ == []
 
 
-def test_bandwidth_error_is_of_the_rows_that_were_swept(monkeypatch):
+def test_bandwidth_plot_computes_the_error_of_the_subsample(monkeypatch):
     monkeypatch.setattr("mercer.estimators.clustering._OWN_ROWS", 60)
     fitted = EntropyClustering(3).fit(X)
     assert len(fitted.sweep_rows_) == 60
@@ -290,10 +288,10 @@ def test_bandwidth_error_is_of_the_rows_that_were_swept(monkeypatch):
     assert len(display.errors) == len(fitted.path_)
 
 
-def test_bandwidth_refuses_what_it_cannot_draw(sweep):
-    with pytest.raises(ValueError, match="tried one bandwidth only"):
+def test_bandwidth_plot_rejects_a_single_bandwidth_and_missing_axes(sweep):
+    with raises(ValueError, 1, "bandwidths="):
         BandwidthDisplay.from_estimator(EntropyClustering(3, kernel=Gaussian(3.7)).fit(X))
-    with pytest.raises(ValueError, match="Got 1 axes; this sweep needs 2: cost, stability"):
+    with raises(ValueError, 1, 2, "cost", "stability"):
         BandwidthDisplay.from_estimator(sweep, components=False, axes=[None])
 
 
@@ -308,12 +306,12 @@ def test_gram_is_ordered_by_cluster(eca):
     assert display.borders_ == [62.5, 188.5]
     Z = other.transform(X[shuffled])[display.rows]
     assert_allclose(display.image_.get_array(), Z @ Z.T, atol=1e-10)
-    assert display.ax_.get_xlabel() == "row, by cluster"
+    assert "cluster" in display.ax_.get_xlabel()
     assert len(display.ax_.lines) == 4
-    assert len(display.figure_.axes) == 2  # the second one is the colour bar
+    assert len(display.figure_.axes) == 2  # the second one is the color bar
 
 
-def test_gram_itself_or_its_reconstruction(eca):
+def test_gram_or_its_reconstruction(eca):
     itself = GramDisplay.from_estimator(eca, reconstruction=False, title="K")
     assert_allclose(itself.image_.get_array(), Gaussian(3.7)(X))
     assert itself.ax_.get_title() == "K"
@@ -323,26 +321,26 @@ def test_gram_itself_or_its_reconstruction(eca):
     assert len(given.figure_.axes) == 1
 
 
-def test_gram_takes_the_labels_of_a_clustering():
+def test_gram_uses_the_labels_of_a_clustering():
     fitted = EntropyClustering(3, kernel=Gaussian(3.7)).fit(X)
     display = GramDisplay.from_estimator(fitted)
     assert_array_equal(display.labels, np.sort(fitted.labels_))
 
 
-def test_a_large_gram_is_thinned_and_says_so(eca):
+def test_a_large_gram_is_subsampled(eca):
     display = GramDisplay.from_estimator(eca, labels=y, max_rows=100, title="K_eca")
     assert display.image_.get_array().shape == (100, 100)
-    assert display.ax_.get_title() == "K_eca\n100 of 315 rows drawn"
+    assert names_values(display.ax_.get_title(), "K_eca", "100 of 315 rows") == []
     assert set(display.labels) == {0, 1, 2}
 
 
-def test_gram_refuses_what_it_cannot_draw(eca):
-    with pytest.raises(ValueError, match="labels has 2 entries for 315 rows"):
+def test_gram_rejects_invalid_input(eca):
+    with raises(ValueError, "labels", 2, 315):
         GramDisplay.from_estimator(eca, labels=[0, 1])
-    with pytest.raises(ValueError, match=r"gram has shape \(2, 3\); it must be square"):
+    with raises(ValueError, "gram", (2, 3)):
         GramDisplay.from_gram(np.ones((2, 3)))
     precomputed = KernelECA(2, kernel="precomputed").fit(Gaussian(3.7)(X))
-    with pytest.raises(ValueError, match="pass it to GramDisplay"):
+    with raises(ValueError, "GramDisplay.from_gram"):
         GramDisplay.from_estimator(precomputed, reconstruction=False)
 
 
@@ -354,7 +352,7 @@ def clusters():
     return make_clusters(noise=0.1, random_state=0)[0]
 
 
-def test_density_contours_enclose_shares_of_the_mass(clusters):
+def test_density_contours_enclose_fractions_of_the_mass(clusters):
     density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
     display = DensityDisplay.from_estimator(density, clusters)
     values = density.pdf(
@@ -367,7 +365,7 @@ def test_density_contours_enclose_shares_of_the_mass(clusters):
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x1", "x2")
 
 
-def test_points_are_drawn_below_contours_unless_told_otherwise(clusters):
+def test_points_are_drawn_below_contours_by_default(clusters):
     density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
     display = DensityDisplay.from_estimator(density, clusters, grid=20)
     drawn = [one.get_offsets() for one in display.ax_.collections if len(one.get_offsets()) > 1]
@@ -376,7 +374,7 @@ def test_points_are_drawn_below_contours_unless_told_otherwise(clusters):
     assert all(len(one.get_offsets()) <= 1 for one in display.ax_.collections)
 
 
-def test_a_density_of_one_column_is_a_curve(clusters):
+def test_density_of_one_column_is_a_curve(clusters):
     column = clusters[:, :1]
     density = ParzenDensity().fit(column)
     display = DensityDisplay.from_estimator(density, column, title="Curve")
@@ -386,62 +384,64 @@ def test_a_density_of_one_column_is_a_curve(clusters):
     assert display.ax_.get_ylabel() == "density"
 
 
-def test_eigenfunctions_are_drawn_and_the_kept_ones_marked(clusters):
+def test_selected_eigenfunctions_are_highlighted(clusters):
     density = SeriesDensity(kernel=Gaussian(0.3)).fit(clusters)
     display = EigenfunctionDisplay.from_estimator(density, clusters, n_functions=6, grid=40)
     nodes = np.stack(np.meshgrid(*display.axes_points, indexing="ij"), -1).reshape(-1, 2)
     expected = density.spectrum_.eigenfunctions(nodes)[:, :6]
     assert_allclose(display.values.reshape(6, -1).T, expected)
-    marked = [ax.get_title().endswith(", kept") for ax in display.axes_[:6]]
-    assert_array_equal(marked, np.isin(np.arange(6), density.selected_))
+    highlighted = [ax.title.get_color() == HIGHLIGHT for ax in display.axes_[:6]]
+    assert_array_equal(highlighted, np.isin(np.arange(6), density.selected_))
 
 
-def test_eigenfunctions_need_as_many_axes(clusters):
+def test_too_few_axes_for_eigenfunctions_raise(clusters):
     import matplotlib.pyplot as plt
 
     density = SeriesDensity(kernel=Gaussian(0.3)).fit(clusters)
     display = EigenfunctionDisplay.from_estimator(density, clusters, n_functions=3, grid=10)
-    with pytest.raises(ValueError, match="Got 2 axes; 3 eigenfunctions need as many"):
+    with raises(ValueError, 2, 3):
         display.plot(plt.subplots(1, 2)[1])
 
 
-def test_a_spectrum_marks_the_terms_that_a_series_keeps(clusters):
+def test_spectrum_highlights_the_selected_terms_of_a_series(clusters):
     density = SeriesDensity(kernel=Gaussian(0.3), terms="kronmal-tarter-run").fit(clusters)
     display = SpectrumDisplay.from_estimator(density)
     assert_array_equal(display.kept, density.selected_)
 
 
-def test_densities_of_many_columns_are_not_drawn(clusters):
+def test_densities_of_more_than_two_columns_raise(clusters):
     wide = np.column_stack([clusters, clusters])
     density = ParzenDensity(kernel=Gaussian(1.0)).fit(wide)
-    with pytest.raises(ValueError, match=r"X has shape \(300, 4\); .* one or two columns"):
+    with raises(ValueError, (300, 4)):
         DensityDisplay.from_estimator(density, wide)
 
 
-# --- colours ---------------------------------------------------------------------------------
+# --- colors ----------------------------------------------------------------------------------
 
 
-def luminance(colour):
-    channels = np.array(to_rgb(colour))
+def luminance(color):
+    channels = np.array(to_rgb(color))
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-def contrast(one, other):
-    dark, light = sorted((luminance(one), luminance(other)))
+def contrast(first, second):
+    dark, light = sorted((luminance(first), luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize(("palette", "paper"), [(PALETTE, "#ffffff"), (DARK_PALETTE, "#15181c")])
-def test_every_colour_stands_out_from_its_paper(palette, paper):
-    assert min(contrast(colour, paper) for colour in palette) >= 3
+@pytest.mark.parametrize(
+    ("palette", "background"), [(PALETTE, "#ffffff"), (DARK_PALETTE, "#15181c")]
+)
+def test_colors_have_a_contrast_of_at_least_3(palette, background):
+    assert min(contrast(color, background) for color in palette) >= 3
     assert len(set(palette)) == len(PALETTE) == len(MARKERS) == len(set(MARKERS))
 
 
-def test_eigenfunctions_of_a_law_below_those_of_a_sample():
-    law = Mixture([0.5, 0.5], [Normal([-3, 1]), Normal([2, -1])])
-    operator = PolynomialOperator(3, law)
-    points = law.sample(400, random_state=0)
+def test_population_eigenfunctions_below_those_of_a_sample():
+    measure = Mixture([0.5, 0.5], [Normal([-3, 1]), Normal([2, -1])])
+    operator = PolynomialOperator(3, measure)
+    points = measure.sample(400, random_state=0)
     pca = KernelPCA(3, kernel=Polynomial(3), center=False, solver="dense").fit(points)
     display = EigenfunctionDisplay.from_operator(operator, points, estimator=pca)
     assert len(display.axes_) == len(display.contours_) == 6  # as many as the sample has
@@ -450,17 +450,17 @@ def test_eigenfunctions_of_a_law_below_those_of_a_sample():
     above, below = display.values[:3].reshape(3, -1), display.values[3:].reshape(3, -1)
     for one, other in zip(above, below, strict=True):
         assert np.corrcoef(one, other)[0, 1] > 0.9  # the same sign too
-    alone = EigenfunctionDisplay.from_operator(operator, n_functions=2)
-    assert len(alone.contours_) == 2
-    assert alone.points is None
-    with pytest.raises(ValueError, match="two columns"):
+    population = EigenfunctionDisplay.from_operator(operator, n_functions=2)
+    assert len(population.contours_) == 2
+    assert population.points is None
+    with raises(ValueError, "two columns", 1):
         EigenfunctionDisplay.from_operator(PolynomialOperator(2, Normal(0, 1)))
 
 
 # --- effects ---------------------------------------------------------------------------------
 
 
-def test_degree_effect_is_drawn():
+def test_degree_effect_plot():
     from mercer.plots import EffectDisplay
     from mercer.population import degree_effect
 
@@ -473,7 +473,7 @@ def test_degree_effect_is_drawn():
     assert "degree" in display.axes_["relative_error"].get_xlabel()
 
 
-def test_centering_effect_is_drawn():
+def test_centering_effect_plot():
     from mercer.plots import EffectDisplay
     from mercer.population import centering_effect
 
@@ -482,14 +482,15 @@ def test_centering_effect_is_drawn():
     heights = [bar.get_height() for bar in display.axes_["eigenvalues"].patches]
     assert_allclose(heights, np.r_[effect.eigenvalues, effect.centered_eigenvalues])
     assert_allclose(display.axes_["matches"].images[0].get_array(), effect.matches)
-    with pytest.raises(TypeError, match="degree_effect"):
+    with raises(TypeError, "degree_effect", "str"):
         EffectDisplay.from_effect("nothing")
 
 
-def test_bandwidth_of_a_composite_kernel_is_a_factor():
+def test_bandwidths_of_a_composite_kernel_are_multipliers():
     X, _ = make_rings(random_state=0)
     kernel = Gaussian(3.0) * Gaussian(1e9)
     clustering = EntropyClustering(3, kernel=kernel, bandwidths=[0.8, 1.0, 1.2]).fit(X)
     display = BandwidthDisplay.from_estimator(clustering, components=False)
     assert display.chosen in (0.8, 1.0, 1.2)
-    assert display.axes_["stability"].get_xlabel() == "factor for all widths"
+    assert display.are_factors
+    assert "multiplier" in display.axes_["stability"].get_xlabel()

@@ -1,9 +1,9 @@
-"""How many clusters? Two counts that know nothing of each other, and what to make of them.
+"""The number of clusters, from stability and from data spectroscopy.
 
-Data spectroscopy counts eigenvectors that do not change sign. It was made for numbers, and it
-needs groups that hardly touch. The other count is by stability: with the right number of clusters
-the labels hardly change when the bandwidth does. On the embedded sets and on clouds without groups
-the second is right more often (docs/report.md has the table), so it goes first.
+Two independent counts are made. Stability: with the right number of clusters the labels hardly
+change with the bandwidth. Data spectroscopy: the number of eigenvectors without a change of sign,
+which needs clusters that hardly overlap. Stability is right more often on data with known classes
+(docs/report.md has the table), so it takes precedence.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import EntropyClustering
-from mercer.bandwidth import median_distance
-from mercer.errors import suppress_warnings
+from mercer.bandwidth import median_distance, resolve
+from mercer.data import validate_points
+from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.spectroscopy import find_groups
@@ -26,37 +27,38 @@ __all__ = ["STABLE", "Counting", "count_clusters"]
 
 _ROWS = 500
 _GROUP_ROWS = 1000
-_FEW = 10  # rows that say nothing of groups
+_FEW = 10  # with fewer rows than this, groups are not counted
 _MOST_STABLE = 8
-_MOST = 12  # more clusters than this nobody reads
+_MOST = 12
 _FRACTIONS = np.geomspace(0.15, 1.0, 9)  # of the median distance
-#: Mean agreement of neighbouring bandwidths from which on a number of clusters counts as found.
+#: Smallest mean agreement at neighboring bandwidths that counts as stable.
 STABLE = 0.9
 _TIE = 0.005
-_NEARLY = 0.05  # by so much less stable a number may be if spectroscopy sees it too
+_NEARLY = 0.05  # how much less stable the spectroscopic count may be than the most stable one
 
 Because = Literal["asked", "agree", "stable", "spectroscopy"]
 
 
 @dataclass(frozen=True)
 class Counting:
-    """The number of clusters, and where it comes from.
+    """The number of clusters and its source.
 
     Attributes
     ----------
     chosen, suggested : int
-        They differ where the user asked for a number.
+        They differ only if the user requested a number.
     because : str
         "agree" (both counts), "stable" (stability only), "spectroscopy" (no number is stable) or
-        "asked".
+        "asked" (requested by the user).
     spectroscopy : int
-        Eigenvectors without a change of sign.
+        Number of eigenvectors without a change of sign.
     stable : int or None
         The most stable number, if its mean agreement reaches 0.9.
     stability : dict of int to float
-        Mean agreement (adjusted Rand index) of the labels at neighbouring bandwidths, by number.
+        Mean agreement (adjusted Rand index) of the labels at neighboring bandwidths, by number of
+        clusters.
     rows : int
-        Rows that stability was judged by.
+        Number of rows from which stability was computed.
 
     Examples
     --------
@@ -75,16 +77,21 @@ class Counting:
 
 
 def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Counting:
-    """Count clusters, or take the number asked for (both counts are made all the same).
+    """Count clusters; a requested number is taken as it is, and compared with both counts.
 
-    Both look at rows drawn with a fixed seed: 500 for stability, 1000 for spectroscopy.
+    Subsamples are drawn with a fixed seed: 500 rows for stability, 1000 for spectroscopy.
 
     Parameters
     ----------
     data : array of shape (n, d) or data frame
     kernel : Kernel
-        Gaussian with the bandwidth "auto" for an array; a table's kernel for a data frame.
+        Gaussian with the bandwidth "auto" for an array; a table kernel for a data frame.
     asked : int or None
+        The requested number.
+
+    Returns
+    -------
+    Counting
 
     Examples
     --------
@@ -97,10 +104,11 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     >>> counting.chosen, counting.because
     (3, 'agree')
     """
+    validate_points(data, kernel.compares)  # missing and infinite values raise here
     sample = take(data, drawn_rows(len(data), _ROWS))
     with suppress_warnings():
         stability = _stability_by_number(sample, kernel)
-        groups = _groups(take(data, drawn_rows(len(data), _GROUP_ROWS)), kernel)
+        groups = _count_groups(take(data, drawn_rows(len(data), _GROUP_ROWS)), kernel)
     stable = _most_stable(stability, groups)
     because: Because = "spectroscopy"
     if stable is not None:
@@ -113,28 +121,52 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
 
 
 def _stability_by_number(sample: Any, kernel: Kernel) -> dict[int, float]:
+    largest = min(_MOST_STABLE, len(sample) // 5)
+    if largest < 2 or not can_vary_bandwidth(sample, kernel):
+        return {}
+    bandwidths = _bandwidths(sample)
     found = {}
-    for k in range(2, min(_MOST_STABLE, len(sample) // 5) + 1):
+    for k in range(2, largest + 1):
         try:
-            widths = _widths(sample)
-            tried = EntropyClustering(k, kernel=kernel, bandwidths=widths).fit(sample).path_
-        except ValueError:  # fewer positive eigenvalues than clusters, at every bandwidth
+            path = EntropyClustering(k, kernel=kernel, bandwidths=bandwidths).fit(sample).path_
+        except RankError:  # fewer positive eigenvalues than clusters, at every bandwidth
             break
-        if len(tried) > 1:
-            found[k] = float(np.mean([record.stability for record in tried]))
+        if len(path) > 1:
+            found[k] = float(np.mean([record.stability for record in path]))
     return found
 
 
-def _widths(sample: Any) -> Array:
+def _bandwidths(sample: Any) -> Array:
+    """Bandwidths for an array, multipliers of all bandwidths for a data frame."""
     if hasattr(sample, "iloc"):
         return np.array(WIDTH_FACTORS)
     return median_distance(sample) * _FRACTIONS
 
 
-def _most_stable(stability: dict[int, float], groups: int) -> int | None:
-    """The number that spectroscopy sees if it is nearly as stable as the best, else the best.
+def can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
+    """Whether there are bandwidths to compare.
 
-    Of equals the largest, which holds the others.
+    There are none for an array of equal rows, and for a data frame whose kernel has no bandwidth
+    (a single text column, for example).
+    """
+    if not hasattr(data, "iloc"):
+        return not _all_rows_equal(data)
+    fitted = resolve(kernel, data)
+    try:
+        fitted.widened(2.0)
+    except ValueError:
+        return False
+    return True
+
+
+def _all_rows_equal(data: Any) -> bool:
+    return not hasattr(data, "iloc") and bool((np.asarray(data) == data[:1]).all())
+
+
+def _most_stable(stability: dict[int, float], groups: int) -> int | None:
+    """The spectroscopic count if it is nearly as stable as the best number, else the best.
+
+    Of equally stable numbers the largest is taken, because its clusters refine the others.
     """
     best = max(stability.values(), default=0.0)
     if best < STABLE:
@@ -144,10 +176,10 @@ def _most_stable(stability: dict[int, float], groups: int) -> int | None:
     return max(k for k, value in stability.items() if value >= best - _TIE)
 
 
-def _groups(data: Any, kernel: Kernel) -> int:
+def _count_groups(data: Any, kernel: Kernel) -> int:
+    if _all_rows_equal(data):
+        return 1
     if len(data) < _FEW:
+        resolve(kernel, data)(data)  # an unknown rule or an invalid bandwidth raises
         return 1
-    try:
-        return max(find_groups(data, kernel=kernel).n_groups, 1)
-    except ValueError:  # too few rows, or too many alike, for a bandwidth
-        return 1
+    return max(find_groups(data, kernel=kernel).n_groups, 1)

@@ -450,10 +450,11 @@ def _few(points: Any, weights: Array | None) -> tuple[Array | None, Points, Arra
     return present[some], points.take(present[some]), shares
 
 
-def _too_few(n_clusters: int, few: RankError) -> ValueError:
-    return ValueError(
+def _too_few(n_clusters: int, few: RankError) -> RankError:
+    return RankError(
         f"n_clusters={n_clusters} needs as many components, but K has {few.rank} positive "
-        f"eigenvalues. Pass at most {few.rank}, or use a smaller bandwidth."
+        f"eigenvalues. Pass at most {few.rank}, or use a smaller bandwidth.",
+        few.rank,
     )
 
 

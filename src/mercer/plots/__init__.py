@@ -1,6 +1,8 @@
-"""Pictures in scikit-learn's Display manner: made from an estimator, kept with their data.
+"""Plots in the style of scikit-learn's Display objects.
 
-matplotlib (``pip install mercer[plot]``) is imported when something is drawn, not before.
+A display is created from a fitted estimator (``from_estimator``) and stores its data, so that
+``plot`` can draw it again. matplotlib (``pip install mercer[plot]``) is imported only when
+something is drawn.
 """
 
 from mercer.plots.bandwidth import BandwidthDisplay

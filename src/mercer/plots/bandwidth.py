@@ -1,4 +1,4 @@
-"""How clusters change with the bandwidth: cost, stability, error, and the components they use."""
+"""Plot of a bandwidth sweep: cost, stability, error and selected components."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.diagnostics import clustering_error
 from mercer.maths.types import Array
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE, new_axes
+from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes
 
 __all__ = ["BandwidthDisplay"]
 
-_LINEAR_PLACES = 15  # a component that comes later would squeeze the others together
+_LINEAR_RANKS = 15  # with larger ranks the axis is logarithmic
 
 
 class BandwidthDisplay:
-    """What a sweep over bandwidths gave, one panel below the other.
+    """Plot of a bandwidth sweep, with one panel per quantity.
 
-    Usually made by :meth:`from_estimator`.
+    Usually created by :meth:`from_estimator`.
 
     Parameters
     ----------
     bandwidths : array of shape (m,)
-        Rising.
+        Increasing.
     costs : array of shape (m,)
-        J of Jenssen's eq. (28) per point, means in the full kernel space.
+        J of Jenssen's eq. (28) per point, with means in the full kernel space.
     stabilities : array of shape (m,)
         Agreement with the labels at nearby bandwidths.
     errors : array of shape (m,) or None
-        Share of points in the wrong cluster, where classes are known.
+        Fraction of points in the wrong cluster, if classes are known.
     components : list of m int arrays (or None), or None
-        Places of the kept eigenvalues among all; None for no such panel, and within the list where
-        they are not known.
+        Ranks of the selected eigenvalues among all, None within the list where they are unknown;
+        None for no such panel.
     chosen : float or None
-        The bandwidth that was taken.
+        The chosen bandwidth.
     are_factors : bool
-        Whether the bandwidths are factors for the widths of a composite kernel.
+        Whether the bandwidths are multipliers of all bandwidths of a composite kernel.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     axes_ : dict of str to matplotlib Axes
-        Under "cost", "stability", "error" and "components", as far as they are drawn.
+        With keys "cost", "stability", "error" and "components", for the panels that are drawn.
     lines_ : dict of str to Line2D
-        The curves, under the same names.
+        The curves, with the same keys.
     chosen_ : list of Line2D
-        The mark of the chosen bandwidth in each panel.
+        Line at the chosen bandwidth in each panel.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class BandwidthDisplay:
     def from_estimator(
         cls, estimator: Any, *, y: Any = None, components: bool = True, **options: Any
     ) -> Self:
-        """Draw the sweep of a fitted EntropyClustering.
+        """Plot the sweep of a fitted EntropyClustering.
 
         Parameters
         ----------
@@ -93,17 +93,17 @@ class BandwidthDisplay:
         y : array-like of shape (n,) or None
             Classes of the training rows, for the error.
         components : bool
-            Show which components were kept. (Their places among all eigenvalues may have to be
-            counted first, which takes a while for thousands of rows.)
+            Show the ranks of the selected components. Counting them may take long for thousands
+            of rows.
         **options
-            For :meth:`plot`.
+            Passed to :meth:`plot`.
         """
         check_is_fitted(estimator, "path_")
         records = estimator.path_
         if len(records) < 2:
             raise ValueError(
-                "There is nothing to compare: the estimator tried one bandwidth only. Fit it with "
-                "bandwidths=80, say."
+                f"The estimator tried {len(records)} bandwidth; a sweep needs at least 2. Fit it "
+                "with bandwidths=80, for example."
             )
         errors = None
         if y is not None:
@@ -122,7 +122,7 @@ class BandwidthDisplay:
         return display.plot(**options)
 
     def plot(self, axes: Sequence[Any] | None = None) -> Self:
-        """Draw.
+        """Draw the panels.
 
         Parameters
         ----------
@@ -138,10 +138,10 @@ class BandwidthDisplay:
             )
         self.axes_, self.figure_ = dict(zip(panels, axes, strict=True)), axes[0].figure
         self.lines_ = {}
-        for (name, (values, label)), colour in zip(panels.items(), PALETTE, strict=False):
+        for (name, (values, label)), color in zip(panels.items(), PALETTE, strict=False):
             ax = self.axes_[name]
             if values is not None:
-                (self.lines_[name],) = ax.plot(self.bandwidths, values, ".-", color=colour)
+                (self.lines_[name],) = ax.plot(self.bandwidths, values, ".-", color=color)
             ax.set_ylabel(label)
         if self.components is not None:
             self._plot_components(self.axes_["components"], self.components)
@@ -150,10 +150,13 @@ class BandwidthDisplay:
         self.chosen_ = []
         if self.chosen is not None:
             self.chosen_ = [
-                ax.axvline(self.chosen, color=KEPT, linestyle="--", linewidth=1.2) for ax in axes
+                ax.axvline(self.chosen, color=HIGHLIGHT, linestyle="--", linewidth=1.2)
+                for ax in axes
             ]
-            axes[0].set_title(f"chosen: σ = {self.chosen:.3g}", color=KEPT, fontsize="medium")
-        axes[-1].set_xlabel("factor for all widths" if self.are_factors else "bandwidth σ")
+            symbol = "multiplier" if self.are_factors else "σ"
+            title = f"chosen: {symbol} = {self.chosen:.3g}"
+            axes[0].set_title(title, color=HIGHLIGHT, fontsize="medium")
+        axes[-1].set_xlabel("multiplier of all bandwidths" if self.are_factors else "bandwidth σ")
         return self
 
     def _panels(self) -> dict[str, tuple[Array | None, str]]:
@@ -164,22 +167,22 @@ class BandwidthDisplay:
         if self.errors is not None:
             panels["error"] = (100 * self.errors, "error, %")
         if self.components is not None:
-            panels["components"] = (None, "components")
+            panels["components"] = (None, "eigenvalue ranks")
         return panels
 
     def _plot_components(self, ax: Any, components: Sequence[Array | None]) -> None:
-        """Steps: the i-th kept component, counted by eigenvalue, at every bandwidth."""
+        """Draw the i-th smallest rank of the selected components at every bandwidth as steps."""
         most = max((len(c) for c in components if c is not None), default=0)
-        places = np.full((len(components), most), np.nan)
-        for i, kept in enumerate(components):
-            if kept is not None:
-                places[i, : len(kept)] = np.sort(kept)
-        for column in places.T:
+        ranks = np.full((len(components), most), np.nan)
+        for i, selected in enumerate(components):
+            if selected is not None:
+                ranks[i, : len(selected)] = np.sort(selected)
+        for column in ranks.T:
             (line,) = ax.plot(
-                self.bandwidths, column, ".-", color=LEFT_OUT, markersize=4, drawstyle="steps-mid"
+                self.bandwidths, column, ".-", color=MUTED, markersize=4, drawstyle="steps-mid"
             )
             self.lines_.setdefault("components", line)
-        if np.nanmax(places, initial=1) > _LINEAR_PLACES:
+        if np.nanmax(ranks, initial=1) > _LINEAR_RANKS:
             ax.set_yscale("log")
             ax.yaxis.set_major_formatter("{x:.0f}")
         else:

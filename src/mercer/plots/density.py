@@ -1,4 +1,4 @@
-"""Contours over the data: a density, or the leading eigenfunctions."""
+"""Contour plots of densities and eigenfunctions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.maths.types import Array
-from mercer.plots.style import KEPT, LEFT_OUT, ORDERED, PALETTE, new_axes, new_panels
+from mercer.plots.style import HIGHLIGHT, MUTED, ORDERED, PALETTE, new_axes, new_panels
 
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
-_MARGIN = 0.1  # of the data's range, around it
+_MARGIN = 0.1  # around the data, as a fraction of their range
 _EVEN_LEVELS = 14
 _MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
 class DensityDisplay:
-    """A density over its sample: a curve for one column, contours for two.
+    """Plot of a density and its sample: a curve for one column, contours for two.
 
-    Usually made by :meth:`from_estimator`. Contours enclose given shares of the mass, so that they
-    say the same of every density.
+    Usually created by :meth:`from_estimator`. Contours enclose 10, 30, 50, 70, 90 and 99 % of the
+    probability mass, so that they are comparable between densities.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class DensityDisplay:
     curve_ : Line2D, for one column
     contours_ : QuadContourSet, for two
     levels_ : array
-        Densities at which the contours are drawn, for two columns.
+        Densities of the contours, for two columns.
 
     Examples
     --------
@@ -69,16 +69,16 @@ class DensityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, grid: int = 150, **options: Any) -> Self:
-        """Evaluate a fitted density around the rows of X and draw it.
+        """Evaluate a fitted density on a grid around the rows of X, and plot it.
 
         Parameters
         ----------
         estimator : fitted density estimator
         X : array-like of shape (n, 1) or (n, 2)
         grid : int
-            Points of the grid along each column.
+            Number of grid points along each column.
         **options
-            For :meth:`plot`.
+            Passed to :meth:`plot`.
         """
         check_is_fitted(estimator)
         points = _one_or_two_columns(X)
@@ -90,7 +90,7 @@ class DensityDisplay:
         return display.plot(**options)
 
     def plot(self, ax: Any = None, *, title: str | None = None, show_points: bool = True) -> Self:
-        """Draw.
+        """Draw the density.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class DensityDisplay:
             None for a new figure.
         title : str or None
         show_points : bool
-            Draw the sample too.
+            Whether to draw the sample.
         """
         if ax is None:
             (ax,) = new_axes(1, (5.0, 4.2))
@@ -116,16 +116,14 @@ class DensityDisplay:
         ax.fill_between(x, self.values, color=PALETTE[0], alpha=0.15, linewidth=0)
         (self.curve_,) = ax.plot(x, self.values, color=PALETTE[0])
         if self.points is not None and show_points:
-            ax.plot(
-                self.points[:, 0], np.zeros(len(self.points)), "|", color=LEFT_OUT, markersize=7
-            )
+            ax.plot(self.points[:, 0], np.zeros(len(self.points)), "|", color=MUTED, markersize=7)
         ax.set_ylim(min(0.0, 1.1 * float(self.values.min())), 1.1 * float(self.values.max()))
         ax.set_xlabel(self.labels[0] if self.labels else "x")
         ax.set_ylabel("density")
 
     def _plot_contours(self, ax: Any, show_points: bool) -> None:
         if self.points is not None and show_points:
-            ax.scatter(*self.points.T, s=8, color=LEFT_OUT, alpha=0.5, linewidths=0)
+            ax.scatter(*self.points.T, s=8, color=MUTED, alpha=0.5, linewidths=0)
         self.levels_ = _levels_of_mass(self.values, _MASSES)
         self.contours_ = ax.contour(
             *self.axes_points, self.values.T, levels=self.levels_, cmap=_blues()
@@ -134,10 +132,10 @@ class DensityDisplay:
 
 
 class EigenfunctionDisplay:
-    """Contours of the leading eigenfunctions, one panel each.
+    """Contour plots of the leading eigenfunctions, one panel each.
 
-    Usually made by :meth:`from_estimator` for a sample, by :meth:`from_operator` for a law, with a
-    sample above it or not.
+    Usually created by :meth:`from_estimator` for a sample, or by :meth:`from_operator` for a
+    population, optionally compared with a sample.
 
     Parameters
     ----------
@@ -148,14 +146,14 @@ class EigenfunctionDisplay:
     titles : list of str
         One per panel.
     kept : array of bool
-        Whose titles are marked as kept.
+        Functions whose titles are highlighted as selected.
     points : array of shape (n, 2) or None
     labels : list of str or None
     columns : int or None
-        Panels in a row of a new figure.
+        Number of panels per row of a new figure.
     levels : int or None
-        How many contours, at even steps; None for steps of a fifth of the largest value, which
-        suits functions that vanish far from the data.
+        Number of equally spaced contours; None for steps of a fifth of the largest value, which
+        suits functions that decay to zero away from the data.
 
     Attributes
     ----------
@@ -199,19 +197,19 @@ class EigenfunctionDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, *, n_functions: int = 9, grid: int = 100, **options: Any
     ) -> Self:
-        """Evaluate the first eigenfunctions of an estimator's spectrum and draw them.
+        """Evaluate the first eigenfunctions of an estimator's spectrum, and plot them.
 
         Parameters
         ----------
         estimator : estimator with ``spectrum_``
-            The functions a SeriesDensity keeps are marked.
+            The functions selected by a SeriesDensity are highlighted.
         X : array-like of shape (n, 2)
         n_functions : int
-            At most so many.
+            Maximum number of functions.
         grid : int
-            Points of the grid along each column.
+            Number of grid points along each column.
         **options
-            For :meth:`plot`.
+            Passed to :meth:`plot`.
         """
         check_is_fitted(estimator, "spectrum_")
         points = _two_columns(X)
@@ -244,24 +242,25 @@ class EigenfunctionDisplay:
         grid: int = 100,
         **options: Any,
     ) -> Self:
-        """Draw eigenfunctions of a population operator, below those of a sample if there is one.
+        """Plot eigenfunctions of a population operator, optionally below those of a sample.
 
-        The functions of the sample take the sign under which they agree with the population's.
+        The signs of the sample's functions are chosen to agree with the population's.
 
         Parameters
         ----------
         operator : population operator on the plane
             See :mod:`mercer.population`.
         X : array-like of shape (n, 2) or None
-            Points around which to draw; None draws 400 from the operator's measure.
+            Points that define the plotted range; None for a sample of 400 from the operator's
+            measure.
         estimator : estimator with ``spectrum_``, or None
-            Fitted to a sample of the measure, with the operator's kernel: the upper row.
+            Fitted to a sample of the measure with the operator's kernel; drawn in the upper row.
         n_functions : int
-            At most so many.
+            Maximum number of functions.
         grid : int
-            Points of the grid along each column.
+            Number of grid points along each column.
         **options
-            For :meth:`plot`.
+            Passed to :meth:`plot`.
 
         Examples
         --------
@@ -291,8 +290,8 @@ class EigenfunctionDisplay:
             values, titles = values[:, :count], titles[:count]
             agreement = spectrum.eigenfunctions(points)[:, :count]
             agreement = (agreement * operator.eigenfunctions(points)[:, :count]).sum(axis=0)
-            above = spectrum.eigenfunctions(nodes)[:, :count] * np.where(agreement < 0, -1, 1)
-            values = np.hstack([above, values])
+            empirical = spectrum.eigenfunctions(nodes)[:, :count]
+            values = np.hstack([empirical * np.where(agreement < 0, -1, 1), values])
             titles = [
                 f"sample {i + 1}: λ/n = {value:.3g}"
                 for i, value in enumerate(spectrum.operator_eigenvalues[:count])
@@ -309,35 +308,37 @@ class EigenfunctionDisplay:
         return display.plot(**options)
 
     def plot(self, axes: Any = None, *, show_points: bool = True) -> Self:
-        """Draw.
+        """Draw the panels.
 
         Parameters
         ----------
         axes : array of matplotlib Axes or None
             One per function; None for a new figure.
         show_points : bool
+            Whether to draw the sample.
         """
         count = len(self.values)
         if axes is None:
             axes = new_panels(count, 2.3, self.columns)
         if len(axes) < count:
-            raise ValueError(f"Got {len(axes)} axes; {count} eigenfunctions need as many.")
+            raise ValueError(f"Got {len(axes)} axes; {count} eigenfunctions need {count} axes.")
         self.axes_, self.figure_ = axes, axes[0].figure
         self.contours_ = []
-        some_left_out = not self.kept.all()
+        is_selection = not self.kept.all()
         for i, ax in enumerate(axes[:count]):
             if self.points is not None and show_points:
-                ax.scatter(*self.points.T, s=3, color=LEFT_OUT, alpha=0.4, linewidths=0)
+                ax.scatter(*self.points.T, s=3, color=MUTED, alpha=0.4, linewidths=0)
             top = float(np.abs(self.values[i]).max())
             fifths = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
             levels = fifths if self.levels is None else self.levels
             self.contours_.append(
                 ax.contour(*self.axes_points, self.values[i].T, levels=levels, cmap=_ordered())
             )
-            marked = some_left_out and self.kept[i]
-            title = ax.set_title(self.titles[i] + (", kept" if marked else ""), fontsize="small")
+            marked = is_selection and self.kept[i]
+            suffix = ", selected" if marked else ""
+            title = ax.set_title(self.titles[i] + suffix, fontsize="small")
             if marked:
-                title.set_color(KEPT)
+                title.set_color(HIGHLIGHT)
             ax.set_xticks([])
             ax.set_yticks([])
         for ax in axes[count:]:
@@ -349,8 +350,8 @@ def _one_or_two_columns(X: Any) -> Array:
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] not in (1, 2):
         raise ValueError(
-            f"X has shape {points.shape}; a density is drawn over one or two columns. Fit it on "
-            "two columns, or on two components of KernelPCA."
+            f"X has shape {points.shape}; only densities of one or two columns can be plotted. Fit "
+            "the estimator to two columns, or to two components of KernelPCA."
         )
     return points
 
@@ -358,7 +359,7 @@ def _one_or_two_columns(X: Any) -> Array:
 def _two_columns(X: Any) -> Array:
     points = _one_or_two_columns(X)
     if points.shape[1] != 2:
-        raise ValueError("Contours of eigenfunctions need two columns; X has one.")
+        raise ValueError("Eigenfunctions are plotted over two columns; X has 1.")
     return points
 
 
@@ -371,10 +372,10 @@ def _grid_around(points: Array, sides: int) -> tuple[list[Array], Array]:
 
 
 def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:
-    """Densities above which these shares of the (visible) mass lie, lowest first."""
+    """Density levels that enclose these fractions of the mass on the grid, lowest first."""
     ordered = np.sort(np.maximum(values, 0).ravel())[::-1]
-    share = np.cumsum(ordered) / ordered.sum()
-    levels = np.unique([ordered[int(np.searchsorted(share, mass))] for mass in masses])
+    fractions = np.cumsum(ordered) / ordered.sum()
+    levels = np.unique([ordered[int(np.searchsorted(fractions, mass))] for mass in masses])
     return levels[levels > 0]
 
 
@@ -390,7 +391,7 @@ def _name_axes(ax: Any, labels: list[str] | None) -> None:
 
 
 def _blues() -> Any:
-    """From a middling grey to the first colour: legible on white paper at both ends."""
+    """Color map from gray to blue that is legible on white at both ends."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("mercer_density", ["#9db4c8", PALETTE[0], "#00304d"])

@@ -1,4 +1,4 @@
-"""What degree and centring do to kernel PCA, as pictures of :mod:`mercer.population`'s tables."""
+"""Plots of the effects of degree and centering on kernel PCA (see :mod:`mercer.population`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["EffectDisplay"]
 
 _MEASURES = {
     "separation": "class separation",
-    "explained": "first two, share",
-    "extreme_share": "outermost 1 %",
-    "relative_error": "error of λ₁, share",
+    "explained": "explained by first two",
+    "extreme_share": "due to outermost 1 %",
+    "relative_error": "relative error of λ₁",
 }
 
 
 class EffectDisplay:
-    """Picture of a :func:`~mercer.population.degree_effect` or ``centering_effect``.
+    """Plot of a :func:`~mercer.population.degree_effect` or ``centering_effect``.
 
     Parameters
     ----------
@@ -47,18 +47,18 @@ class EffectDisplay:
 
     @classmethod
     def from_effect(cls, effect: DegreeEffect | CenteringEffect) -> Self:
-        """Draw an effect."""
+        """Plot an effect in a new figure."""
         return cls(effect).plot()
 
     def plot(self) -> Self:
-        """Draw into a new figure."""
+        """Draw the effect in a new figure."""
         if isinstance(self.effect, DegreeEffect):
             self.axes_ = self._degrees(self.effect)
         elif isinstance(self.effect, CenteringEffect):
             self.axes_ = self._centering(self.effect)
         else:
             raise TypeError(
-                f"EffectDisplay draws what degree_effect or centering_effect returns, not "
+                f"EffectDisplay plots results of degree_effect and centering_effect, not "
                 f"{type(self.effect).__name__}."
             )
         self.figure_ = next(iter(self.axes_.values())).figure
@@ -68,8 +68,8 @@ class EffectDisplay:
         degrees = [row.degree for row in effect.rows]
         names = [n for n in _MEASURES if getattr(effect.rows[0], n) is not None]
         axes = dict(zip(names, new_axes(len(names), (5.0, 1.9 * len(names))), strict=True))
-        for (name, ax), colour in zip(axes.items(), PALETTE, strict=False):
-            ax.plot(degrees, [getattr(row, name) for row in effect.rows], "o-", color=colour)
+        for (name, ax), color in zip(axes.items(), PALETTE, strict=False):
+            ax.plot(degrees, [getattr(row, name) for row in effect.rows], "o-", color=color)
             ax.set_ylabel(_MEASURES[name], fontsize="small")
             ax.set_ylim(bottom=0)
         ax.set_xlabel("degree of the polynomial kernel")
@@ -79,11 +79,11 @@ class EffectDisplay:
     def _centering(self, effect: CenteringEffect) -> dict[str, Any]:
         values, matches = new_panels(2, 3.6)
         for offset, label, found in (
-            (-0.2, "uncentred", effect.eigenvalues),
-            (0.2, "centred", effect.centered_eigenvalues),
+            (-0.2, "uncentered", effect.eigenvalues),
+            (0.2, "centered", effect.centered_eigenvalues),
         ):
-            places = np.arange(1, len(found) + 1) + offset
-            values.bar(places, found, 0.4, label=label, color=PALETTE[int(offset > 0)])
+            positions = np.arange(1, len(found) + 1) + offset
+            values.bar(positions, found, 0.4, label=label, color=PALETTE[int(offset > 0)])
         values.set_xlabel("component")
         values.set_ylabel("eigenvalue λ / n")
         values.legend(frameon=False)
@@ -91,7 +91,7 @@ class EffectDisplay:
         image = matches.imshow(effect.matches, vmin=0, vmax=1, cmap="cividis")
         matches.set_xticks(range(columns), [str(i + 1) for i in range(columns)])
         matches.set_yticks(range(rows), [str(i + 1) for i in range(rows)])
-        matches.set_xlabel("uncentred component")
-        matches.set_ylabel("centred component")
+        matches.set_xlabel("uncentered component")
+        matches.set_ylabel("centered component")
         matches.figure.colorbar(image, ax=matches, label="|correlation|", shrink=0.8)
         return {"eigenvalues": values, "matches": matches}

@@ -1,4 +1,4 @@
-"""Two components against each other: where the rows lie, and at which angle from the origin."""
+"""Scatter plot of two components."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.formatting import format_percent, shorten
 from mercer.maths.types import Array
-from mercer.plots.style import LEFT_OUT, MARKERS, ORDERED, PALETTE, new_axes
+from mercer.plots.style import MARKERS, MUTED, ORDERED, PALETTE, new_axes
 
 __all__ = ["EmbeddingDisplay"]
 
@@ -19,26 +20,25 @@ _LONGEST_NAME = 24
 class EmbeddingDisplay:
     """Scatter plot of two components.
 
-    Usually made by :meth:`from_estimator`. The origin is marked with thin lines: in kernel ECA
-    groups differ by their angle as seen from there.
+    Usually created by :meth:`from_estimator`. Thin lines mark the origin: in kernel ECA, groups
+    differ by their direction from the origin.
 
     Parameters
     ----------
     points : array of shape (n, 2)
         Projections of the rows onto the two components.
     labels : array of shape (n,) or None
-        A class per row (up to ten are told apart), or a number per row.
+        A class per row (at most ten are distinguished), or a number per row.
     axis_labels : pair of str
-        What the two components are.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
     scatters_ : dict of str to PathCollection
-        The points of each class, by its name in the legend; under "" where there are no classes.
+        The points of each class, by its name in the legend; with the key "" without classes.
     shown_ : array of int
-        Rows that were drawn: all of them, or an even sample.
+        Indices of the drawn rows: all of them, or an evenly spaced subsample.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class EmbeddingDisplay:
         components: tuple[int, int] = (0, 1),
         **options: Any,
     ) -> Self:
-        """Project rows with a fitted estimator and draw them.
+        """Project rows with a fitted estimator, and plot them.
 
         Parameters
         ----------
@@ -81,16 +81,17 @@ class EmbeddingDisplay:
             Rows to project; None for the training rows.
         labels : array-like of shape (n,) or None
         components : pair of int
-            Which two of the estimator's components, counted from 0.
+            Indices of the two components, from 0.
         **options
-            For :meth:`plot`.
+            Passed to :meth:`plot`.
         """
         check_is_fitted(estimator, "spectrum_")
         found = estimator.n_components_
         if len(components) != 2 or not all(0 <= c < found for c in components):
             raise ValueError(
-                f"components={components!r} must be two numbers from 0 to {found - 1}: the "
-                f"estimator has {found}. Fit it with a larger n_components, or choose others."
+                f"components={components!r} must be two indices from 0 to {found - 1}: the "
+                f"estimator has {found} components. Fit it with a larger n_components, or choose "
+                "other components."
             )
         projected = estimator.spectrum_.projections if X is None else estimator.transform(X)
         first, second = (_describe(estimator, c) for c in components)
@@ -109,7 +110,7 @@ class EmbeddingDisplay:
         equal_aspect: bool = False,
         max_points: int = 20_000,
     ) -> Self:
-        """Draw.
+        """Draw the scatter plot.
 
         Parameters
         ----------
@@ -117,9 +118,9 @@ class EmbeddingDisplay:
             None for a new figure.
         title : str or None
         equal_aspect : bool
-            One unit as long on either axis, so that angles are seen as they are.
+            Equal scales on both axes, so that angles are preserved.
         max_points : int
-            Of more rows than this an even sample is drawn, and the title says so.
+            With more rows, an evenly spaced subsample is drawn, and the title states its size.
         """
         if self.labels is not None and len(self.labels) != len(self.points):
             raise ValueError(
@@ -132,7 +133,7 @@ class EmbeddingDisplay:
         self.shown_ = np.unique(np.linspace(0, n - 1, min(n, max_points)).astype(int))
         self.ax_, self.figure_ = ax, ax.figure
         for line in (ax.axhline, ax.axvline):
-            line(0, color=LEFT_OUT, linewidth=0.8, zorder=0)
+            line(0, color=MUTED, linewidth=0.8, zorder=0)
         self._scatter(ax)
         if len(self.shown_) < n:
             title = f"{title or ''}\n{len(self.shown_):,} of {n:,} rows drawn".strip()
@@ -154,17 +155,17 @@ class EmbeddingDisplay:
         if _is_scale(labels):
             from matplotlib.colors import LinearSegmentedColormap
 
-            colours = LinearSegmentedColormap.from_list("mercer", ORDERED)
-            drawn = ax.scatter(*points.T, c=labels[self.shown_], cmap=colours, **look)
+            colormap = LinearSegmentedColormap.from_list("mercer", ORDERED)
+            drawn = ax.scatter(*points.T, c=labels[self.shown_], cmap=colormap, **look)
             ax.figure.colorbar(drawn, ax=ax)
             self.scatters_ = {"": drawn}
             return
         self.scatters_ = {}
         for group in _groups(labels):
-            mine = group.rows[self.shown_]
+            members = group.rows[self.shown_]
             self.scatters_[group.name] = ax.scatter(
-                *points[mine].T,
-                color=group.colour,
+                *points[members].T,
+                color=group.color,
                 marker=group.marker,
                 label=group.name,
                 **look,
@@ -176,18 +177,18 @@ class EmbeddingDisplay:
 class _Group:
     name: str
     rows: Array
-    colour: str
+    color: str
     marker: str
 
 
 def _is_scale(labels: Array) -> bool:
-    """Whether labels are numbers too many to be classes."""
+    """Whether labels are numbers, with too many values for classes."""
     return labels.dtype.kind in "iuf" and len(np.unique(labels)) > len(PALETTE)
 
 
 def _groups(labels: Array) -> list[_Group]:
-    """Up to ten classes; of more, the nine most frequent and all others together."""
-    if labels.dtype.kind == "O":  # values of several types have no order
+    """Up to ten classes; of more, the nine most frequent ones, and all others as one group."""
+    if labels.dtype.kind == "O":  # values of several types cannot be sorted
         labels = labels.astype(str)
     names, counts = np.unique(labels, return_counts=True)
     if len(names) <= len(PALETTE):
@@ -196,7 +197,7 @@ def _groups(labels: Array) -> list[_Group]:
         frequent = np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]
         chosen = sorted(names[frequent])
     groups = [
-        _Group(_short(str(name)), labels == name, PALETTE[i], MARKERS[i])
+        _Group(shorten(str(name), _LONGEST_NAME), labels == name, PALETTE[i], MARKERS[i])
         for i, name in enumerate(chosen)
     ]
     if len(chosen) < len(names):
@@ -205,12 +206,8 @@ def _groups(labels: Array) -> list[_Group]:
     return groups
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-
-
 def _legend_below(ax: Any, longest: int) -> None:
-    """Put the legend under the x axis: no corner of an embedding is known to be empty."""
+    """Put the legend below the x axis, because points may be in every corner."""
     from matplotlib.transforms import offset_copy
 
     ax.legend(
@@ -225,13 +222,13 @@ def _legend_below(ax: Any, longest: int) -> None:
 
 
 def _describe(estimator: Any, component: int) -> str:
-    """Name a component by its place, its eigenvalue's rank and its share of the total."""
+    """Axis label: order, rank of the eigenvalue, and fraction of V or of the variance."""
     spectrum = estimator.spectrum_
     if spectrum.target == "entropy":
-        ranks, share = estimator.component_ranks_, spectrum.entropy_terms / spectrum.potential
-        of_what = "of V"
+        ranks, total = estimator.component_ranks_, "V"
+        fraction = spectrum.entropy_terms[component] / spectrum.potential
     else:
-        ranks, share = spectrum.known_ranks, spectrum.eigenvalues / spectrum.trace
-        of_what = "of variance"
+        ranks, total = spectrum.known_ranks, "variance"
+        fraction = spectrum.eigenvalues[component] / spectrum.trace
     rank = "" if ranks is None else f"λ rank {ranks[component]}, "
-    return f"component {component + 1}: {rank}{100 * share[component]:.3g} % {of_what}"
+    return f"component {component + 1}: {rank}{format_percent(float(fraction))} of {total}"

@@ -1,4 +1,4 @@
-"""A Gram matrix as an image: blocks on its diagonal are clusters."""
+"""Image of a Gram matrix."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from mercer.plots.style import new_axes
 
 __all__ = ["GramDisplay"]
 
-_MOST_ROWS = 600  # a picture has no more pixels than that on either side
+_MOST_ROWS = 600  # about one pixel per row
 
 
 class GramDisplay:
-    """Image of a Gram matrix, rows ordered by cluster.
+    """Image of a Gram matrix with rows ordered by cluster; clusters are blocks on the diagonal.
 
-    Usually made by :meth:`from_estimator`.
+    Usually created by :meth:`from_estimator`.
 
     Parameters
     ----------
     gram : array of shape (m, m)
-        In the order in which it is drawn.
+        In the order of the image.
     rows : int array of shape (m,)
-        Which rows of the data these are.
+        Indices of these rows in the data.
     labels : array of shape (m,) or None
-        Clusters of those rows, in blocks.
+        Clusters of these rows, sorted.
     n_rows : int
-        How many there were before thinning.
+        Number of rows of the data.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class GramDisplay:
     ax_ : matplotlib Axes
     image_ : AxesImage
     borders_ : list of float
-        Where one cluster ends and the next begins.
+        Positions of the borders between clusters.
 
     Examples
     --------
@@ -66,22 +66,22 @@ class GramDisplay:
         max_rows: int = _MOST_ROWS,
         **options: Any,
     ) -> Self:
-        """Draw the Gram matrix of a fitted estimator's training points.
+        """Plot the Gram matrix of a fitted estimator's training points.
 
         Parameters
         ----------
         estimator : KernelECA, KernelPCA, EntropyClustering, …
-            Whatever has a ``spectrum_``.
+            Any estimator with a ``spectrum_``.
         labels : array-like of shape (n,) or None
-            Clusters, which order the rows; None for ``labels_`` where the estimator has them, and
-            for the order of the data elsewhere.
+            Clusters, by which the rows are ordered; None for ``labels_`` if the estimator has
+            them, and for the order of the data otherwise.
         reconstruction : bool
-            What the kept components make of the matrix, or the matrix itself. (Of a precomputed
-            one the estimator holds no copy: use :meth:`from_gram`.)
+            Plot the reconstruction from the selected components, or else the matrix itself. (For a
+            precomputed kernel use :meth:`from_gram`.)
         max_rows : int
-            Of more rows an even sample is drawn.
+            With more rows, an evenly spaced subsample is drawn.
         **options
-            For :meth:`plot`.
+            Passed to :meth:`plot`.
         """
         check_is_fitted(estimator)
         spectrum = estimator.spectrum_
@@ -93,7 +93,7 @@ class GramDisplay:
             gram = Z @ Z.T
         elif spectrum.kernel.compares == "gram":
             raise ValueError(
-                "A precomputed Gram matrix is not kept by the estimator; pass it to "
+                "The estimator does not store a precomputed Gram matrix; pass it to "
                 "GramDisplay.from_gram."
             )
         else:
@@ -104,7 +104,7 @@ class GramDisplay:
     def from_gram(
         cls, gram: Any, *, labels: Any = None, max_rows: int = _MOST_ROWS, **options: Any
     ) -> Self:
-        """Draw a matrix; arguments as in :meth:`from_estimator`."""
+        """Plot a matrix; parameters as in :meth:`from_estimator`."""
         gram = np.asarray(gram)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
             raise ValueError(f"gram has shape {gram.shape}; it must be square.")
@@ -124,7 +124,7 @@ class GramDisplay:
         colorbar: bool = True,
         norm: Any = None,
     ) -> Self:
-        """Draw.
+        """Draw the image.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class GramDisplay:
         title : str or None
         colorbar : bool
         norm : matplotlib Normalize or None
-            From values to colours; None for linear.
+            Mapping of values to the color scale; None for linear.
         """
         if ax is None:
             (ax,) = new_axes(1, (4.8, 4.2))
@@ -158,11 +158,11 @@ class GramDisplay:
         if self.labels is None:
             return []
         changes = np.flatnonzero(self.labels[1:] != self.labels[:-1])
-        return [float(place) + 0.5 for place in changes]
+        return [float(change) + 0.5 for change in changes]
 
 
 def _order(labels: Any, n: int, most: int) -> Array:
-    """Rows to draw: by label, an even sample of them where there are too many."""
+    """Indices of the rows to draw, ordered by label; an evenly spaced subsample of many rows."""
     if labels is not None and len(labels) != n:
         raise ValueError(f"labels has {len(labels)} entries for {n} rows; pass one per row.")
     order = np.arange(n) if labels is None else np.argsort(np.asarray(labels), kind="stable")

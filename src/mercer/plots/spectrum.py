@@ -1,4 +1,4 @@
-"""Eigenvalues above, entropy terms below: which components carry the entropy."""
+"""Plot of eigenvalues and entropy terms."""
 
 from __future__ import annotations
 
@@ -9,42 +9,43 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.maths.types import Array
-from mercer.plots.style import KEPT, LEFT_OUT, new_axes
+from mercer.plots.style import HIGHLIGHT, MUTED, new_axes
 from mercer.spectrum import Spectrum
 
 __all__ = ["SpectrumDisplay"]
 
 _LEADING = 20
-# A scale turns logarithmic where a linear one would draw a mark that matters below a pixel or two.
+# Ratio of largest to smallest value beyond which the scale is logarithmic.
 _LINEAR_RANGE = 50.0
-# Eigenvalues below this share of the largest are rounding, and would squeeze the rest together.
+# Eigenvalues below this fraction of the largest are rounding error and do not set the scale.
 _ROUNDING = 1e-10
 
 
 class SpectrumDisplay:
-    """Eigenvalues and entropy terms of the leading eigenpairs, the kept ones marked.
+    """Plot of eigenvalues and entropy terms of the leading eigenpairs.
 
-    Usually made by :meth:`from_estimator` or :meth:`from_spectrum`.
+    Selected components are highlighted. Usually created by :meth:`from_estimator` or
+    :meth:`from_spectrum`.
 
     Parameters
     ----------
     eigenvalues : array of shape (N,)
         λ of K, largest first.
     entropy_ratio : array of shape (N,) or None
-        ψ/V of the same pairs; None where there is no entropy to share out (a centred kernel).
+        ψ/V of the same pairs; None for a centered kernel, which has no entropy terms.
     kept : array of int
-        0-based places of the kept components, in the order of the components.
+        0-based indices of the selected components, in the order of the components.
     ranked : bool
-        Whether place i holds the i-th largest eigenvalue of all. After an entropy iteration only
-        the pairs that converged are known, and places are just an order.
+        Whether index i is the i-th largest eigenvalue of all. After an iterative solver only the
+        converged pairs are known, and indices are not ranks.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     axes_ : array of matplotlib Axes
-        Eigenvalues, and below them entropy terms if there are any.
+        Eigenvalues, and entropy terms if there are any.
     eigenvalue_markers_ : dict of str to Line2D
-        Under "kept" and "left out".
+        With keys "selected" and "not selected".
     entropy_bars_ : BarContainer or None
 
     Examples
@@ -74,10 +75,10 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> Self:
-        """Draw the spectrum of a fitted estimator; options go to :meth:`plot`.
+        """Plot the spectrum of a fitted estimator; options are passed to :meth:`plot`.
 
-        Where the estimator chose among the pairs of its spectrum (``selected_``), its choice is
-        marked.
+        If the estimator has ``selected_``, these pairs are highlighted, otherwise all of its
+        components.
         """
         check_is_fitted(estimator, "spectrum_")
         selected = getattr(estimator, "selected_", None)
@@ -87,7 +88,7 @@ class SpectrumDisplay:
     def from_spectrum(
         cls, spectrum: Spectrum, selected: Array | None = None, **options: Any
     ) -> Self:
-        """Draw a spectrum, marking all of its pairs or the selected ones; options as above."""
+        """Plot a spectrum, with all or the selected components highlighted; options as above."""
         values, terms, kept = _known_pairs(spectrum)
         kept = kept if selected is None else kept[selected]
         ratio = terms / spectrum.potential if spectrum.potential > 0 else None
@@ -100,14 +101,14 @@ class SpectrumDisplay:
         return display.plot(**options)
 
     def plot(self, axes: Sequence[Any] | None = None, *, n_pairs: int | None = None) -> Self:
-        """Draw.
+        """Draw the panels.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes or None
-            Two, or one where there is no entropy to show; None for a new figure.
+            Two, or one if there are no entropy terms; None for a new figure.
         n_pairs : int or None
-            How many pairs to show; None for 20, or more where a kept one comes later.
+            Number of pairs to show; None for 20, or more if a selected one has a larger index.
         """
         panels = 1 if self.entropy_ratio is None else 2
         if axes is None:
@@ -115,14 +116,14 @@ class SpectrumDisplay:
         if len(axes) != panels:
             raise ValueError(f"Got {len(axes)} axes; this spectrum needs {panels}.")
         shown = self._shown(n_pairs)
-        is_kept = np.isin(np.arange(shown), self.kept)
+        is_selected = np.isin(np.arange(shown), self.kept)
         self.axes_, self.figure_ = axes, axes[0].figure
-        self._plot_eigenvalues(axes[0], shown, is_kept)
+        self._plot_eigenvalues(axes[0], shown, is_selected)
         self.entropy_bars_ = None
         if self.entropy_ratio is not None:
-            self._plot_terms(axes[1], self.entropy_ratio[:shown], is_kept)
-        place = "rank of the eigenvalue" if self.ranked else "pairs found, by eigenvalue"
-        axes[-1].set_xlabel(place)
+            self._plot_terms(axes[1], self.entropy_ratio[:shown], is_selected)
+        name = "rank of the eigenvalue" if self.ranked else "converged pairs, by eigenvalue"
+        axes[-1].set_xlabel(name)
         axes[-1].set_xlim(0.3, shown + 0.7)
         step = 1 if shown <= 10 else 5 * (1 + shown // 60)
         axes[-1].set_xticks([1, *range(step, shown + 1, step)] if step > 1 else range(1, shown + 1))
@@ -133,62 +134,64 @@ class SpectrumDisplay:
             n_pairs = max(_LEADING, int(self.kept.max(initial=0)) + 2)
         return min(n_pairs, len(self.eigenvalues))
 
-    def _plot_eigenvalues(self, ax: Any, shown: int, is_kept: Array) -> None:
+    def _plot_eigenvalues(self, ax: Any, shown: int, is_selected: Array) -> None:
         values = self.eigenvalues[:shown]
-        places = np.arange(1, shown + 1)
-        ax.vlines(places, 0, values, colors=_colours(is_kept), linewidths=1)
+        positions = np.arange(1, shown + 1)
+        ax.vlines(positions, 0, values, colors=_colors(is_selected), linewidths=1)
         self.eigenvalue_markers_ = {}
-        for name, mask, face in (("kept", is_kept, KEPT), ("left out", ~is_kept, "none")):
-            colour = KEPT if name == "kept" else LEFT_OUT
+        for name, mask, color, face in (
+            ("selected", is_selected, HIGHLIGHT, HIGHLIGHT),
+            ("not selected", ~is_selected, MUTED, "none"),
+        ):
             (self.eigenvalue_markers_[name],) = ax.plot(
-                places[mask],
+                positions[mask],
                 values[mask],
                 "o",
-                color=colour,
+                color=color,
                 markerfacecolor=face,
                 label=name if mask.any() else None,
             )
         _set_scale(ax, values[values > _ROUNDING * values[0]])
         ax.set_ylabel(_label("eigenvalue λ", ax))
-        # above the axes: a flat spectrum leaves no free corner
+        # above the axes, because a flat spectrum leaves no corner empty
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
 
-    def _plot_terms(self, ax: Any, ratio: Array, is_kept: Array) -> None:
-        places = np.arange(1, len(ratio) + 1)
+    def _plot_terms(self, ax: Any, ratio: Array, is_selected: Array) -> None:
+        positions = np.arange(1, len(ratio) + 1)
         self.entropy_bars_ = ax.bar(
-            places, ratio, min(0.8, 0.1 * len(ratio)), color=_colours(is_kept)
+            positions, ratio, min(0.8, 0.1 * len(ratio)), color=_colors(is_selected)
         )
-        _set_scale(ax, ratio[is_kept & (ratio > 0)])
-        for order, place in enumerate(self.kept, start=1):
-            if place < len(ratio):
-                above = (place + 1, max(ratio[place], ax.get_ylim()[0]))
-                ax.annotate(str(order), above, (0, 2), textcoords="offset points", ha="center")
-        ax.set_ylabel(_label("entropy share ψ / V", ax))
+        _set_scale(ax, ratio[is_selected & (ratio > 0)])
+        for order, index in enumerate(self.kept, start=1):
+            if index < len(ratio):
+                top = (index + 1, max(ratio[index], ax.get_ylim()[0]))
+                ax.annotate(str(order), top, (0, 2), textcoords="offset points", ha="center")
+        ax.set_ylabel(_label("entropy ratio ψ / V", ax))
 
 
 def _known_pairs(spectrum: Spectrum) -> tuple[Array, Array, Array]:
-    """Eigenvalues and terms of all known pairs, largest first, and the places of the kept ones."""
+    """Eigenvalues and terms of all known pairs, largest first, and indices of the selected."""
     values, terms = spectrum.known_eigenvalues, spectrum.known_entropy_terms
     if spectrum.known_ranks is not None:
         return values, terms, spectrum.known_ranks - 1
-    # an entropy iteration fills up with pairs that carry nothing: they are not among its own
+    # selected pairs without entropy are not among the converged pairs of an entropy iteration
     extra = ~np.isin(spectrum.eigenvalues, values)
     values = np.r_[values, spectrum.eigenvalues[extra]]
     terms = np.r_[terms, spectrum.entropy_terms[extra]]
     order = np.argsort(-values, kind="stable")
     values, terms = values[order], terms[order]
-    taken: list[int] = []
-    for value in spectrum.eigenvalues:  # equal eigenvalues: the first carries the entropy
-        taken.append(next(int(i) for i in np.flatnonzero(values == value) if i not in taken))
-    return values, terms, np.array(taken)
+    selected: list[int] = []
+    for value in spectrum.eigenvalues:  # of equal eigenvalues the first has the entropy
+        selected.append(next(int(i) for i in np.flatnonzero(values == value) if i not in selected))
+    return values, terms, np.array(selected)
 
 
-def _colours(is_kept: Array) -> list[str]:
-    return [KEPT if kept else LEFT_OUT for kept in is_kept]
+def _colors(is_selected: Array) -> list[str]:
+    return [HIGHLIGHT if selected else MUTED for selected in is_selected]
 
 
 def _set_scale(ax: Any, values: Array) -> None:
-    """Start at zero, or go logarithmic where the values span too much; leave room on top."""
+    """Start at zero, or use a logarithmic scale for a large range; leave room at the top."""
     if len(values) and values.max() > _LINEAR_RANGE * values.min():
         ax.set_yscale("log")
         ax.set_ylim(values.min() / 8, values.max() * 4)

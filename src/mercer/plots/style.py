@@ -1,9 +1,9 @@
-"""What all pictures share: colours that survive colour blindness, and marker shapes beside them.
+"""Colors and marker shapes of all figures, chosen for color blindness.
 
-Each colour comes in two shades, for light and for dark paper, each with a contrast of at least 3:1
-against it (WCAG 2, graphics). The first six hues follow Okabe and Ito (2008), darkened where white
-paper asks for it. Beyond three or four classes no palette is safe alone, so classes differ in
-their marker's shape too.
+Each color has two shades, for light and for dark backgrounds, with a contrast of at least 3:1
+(WCAG 2, graphics). The first six hues follow Okabe and Ito (2008), darkened where a white
+background requires it. Beyond three or four classes no palette is safe on its own, so classes
+also differ in the shape of their marker.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 __all__ = [
     "DARK_PALETTE",
+    "HIGHLIGHT",
     "KEPT",
     "LEFT_OUT",
     "MARKERS",
+    "MUTED",
     "ORDERED",
     "PALETTE",
     "new_axes",
@@ -47,15 +49,18 @@ DARK_PALETTE = (
 )
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p")
 
-KEPT = PALETTE[1]
-LEFT_OUT = PALETTE[-1]
+#: For selected items.
+HIGHLIGHT = PALETTE[1]
+#: For everything else.
+MUTED = PALETTE[-1]
+KEPT, LEFT_OUT = HIGHLIGHT, MUTED  # deprecated aliases
 
-#: Ends and middle of a scale for ordered labels: of middling lightness, so legible on any paper.
+#: Ends and middle of a scale for ordered labels; legible on light and dark backgrounds.
 ORDERED = (PALETTE[0], "#8a8f96", PALETTE[1])
 
 
 def new_axes(rows: int, size: tuple[float, float]) -> Any:
-    """Return an array of ``rows`` axes, one above the other with a common x axis."""
+    """Return an array of ``rows`` axes, stacked vertically with a common x axis."""
     _, axes = _pyplot().subplots(
         rows, 1, sharex=True, squeeze=False, figsize=size, layout="constrained"
     )
@@ -63,7 +68,7 @@ def new_axes(rows: int, size: tuple[float, float]) -> Any:
 
 
 def new_panels(count: int, side: float, columns: int | None = None) -> Any:
-    """Return an array of at least ``count`` square axes, in rows of up to four unless told."""
+    """Return an array of at least ``count`` square axes, with up to four per row by default."""
     columns = min(count, 4 if count > 9 else 3) if columns is None else columns
     rows = -(-count // columns)
     size = (side * columns, side * rows)
@@ -76,7 +81,7 @@ def _pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "Drawing needs matplotlib, which is not installed: pip install mercer[plot]",
+            "Plots need matplotlib, which is not installed: pip install mercer[plot]",
             name=error.name,
         ) from error
     return plt

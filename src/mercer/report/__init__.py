@@ -1,8 +1,9 @@
-"""One table in, one readable page out: what kernel methods see in it, and how sure that is.
+"""A report on a table: one HTML page, its numbers as JSON, and result tables.
 
-``analysis`` asks the estimators (a module per question: ``spectra``, ``counting``, ``clusters``,
-``profiles``, ``densities``, ``novelty``, ``labels``), ``figures`` draws, ``sections`` explains and
-``page`` sets the HTML; ``numbers`` and ``results`` are the same for machines.
+``analysis`` runs the estimators, with one module per part: ``spectra``, ``clusters``,
+``profiles``, ``densities``, ``scores``, ``labels`` and ``columns``. ``figures`` and ``svg`` draw,
+``sections`` prepares the text, and ``page`` renders the Jinja templates in ``templates/``.
+``numbers`` and ``results`` write the same results as JSON and as tables.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mercer.atomic_files import write_together
-from mercer.report.analysis import Analysis, analyse
+from mercer.report.analysis import Analysis, analyze
 from mercer.report.numbers import numbers
 from mercer.report.page import page
 from mercer.report.results import ROW_FILES, result_files
 from mercer.tables import Table
 
-__all__ = ["Analysis", "Report", "analyse", "numbers", "write_report"]
+__all__ = ["Analysis", "Report", "analyze", "numbers", "write_report"]
+
+analyse = analyze  # deprecated alias
 
 
 @dataclass(frozen=True)
 class Report:
-    """Where a report was written, and what it is about.
+    """Paths of the files of a report, and the analysis behind it.
 
     Examples
     --------
@@ -52,32 +55,32 @@ def write_report(
     scale: bool = True,
     verbose: bool = False,
 ) -> Report:
-    """Analyse a table; write ``report.html``, ``report.json`` and result tables.
+    """Analyze a table, and write ``report.html``, ``report.json`` and result tables.
 
-    The page is one file: figures are inside it, nothing is fetched and nothing runs. The JSON file
-    holds every number of the page. ``rows.csv`` has a line per row (``rows.parquet`` beyond
-    200,000), ``clusters.csv``, ``components.csv`` and ``columns.csv`` one per item. Either all
-    files are complete or nothing was changed.
+    The page is a single file with embedded figures, without scripts or external resources. The
+    JSON file holds all numbers of the page. ``rows.csv`` has one line per row (``rows.parquet``
+    beyond 200,000 rows); ``clusters.csv``, ``components.csv`` and ``columns.csv`` one per item.
+    If a file cannot be written, all files stay as they were.
 
     Parameters
     ----------
     table : Table
         From :func:`mercer.tables.read_table`.
     out : str or Path
-        Folder for the files; made if it is not there.
+        Folder for the files; created if it does not exist.
     n_components : int or None
-        Components that kernel ECA keeps, at least 2; None for the fewest that hold 99 per cent of
-        the information potential (2 to 10).
+        Number of kernel ECA components, at least 2; None for the fewest that hold 99 % of the
+        information potential (2 to 10).
     n_clusters : int or None
-        None for the number that the data suggest.
+        None for the number suggested by :func:`mercer.cluster_count.count_clusters`.
     bandwidth : float or str
-        σ of the Gaussian kernel, or a rule's name (see :mod:`mercer.bandwidth`). For a table that
-        is not all numbers, a factor for the widths of its columns. With "auto" clusters have a
-        bandwidth of their own, chosen by a sweep.
+        σ of the Gaussian kernel, or the name of a rule (see :mod:`mercer.bandwidth`). For mixed
+        tables: multiplier of all bandwidths (1 leaves them unchanged). With "auto", clusters have
+        a separate bandwidth, chosen by a sweep.
     scale : bool
-        Standardise the columns, where all are numbers.
+        Standardize the columns of a numeric table.
     verbose : bool
-        Tell the progress of long fits on standard error.
+        Show progress on standard error.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def write_report(
     ...     report.html.name, report.analysis.counting.chosen
     ('report.html', 3)
     """
-    analysis = analyse(
+    analysis = analyze(
         table,
         n_components=n_components,
         n_clusters=n_clusters,
@@ -107,7 +110,7 @@ def write_report(
     html = page(analysis)
     text = json.dumps(numbers(analysis), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_together({report.html: html, report.json: text, **tables})
-    for name in ROW_FILES:  # one of an earlier report must not pass for this one's
+    for name in ROW_FILES:  # remove the table of rows of an earlier report in the other format
         if folder / name not in tables:
             (folder / name).unlink(missing_ok=True)
     return report

@@ -1,37 +1,39 @@
-"""What the estimators say about a table: one step after the other, timed, with their warnings."""
+"""The analysis behind a report: all estimators, run step by step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mercer import KernelECA, KernelPCA
 from mercer.cluster_count import Counting, count_clusters
 from mercer.kernels import Gaussian, Kernel
 from mercer.report.clusters import Clusters, Sweep, find_clusters, sweep_widths
-from mercer.report.columns import ColumnSummary, summarise_columns
+from mercer.report.columns import ColumnSummary, summarize_columns
 from mercer.report.densities import Densities, estimate_densities
 from mercer.report.labels import LabelFindings, study_labels
-from mercer.report.novelty import Novelty, find_novel
 from mercer.report.profiles import Trait, describe_clusters
-from mercer.report.spectra import Spectra, fit_spectra, solver_for
+from mercer.report.scores import RowScores, score_rows
+from mercer.report.spectra import Spectra, fit_spectra
 from mercer.report.steps import Raised, Steps
 from mercer.tables import Preparation, Table, prepare
+from mercer.validation import check_integer
 
-__all__ = ["Analysis", "analyse"]
+__all__ = ["Analysis", "analyze"]
 
 _STEPS = 10
+_FEW_COLUMNS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Everything a report tells.
+    """Results of :func:`analyze`: everything that a report shows.
 
     Parameters
     ----------
     model : Preparation
-        The table, and how it is compared.
+        The table and its kernel.
     bandwidth : float or str
-        As it was asked for.
+        As requested.
     columns : tuple of ColumnSummary
     spectra : Spectra
         Kernel ECA and kernel PCA.
@@ -41,9 +43,10 @@ class Analysis:
         Clusters at many bandwidths.
     clusters : Clusters
     traits : tuple of Trait
-        What distinguishes them.
+        Differences between each cluster and all rows.
     densities : Densities
-    novelty : Novelty
+    row_scores : RowScores
+        Leave-one-out scores.
     labels : LabelFindings or None
         None without a label column.
     seconds : dict of str to float
@@ -54,10 +57,10 @@ class Analysis:
     Examples
     --------
     >>> import pandas as pd
-    >>> from mercer.report import analyse
+    >>> from mercer.report import analyze
     >>> from mercer.tables import as_table
     >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
-    >>> analysis = analyse(table, n_clusters=2)
+    >>> analysis = analyze(table, n_clusters=2)
     >>> [cluster.size for cluster in analysis.clusters.each]
     [3, 3]
     """
@@ -71,46 +74,56 @@ class Analysis:
     clusters: Clusters
     traits: tuple[Trait, ...]
     densities: Densities
-    novelty: Novelty
+    row_scores: RowScores
     labels: LabelFindings | None
     seconds: dict[str, float]
     raised: tuple[Raised, ...]
 
     @property
     def table(self) -> Table:
-        """The table that is analysed."""
+        """The analyzed table."""
         return self.model.table
 
     @property
     def eca(self) -> KernelECA:
-        """Kernel ECA of the table."""
+        """Fitted kernel ECA."""
         return self.spectra.eca
 
     @property
     def pca(self) -> KernelPCA:
-        """Kernel PCA of the table."""
+        """Fitted kernel PCA."""
         return self.spectra.pca
 
     @property
     def sigma(self) -> float | None:
-        """The bandwidth in use; None for a table's kernel, which has one width per column."""
+        """Bandwidth of the Gaussian kernel; None for a mixed table (one bandwidth per column)."""
         kernel = self.eca.kernel_
         return float(kernel.bandwidth) if isinstance(kernel, Gaussian) else None
 
     @property
     def factor(self) -> float | None:
-        """What the widths of a table's kernel were multiplied by; None for a table of numbers."""
+        """Multiplier of a mixed table's bandwidths; None for a numeric table."""
         if self.table.is_numeric:
             return None
         return _width(self.table, self.eca.kernel_, self.bandwidth)
 
     @property
+    def entropy_fraction(self) -> float:
+        """Fraction of V in the selected components."""
+        return self.spectra.entropy_fraction
+
+    @property
     def share_kept(self) -> float:
-        """Share of V that the kept components hold."""
-        return self.spectra.share_kept
+        """Deprecated alias of ``entropy_fraction``."""
+        return self.entropy_fraction
+
+    @property
+    def novelty(self) -> RowScores:
+        """Deprecated alias of ``row_scores``."""
+        return self.row_scores
 
 
-def analyse(
+def analyze(
     table: Table,
     *,
     n_components: int | None = None,
@@ -119,57 +132,61 @@ def analyse(
     scale: bool = True,
     verbose: bool = False,
 ) -> Analysis:
-    """Ask all estimators; the parameters are those of ``write_report``.
+    """Analyze a table with all estimators; parameters are those of :func:`write_report`.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from mercer.report import analyse
+    >>> from mercer.report import analyze
     >>> from mercer.tables import as_table
     >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
-    >>> analyse(table, bandwidth=0.5).sigma
+    >>> analyze(table, bandwidth=0.5).sigma
     0.5
     """
-    if n_components is not None and n_components < 2:
-        raise ValueError(f"n_components={n_components} must be at least 2: a picture needs two.")
-    if n_clusters is not None and not 1 <= n_clusters <= table.n:
-        raise ValueError(
-            f"n_clusters={n_clusters} must be from 1 to the number of rows, {table.n}."
-        )
+    if n_components is not None:
+        check_integer(n_components, "n_components", low=2, remedy="The scatter plots need two.")
+    if n_clusters is not None:
+        check_integer(n_clusters, "n_clusters", high=table.n)
     steps = Steps(_STEPS, verbose)
-    model = prepare(table, bandwidth=bandwidth, scale=scale)
+    # A sweep starts from the default bandwidths, whatever bandwidth was requested.
+    default = prepare(table, scale=scale)
+    model = _with_bandwidth(default, bandwidth)
     data = model.data
-    # what a sweep starts from, whatever bandwidth was asked for
-    base = Gaussian("auto") if table.is_numeric else prepare(table).kernel
     spectra = fit_spectra(model, data, n_components, steps, verbose)
     kernel = spectra.eca.kernel_
-    counting = steps.run("number of clusters", lambda: count_clusters(data, base, n_clusters))
-    sweep = steps.run("sweep of bandwidths", lambda: sweep_widths(data, base, counting.chosen))
-    # clusters have a bandwidth of their own; a single one needs none
+    counting = steps.run(
+        "number of clusters", lambda: count_clusters(data, default.kernel, n_clusters)
+    )
+    sweep = steps.run(
+        "bandwidth sweep", lambda: sweep_widths(data, default.kernel, counting.chosen)
+    )
+    # With "auto" several clusters get their own bandwidth; a single cluster does not need one.
     own = sweep if bandwidth == "auto" and counting.chosen > 1 else None
-    used = kernel if own is None else own.kernel
+    cluster_kernel = kernel if own is None else own.kernel
     width = _width(table, kernel, bandwidth) if own is None else own.chosen
-    solver = "auto" if solver_for(model) == "dense" else solver_for(model)
+    solver = "auto" if spectra.solver == "dense" else spectra.solver
     clusters = steps.run(
         "clusters",
-        lambda: find_clusters(data, used, counting.chosen, width=width, sweep=sweep, solver=solver),
+        lambda: find_clusters(
+            data, cluster_kernel, counting.chosen, width=width, sweep=sweep, solver=solver
+        ),
     )
-    traits = steps.run(
-        "what distinguishes the clusters", lambda: describe_clusters(table, clusters.numbers)
-    )
+    traits = steps.run("cluster profiles", lambda: describe_clusters(table, clusters.numbers))
     densities = steps.run(
         "densities", lambda: estimate_densities(model, kernel, clusters.numbers, traits)
     )
-    # Silverman's window is made for densities of a few columns; where the kernel is much wider,
-    # rows of a small group would all look novel, so that of the clusters serves
-    local = len(clusters.each) > 1 and not (table.is_numeric and len(table.columns) <= 3)
-    novelty = steps.run(
-        "novelty of every row", lambda: find_novel(model, data, used if local else kernel)
+    # Silverman's bandwidth suits the density of a few columns. A much larger one would give all
+    # rows of a small cluster high scores, so the clusters' kernel is used instead.
+    is_density = table.is_numeric and len(table.columns) <= _FEW_COLUMNS
+    is_local = len(clusters.each) > 1 and not is_density
+    row_scores = steps.run(
+        "leave-one-out scores",
+        lambda: score_rows(model, data, cluster_kernel if is_local else kernel),
     )
     labels = None
     if table.labels is not None:
         labels = steps.run("labels and kernel LDA", lambda: study_labels(model, clusters.numbers))
-    columns = summarise_columns(table, kernel, model.scaled)
+    columns = summarize_columns(table, kernel, model.scaled)
     steps.close()
     return Analysis(
         model=model,
@@ -181,15 +198,26 @@ def analyse(
         clusters=clusters,
         traits=traits,
         densities=densities,
-        novelty=novelty,
+        row_scores=row_scores,
         labels=labels,
         seconds=steps.seconds,
         raised=tuple(steps.raised),
     )
 
 
-def _width(table: Table, kernel: Kernel, asked: float | str) -> float:
-    """Bandwidth of a table of numbers, or the factor for the widths of another's columns."""
+def _with_bandwidth(default: Preparation, bandwidth: float | str) -> Preparation:
+    """Return the model with the requested bandwidth, or multiplier, in place of the default."""
+    if bandwidth == "auto":
+        return default
+    if default.table.is_numeric:
+        return replace(default, kernel=Gaussian(bandwidth))
+    if isinstance(bandwidth, str):
+        return prepare(default.table, bandwidth=bandwidth)  # raises: rules need numbers
+    return replace(default, kernel=default.kernel.widened(bandwidth))
+
+
+def _width(table: Table, kernel: Kernel, requested: float | str) -> float:
+    """Bandwidth for a numeric table, or the multiplier of a mixed table's bandwidths."""
     if table.is_numeric:
         return float(kernel.bandwidth)  # type: ignore[attr-defined]
-    return 1.0 if isinstance(asked, str) else float(asked)
+    return 1.0 if isinstance(requested, str) else float(requested)

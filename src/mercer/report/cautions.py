@@ -1,4 +1,4 @@
-"""What a reader should know before trusting a number: instability, near ties, approximations."""
+"""Cautions about the results: instability, near ties, approximations, subsamples."""
 
 from __future__ import annotations
 
@@ -12,96 +12,99 @@ from mercer.report.analysis import Analysis
 
 __all__ = ["cautions"]
 
-_NEAR = 0.02  # relative: eigenvalues so near may swap when a few rows change
-_CLOSE = 0.1  # relative: entropy terms so near are a close call
-_MANY_LOST = 0.05
+_NEAR_TIE = 0.02  # relative difference of eigenvalues that may swap if a few rows change
+_CLOSE_CALL = 0.1  # relative difference of entropy terms
+_MANY_OMITTED = 0.05
+_EXACT = 1e-6  # relative error bound up to which eigenvalues count as exact
+_SWEEP_MARGIN = 1.2
 
 
 def cautions(analysis: Analysis) -> list[str]:
-    """Sentences, the most serious first; none where there is nothing to say."""
+    """Return cautions as sentences, the most serious first."""
     return [
-        *_of_clusters(analysis),
-        *_of_components(analysis),
-        *_of_rows(analysis),
-        *_of_approximations(analysis),
-        *_of_samples(analysis),
+        *_about_clusters(analysis),
+        *_about_components(analysis),
+        *_about_omitted_rows(analysis),
+        *_about_approximations(analysis),
+        *_about_subsamples(analysis),
     ]
 
 
-def _of_clusters(analysis: Analysis) -> list[str]:
+def _about_clusters(analysis: Analysis) -> list[str]:
     counting, sweep = analysis.counting, analysis.sweep
-    said = []
+    found = []
     if counting.because == "spectroscopy" and counting.chosen > 1:
-        said.append(
-            f"No number of clusters is stable (best agreement of neighbouring bandwidths: "
-            f"{max(counting.stability.values(), default=0.0):.2f}; {STABLE} would be stable). The "
-            f"{counting.chosen} clusters are a way to cut the data up, not groups that the data "
-            "insist on."
+        best = max(counting.stability.values(), default=0.0)
+        found.append(
+            f"No number of clusters is stable: the best agreement between neighboring bandwidths "
+            f"is {best:.2f}, below {STABLE}. The {counting.chosen} clusters are not clearly "
+            "separated groups."
         )
     if counting.because == "asked" and counting.suggested != counting.chosen:
-        said.append(
-            f"You asked for {counting.chosen} clusters; the data suggest {counting.suggested}."
+        found.append(
+            f"You requested {counting.chosen} clusters; the data suggest {counting.suggested}."
         )
-    if sweep is not None and counting.chosen > 1 and analysis.clusters.width is not None:
-        here = int(np.argmin(np.abs(np.log(sweep.widths / analysis.clusters.width))))
-        inside = sweep.widths[0] / 1.2 <= analysis.clusters.width <= sweep.widths[-1] * 1.2
-        if inside and sweep.stabilities[here] < STABLE:
-            said.append(
-                f"Near the bandwidth in use the clusters are unstable: labels at neighbouring "
-                f"bandwidths agree to {sweep.stabilities[here]:.2f} only (adjusted Rand index)."
-            )
-        if not inside:
-            said.append(
-                f"The bandwidth in use, {format_number(analysis.clusters.width)}, lies outside of the "
-                f"range that the sweep looked at, {format_number(sweep.widths[0])} to "
-                f"{format_number(sweep.widths[-1])}."
-            )
-        if analysis.bandwidth == "auto" and sweep.chosen in (sweep.widths[0], sweep.widths[-1]):
-            said.append(
-                f"The sweep chose {format_number(sweep.chosen)}, the end of the range that it looked at; "
-                "what lies beyond was not tried."
-            )
-    return said
+    width = analysis.clusters.width
+    if sweep is None or counting.chosen == 1 or width is None:
+        return found
+    low, high = sweep.widths[0], sweep.widths[-1]
+    nearest = int(np.argmin(np.abs(np.log(sweep.widths / width))))
+    if not low / _SWEEP_MARGIN <= width <= high * _SWEEP_MARGIN:
+        found.append(
+            f"The bandwidth in use, {format_number(width)}, is outside the range of the sweep, "
+            f"{format_number(low)} to {format_number(high)}."
+        )
+    elif sweep.stabilities[nearest] < STABLE:
+        found.append(
+            f"The clusters are unstable near the bandwidth in use: labels at neighboring "
+            f"bandwidths have an adjusted Rand index of only {sweep.stabilities[nearest]:.2f}."
+        )
+    if analysis.bandwidth == "auto" and sweep.chosen in (low, high):
+        found.append(
+            f"The sweep chose {format_number(sweep.chosen)}, an end of its range; bandwidths "
+            "beyond were not tried."
+        )
+    return found
 
 
-def _of_components(analysis: Analysis) -> list[str]:
+def _about_components(analysis: Analysis) -> list[str]:
     values = analysis.eca.eigenvalues_
-    said = []
-    order = np.argsort(-values)
+    found = []
     near = [
         (int(a) + 1, int(b) + 1)
-        for a, b in pairwise(order)
-        if values[a] - values[b] < _NEAR * values[a]
+        for a, b in pairwise(np.argsort(-values))
+        if values[a] - values[b] < _NEAR_TIE * values[a]
     ]
     if near:
         pairs = "; ".join(f"{min(pair)} and {max(pair)}" for pair in near)
-        said.append(
-            f"Components {pairs} have nearly equal eigenvalues (within {_NEAR:.0%}): each alone "
-            "would change with a few rows, only the plane that they span is determined."
+        found.append(
+            f"Components {pairs} have nearly equal eigenvalues (within {_NEAR_TIE:.0%}): only the "
+            "subspace that they span is determined; a few other rows could rotate them."
         )
     listed = analysis.spectra.components()
-    left = [c for c in listed if not c.kept]
-    kept = [c for c in listed if c.kept]
-    if left and left[0].entropy_term > (1 - _CLOSE) * kept[-1].entropy_term > 0:
-        said.append(
-            f"The choice of component {kept[-1].order} was close: the next one holds "
-            f"{format_percent(left[0].share)} of V, against {format_percent(kept[-1].share)}."
+    selected = [c for c in listed if c.kept]
+    others = [c for c in listed if not c.kept]
+    if others and others[0].entropy_term > (1 - _CLOSE_CALL) * selected[-1].entropy_term > 0:
+        found.append(
+            f"The selection of component {selected[-1].order} was a close call: it holds "
+            f"{format_percent(selected[-1].share)} of V, the next one "
+            f"{format_percent(others[0].share)}."
         )
-    return said
+    return found
 
 
-def _of_rows(analysis: Analysis) -> list[str]:
+def _about_omitted_rows(analysis: Analysis) -> list[str]:
     table = analysis.table
-    if table.rows_omitted <= _MANY_LOST * table.rows_read:
+    if table.rows_omitted <= _MANY_OMITTED * table.rows_read:
         return []
     return [
-        f"{table.rows_omitted:,} of {table.rows_read:,} rows were left out because a value was "
-        "missing. If values are not missing by chance, the rest may not be like the whole."
+        f"{table.rows_omitted:,} of {table.rows_read:,} rows were omitted because of missing "
+        "values. If values are not missing at random, the other rows may not be representative."
     ]
 
 
-def _of_approximations(analysis: Analysis) -> list[str]:
-    found = {}
+def _about_approximations(analysis: Analysis) -> list[str]:
+    bounds = {}
     for name, estimator in (
         ("kernel ECA", analysis.eca),
         ("kernel PCA", analysis.pca),
@@ -109,31 +112,29 @@ def _of_approximations(analysis: Analysis) -> list[str]:
     ):
         spectrum = estimator.spectrum_
         relative = spectrum.error_bound / float(spectrum.eigenvalues.max())
-        if relative > 1e-6:
-            found[name] = relative
-    if not found:
+        if relative > _EXACT:
+            bounds[name] = format_percent(min(relative, 1.0))
+    if not bounds:
         return []
-    told = ", ".join(f"{name} {format_percent(min(value, 1.0))}" for name, value in found.items())
+    listed = ", ".join(f"{name} {bound}" for name, bound in bounds.items())
     return [
-        "Eigenvalues were computed from landmarks, some rows that stand for all. They are right "
-        f"to this share of the largest: {told}."
+        "Eigenvalues are approximate (landmarks). Error bounds relative to the largest "
+        f"eigenvalue: {listed}."
     ]
 
 
-def _of_samples(analysis: Analysis) -> list[str]:
+def _about_subsamples(analysis: Analysis) -> list[str]:
     n = analysis.table.n
-    used = {"the number of clusters": analysis.counting.rows}
+    used = {"number of clusters": analysis.counting.rows}
     if analysis.sweep is not None:
-        used["the sweep of bandwidths"] = len(analysis.sweep.rows)
-    used["the similarity that novelty is about"] = analysis.novelty.reference
-    if analysis.labels is not None and analysis.labels.prediction is not None:
-        used["cross-validation"] = analysis.labels.prediction.rows
-    told = [f"{what} from {rows:,}" for what, rows in used.items() if rows < _enough(what, n)]
-    if not told:
+        used["bandwidth sweep"] = len(analysis.sweep.rows)
+    used["leave-one-out scores"] = analysis.row_scores.reference
+    subsampled = {step: rows for step, rows in used.items() if rows < n}
+    prediction = None if analysis.labels is None else analysis.labels.prediction
+    # Classes with a single row are excluded from cross-validation without any subsampling.
+    if prediction is not None and prediction.rows < 0.9 * n:
+        subsampled["cross-validation"] = prediction.rows
+    if not subsampled:
         return []
-    return [f"Not all {n:,} rows were used for everything: {'; '.join(told)}."]
-
-
-def _enough(what: str, n: int) -> float:
-    """Classes with a single row are left out of cross-validation without being a sample."""
-    return 0.9 * n if what == "cross-validation" else n
+    listed = "; ".join(f"{step} {rows:,}" for step, rows in subsampled.items())
+    return [f"Some steps used a subsample of the {n:,} rows: {listed}."]

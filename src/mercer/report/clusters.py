@@ -1,4 +1,4 @@
-"""The clusters, and how they hold when the bandwidth changes."""
+"""Clusters of a table, and their stability over bandwidths."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.bandwidth import representatives
-from mercer.errors import suppress_warnings
+from mercer.cluster_count import can_vary_bandwidth
+from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
 from mercer.tables import BANDWIDTH_FACTORS
 
-__all__ = ["NOWHERE", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
+__all__ = ["UNASSIGNED", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
 
-#: What rows that are in no cluster are numbered.
-NOWHERE = -1
+#: Cluster number of rows that are in no cluster.
+UNASSIGNED = -1
 _SWEEP_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Clusterings at several bandwidths (or factors for the widths of a table's kernel).
+    """Clusters at several bandwidths (for a mixed table, multipliers of all bandwidths).
 
     Attributes
     ----------
@@ -34,7 +35,7 @@ class Sweep:
         Costs are J of Jenssen's eq. (28) per row.
     labels : int array of shape (len(widths), len(rows))
     rows : int array
-        The rows that were clustered.
+        Indices of the clustered rows.
     chosen : float
         The width of lowest cost among the stable ones.
     kernel : Kernel
@@ -54,10 +55,10 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster in a line.
+    """Size and persistence of a cluster.
 
-    ``persistence`` is the mean over the sweep of the largest Jaccard index that any cluster there
-    has with this one: 1 where it is found at every bandwidth.
+    ``persistence`` is the mean over the sweep of the largest Jaccard index between this cluster
+    and any cluster found there: 1 if the cluster is found at every bandwidth.
     """
 
     number: int
@@ -68,7 +69,7 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """All rows in clusters; numbers start at 1, with the largest.
+    """Clusters of all rows, numbered from 1 by decreasing size.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class Clusters:
     cost : float
         J per row.
     width : float or None
-        Bandwidth, or factor, of the kernel.
+        Bandwidth, or multiplier of all bandwidths, of the kernel.
     estimator : EntropyClustering
     """
 
@@ -90,27 +91,28 @@ class Clusters:
 
     @property
     def unassigned(self) -> int:
-        """Rows in no cluster."""
-        return int((self.numbers == NOWHERE).sum())
+        """Number of rows in no cluster."""
+        return int((self.numbers == UNASSIGNED).sum())
 
 
 def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     """Cluster at many bandwidths, and choose one without labels.
 
-    Of more than 1000 rows, 1000 are used. A table's kernel has no bandwidth: its widths are
-    multiplied by factors. One cluster is the same at any bandwidth, so two are looked at then.
+    At most 1000 rows are used. The kernel of a mixed table has no single bandwidth: all its
+    bandwidths are multiplied by a common factor. One cluster does not depend on the bandwidth, so
+    two are computed instead.
 
     Parameters
     ----------
     data : array of shape (n, d) or data frame
     kernel : Kernel
-        Gaussian with the bandwidth "auto" for an array; a table's kernel for a data frame.
+        Gaussian with the bandwidth "auto" for an array; a table kernel for a data frame.
     n_clusters : int
 
     Returns
     -------
     Sweep or None
-        None where there are too few different rows.
+        None if there are fewer different rows than clusters, or if the kernel has no bandwidth.
     """
     is_frame = hasattr(data, "iloc")
     weights = None
@@ -118,29 +120,33 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     if not is_frame and len(data) > _SWEEP_ROWS:
         rows, weights = representatives(data, np.ones(len(data)), _SWEEP_ROWS)
     count = max(n_clusters, 2)
-    tried = EntropyClustering(
+    sample = take(data, rows)
+    distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
+    if distinct < count or not can_vary_bandwidth(sample, kernel):
+        return None
+    clustering = EntropyClustering(
         count, kernel=kernel, bandwidths=BANDWIDTH_FACTORS if is_frame else None
     )
     try:
         with suppress_warnings():
-            tried.fit(take(data, rows), sample_weight=weights)
-    except ValueError:
+            clustering.fit(sample, sample_weight=weights)
+    except RankError:  # fewer positive eigenvalues than clusters, at every bandwidth
         return None
-    path = tried.path_
+    path = clustering.path_
     if len(path) < 2:
         return None
-    chosen = next(record for record in path if record.kernel == tried.kernel_)
-    counted = len(rows) if weights is None else weights.sum()
+    chosen = next(record for record in path if record.kernel == clustering.kernel_)
+    total = len(rows) if weights is None else weights.sum()
     return Sweep(
         kind="factor" if is_frame else "bandwidth",
         n_clusters=count,
         widths=np.array([record.bandwidth for record in path]),
-        costs=np.array([record.cost for record in path]) / counted,
+        costs=np.array([record.cost for record in path]) / total,
         stabilities=np.array([record.stability for record in path]),
         labels=np.stack([record.labels for record in path]),
         rows=rows,
         chosen=float(chosen.bandwidth or np.nan),
-        kernel=tried.kernel_,
+        kernel=clustering.kernel_,
     )
 
 
@@ -159,10 +165,9 @@ def find_clusters(
     ----------
     data : array of shape (n, d) or data frame
     kernel : Kernel
-        With its numbers, or with a rule for them.
     n_clusters : int
     width : float or None
-        The kernel's bandwidth, or the factor of its widths, to be told.
+        The kernel's bandwidth, or multiplier of all bandwidths, for display.
     sweep : Sweep or None
         For the persistence of the clusters.
     solver : str or solver
@@ -171,7 +176,7 @@ def find_clusters(
     sizes = np.bincount(fitted.labels_[fitted.labels_ >= 0], minlength=fitted.n_clusters_)
     by_size = np.argsort(-sizes, kind="stable")
     by_size = by_size[sizes[by_size] > 0]
-    numbers = np.full(len(fitted.labels_), NOWHERE)
+    numbers = np.full(len(fitted.labels_), UNASSIGNED)
     for number, label in enumerate(by_size, start=1):
         numbers[fitted.labels_ == label] = number
     each = tuple(
@@ -184,11 +189,11 @@ def find_clusters(
 def _persistence(members: Array, sweep: Sweep | None) -> float | None:
     if sweep is None:
         return None
-    mine = members[sweep.rows]
-    if not mine.any() or members.all():
+    inside = members[sweep.rows]
+    if not inside.any() or members.all():
         return None
-    found = []
+    best = []
     for labels in sweep.labels:
-        theirs = [labels == label for label in np.unique(labels[labels >= 0])]
-        found.append(max(((mine & c).sum() / (mine | c).sum() for c in theirs), default=0.0))
-    return float(np.mean(found))
+        others = [labels == label for label in np.unique(labels[labels >= 0])]
+        best.append(max(((inside & c).sum() / (inside | c).sum() for c in others), default=0.0))
+    return float(np.mean(best))

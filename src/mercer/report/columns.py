@@ -1,4 +1,4 @@
-"""What is in each column, and how the kernel compares it."""
+"""Summary of each column, and its kernel."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mercer.kernels import Categorical, Gaussian, Kernel, NGram, On
 from mercer.tables import Table
 from mercer.tables.column_types import ColumnType
 
-__all__ = ["ColumnSummary", "column_kernels", "summarise_columns"]
+__all__ = ["ColumnSummary", "column_kernels", "summarize_columns"]
 
 _FREQUENT = 3
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """A column in a line.
+    """Summary of a column.
 
-    Numbers and dates have ``low`` (least), ``middle`` (median) and ``high`` (greatest); dates in
-    ISO form. Categories and texts have their most frequent labels with counts.
+    Numbers and dates have ``low`` (minimum), ``middle`` (median) and ``high`` (maximum); dates in
+    ISO format. Categories and texts have their most frequent values with counts.
     """
 
     name: str
@@ -34,35 +34,35 @@ class ColumnSummary:
     width: float
 
 
-def summarise_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[ColumnSummary, ...]:
-    """One summary per column that is analysed.
+def summarize_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[ColumnSummary, ...]:
+    """Summarize every analyzed column.
 
     Parameters
     ----------
     table : Table
     kernel : Kernel
-        With its numbers.
+        Fitted.
     scaled : bool
-        Whether the kernel sees standardised columns.
+        Whether the kernel gets standardized columns.
     """
     own = column_kernels(kernel)
-    gaps = table.frame.isna().sum()
+    missing = table.frame.isna().sum()
     found = []
     for name, kind in table.kinds.items():
         cells = table.frame[name].dropna()
         if name in own:
-            how, width = _in_words(own[name])
+            how, width = _describe(own[name])
         else:
             how, width = "Gaussian", float(getattr(kernel, "bandwidth", 1.0))
             width = width * float(cells.std(ddof=0)) if scaled else width
         ordered = kind in ("number", "date")
-        low, middle, high = _three(cells, kind) if ordered else (None, None, None)
+        low, middle, high = _range(cells, kind) if ordered else (None, None, None)
         counts = {} if ordered else cells.astype(str).value_counts().head(_FREQUENT).to_dict()
         found.append(
             ColumnSummary(
                 name=name,
                 kind=kind,
-                missing=int(gaps[name]),
+                missing=int(missing[name]),
                 different=int(cells.nunique()),
                 low=low,
                 middle=middle,
@@ -76,23 +76,23 @@ def summarise_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[Colum
 
 
 def column_kernels(kernel: Kernel) -> dict[str, Kernel]:
-    """Factors of a table's kernel by column; empty for a kernel of all columns at once."""
+    """Factors of a table kernel by column; empty for a kernel of all columns at once."""
     factors = getattr(kernel, "terms", (kernel,))
     return {str(f.columns): f.kernel for f in factors if isinstance(f, On)}
 
 
-def _in_words(kernel: Kernel) -> tuple[str, float]:
-    """Name of a column's kernel, one that a table may have, and how wide it is."""
+def _describe(kernel: Kernel) -> tuple[str, float]:
+    """Name and parameter (bandwidth or rho) of a column's kernel."""
     if isinstance(kernel, Gaussian):
         return "Gaussian", float(kernel.bandwidth)
     if isinstance(kernel, Categorical):
         ordered = kernel.order is not None
         return "ordered categories" if ordered else "categories", float(kernel.rho)
     assert isinstance(kernel, NGram)
-    return "letter triples", float(kernel.rho)
+    return "letter trigrams", float(kernel.rho)
 
 
-def _three(cells: Any, kind: ColumnType) -> tuple[Any, Any, Any]:
+def _range(cells: Any, kind: ColumnType) -> tuple[Any, Any, Any]:
     values = cells.min(), cells.median(), cells.max()
     if kind == "number":
         return tuple(map(float, values))  # type: ignore[return-value]

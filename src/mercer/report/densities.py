@@ -1,4 +1,4 @@
-"""Where the rows are: a density of the plane for two columns of numbers, profiles for others."""
+"""Densities: contours for two numeric columns, one profile per column otherwise."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mercer.report.profiles import Trait
 from mercer.subsampling import drawn_rows
 from mercer.tables import Preparation, Table
 
-__all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Shares", "estimate_densities"]
+__all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Frequencies", "estimate_densities"]
 
-#: Rows that a curve is drawn from, at most: no eye sees the difference.
+#: Most rows that a curve is estimated from.
 CURVE_ROWS = 100_000
 _MOST = 8
 _LABELS = 8
-_MOST_PARTS = 6  # clusters that a small picture can hold
+_MOST_PARTS = 6  # more clusters than this are not legible in a small figure
 _GRID = 160
 _PLANE = 120
 _TAIL = 0.001
@@ -29,7 +29,7 @@ _TAIL = 0.001
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Density of one column in its own units; parts are the clusters' shares of it."""
+    """Density of one column in its units; the parts of the clusters add up to it."""
 
     column: str
     x: Array
@@ -41,8 +41,8 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Shares:
-    """Shares of the most frequent labels of a column."""
+class Frequencies:
+    """Relative frequencies of the most frequent labels of a column."""
 
     column: str
     labels: tuple[str, ...]
@@ -52,7 +52,7 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Contours:
-    """Density of two columns in their own units, on a grid."""
+    """Density of two columns in their units, on a grid."""
 
     columns: tuple[str, str]
     x: Array
@@ -63,42 +63,42 @@ class Contours:
 
 @dataclass(frozen=True, eq=False)
 class Densities:
-    """All that is drawn of densities, and how many columns are not."""
+    """Densities to draw, and the number of columns that are not drawn."""
 
     contours: Contours | None
-    profiles: tuple[Curve | Shares, ...]
+    profiles: tuple[Curve | Frequencies, ...]
     columns_left: int
 
 
 def estimate_densities(
     model: Preparation, kernel: Kernel, numbers: Array, traits: tuple[Trait, ...]
 ) -> Densities:
-    """Density contours of a table of two numbers, and profiles of up to eight columns.
+    """Estimate contours (two numeric columns), and profiles of up to eight columns.
 
-    Columns that distinguish clusters most come first.
+    Of more columns, those that differ most between clusters are chosen.
 
     Parameters
     ----------
     model : Preparation
     kernel : Kernel
-        The window of the contours, for the data as the model sees them.
+        For the contours; fitted to ``model.data``.
     numbers : int array of shape (n,)
-        Clusters from 1.
+        Cluster numbers, from 1.
     traits : tuple of Trait
     """
     table = model.table
     contours = None
     if table.is_numeric and len(table.columns) == 2:
         contours = _contours(table, model, kernel)
-    telling: dict[str, float] = dict.fromkeys(table.columns, 0.0)
+    largest_effect: dict[str, float] = dict.fromkeys(table.columns, 0.0)
     for trait in traits:
-        telling[trait.column] = max(telling[trait.column], abs(trait.effect))
+        largest_effect[trait.column] = max(largest_effect[trait.column], abs(trait.effect))
     comparable = [name for name in table.columns if table.kinds[name] != "text"]
-    chosen = sorted(comparable, key=lambda name: -telling[name])[:_MOST]
+    chosen = sorted(comparable, key=lambda name: -largest_effect[name])[:_MOST]
     profiles = tuple(
         _curve(table, name, numbers)
         if table.kinds[name] in ("number", "date")
-        else _shares(table.frame[name], name)
+        else _frequencies(table.frame[name], name)
         for name in comparable
         if name in chosen
     )
@@ -106,7 +106,7 @@ def estimate_densities(
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """All values, or, where single ones lie far out, the middle 99.8 per cent; with a margin."""
+    """Range of all values, or of the central 99.8 % if a few lie far outside; with a margin."""
     low, high = float(values.min()), float(values.max())
     inner = np.quantile(values, [_TAIL, 1 - _TAIL])
     if high - low > 2 * (inner[1] - inner[0]) > 0:
@@ -122,7 +122,7 @@ def _curve(table: Table, name: str, numbers: Array) -> Curve:
     known = column.notna().to_numpy()
     values = _floats(column[known], is_date)
     own = numbers[known]
-    sigma = _window(values, own)
+    sigma = _bandwidth(values, own)
     low, high = _range(values)
     x = np.linspace(low, high, _GRID)
     count = int(own.max(initial=0))
@@ -139,34 +139,34 @@ def _curve(table: Table, name: str, numbers: Array) -> Curve:
 
 
 def _floats(column: Any, is_date: bool) -> Array:
-    """Numbers; dates as days since 1970."""
+    """Numbers as they are, dates as days since 1970."""
     if is_date:
         days = column.to_numpy(dtype="datetime64[ns]").astype(np.int64) / 86_400e9
         return np.asarray(days)
     return np.asarray(column.to_numpy(dtype=np.float64))
 
 
-def _window(values: Array, clusters: Array) -> float:
-    """Silverman's rule within clusters, so that gaps between them are not smoothed away."""
-    centred = values - np.median(values)
+def _bandwidth(values: Array, clusters: Array) -> float:
+    """Silverman's rule within clusters, so that valleys between clusters are not smoothed away."""
+    centered = values - np.median(values)
     for c in np.unique(clusters):
-        mine = clusters == c
-        centred[mine] = values[mine] - np.median(values[mine])
-    if np.ptp(centred) == 0:
-        centred = values
-    return silverman(centred[:, None])
+        members = clusters == c
+        centered[members] = values[members] - np.median(values[members])
+    if np.ptp(centered) == 0:
+        centered = values
+    return silverman(centered[:, None])
 
 
 def _density(values: Array, sigma: float, x: Array) -> Array:
-    window = ParzenDensity(kernel=Gaussian(sigma)).fit(values[:, None])
-    return np.asarray(window.pdf(x[:, None]))
+    density = ParzenDensity(kernel=Gaussian(sigma)).fit(values[:, None])
+    return np.asarray(density.pdf(x[:, None]))
 
 
-def _shares(column: Any, name: str) -> Shares:
+def _frequencies(column: Any, name: str) -> Frequencies:
     counts = column.dropna().astype(str).value_counts()
     top = counts.head(_LABELS)
     shares = tuple(float(count) / max(int(counts.sum()), 1) for count in top)
-    return Shares(name, tuple(map(str, top.index)), shares, len(counts) - len(top))
+    return Frequencies(name, tuple(map(str, top.index)), shares, len(counts) - len(top))
 
 
 def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
@@ -176,10 +176,10 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
         low, high = _range(column)
         axes.append(np.linspace(low, high, _PLANE))
         outside |= (column < low) | (column > high)
-    scale, centre = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
+    scale, center = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    window = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
-    values = window.pdf((nodes - centre) / scale) / np.prod(scale)
+    density = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
+    values = density.pdf((nodes - center) / scale) / np.prod(scale)
     first, second = table.columns
     return Contours(
         (first, second), axes[0], axes[1], values.reshape(_PLANE, _PLANE), int(outside.sum())

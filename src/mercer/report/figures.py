@@ -1,4 +1,4 @@
-"""The figures of the page; each says in words what it shows."""
+"""Figures of the page, with alternative texts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from mercer.cluster_count import STABLE
 from mercer.formatting import format_number, format_percent, join_words, shorten
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
-from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import HIGHLIGHT, MARKERS, MUTED, PALETTE
 from mercer.report.analysis import Analysis
-from mercer.report.clusters import NOWHERE
-from mercer.report.densities import Contours, Curve, Shares
+from mercer.report.clusters import UNASSIGNED
+from mercer.report.densities import Contours, Curve, Frequencies
 from mercer.report.labels import Prediction
 from mercer.report.svg import svg
 from mercer.subsampling import drawn_rows
@@ -24,13 +24,13 @@ __all__ = [
     "curve_figure",
     "discriminant_figure",
     "eca_figure",
+    "frequencies_figure",
     "pca_figure",
-    "shares_figure",
     "spectrum_figure",
     "sweep_figure",
 ]
 
-# Keeps a page of many rows to a few hundred kilobytes.
+# Limits the size of the page to a few hundred kilobytes.
 _MAX_POINTS = 3000
 _SMALL = (3.6, 2.5)
 
@@ -39,14 +39,14 @@ _SMALL = (3.6, 2.5)
 
 
 def spectrum_figure(analysis: Analysis) -> str:
-    """Eigenvalues above, entropy terms below."""
+    """Eigenvalues (top) and entropy terms (bottom)."""
     eca, ranks = analysis.eca, analysis.spectra.ranks
-    shares = join_words([format_percent(share) for share in eca.entropy_ratio_])
-    which = "" if ranks is None else f" They have eigenvalue ranks {join_words(ranks)}."
+    fractions = join_words([format_percent(ratio) for ratio in eca.entropy_ratio_])
+    which = "" if ranks is None else f" Their eigenvalue ranks: {join_words(ranks)}."
     alt = (
-        "Two charts with a common axis of eigenpairs, largest eigenvalue first. Above: eigenvalues "
-        "of the kernel matrix. Below: the share of the information potential that each pair holds. "
-        f"Marked are the {eca.n_components_} components kept, which hold {shares}.{which}"
+        "Two charts of the eigenpairs, largest eigenvalue first. Top: eigenvalues of the kernel "
+        "matrix. Bottom: fraction of the information potential in each eigenpair. Highlighted: "
+        f"the {eca.n_components_} selected components, with fractions {fractions}.{which}"
     )
     return svg(
         "spectrum",
@@ -73,30 +73,30 @@ def pca_figure(analysis: Analysis) -> str:
     """First two components of kernel PCA."""
     pca = analysis.pca
     points = pca.spectrum_.projections
-    shares = [*pca.explained_variance_ratio_, 0.0]  # two different rows have one component only
+    ratios = [*pca.explained_variance_ratio_, 0.0]  # two different rows have only one component
     if pca.n_components_ == 1:
         points = np.column_stack([points, np.zeros(len(points))])
-    names = [f"component {i + 1}: {format_percent(shares[i])} of variance" for i in (0, 1)]
+    names = [f"component {i + 1}: {format_percent(ratios[i])} of variance" for i in (0, 1)]
     return _embedding("pca", "Kernel PCA", points, names, analysis)
 
 
 def clusters_figure(analysis: Analysis) -> str:
-    """The clusters in the plane of two columns, or in the components that they were found in."""
+    """The clusters in the plane of two columns, or of the first two components."""
     table = analysis.table
     if table.is_numeric and len(table.columns) == 2:
         first, second = (shorten(name, 30) for name in table.columns)
         return svg(
             "clusters",
-            f"Scatter plot of {_rows_drawn(analysis)}, {first} and {second}, coloured by cluster.",
+            f"Scatter plot of {_rows_drawn(analysis)}: {second} against {first}, by cluster.",
             (4.8, 4.8),
             lambda figure: _columns_by_cluster(analysis, figure.subplots(), (first, second)),
         )
     eca = analysis.clusters.estimator.eca_
     names = [f"component {i + 1}: {format_percent(eca.entropy_ratio_[i])} of V" for i in (0, 1)]
     alt = (
-        f"Scatter plot of {_rows_drawn(analysis)} on the first two of the "
-        f"{eca.n_components_} components that the clusters were found in, coloured by cluster. "
-        f"Clusters are directions from the origin."
+        f"Scatter plot of {_rows_drawn(analysis)} on the first two of the {eca.n_components_} "
+        "components of the clustering, colored by cluster. Clusters are directions from the "
+        "origin."
     )
     return svg(
         "clusters",
@@ -114,7 +114,7 @@ def _columns_by_cluster(analysis: Analysis, ax: Any, names: tuple[str, str]) -> 
     EmbeddingDisplay(
         points=analysis.table.X, labels=_cluster_names(analysis), axis_labels=names
     ).plot(ax, max_points=_MAX_POINTS)
-    for line in list(ax.lines):  # the origin means nothing here, and may be far away
+    for line in list(ax.lines):  # the origin has no meaning here, and may be far away
         line.remove()
     ax.relim()
     ax.autoscale_view()
@@ -124,13 +124,11 @@ def _embedding(
     name: str, title: str, projections: Any, axis_labels: list[str], analysis: Analysis
 ) -> str:
     table = analysis.table
-    labels, what = table.labels, table.label
+    labels, label_name = table.labels, table.label
     if labels is None and len(analysis.clusters.each) > 1:
-        labels, what = _cluster_names(analysis), "cluster"
-    coloured = "" if labels is None else f", coloured by {what}"
-    alt = (
-        f"Scatter plot of {_rows_drawn(analysis)} on the first two components of {title}{coloured}."
-    )
+        labels, label_name = _cluster_names(analysis), "cluster"
+    colors = "" if labels is None else f", colored by {label_name}"
+    alt = f"Scatter plot of {_rows_drawn(analysis)} on the first two components of {title}{colors}."
     return svg(
         name,
         alt,
@@ -148,26 +146,27 @@ def _rows_drawn(analysis: Analysis) -> str:
 
 def _cluster_names(analysis: Analysis) -> Any:
     numbers = analysis.clusters.numbers
-    return np.where(numbers == NOWHERE, "none", numbers.astype(str))
+    return np.where(numbers == UNASSIGNED, "none", numbers.astype(str))
 
 
 # --- bandwidth and number of clusters --------------------------------------------------------
 
 
 def sweep_figure(analysis: Analysis) -> str:
-    """Cost and stability over bandwidths, with the bandwidths in use marked."""
+    """Cost and stability over bandwidths, with marks at the bandwidths in use."""
     sweep = analysis.sweep
     assert sweep is not None
-    word = "bandwidth σ" if sweep.kind == "bandwidth" else "factor for all widths"
+    name = "bandwidth σ" if sweep.kind == "bandwidth" else "multiplier of all bandwidths"
+    low, high = sweep.widths[0], sweep.widths[-1]
     own = analysis.sigma if sweep.kind == "bandwidth" else analysis.factor
     assert own is not None
     alt = (
-        f"Two charts over the {word}, from {format_number(sweep.widths[0])} to "
-        f"{format_number(sweep.widths[-1])}. Above: cost of {sweep.n_clusters} clusters per row, from "
-        f"{format_number(sweep.costs.min())} to {format_number(sweep.costs.max())}. Below: stability of the "
-        f"labels, from {format_number(sweep.stabilities.min(), 2)} to "
-        f"{format_number(sweep.stabilities.max(), 2)}. Marked are {format_number(sweep.chosen)}, which the sweep "
-        f"chooses, and {format_number(own)}, which the components were computed with."
+        f"Two charts over the {name}, from {format_number(low)} to {format_number(high)}. Top: "
+        f"cost of {sweep.n_clusters} clusters per row, from {format_number(sweep.costs.min())} to "
+        f"{format_number(sweep.costs.max())}. Bottom: stability of the labels, from "
+        f"{format_number(sweep.stabilities.min(), 2)} to "
+        f"{format_number(sweep.stabilities.max(), 2)}. Marks: {format_number(sweep.chosen)}, "
+        f"chosen by the sweep, and {format_number(own)}, used for the components."
     )
 
     def draw(figure: Any) -> None:
@@ -177,31 +176,31 @@ def sweep_figure(analysis: Analysis) -> str:
         ).plot(axes)
         axes[0].set_xscale("log")
         for ax in axes:
-            ax.axvline(sweep.chosen, color=KEPT, linestyle="--", linewidth=1.3)
-            ax.axvline(own, color=LEFT_OUT, linestyle=":", linewidth=1.6)
-        for x, text, colour in ((sweep.chosen, "sweep", KEPT), (own, "components", LEFT_OUT)):
+            ax.axvline(sweep.chosen, color=HIGHLIGHT, linestyle="--", linewidth=1.3)
+            ax.axvline(own, color=MUTED, linestyle=":", linewidth=1.6)
+        for x, text, color in ((sweep.chosen, "sweep", HIGHLIGHT), (own, "components", MUTED)):
             axes[0].annotate(
                 text,
                 (x, 1),
                 (3, 2),
                 xycoords=("data", "axes fraction"),
                 textcoords="offset points",
-                color=colour,
+                color=color,
                 fontsize=9,
                 rotation=30,
             )
-        axes[-1].set_xlabel(word)
+        axes[-1].set_xlabel(name)
         axes[-1].set_ylim(min(0.0, float(sweep.stabilities.min()) - 0.05), 1.05)
-        _plain_ticks(axes[-1], sweep.widths)
+        _set_round_ticks(axes[-1], low, high)
 
     return svg("sweep", alt, (5.4, 4.4), draw)
 
 
-def _plain_ticks(ax: Any, widths: Any) -> None:
-    """A few round numbers on a logarithmic axis."""
+def _set_round_ticks(ax: Any, low: float, high: float) -> None:
+    """Set a few round ticks on a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    ticks = [float(f"{value:.2g}") for value in np.geomspace(widths[0], widths[-1], 5)]
+    ticks = [float(f"{value:.2g}") for value in np.geomspace(low, high, 5)]
     ax.xaxis.set_major_locator(FixedLocator(sorted(set(ticks))))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_locator(NullLocator())
@@ -211,16 +210,16 @@ def counting_figure(analysis: Analysis) -> str:
     """Stability by number of clusters."""
     counting = analysis.counting
     stability = counting.stability
-    told = ", ".join(f"{k}: {value:.2f}" for k, value in stability.items())
+    listed = ", ".join(f"{k}: {value:.2f}" for k, value in stability.items())
     alt = (
-        "Bar chart of the stability of the labels by number of clusters (1 is best; the line at "
-        f"{STABLE} is what counts as stable). {told}."
+        "Bar chart of the stability of the labels by number of clusters (1 is best; from the line "
+        f"at {STABLE} on, a number counts as stable). {listed}."
     )
 
     def draw(figure: Any) -> None:
         ax = figure.subplots()
-        colours = [KEPT if k == counting.chosen else LEFT_OUT for k in stability]
-        bars = ax.bar(list(stability), list(stability.values()), color=colours, width=0.7)
+        colors = [HIGHLIGHT if k == counting.chosen else MUTED for k in stability]
+        bars = ax.bar(list(stability), list(stability.values()), color=colors, width=0.7)
         ax.bar_label(bars, [f"{value:.2f}" for value in stability.values()], fontsize=9)
         ax.axhline(STABLE, color=PALETTE[0], linewidth=1.2, linestyle="--")
         ax.set_xticks(list(stability))
@@ -235,7 +234,7 @@ def counting_figure(analysis: Analysis) -> str:
 
 
 def contours_figure(analysis: Analysis, contours: Contours) -> str:
-    """Density of two columns over some of the rows."""
+    """Contours of the density of two columns, and at most 3,000 rows."""
     first, second = (shorten(name, 30) for name in contours.columns)
     rows = drawn_rows(analysis.table.n, _MAX_POINTS)
     points = analysis.table.X[rows]
@@ -247,9 +246,9 @@ def contours_figure(analysis: Analysis, contours: Contours) -> str:
     )
     i, j = np.unravel_index(int(contours.density.argmax()), contours.density.shape)
     alt = (
-        f"Contours of the density of {first} and {second}, which enclose 10, 30, 50, 70, 90 and "
-        f"99 % of the rows. The peak is near {first} = {format_number(contours.x[i], 3)}, {second} = "
-        f"{format_number(contours.y[j], 3)}."
+        f"Contours of the density of {first} and {second} that enclose 10, 30, 50, 70, 90 and 99 % "
+        f"of it. The peak is near {first} = {format_number(contours.x[i], 3)}, "
+        f"{second} = {format_number(contours.y[j], 3)}."
     )
 
     def draw(figure: Any) -> None:
@@ -259,19 +258,19 @@ def contours_figure(analysis: Analysis, contours: Contours) -> str:
             points=points[inside],
             labels=[first, second],
         ).plot(figure.subplots())
-        # one colour that the page can set, from thin to thick
+        # a single color, which the page can set; line widths distinguish the levels
         display.contours_.set(edgecolor=PALETTE[0], linewidth=np.linspace(0.8, 2.0, 6))
 
     return svg("contours", alt, (5.4, 4.4), draw)
 
 
 def curve_figure(name: str, curve: Curve) -> str:
-    """Density of one column, with the clusters' parts."""
+    """Density of one column, and the contributions of the clusters."""
     title = shorten(curve.column, 34)
     peak = float(curve.x[curve.density.argmax()])
     at = str(np.datetime64(round(peak), "D")) if curve.is_date else format_number(peak, 3)
-    parts = f", and the parts of {len(curve.parts)} clusters" if curve.parts else ""
-    alt = f"Density of {title}{parts}. It is highest near {at}."
+    parts = f", and contributions of {len(curve.parts)} clusters" if curve.parts else ""
+    alt = f"Density of {title}{parts}. The peak is near {at}."
 
     def draw(figure: Any) -> None:
         ax = figure.subplots()
@@ -284,7 +283,7 @@ def curve_figure(name: str, curve: Curve) -> str:
             ax.fill_between(x, part, color=PALETTE[i], alpha=0.25, linewidth=0)
             ax.plot(x, part, color=PALETTE[i], linewidth=1.2, label=str(i + 1))
         if curve.parts:
-            ax.plot(x, curve.density, color=LEFT_OUT, linewidth=1.0)
+            ax.plot(x, curve.density, color=MUTED, linewidth=1.0)
         else:
             DensityDisplay(axes_points=[x], values=curve.density, labels=[""]).plot(ax)
         ax.set_title(title, fontsize=11)
@@ -307,21 +306,24 @@ def _few_dates(ax: Any) -> None:
     ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
-def shares_figure(name: str, shares: Shares) -> str:
-    """Shares of labels as bars."""
-    title = shorten(shares.column, 34)
-    told = ", ".join(
+def frequencies_figure(name: str, frequencies: Frequencies) -> str:
+    """Bar chart of relative frequencies of labels."""
+    title = shorten(frequencies.column, 34)
+    listed = ", ".join(
         f"{shorten(label, 30)} {format_percent(share)}"
-        for label, share in zip(shares.labels, shares.shares, strict=True)
+        for label, share in zip(frequencies.labels, frequencies.shares, strict=True)
     )
-    others = f"; {shares.others:,} other labels are rarer" if shares.others else ""
-    alt = f"Shares of the labels of {title}: {told}{others}."
+    others = (
+        f"; {frequencies.others:,} other labels are less frequent" if frequencies.others else ""
+    )
+    alt = f"Relative frequencies of {title}: {listed}{others}."
 
     def draw(figure: Any) -> None:
         ax = figure.subplots()
-        places = range(len(shares.labels))
-        ax.barh(places, shares.shares, color=PALETTE[0], height=0.7)
-        ax.set_yticks(places, [shorten(label, 18) for label in shares.labels], fontsize=9)
+        positions = range(len(frequencies.labels))
+        ax.barh(positions, frequencies.shares, color=PALETTE[0], height=0.7)
+        names = [shorten(label, 18) for label in frequencies.labels]
+        ax.set_yticks(positions, names, fontsize=9)
         ax.invert_yaxis()
         ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         ax.tick_params(labelsize=9)
@@ -334,10 +336,10 @@ def shares_figure(name: str, shares: Shares) -> str:
 
 
 def discriminant_figure(prediction: Prediction, label: str) -> str:
-    """Rows on the first two discriminant functions; curves where there is one only."""
+    """Rows on the first two discriminant functions; a strip plot if there is only one."""
     n, functions = prediction.functions.shape
     if functions > 1:
-        alt = f"Scatter plot of {n:,} rows on two discriminant functions, coloured by {label}."
+        alt = f"Scatter plot of {n:,} rows on two discriminant functions, colored by {label}."
         return svg(
             "discriminant",
             alt,
@@ -348,17 +350,17 @@ def discriminant_figure(prediction: Prediction, label: str) -> str:
                 axis_labels=("discriminant function 1", "discriminant function 2"),
             ).plot(figure.subplots(), max_points=_MAX_POINTS),
         )
-    alt = f"One row of points per class of {label}, along the only discriminant function."
+    alt = f"Strip plot of the only discriminant function, with one line per class of {label}."
 
     def draw(figure: Any) -> None:
         ax = figure.subplots()
         classes = np.unique(prediction.classes)
-        noise = np.asarray(np.random.default_rng(0).uniform(-0.3, 0.3, n))
+        jitter = np.asarray(np.random.default_rng(0).uniform(-0.3, 0.3, n))
         for i, name in enumerate(classes):
-            mine = prediction.classes == name
+            members = prediction.classes == name
             ax.scatter(
-                prediction.functions[mine, 0],
-                i + noise[mine],
+                prediction.functions[members, 0],
+                i + jitter[members],
                 color=PALETTE[i % len(PALETTE)],
                 marker=MARKERS[i % len(MARKERS)],
                 s=14,

@@ -1,4 +1,4 @@
-"""The label column beside the clusters, and how well the other columns predict it."""
+"""The label column: agreement with the clusters, and prediction from the other columns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mercer.tables import Preparation, Table
 __all__ = ["Agreement", "LabelFindings", "Prediction", "class_labels", "study_labels"]
 
 _MOST_CLASSES = 50
-_MOST_NUMBERS = 20  # different numbers that may still be names of classes
+_MOST_NUMBERS = 20  # labels with more distinct numbers than this are measurements
 _ROWS = 2000
 _FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far clusters and classes are the same."""
+    """Agreement between clusters and classes."""
 
     adjusted_rand_index: float
     normalized_mutual_information: float
@@ -39,63 +39,60 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Kernel LDA on the classes, judged by rows that it was not fitted to."""
+    """Cross-validated kernel LDA."""
 
     accuracies: tuple[float, ...]
     majority: float
     folds: int
     rows: int
-    left_out: tuple[str, ...]
+    single_row_classes: tuple[str, ...]
     functions: Array
     classes: Array
     rank: int
 
     @property
     def accuracy(self) -> float:
-        """Mean over the folds."""
+        """Mean accuracy over the folds."""
         return float(np.mean(self.accuracies))
 
 
 @dataclass(frozen=True)
 class LabelFindings:
-    """What a label column says; ``reason``, and no agreement, where it is no column of classes."""
+    """Results for a label column; only ``reason`` if the labels are not classes."""
 
     name: str
     classes: dict[str, int]
-    unlabelled: int
+    unlabeled: int
     reason: str | None
     agreement: Agreement | None
     prediction: Prediction | None
 
 
 def class_labels(table: Table) -> tuple[Array | None, str | None]:
-    """Classes as text, or the reason why the labels are none."""
+    """Return the classes as text, or the reason why the labels are not classes."""
     labels = table.labels
     assert labels is not None
     different = np.unique(labels)
     if labels.dtype.kind in "iuf" and len(different) > _MOST_NUMBERS:
-        return None, (
-            f"{len(different):,} different numbers: a measurement rather than classes, so there is "
-            "nothing to agree with or to predict as a class"
-        )
+        return None, (f"{len(different):,} different numbers are a measurement rather than classes")
     names = np.array([_name(label) for label in different])[np.searchsorted(different, labels)]
     known = np.unique(names[table.has_label])
     if len(known) > min(_MOST_CLASSES, max(table.n // 2, 2)):
-        return None, f"{len(known):,} different labels are too many to be classes"
+        return None, f"{len(known):,} different labels are too many for classes"
     if len(known) < 2:
         return None, "all rows have the same label"
     return names, None
 
 
 def study_labels(model: Preparation, numbers: Array) -> LabelFindings:
-    """Agreement with the clusters, and cross-validated kernel LDA.
+    """Compare labels with clusters, and predict them by cross-validated kernel LDA.
 
     Parameters
     ----------
     model : Preparation
-        Its table has a label.
+        Its table has a label column.
     numbers : int array of shape (n,)
-        Clusters from 1; rows of other numbers count as a cluster of their own.
+        Cluster numbers; rows in no cluster (-1) count as one more cluster.
     """
     table = model.table
     name = str(table.label)
@@ -108,7 +105,7 @@ def study_labels(model: Preparation, numbers: Array) -> LabelFindings:
     return LabelFindings(
         name=name,
         classes=counts,
-        unlabelled=table.n - len(known),
+        unlabeled=table.n - len(known),
         reason=None,
         agreement=_agreement(names[known], numbers[known]),
         prediction=_prediction(model, names, known, lda),
@@ -116,8 +113,8 @@ def study_labels(model: Preparation, numbers: Array) -> LabelFindings:
 
 
 def _name(label: Any) -> str:
-    whole = isinstance(label, float | np.floating) and float(label).is_integer()
-    return str(int(label)) if whole else str(label)
+    is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return str(int(label)) if is_whole else str(label)
 
 
 def _agreement(names: Array, numbers: Array) -> Agreement:
@@ -137,7 +134,7 @@ def _agreement(names: Array, numbers: Array) -> Agreement:
 
 
 def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Prediction | None:
-    """None where no two classes have two rows each."""
+    """Cross-validate kernel LDA; None if fewer than two classes have at least two rows."""
     rows = known[drawn_rows(len(known), _ROWS)]
     classes, counts = np.unique(names[rows], return_counts=True)
     rare = classes[counts < 2]
@@ -147,15 +144,15 @@ def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Pre
         return None
     y, frame = names[rows], model.table.frame.iloc[rows]
     folds = StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=0)
-    whole = model.pipeline(lda)
-    accuracies = cross_val_score(clone(whole), frame, y, cv=folds, error_score="raise")
-    fitted = whole.fit(frame, y)
+    pipeline = model.pipeline(lda)
+    accuracies = cross_val_score(clone(pipeline), frame, y, cv=folds, error_score="raise")
+    fitted = pipeline.fit(frame, y)
     return Prediction(
         accuracies=tuple(map(float, accuracies)),
         majority=float(counts.max() / counts.sum()),
         folds=folds.get_n_splits(),
         rows=len(rows),
-        left_out=tuple(map(str, rare)),
+        single_row_classes=tuple(map(str, rare)),
         functions=np.asarray(fitted.transform(frame)),
         classes=y,
         rank=int(fitted[-1].rank_),

@@ -1,4 +1,4 @@
-"""A report as plain data, ready for JSON."""
+"""The numbers of a report as JSON data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "pandas")
 
 
 def plain(value: Any) -> Any:
-    """Turn dataclasses, arrays and tuples into dicts, lists, numbers, strings and None.
+    """Convert dataclasses, arrays and tuples to dicts, lists, numbers, strings and None.
 
-    What is not a finite number becomes None: JSON knows no other.
+    NaN and infinity become None, because JSON has no such numbers.
 
     >>> plain({"a": (1, np.float64("nan")), 2: np.array([0.5])})
     {'a': [1, None], '2': [0.5]}
@@ -42,15 +42,15 @@ def plain(value: Any) -> Any:
 
 
 def numbers(analysis: Analysis) -> dict[str, Any]:
-    """Return every number of the report; those of single rows are in the table of rows.
+    """Return all numbers of the report, except those of single rows (see the table of rows).
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from mercer.report import analyse, numbers
+    >>> from mercer.report import analyze, numbers
     >>> from mercer.tables import as_table
     >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
-    >>> numbers(analyse(table))["data"]["rows"]
+    >>> numbers(analyze(table))["data"]["rows"]
     6
     """
     found = {
@@ -67,7 +67,7 @@ def numbers(analysis: Analysis) -> dict[str, Any]:
         "sweep": _sweep(analysis),
         "clusters": _clusters(analysis),
         "densities": analysis.densities,
-        "novelty": _novelty(analysis),
+        "novelty": _row_scores(analysis),
         "labels": _labels(analysis),
         "seconds": analysis.seconds,
         "cautions": cautions(analysis),
@@ -111,8 +111,8 @@ def _eca(analysis: Analysis) -> dict[str, Any]:
         "information_potential": eca.information_potential_,
         "renyi_entropy": eca.renyi_entropy_,
         "residual_potential": eca.residual_potential_,
-        "entropy_kept": analysis.share_kept,
-        "entropy_of_leading_eigenvalues": analysis.spectra.share_of_leading,
+        "entropy_kept": analysis.entropy_fraction,
+        "entropy_of_leading_eigenvalues": analysis.spectra.leading_fraction,
         "components": analysis.spectra.components(),
         **_computation(eca),
     }
@@ -145,17 +145,17 @@ def _clusters(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _novelty(analysis: Analysis) -> dict[str, Any]:
-    novelty, rows = analysis.novelty, analysis.table.rows
+def _row_scores(analysis: Analysis) -> dict[str, Any]:
+    row_scores, rows = analysis.row_scores, analysis.table.rows
     listed = [
         {"row": int(rows[one.row]) + 1, "score": one.score, "columns": dict(one.columns)}
-        for one in novelty.listed
+        for one in row_scores.listed
     ]
     return {
         "listed": listed,
-        "typical": novelty.typical,
-        "high": novelty.high,
-        "reference_rows": novelty.reference,
+        "typical": row_scores.typical,
+        "high": row_scores.high,
+        "reference_rows": row_scores.reference,
     }
 
 
@@ -163,10 +163,14 @@ def _labels(analysis: Analysis) -> dict[str, Any] | None:
     labels = analysis.labels
     if labels is None:
         return None
-    found = {f.name: getattr(labels, f.name) for f in fields(labels) if f.name != "prediction"}
     prediction = labels.prediction
-    found["prediction"] = (
-        None
+    return {
+        "name": labels.name,
+        "classes": labels.classes,
+        "unlabelled": labels.unlabeled,
+        "reason": labels.reason,
+        "agreement": labels.agreement,
+        "prediction": None
         if prediction is None
         else {
             "accuracy": prediction.accuracy,
@@ -174,11 +178,10 @@ def _labels(analysis: Analysis) -> dict[str, Any] | None:
             "majority": prediction.majority,
             "folds": prediction.folds,
             "rows": prediction.rows,
-            "classes_left_out": prediction.left_out,
+            "classes_left_out": prediction.single_row_classes,
             "rank": prediction.rank,
-        }
-    )
-    return found
+        },
+    }
 
 
 def _computation(estimator: Any) -> dict[str, Any]:
@@ -193,6 +196,6 @@ def _computation(estimator: Any) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers were computed with."""
+    """Versions of the software behind the numbers."""
     own = {"mercer": mercer.__version__, "python": platform.python_version()}
     return own | {package: version(package) for package in _PACKAGES}

@@ -1,9 +1,9 @@
-"""What distinguishes each cluster, in the columns' own units.
+"""Cluster profiles: how each cluster differs from all rows, column by column.
 
-Effects are on one scale, so that columns of all kinds can be ranked. For numbers and dates it is
-the cluster's median less the median of all rows, in robust standard deviations (interquartile
-range / 1.349). For labels and words it is Cohen's ``h = 2 asin √p - 2 asin √q`` of the share p in
-the cluster and q in all rows. About 0.2 is small, 0.5 middling, 0.8 and more large.
+Effect sizes of all kinds of columns are comparable. For numbers and dates the effect is the
+cluster's median minus the median of all rows, in robust standard deviations. For categories and
+words it is Cohen's h of the proportions in the cluster and in all rows. See
+:mod:`mercer.maths.effect_sizes`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.maths.effect_sizes import cohens_h, robust_scale
 from mercer.maths.types import Array
 from mercer.tables import Table
 from mercer.tables.column_types import ColumnType
 
 __all__ = ["SMALL", "Trait", "describe_clusters"]
 
-#: Effects below this are not worth mentioning.
+#: Effects below this are not shown.
 SMALL = 0.2
 _TEXT_ROWS = 20_000
 _MISSING = "(missing)"
@@ -31,10 +32,10 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Trait:
-    """How a cluster differs from all rows in one column.
+    """Difference between a cluster and all rows in one column.
 
-    ``label`` is the category or word whose share is most unlike; then ``inside`` and ``overall``
-    are shares. Otherwise they are medians, of dates in ISO form.
+    ``label`` is the category or word whose proportion differs most; ``inside`` and ``overall``
+    are then proportions. Otherwise they are medians, for dates in ISO format.
     """
 
     cluster: int
@@ -47,13 +48,13 @@ class Trait:
 
 
 def describe_clusters(table: Table, numbers: Array) -> tuple[Trait, ...]:
-    """Traits of all clusters and columns, the most telling first within each cluster.
+    """Describe all clusters and columns, by decreasing effect within each cluster.
 
     Parameters
     ----------
     table : Table
     numbers : int array of shape (n,)
-        Clusters from 1; others belong to none.
+        Cluster numbers, from 1; other rows are in no cluster.
     """
     clusters = [int(c) for c in np.unique(numbers) if c > 0]
     if len(clusters) < 2:
@@ -80,15 +81,20 @@ def _of_numbers(
     values = column.to_numpy(dtype="datetime64[ns]" if kind == "date" else np.float64)
     known = ~np.isnat(values) if kind == "date" else ~np.isnan(values)
     floats = values.astype(np.int64).astype(np.float64) if kind == "date" else values
-    low, middle, high = np.quantile(floats[known], [0.25, 0.5, 0.75])
-    spread = (high - low) / 1.349 or float(floats[known].std())
-    for cluster, mine in members.items():
-        if not (mine & known).any():
+    overall, scale = float(np.median(floats[known])), robust_scale(floats[known])
+    for cluster, rows in members.items():
+        if not (rows & known).any():
             continue
-        inside = float(np.median(floats[mine & known]))
-        effect = (inside - middle) / spread
-        pair = [_iso(v) if kind == "date" else float(v) for v in (inside, middle)]
-        yield Trait(cluster, name, kind, None, pair[0], pair[1], float(effect))
+        inside = float(np.median(floats[rows & known]))
+        yield Trait(
+            cluster,
+            name,
+            kind,
+            None,
+            _iso(inside) if kind == "date" else inside,
+            _iso(overall) if kind == "date" else overall,
+            (inside - overall) / scale,
+        )
 
 
 def _iso(nanoseconds: float) -> str:
@@ -99,10 +105,10 @@ def _of_labels(column: Any, name: str, members: dict[int, Array]) -> Iterable[Tr
     labels = column.astype(object).where(column.notna(), _MISSING).astype(str).to_numpy()
     names, codes = np.unique(labels.astype(str), return_inverse=True)
     overall = np.bincount(codes, minlength=len(names)) / len(codes)
-    for cluster, mine in members.items():
-        inside = np.bincount(codes[mine], minlength=len(names)) / mine.sum()
-        effects = _cohen(inside, overall)
-        best = _most_unlike(effects)
+    for cluster, rows in members.items():
+        inside = np.bincount(codes[rows], minlength=len(names)) / rows.sum()
+        effects = cohens_h(inside, overall)
+        best = _most_different(effects)
         yield Trait(
             cluster,
             name,
@@ -115,24 +121,24 @@ def _of_labels(column: Any, name: str, members: dict[int, Array]) -> Iterable[Tr
 
 
 def _of_words(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
-    """Shares of rows that hold a word, from 20,000 rows at most."""
+    """Proportions of rows that contain a word, from at most 20,000 rows."""
     step = -(-len(column) // _TEXT_ROWS)
     texts = column.iloc[::step]
     bags = [
         {_MISSING} if cell is None or cell != cell else set(_WORD.findall(str(cell).lower()))
         for cell in texts
     ]
-    everywhere = Counter(word for bag in bags for word in bag)
-    words = [word for word, _ in everywhere.most_common(1000)]
-    overall = np.array([everywhere[word] for word in words]) / max(len(bags), 1)
-    for cluster, mine in members.items():
-        chosen = [bag for bag, here in zip(bags, mine[::step], strict=True) if here]
+    counts_overall = Counter(word for bag in bags for word in bag)
+    words = [word for word, _ in counts_overall.most_common(1000)]
+    overall = np.array([counts_overall[word] for word in words]) / max(len(bags), 1)
+    for cluster, rows in members.items():
+        chosen = [bag for bag, is_member in zip(bags, rows[::step], strict=True) if is_member]
         if not chosen or not words:
             continue
         counts = Counter(word for bag in chosen for word in bag)
         inside = np.array([counts[word] for word in words]) / len(chosen)
-        effects = _cohen(inside, overall)
-        best = _most_unlike(effects)
+        effects = cohens_h(inside, overall)
+        best = _most_different(effects)
         yield Trait(
             cluster,
             name,
@@ -144,10 +150,6 @@ def _of_words(column: Any, name: str, members: dict[int, Array]) -> Iterable[Tra
         )
 
 
-def _cohen(inside: Array, overall: Array) -> Array:
-    return np.asarray(2 * np.arcsin(np.sqrt(inside)) - 2 * np.arcsin(np.sqrt(overall)))
-
-
-def _most_unlike(effects: Array) -> int:
-    """The most over-represented, since what a cluster has says more than what it lacks."""
+def _most_different(effects: Array) -> int:
+    """The most over-represented value; if none is, the most under-represented one."""
     return int(np.argmax(effects)) if effects.max() >= SMALL else int(np.argmax(np.abs(effects)))

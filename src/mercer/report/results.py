@@ -1,4 +1,4 @@
-"""Result tables: a file per question, to go on working with."""
+"""Result tables of a report as files."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ import numpy as np
 
 from mercer.report.analysis import Analysis
 
-__all__ = ["CSV_ROWS", "ROW_FILES", "result_files"]
+__all__ = ["CSV_ROWS", "ROW_FILES", "result_files", "rows_file"]
 
-#: Beyond so many rows the table of rows is a Parquet file.
+#: With more rows than this the table of rows is a Parquet file.
 CSV_ROWS = 200_000
-#: The table of rows is one of these.
+#: Names that the table of rows may have.
 ROW_FILES = ("rows.csv", "rows.parquet")
 _DIGITS = "%.7g"
 
 
 def result_files(analysis: Analysis) -> dict[str, bytes]:
-    """Contents of the result tables by file name.
+    """Return the contents of the result tables by file name.
 
-    ``rows`` has the row's number in the file (the first below the header is 1), its cluster (-1
-    for none), novelty, log density (tables of numbers) and kernel ECA coordinates; the others are
-    as in ``report.json``. Up to 200,000 rows it is CSV with seven digits, beyond that Parquet with
-    single precision.
+    ``rows`` has the row number in the file (the first row below the header is 1), the cluster (-1
+    for none), the leave-one-out score (column ``novelty``), the log density (numeric tables) and
+    the kernel ECA projections. The other tables are as in ``report.json``. Up to 200,000 rows the
+    format is CSV with seven digits, beyond that Parquet in single precision.
     """
     rows = _rows(analysis)
-    if analysis.table.n <= CSV_ROWS:
-        files = {"rows.csv": _csv(rows)}
+    name = rows_file(analysis.table.n)
+    if name.endswith(".csv"):
+        files = {name: _csv(rows)}
     else:
         parquet = io.BytesIO()
         rows.to_parquet(parquet, index=False)
-        files = {"rows.parquet": parquet.getvalue()}
+        files = {name: parquet.getvalue()}
     for name, lines in (
         ("clusters", _clusters(analysis)),
         ("components", analysis.spectra.components()),
@@ -42,24 +43,29 @@ def result_files(analysis: Analysis) -> dict[str, bytes]:
     return files
 
 
+def rows_file(n: int) -> str:
+    """Name of the table of rows, for a number of rows."""
+    return ROW_FILES[0] if n <= CSV_ROWS else ROW_FILES[1]
+
+
 def _rows(analysis: Analysis) -> Any:
     import pandas as pd
 
-    novelty = analysis.novelty
+    row_scores = analysis.row_scores
     columns: dict[str, Any] = {
         "row": analysis.table.rows + 1,
         "cluster": analysis.clusters.numbers,
-        "novelty": novelty.scores.astype(np.float32),
+        "novelty": row_scores.scores.astype(np.float32),
     }
-    if novelty.log_density is not None:
-        columns["log_density"] = novelty.log_density.astype(np.float32)
+    if row_scores.log_density is not None:
+        columns["log_density"] = row_scores.log_density.astype(np.float32)
     for i, z in enumerate(analysis.eca.spectrum_.projections.T, start=1):
         columns[f"component_{i}"] = z.astype(np.float32)
     return pd.DataFrame(columns)
 
 
 def _clusters(analysis: Analysis) -> list[dict[str, Any]]:
-    """One line per cluster and column; a single line where there is one cluster."""
+    """One row per cluster and column; a single row if there is one cluster."""
     lines = []
     for cluster in analysis.clusters.each:
         own = [trait for trait in analysis.traits if trait.cluster == cluster.number]

@@ -13,26 +13,37 @@ from mercer.maths.types import Array
 from mercer.report.steps import Steps
 from mercer.tables import Preparation
 
-__all__ = ["DENSE_ROWS", "EXACT_ROWS", "SHARE", "Because", "Component", "Spectra", "fit_spectra"]
+__all__ = [
+    "DENSE_ROWS",
+    "ECA_STEP",
+    "ENTROPY_FRACTION",
+    "EXACT_ROWS",
+    "Because",
+    "Component",
+    "Spectra",
+    "fit_spectra",
+]
 
 #: Up to this many rows every eigenpair is computed, so that the whole spectrum can be shown.
 DENSE_ROWS = 2000
-#: Up to this many rows eigenpairs are exact where plane waves do not serve; beyond, landmarks.
+#: Up to this many rows eigenpairs are exact; beyond, landmarks, unless Fourier features apply.
 EXACT_ROWS = 5000
-#: Share of V that the components should hold, and how many of them a page can bear.
-SHARE = 0.99
+#: Fraction of V that the components should hold.
+ENTROPY_FRACTION = 0.99
+#: Name of the step that fits kernel ECA.
+ECA_STEP = "kernel ECA"
 _FEWEST, _MOST = 2, 10
 _LISTED = 10
 _RANKED_ROWS = 20_000
-_WAVES = 3  # columns up to which plane waves serve
+_FOURIER_COLUMNS = 3
 
-#: Why there are as many components as there are.
+#: Reason for the number of components.
 Because = Literal["asked", "share", "picture", "most"]
 
 
 @dataclass(frozen=True)
 class Component:
-    """A line of the table of components."""
+    """A row of the table of components."""
 
     order: int
     rank: int | None
@@ -44,23 +55,28 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """The two fits.
+    """Fitted kernel ECA and kernel PCA.
 
     Attributes
     ----------
     eca : KernelECA
     pca : KernelPCA
-        Centred, with the same kernel.
+        Centered, with the same kernel.
     because : str
-        Why kernel ECA keeps as many components as it does.
+        Reason for the number of components of kernel ECA: "asked" (by the user), "share" (the
+        fewest that hold 99 % of V), "picture" (one would do, scatter plots need two) or "most"
+        (the limit of the page).
     ranks : int array or None
-        Places of the kept eigenvalues among all, where they are known or cheap to count.
+        Ranks of the selected eigenvalues among all; None where they would take long to count.
+    solver : str
+        "dense", "auto" or "nystrom".
     """
 
     eca: KernelECA
     pca: KernelPCA
     because: Because
     ranks: Array | None
+    solver: str
 
     @property
     def is_complete(self) -> bool:
@@ -68,53 +84,44 @@ class Spectra:
         return self.eca.spectrum_.known_ranks is not None
 
     @property
-    def share_kept(self) -> float:
-        """Share of V that the kept components hold."""
+    def entropy_fraction(self) -> float:
+        """Fraction of V in the selected components."""
         return float(self.eca.entropy_ratio_.sum())
 
     @property
-    def share_of_leading(self) -> float | None:
-        """Share of V that as many leading eigenvalues would hold, where that is known."""
+    def leading_fraction(self) -> float | None:
+        """Fraction of V in as many leading eigenvalues; None if not all eigenpairs are known."""
         if not self.is_complete:
             return None
         leading = self.eca.spectrum_.known_entropy_terms[: self.eca.n_components_]
         return float(leading.sum() / self.eca.information_potential_)
 
     def components(self) -> list[Component]:
-        """Kept components, then (where all pairs are known) the next ones, ten lines in all."""
+        """Selected components, and the next ones, if known, up to a total of ten."""
         eca, spectrum = self.eca, self.eca.spectrum_
         values, terms = list(eca.eigenvalues_), list(eca.entropy_terms_)
-        places: list[int | None] = [None] * len(values)
+        ranks: list[int | None] = [None] * len(values)
         if self.ranks is not None:
-            places = [int(rank) for rank in self.ranks]
+            ranks = [int(rank) for rank in self.ranks]
         if self.is_complete:
             for i in np.argsort(-spectrum.known_entropy_terms, kind="stable"):
                 if len(values) >= _LISTED:
                     break
-                if i + 1 not in places:
+                if i + 1 not in ranks:
                     values.append(spectrum.known_eigenvalues[i])
                     terms.append(spectrum.known_entropy_terms[i])
-                    places.append(int(i) + 1)
+                    ranks.append(int(i) + 1)
         potential = eca.information_potential_
         return [
             Component(i + 1, rank, float(v), float(t), float(t / potential), i < eca.n_components_)
-            for i, (rank, v, t) in enumerate(zip(places, values, terms, strict=True))
+            for i, (rank, v, t) in enumerate(zip(ranks, values, terms, strict=True))
         ]
-
-
-def solver_for(model: Preparation) -> str:
-    """How eigenpairs of a table are found: see the constants above."""
-    n = model.table.n
-    if n <= DENSE_ROWS:
-        return "dense"
-    waves = model.table.is_numeric and len(model.table.columns) <= _WAVES
-    return "auto" if waves or n <= EXACT_ROWS else "nystrom"
 
 
 def fit_spectra(
     model: Preparation, data: Any, n_components: int | None, steps: Steps, verbose: bool = False
 ) -> Spectra:
-    """Fit kernel ECA with as many components as it takes, and kernel PCA with two.
+    """Fit kernel ECA, and kernel PCA with two components.
 
     Parameters
     ----------
@@ -122,56 +129,58 @@ def fit_spectra(
     data : array or data frame
         ``model.data``.
     n_components : int or None
-        None for the fewest, from 2 to 10, that hold 99 per cent of V.
+        None for the fewest, from 2 to 10, that hold 99 % of V.
     steps : Steps
     verbose : bool
     """
-    solver = solver_for(model)
-
-    def eca(count: int | float, solver: str) -> KernelECA:
-        try:
-            return KernelECA(count, kernel=model.kernel, solver=solver, verbose=verbose).fit(data)
-        except RankError as few:
-            if n_components is not None:
-                raise
-            raise RankError(
-                f"K has {few.rank} positive eigenvalue at this bandwidth: all rows look alike, and "
-                "a picture needs two components. Give a smaller bandwidth.",
-                few.rank,
-            ) from few
-
-    count = n_components
-    because: Because = "asked"
-    fitted: KernelECA | None = None
-    if count is None:
-        quick = "auto" if solver == "dense" else solver
-        look = steps.run(f"kernel ECA for {SHARE:.0%} of V", lambda: eca(SHARE, quick))
-        count, because = _within_bounds(look.n_components_)
-        if solver != "dense" and count == look.n_components_:
-            fitted = look
-    if fitted is None:
-        fitted = steps.run(f"kernel ECA with {count} components", lambda: eca(count, solver))
-    ranks = fitted.spectrum_.known_ranks
+    solver = _solver_for(model)
+    eca, because = steps.run(
+        ECA_STEP, lambda: _fit_eca(data, model.kernel, solver, n_components, verbose)
+    )
+    ranks = eca.spectrum_.known_ranks
     if ranks is not None or model.table.n <= _RANKED_ROWS:
-        ranks = steps.run("ranks of the kept eigenvalues", lambda: fitted.component_ranks_)
-    pca = steps.run("kernel PCA", lambda: _pca(fitted.kernel_, data, _for_pca(solver), verbose))
-    return Spectra(fitted, pca, because, ranks)
+        ranks = steps.run("ranks of the selected eigenvalues", lambda: eca.component_ranks_)
+    # The scatter plot of kernel PCA needs no full decomposition.
+    pca_solver = "auto" if solver == "dense" else solver
+    pca = steps.run("kernel PCA", lambda: _fit_pca(data, eca.kernel_, pca_solver, verbose))
+    return Spectra(eca, pca, because, ranks, solver)
 
 
-def _pca(kernel: Any, data: Any, solver: str, verbose: bool) -> KernelPCA:
-    """Two components, or one where the rows span no more."""
+def _solver_for(model: Preparation) -> str:
+    n = model.table.n
+    if n <= DENSE_ROWS:
+        return "dense"
+    has_fourier = model.table.is_numeric and len(model.table.columns) <= _FOURIER_COLUMNS
+    return "auto" if has_fourier or n <= EXACT_ROWS else "nystrom"
+
+
+def _fit_eca(
+    data: Any, kernel: Any, solver: str, n_components: int | None, verbose: bool
+) -> tuple[KernelECA, Because]:
+    def fit(count: int | float) -> KernelECA:
+        return KernelECA(count, kernel=kernel, solver=solver, verbose=verbose).fit(data)
+
+    if n_components is not None:
+        return fit(n_components), "asked"
+    try:
+        eca = fit(ENTROPY_FRACTION)
+        if eca.n_components_ < _FEWEST:
+            return fit(_FEWEST), "picture"
+        if eca.n_components_ > _MOST:
+            return fit(_MOST), "most"
+        return eca, "share"
+    except RankError as error:
+        raise RankError(
+            f"K has {error.rank} positive eigenvalue at this bandwidth: all rows are nearly "
+            f"equal to the kernel, and the scatter plots need {_FEWEST} components. Use a "
+            "smaller bandwidth.",
+            error.rank,
+        ) from error
+
+
+def _fit_pca(data: Any, kernel: Any, solver: str, verbose: bool) -> KernelPCA:
+    """Two components, or one where K has rank 1 after centering."""
     try:
         return KernelPCA(2, kernel=kernel, solver=solver, verbose=verbose).fit(data)
     except RankError:
         return KernelPCA(1, kernel=kernel, solver=solver, verbose=verbose).fit(data)
-
-
-def _for_pca(solver: str) -> str:
-    """Kernel PCA's picture needs no full decomposition."""
-    return "auto" if solver == "dense" else solver
-
-
-def _within_bounds(count: int) -> tuple[int, Because]:
-    if count < _FEWEST:
-        return _FEWEST, "picture"
-    return (count, "share") if count <= _MOST else (_MOST, "most")

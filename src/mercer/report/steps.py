@@ -1,4 +1,4 @@
-"""Steps of an analysis: timed, with what they warned of, and with progress on standard error."""
+"""Steps of an analysis, with their times, their warnings and a progress bar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Raised:
-    """A warning, and the step that raised it."""
+    """A warning and the step that raised it."""
 
     step: str
     category: str
@@ -25,14 +25,14 @@ class Raised:
 
 
 class Steps:
-    """Runs steps one by one, and remembers how long they took and what they warned of.
+    """Run steps one by one, and record their times and warnings.
 
     Parameters
     ----------
     total : int
-        How many there will be, for the bar.
+        Expected number of steps, for the progress bar.
     verbose : bool
-        Show the bar from the start, and anywhere; otherwise on a terminal, when it takes long.
+        Always show the progress bar; otherwise only on a terminal, if the work takes long.
     """
 
     def __init__(self, total: int, verbose: bool = False) -> None:
@@ -41,7 +41,7 @@ class Steps:
         self._bar = ProgressBar(total, "steps", always=verbose)
 
     def run(self, step: str, work: Callable[[], T]) -> T:
-        """Do the work of a step."""
+        """Run a step and return its result; equal warnings are recorded once."""
         self._bar.what = f"steps: {step}"
         self._bar.step(len(self.seconds))
         with warnings.catch_warnings(record=True) as caught:
@@ -58,7 +58,7 @@ class Steps:
         return result
 
     def close(self) -> None:
-        """End the line of the bar."""
+        """End the line of the progress bar."""
         self._bar.what = "steps"
         self._bar.step(self._bar.total)
         self._bar.close()

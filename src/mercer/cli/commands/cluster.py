@@ -31,17 +31,17 @@ class ClusterTask(Task):
     estimated: int | None = None  # the number of clusters, where it was estimated beforehand
     factors: tuple[float, ...] | None = None  # multipliers of a mixed table's bandwidths to try
 
-    def adapt(self, modelling: Preparation, bandwidth: float | str) -> Self:
+    def adapt(self, preparation: Preparation, bandwidth: float | str) -> Self:
         """In memory: estimate the number of clusters and try bandwidths as the report does."""
         from mercer.cluster_count import count_clusters
         from mercer.tables import BANDWIDTH_FACTORS, Table
 
-        if bandwidth != "auto" or not isinstance(modelling.table, Table):
+        if bandwidth != "auto" or not isinstance(preparation.table, Table):
             return self
         estimated = None
         if self.clusters == "auto":
-            estimated = count_clusters(modelling.data, modelling.kernel).chosen
-        factors = None if modelling.table.is_numeric else BANDWIDTH_FACTORS
+            estimated = count_clusters(preparation.data, preparation.kernel).chosen
+        factors = None if preparation.table.is_numeric else BANDWIDTH_FACTORS
         return replace(self, estimated=estimated, factors=factors)
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:

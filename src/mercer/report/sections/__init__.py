@@ -1,1 +1,1 @@
-"""Sections of the page: words and markup, one module per question."""
+"""Sections of the page: one module each prepares the text for its template."""

@@ -1,14 +1,12 @@
-"""What was chosen, and why; the bandwidth with its sweep."""
+"""Settings of the analysis with their reasons, and the bandwidth sweep."""
 
 from __future__ import annotations
 
-from html import escape
-
-from mercer.formatting import format_number
+from mercer.formatting import format_number, format_percent
 from mercer.report.analysis import Analysis
 from mercer.report.figures import sweep_figure
-from mercer.report.sections.html import Section, figure, paragraph
-from mercer.report.spectra import DENSE_ROWS, EXACT_ROWS, SHARE
+from mercer.report.sections.html import Figure, Section
+from mercer.report.spectra import DENSE_ROWS, ENTROPY_FRACTION, EXACT_ROWS
 
 __all__ = ["choices_section"]
 
@@ -17,141 +15,135 @@ _RULES = {
     "scott": "Scott's rule, from the spread of the columns and the number of rows",
     "median-distance": "the median distance between rows",
     "distance-fraction": "15 % of the median distance between rows",
-    "leave-one-out": "the likelihood of left-out rows",
+    "leave-one-out": "the leave-one-out likelihood",
     "spectroscopy": "the rule of data spectroscopy",
 }
 
 
 def choices_section(analysis: Analysis) -> Section:
-    """A list of choices with reasons, and the sweep."""
+    """Settings, and the figure of the sweep."""
     eca = analysis.eca
+    method = _capitalize(eca.spectrum_.method.split(",")[0])
     items = [
         ("Scaling", *_scaling(analysis)),
         ("Kernel", *_kernel(analysis)),
         ("Bandwidth", *_bandwidth(analysis)),
-        ("Bandwidth of clusters", *_of_clusters(analysis)),
-        ("Solver", _capital(eca.spectrum_.method.split(",")[0]), _solver(analysis)),
+        ("Bandwidth of clusters", *_cluster_bandwidth(analysis)),
+        ("Solver", method, _solver(analysis)),
         ("Components", str(eca.n_components_), _components(analysis)),
     ]
-    rows = "".join(
-        f"<dt>{what}</dt><dd><strong>{escape(value)}.</strong> {escape(why)}</dd>"
-        for what, value, why in items
-    )
-    body = f'<dl class="list">{rows}</dl>\n' + _sweep(analysis)
-    return Section("choices", "What was chosen, and why", body)
+    context = {"items": items, "sweep": _sweep(analysis)}
+    return Section("choices", "Settings and reasons", context)
 
 
 def _scaling(analysis: Analysis) -> tuple[str, str]:
     if not analysis.table.is_numeric:
         return "By column", (
-            "Each column has a width of its own, so that no column decides by its units."
+            "Each column has its own bandwidth, so the result does not depend on the units."
         )
     if analysis.model.scaled:
-        return "Standardised", (
-            "Each column has mean 0 and standard deviation 1, so that units do not decide."
+        return "Standardized", (
+            "Each column has mean 0 and standard deviation 1, so the result does not depend on "
+            "the units."
         )
-    return "None", "Columns are as they came, so those with large numbers dominate the distances."
+    return "None", "Columns with large values dominate the distances."
 
 
 def _kernel(analysis: Analysis) -> tuple[str, str]:
     if analysis.table.is_numeric:
         return "Gaussian", (
-            "It compares two rows x and y by exp(−‖x − y‖² / 2σ²), and is a density window: the "
-            "entropy is that of a smoothed density of the data."
+            "k(x, y) = exp(−‖x − y‖² / 2σ²). It is a density kernel, so the entropy is that of a "
+            "smoothed density of the data."
         )
-    return "A product over columns", (
-        "Each column is compared by a kernel for its kind (see the table of columns), and the "
-        "similarity of two rows is the product. V and the entropy are those of this similarity, "
-        "not of a density."
+    return "Product over columns", (
+        "Each column has a kernel for its type (see the table of columns); the similarity of two "
+        "rows is the product. V and the entropy refer to this similarity, not to a density."
     )
 
 
 def _bandwidth(analysis: Analysis) -> tuple[str, str]:
     rule = analysis.bandwidth
     if analysis.sigma is None:
-        factor = analysis.factor or 1.0
         if isinstance(rule, str):
-            return "Own widths", (
-                "There is no single bandwidth. Widths are chosen such that all columns together "
-                "give a typical pair of rows the similarity 0.37."
+            return "One per column", (
+                "The bandwidths are chosen such that a typical pair of rows has similarity 0.37."
             )
-        return f"Own widths times {format_number(factor)}", "The factor was given by you."
+        factor = format_number(analysis.factor or 1.0)
+        return f"One per column, multiplied by {factor}", "The multiplier was given by you."
     value = f"σ = {format_number(analysis.sigma)}"
     if not isinstance(rule, str):
         return value, "Given by you."
     if rule != "auto":
-        return value, f"Chosen by the rule you named: {_RULES.get(rule, rule)}."
+        return value, f"Chosen by the rule you requested: {_RULES.get(rule, rule)}."
     d = len(analysis.table.columns)
     if d <= 3:
         return value, f"Chosen by {_RULES['silverman']} (the default for up to 3 columns)."
     return value, (
-        f"{_capital(_RULES['median-distance'])}, divided by √2 (the default for more than 3 "
+        f"{_capitalize(_RULES['median-distance'])}, divided by √2 (the default for more than 3 "
         f"columns; here {d:,})."
     )
 
 
-def _of_clusters(analysis: Analysis) -> tuple[str, str]:
+def _cluster_bandwidth(analysis: Analysis) -> tuple[str, str]:
     width = format_number(analysis.clusters.width or 0.0)
-    value = f"σ = {width}" if analysis.table.is_numeric else f"Own widths times {width}"
-    swept = analysis.sweep is not None and analysis.counting.chosen > 1
-    if analysis.bandwidth == "auto" and swept:
+    is_numeric = analysis.table.is_numeric
+    value = f"σ = {width}" if is_numeric else f"One per column, multiplied by {width}"
+    was_swept = analysis.sweep is not None and analysis.counting.chosen > 1
+    if analysis.bandwidth == "auto" and was_swept:
         return value, (
-            "The lowest cost among those at which the labels hardly change (see the sweep). "
-            "Clusters need less smoothing than components."
+            "The lowest cost among the bandwidths with stable labels (see the sweep). Clusters "
+            "need less smoothing than components."
         )
     return value, "The same as above."
 
 
 def _solver(analysis: Analysis) -> str:
-    n = analysis.table.n
-    if n <= DENSE_ROWS:
+    if analysis.spectra.solver == "dense":
+        return f"Up to {DENSE_ROWS:,} rows all eigenpairs are computed, so none can be missed."
+    if analysis.spectra.solver == "nystrom":
         return (
-            f"Up to {DENSE_ROWS:,} rows every eigenpair is computed, so nothing can be overlooked."
-        )
-    if "landmark" in analysis.eca.spectrum_.method:
-        return (
-            f"Above {EXACT_ROWS:,} rows of more than three numbers, or of a mixed table, some rows "
-            "stand for all; the error is told below."
+            f"Above {EXACT_ROWS:,} rows (with more than three columns, or a mixed table) the "
+            "Nyström method is used; its error bound is given below."
         )
     return (
-        f"Above {DENSE_ROWS:,} rows only the eigenpairs that are needed are searched for; the "
-        "certificate below says whether one could have been overlooked."
+        f"Above {DENSE_ROWS:,} rows only the required eigenpairs are computed; the certificate "
+        "below states whether one could have been missed."
     )
 
 
 def _components(analysis: Analysis) -> str:
-    share = f"{SHARE:.0%}".replace("%", " %")
+    fraction = format_percent(ENTROPY_FRACTION)
     return {
         "asked": "Given by you.",
-        "share": f"The fewest that hold {share} of the information potential.",
-        "picture": f"One would hold {share} of the information potential; a picture needs two.",
-        "most": f"The most this page shows; together they hold less than {share}.",
+        "share": f"The fewest that hold {fraction} of the information potential.",
+        "picture": f"One would hold {fraction} of the information potential; the figures need two.",
+        "most": f"The limit of this page; together they hold less than {fraction}.",
     }[analysis.spectra.because]
 
 
-def _sweep(analysis: Analysis) -> str:
+def _sweep(analysis: Analysis) -> Figure | None:
     sweep = analysis.sweep
-    heading = "<h3>The sweep of bandwidths</h3>\n"
     if sweep is None:
-        return heading + paragraph("There are too few different rows to compare bandwidths.")
-    some = (
-        f" The sweep looked at {len(sweep.rows):,} of {analysis.table.n:,} rows."
+        return None
+    subsample = (
+        f" The sweep used {len(sweep.rows):,} of {analysis.table.n:,} rows."
         if len(sweep.rows) < analysis.table.n
         else ""
     )
     two = (
-        " One cluster looks the same at any bandwidth, so the sweep is about two."
+        " A single cluster does not depend on the bandwidth, so the sweep is for two."
         if analysis.counting.chosen == 1
         else ""
     )
     caption = (
-        f"Cost of {sweep.n_clusters} clusters per row (low: clusters point apart) and stability of "
-        "the labels (1: the same at neighbouring bandwidths). Orange: what the sweep chooses, the "
-        f"lowest cost among the stable ones. Grey: what the components were computed with.{two}"
-        f"{some} Low costs at the left end mean little: there every row is unlike every other."
+        f"Cost of {sweep.n_clusters} clusters per row (low: clusters are nearly orthogonal) and "
+        "stability of the labels (1: equal at neighboring bandwidths). Orange: chosen by the "
+        "sweep, the lowest cost among the stable ones. Gray: bandwidth of the components."
+        f"{two}{subsample} Low costs at the left end mean little: at small bandwidths all rows "
+        "are dissimilar."
     )
-    return heading + figure(sweep_figure(analysis), caption, "wide")
+    return Figure(sweep_figure(analysis), caption, "wide")
 
 
-def _capital(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]

@@ -1,35 +1,39 @@
-"""Clusters: how many, how large, how stable, and what distinguishes them."""
+"""Clusters: sizes, stability, profiles and the certainty of their number."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from mercer.cluster_count import STABLE
 from mercer.formatting import format_count, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.figures import clusters_figure, counting_figure
 from mercer.report.profiles import SMALL, Trait
-from mercer.report.sections.html import Section, figure, grid, paragraph, table
+from mercer.report.sections.html import Figure, HtmlTable, Section
 
-__all__ = ["clusters_section", "trait_words"]
+__all__ = ["clusters_section", "describe_trait", "format_value"]
 
 _TRAITS = 5
 
 
 def clusters_section(analysis: Analysis) -> Section:
-    """The section on clusters."""
-    return Section(
-        "clusters",
-        "Clusters, and what distinguishes them",
-        _sizes(analysis) + _traits(analysis) + _number(analysis),
-    )
+    """Sizes, profiles and number of the clusters."""
+    clusters = analysis.clusters
+    has_clusters = len(clusters.each) > 1
+    context = {
+        "sizes": _sizes(analysis) if has_clusters else None,
+        "cost": format_number(clusters.cost),
+        "scatter_plot": _scatter_plot(analysis) if has_clusters else None,
+        "profiles": _profiles(analysis),
+        "most_columns": _TRAITS,
+        "counting": _counting(analysis),
+        "stability": _stability(analysis),
+    }
+    return Section("clusters", "Clusters and their profiles", context)
 
 
-def _sizes(analysis: Analysis) -> str:
+def _sizes(analysis: Analysis) -> HtmlTable:
     clusters, sweep = analysis.clusters, analysis.sweep
-    if len(clusters.each) == 1:
-        return paragraph(
-            "All rows are in one cluster, so there is nothing to distinguish. To see how the data "
-            "would divide, ask for a number: --clusters 2."
-        )
     rows = [
         [
             f"Cluster {c.number}",
@@ -39,99 +43,70 @@ def _sizes(analysis: Analysis) -> str:
         ]
         for c in clusters.each
     ]
+    unassigned = ""
     if clusters.unassigned:
-        lost = clusters.unassigned
-        rows.append(["None (−1)", f"{lost:,}", format_percent(lost / analysis.table.n), "–"])
-    tried = "" if sweep is None else f" over {len(sweep.widths)} bandwidths"
-    words = (
-        "Clusters are directions from the origin of kernel entropy component space: rows that are "
-        "similar to each other point the same way, rows that have nothing in common are at right "
-        f"angles. The cost is {format_number(clusters.cost)} per row, where 1 means that all clusters "
-        "point the same way and small values that they point apart."
-    )
-    nowhere = (
-        " Rows in no cluster (−1 in the table of rows) have nothing in common with any other at "
-        "this bandwidth; a larger one reaches them."
-        if clusters.unassigned
-        else ""
-    )
-    caption = (
-        f"Sizes, and how persistent each cluster is: mean overlap (Jaccard index) with its nearest "
-        f"likeness{tried}; 1 means found everywhere, below 0.5 it dissolves.{nowhere}"
-    )
-    picture = (
-        figure(
-            clusters_figure(analysis),
-            _caption(analysis),
+        fraction = format_percent(clusters.unassigned / analysis.table.n)
+        rows.append(["None (−1)", f"{clusters.unassigned:,}", fraction, "–"])
+        unassigned = (
+            " Rows in no cluster (−1 in the table of rows) are similar to no other row at this "
+            "bandwidth; use a larger one to assign them."
         )
-        if clusters.estimator.eca_.n_components_ > 1
-        else ""
+    tried = "" if sweep is None else f" over {len(sweep.widths)} bandwidths"
+    caption = (
+        "Size and persistence of each cluster. Persistence is the mean overlap (Jaccard index) "
+        f"with the best-matching cluster{tried}: 1 if the cluster is always found, below 0.5 if "
+        f"it dissolves.{unassigned}"
     )
-    sizes = table(caption, ["Cluster", "Rows", "Share", "Persistence"], rows, texts=[0])
-    return paragraph(words) + f'<div class="pair">{picture}<div>{sizes}</div></div>\n'
+    return HtmlTable(caption, ["Cluster", "Rows", "Fraction", "Persistence"], rows, [0])
 
 
-def _caption(analysis: Analysis) -> str:
+def _scatter_plot(analysis: Analysis) -> Figure | None:
+    if analysis.clusters.estimator.eca_.n_components_ < 2:
+        return None
     if analysis.table.is_numeric and len(analysis.table.columns) == 2:
-        return "The rows, coloured by cluster."
-    return (
-        "The two first components that the clusters were found in. What looks mixed here may "
-        "differ along the others."
-    )
+        caption = "The rows, colored by cluster."
+    else:
+        caption = (
+            "The first two components of the clustering. Clusters that overlap here may differ "
+            "in the other components."
+        )
+    return Figure(clusters_figure(analysis), caption)
 
 
-def trait_words(trait: Trait) -> str:
-    """A trait in words: "proline high (median 1,065 against 673.5)"."""
+def describe_trait(trait: Trait) -> str:
+    """Describe a trait in a phrase: "high proline (median 1,065, overall 673.5)"."""
     name = shorten(trait.column, 40)
     if trait.label is not None:
-        what = shorten(trait.label, 40)
-        verb = "with" if trait.kind == "text" else "="
+        label = shorten(trait.label, 40)
+        relation = "with" if trait.kind == "text" else "="
         return (
-            f"{name} {verb} “{what}” in {format_percent(float(trait.inside))} of its rows (overall "
-            f"{format_percent(float(trait.overall))})"
+            f"{name} {relation} “{label}” in {format_percent(float(trait.inside))} of its rows "
+            f"(overall {format_percent(float(trait.overall))})"
         )
-    way = "high" if trait.effect > 0 else "low"
-    return f"{way} {name} (median {_value(trait.inside)}, overall {_value(trait.overall)})"
+    level = "high" if trait.effect > 0 else "low"
+    inside, overall = format_value(trait.inside), format_value(trait.overall)
+    return f"{level} {name} (median {inside}, overall {overall})"
 
 
-def _traits(analysis: Analysis) -> str:
+def _profiles(analysis: Analysis) -> list[dict[str, Any]]:
     if not analysis.traits:
-        return ""
-    tables = []
+        return []
+    profiles = []
     for cluster in analysis.clusters.each:
-        own = [t for t in analysis.traits if t.cluster == cluster.number]
         rows = [
-            [
-                shorten(t.column, 40),
-                _inside(t),
-                _overall(t),
-                f"{t.effect:+.2f}".replace("-", "−"),
-            ]
-            for t in own
-            if abs(t.effect) >= SMALL
+            [shorten(t.column, 40), _inside(t), _overall(t), f"{t.effect:+.2f}".replace("-", "−")]
+            for t in analysis.traits
+            if t.cluster == cluster.number and abs(t.effect) >= SMALL
         ][:_TRAITS]
         name = f"Cluster {cluster.number}, {format_count(cluster.size, 'row')}"
         heads = ["Column", "In the cluster", "In all rows", "Effect"]
-        tables.append(
-            table(name, heads, rows, texts=[0, 1])
-            if rows
-            else paragraph(f"{name}: nothing stands out.")
-        )
-    words = (
-        "For numbers: the median in the cluster and in all rows; the effect is their difference in "
-        "robust standard deviations. For labels and words: the most over-represented one with its "
-        "shares; the effect is Cohen’s h. About 0.2 is small, 0.8 large. The clusters were made "
-        "from these columns, so this describes them and proves nothing."
-    )
-    return (
-        "<h3>What distinguishes each cluster</h3>\n"
-        + paragraph(words)
-        + grid(tables, "pair")
-        + paragraph(f"At most {_TRAITS} columns each; all are in clusters.csv.", "soft")
-    )
+        table = HtmlTable(name, heads, rows, [0, 1]) if rows else None
+        profiles.append({"name": name, "table": table})
+    return profiles
 
 
-def _value(value: float | str) -> str:
+def format_value(value: float | str) -> str:
+    """Format a number, or an ISO date without a time of 00:00:00."""
     if isinstance(value, str):
         return value.replace("T00:00:00", "").replace("T", " ")
     return format_number(value)
@@ -139,50 +114,52 @@ def _value(value: float | str) -> str:
 
 def _inside(trait: Trait) -> str:
     if trait.label is None:
-        return _value(trait.inside)
+        return format_value(trait.inside)
     return f"“{shorten(trait.label, 40)}” {format_percent(float(trait.inside))}"
 
 
 def _overall(trait: Trait) -> str:
-    return _value(trait.overall) if trait.label is None else format_percent(float(trait.overall))
+    if trait.label is None:
+        return format_value(trait.overall)
+    return format_percent(float(trait.overall))
 
 
-def _number(analysis: Analysis) -> str:
+def _counting(analysis: Analysis) -> str:
     counting = analysis.counting
-    groups = format_count(counting.spectroscopy, "group")
-    spectroscopy = (
-        f"Data spectroscopy, which counts eigenvectors without a change of sign, sees {groups}."
-    )
-    if counting.stable is None:
+    if counting.stable is not None:
+        agreement = counting.stability[counting.stable]
         stable = (
-            "No number of clusters from 2 to 8 is stable over bandwidths"
-            if counting.stability
-            else "There are too few rows to judge stability"
+            f"With {counting.stable} clusters, labels at neighboring bandwidths have a mean "
+            f"adjusted Rand index of {agreement:.2f}."
         )
+    elif counting.stability:
+        stable = "No number of clusters from 2 to 8 is stable over bandwidths."
     else:
-        stable = (
-            f"With {counting.stable} clusters, labels at neighbouring bandwidths agree to"
-            f"  {counting.stability[counting.stable]:.2f} on average (adjusted Rand index)"
-        )
-    sure = {
-        "agree": "Both counts agree, which is as sure as it gets without labels.",
-        "stable": "The counts differ. Stability was right more often on data with known groups, "
-        "so it decides; look at the other number too.",
-        "spectroscopy": "So the second count decides, and one should not rely on it.",
-        "asked": f"You asked for {counting.chosen}, and that is what is shown.",
+        stable = "There are too few rows to assess stability."
+    spectroscopy = (
+        "Data spectroscopy, which counts eigenvectors without a change of sign, finds "
+        f"{format_count(counting.spectroscopy, 'group')}."
+    )
+    conclusion = {
+        "agree": "Both counts agree; without labels there is no stronger evidence.",
+        "stable": "The counts differ. Stability was right more often on data with known classes, "
+        "so it is used; consider the other number too.",
+        "spectroscopy": "Falling back to spectroscopy; treat as uncertain.",
+        "asked": f"You requested {counting.chosen}, which is used.",
     }[counting.because]
-    sampled = (
-        f" Stability was judged on {counting.rows:,} rows drawn at random."
+    subsample = (
+        f" Stability was computed on a random subsample of {counting.rows:,} rows."
         if counting.rows < analysis.table.n
         else ""
     )
-    text = paragraph(f"{stable}. {spectroscopy} {sure}{sampled}")
-    if counting.stability:
-        caption = (
-            f"Stability by number of clusters; at {STABLE} (line) and above a number counts as "
-            "stable."
-        )
-        if counting.chosen in counting.stability:
-            caption += " Filled in orange: the number in use."
-        text += figure(counting_figure(analysis), caption, "wide")
-    return "<h3>How sure is the number of clusters?</h3>\n" + text
+    return f"{stable} {spectroscopy} {conclusion}{subsample}"
+
+
+def _stability(analysis: Analysis) -> Figure | None:
+    counting = analysis.counting
+    if not counting.stability:
+        return None
+    caption = f"Stability by number of clusters; {STABLE} (line) and above counts as stable."
+    if counting.chosen in counting.stability:
+        caption += " Orange: the number in use."
+    return Figure(counting_figure(analysis), caption, "wide")

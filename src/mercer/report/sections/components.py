@@ -1,55 +1,53 @@
-"""Components: kernel ECA beside kernel PCA, and which of them carry the entropy."""
+"""Components: kernel ECA and kernel PCA, and the entropy of each component."""
 
 from __future__ import annotations
 
 from mercer.formatting import format_number, format_percent
 from mercer.report.analysis import Analysis
 from mercer.report.figures import eca_figure, pca_figure, spectrum_figure
-from mercer.report.sections.html import Section, figure, grid, paragraph, table
+from mercer.report.sections.html import Figure, HtmlTable, Section
 
 __all__ = ["components_section", "embeddings_section"]
 
 
 def embeddings_section(analysis: Analysis) -> Section:
-    """Two pictures of the rows."""
+    """Scatter plots of the first two components."""
     k = analysis.eca.n_components_
-    more = f" (of {k} kept)" if k > 2 else ""
+    more = f" (of {k} selected)" if k > 2 else ""
+    near_origin = " Rows near the origin lie along the other components." if k > 2 else ""
     eca = (
-        f"The two components with the most entropy{more}. The kernel is not centred: groups "
-        "differ by their direction from the origin, where the thin lines cross."
-        f"{' Rows near the origin lie along the other components.' if k > 2 else ''}"
+        f"The two components with the largest entropy terms{more}. The kernel is not centered: "
+        "groups differ by their direction from the origin, where the thin lines cross."
+        f"{near_origin}"
     )
-    pca = "The two components with the most variance, after centring: the origin is the mean."
+    pca = "The two components with the largest variance, after centering: the origin is the mean."
     if analysis.table.label is not None:
-        pca += f" In both pictures colours show “{analysis.table.label}”."
+        pca += f" Colors in both figures: “{analysis.table.label}”."
     elif len(analysis.clusters.each) > 1:
-        pca += " In both pictures colours show the clusters."
-    return Section(
-        "embeddings",
-        "What the components show",
-        grid([figure(eca_figure(analysis), eca), figure(pca_figure(analysis), pca)], "pair"),
-    )
+        pca += " Colors in both figures: clusters."
+    context = {
+        "eca": Figure(eca_figure(analysis), eca),
+        "pca": Figure(pca_figure(analysis), pca),
+    }
+    return Section("embeddings", "Kernel ECA and kernel PCA", context)
 
 
 def components_section(analysis: Analysis) -> Section:
     """Eigenvalues and entropy terms."""
-    complete = analysis.spectra.is_complete
-    found = "" if complete else " Only pairs that the search found are shown."
+    found = "" if analysis.spectra.is_complete else " Only converged eigenpairs are shown."
     caption = (
-        "Above, the eigenvalues λ of the kernel matrix K; below, the share ψ / V that each pair "
-        "adds to the information potential. Filled and numbered: the components kept by kernel "
-        f"ECA, in the order of their entropy.{found}"
+        "Top: eigenvalues λ of the kernel matrix K. Bottom: fraction ψ / V that each eigenpair "
+        "adds to the information potential. Filled and numbered: the components selected by "
+        f"kernel ECA, by decreasing entropy term.{found}"
     )
-    words = (
-        "Every eigenpair of the kernel matrix adds a term ψ to the information potential V. Kernel "
-        "ECA keeps the largest terms, which need not belong to the largest eigenvalues. Well "
-        "separated groups of rows add about one component each."
-    )
-    body = paragraph(words) + figure(spectrum_figure(analysis), caption, "wide") + _lines(analysis)
-    return Section("components", "Which components carry the entropy", body)
+    context = {
+        "spectrum": Figure(spectrum_figure(analysis), caption, "wide"),
+        "components": _table(analysis),
+    }
+    return Section("components", "Entropy by component", context)
 
 
-def _lines(analysis: Analysis) -> str:
+def _table(analysis: Analysis) -> HtmlTable:
     components = analysis.spectra.components()
     rows = [
         [
@@ -63,9 +61,9 @@ def _lines(analysis: Analysis) -> str:
         for c in components
     ]
     heads = ["No.", "Rank of\u00a0λ", "Eigen\u00advalue\u00a0λ", "Entropy term\u00a0ψ"]
-    return table(
-        "Components by entropy, largest first",
-        [*heads, "Share ψ\u00a0/\u00a0V", "Kept"],
+    return HtmlTable(
+        "Components by decreasing entropy term",
+        [*heads, "Fraction ψ\u00a0/\u00a0V", "Selected"],
         rows,
-        marked=[i for i, c in enumerate(components) if c.kept],
+        marked_rows=[i for i, c in enumerate(components) if c.kept],
     )

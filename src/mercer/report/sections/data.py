@@ -1,64 +1,63 @@
-"""What the data are: columns, kinds, gaps, and what was left out."""
+"""The data: rows, columns, missing values and omissions."""
 
 from __future__ import annotations
 
 from mercer.formatting import format_count, format_names, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.columns import ColumnSummary
-from mercer.report.sections.html import Section, listing, paragraph, table
+from mercer.report.sections.html import HtmlTable, Section
 
 __all__ = ["data_section"]
 
 _COLUMNS = 40
+_PLURALS = {"number": "numbers", "date": "dates", "category": "categories", "text": "texts"}
 
 
 def data_section(analysis: Analysis) -> Section:
-    """Rows, columns, and a line per column."""
-    source = analysis.table
-    rows = f"{source.n:,}"
-    if source.rows_omitted:
-        rows += (
-            f" of {source.rows_read:,}; {source.rows_omitted:,} left out because a value was "
-            "missing"
-        )
+    """Rows, columns, and a summary of each column."""
+    table = analysis.table
+    rows = f"{table.n:,}"
+    if table.rows_omitted:
+        rows += f" of {table.rows_read:,}; {table.rows_omitted:,} omitted because of missing values"
     reasons: dict[str, list[str]] = {}
-    for omission in source.omissions:
+    for omission in table.omissions:
         reasons.setdefault(omission.reason, []).append(omission.column)
-    left_out = [f"{format_names(columns)} ({reason})" for reason, columns in reasons.items()]
-    gaps = sum(source.missing.values())
+    omitted = [f"{format_names(columns)} ({reason})" for reason, columns in reasons.items()]
     items = [
         ("Rows", rows),
         ("Columns", _kinds(analysis)),
-        ("Columns left out", "; ".join(left_out) or "none"),
-        ("Missing cells", _missing(gaps, source.n * len(source.columns))),
-        ("Label", source.label or "none"),
+        ("Omitted columns", "; ".join(omitted) or "none"),
+        ("Missing values", _missing(sum(table.missing.values()), table.n * len(table.columns))),
+        ("Label", table.label or "none"),
     ]
-    if source.notes:
-        items.append(("While reading", "; ".join(source.notes)))
-    return Section("data", "What the data are", listing(items) + _columns(analysis))
+    if table.notes:
+        items.append(("Notes on reading", "; ".join(table.notes)))
+    hidden = len(analysis.columns) - _COLUMNS
+    more = f"{format_count(hidden, 'more column')} in columns.csv." if hidden > 0 else ""
+    context = {"items": items, "columns": _columns(analysis), "more_columns": more}
+    return Section("data", "The data", context)
 
 
 def _kinds(analysis: Analysis) -> str:
     kinds = list(analysis.table.kinds.values())
-    names = {"number": "number", "date": "date", "category": "categorie", "text": "text"}
-    counts = {kind: kinds.count(kind) for kind in names if kind in kinds}
-    told = ", ".join(
-        f"1 {kind}" if count == 1 else f"{count:,} {names[kind]}s" for kind, count in counts.items()
+    counts = {kind: kinds.count(kind) for kind in _PLURALS if kind in kinds}
+    listed = ", ".join(
+        f"1 {kind}" if count == 1 else f"{count:,} {_PLURALS[kind]}"
+        for kind, count in counts.items()
     )
-    return f"{len(kinds):,}: {told}"
+    return f"{len(kinds):,}: {listed}"
 
 
-def _missing(gaps: int, cells: int) -> str:
-    if not gaps:
-        return "none in the rows analysed"
+def _missing(missing: int, cells: int) -> str:
+    if not missing:
+        return "none in the analyzed rows"
     return (
-        f"{gaps:,} ({format_percent(gaps / cells)}) in the rows analysed; a missing cell is compared as "
-        "an average of the observed ones"
+        f"{missing:,} ({format_percent(missing / cells)}) in the analyzed rows; they are "
+        "represented by the mean embedding of the column"
     )
 
 
-def _columns(analysis: Analysis) -> str:
-    shown = analysis.columns[:_COLUMNS]
+def _columns(analysis: Analysis) -> HtmlTable:
     rows = [
         [
             shorten(c.name, 40),
@@ -68,25 +67,16 @@ def _columns(analysis: Analysis) -> str:
             _values(c),
             _kernel(c),
         ]
-        for c in shown
+        for c in analysis.columns[:_COLUMNS]
     ]
-    more = len(analysis.columns) - len(shown)
-    rest = paragraph(f"{format_count(more, 'more column')} in columns.csv.", "soft") if more else ""
-    return (
-        table(
-            "Columns that were analysed",
-            ["Column", "Kind", "Missing", "Different", "Values", "Compared by"],
-            rows,
-            texts=[0, 1, 4, 5],
-        )
-        + rest
-    )
+    heads = ["Column", "Type", "Missing", "Distinct", "Values", "Kernel"]
+    return HtmlTable("Analyzed columns", heads, rows, [0, 1, 4, 5])
 
 
 def _values(column: ColumnSummary) -> str:
     if column.frequent:
-        told = ", ".join(f"{shorten(name, 24)} {count:,}" for name, count in column.frequent)
-        return f"{told}{' …' if column.different > len(column.frequent) else ''}"
+        listed = ", ".join(f"{shorten(name, 24)} {count:,}" for name, count in column.frequent)
+        return f"{listed}{' …' if column.different > len(column.frequent) else ''}"
     low, middle, high = (_value(v) for v in (column.low, column.middle, column.high))
     return f"{low} to {high}, median {middle}"
 
@@ -98,6 +88,6 @@ def _value(value: float | str | None) -> str:
 
 
 def _kernel(column: ColumnSummary) -> str:
-    days = column.kind == "date"
+    unit = " days" if column.kind == "date" else ""
     symbol = "σ" if column.kernel == "Gaussian" else "ρ"
-    return f"{column.kernel}, {symbol} = {format_number(column.width)}{' days' if days else ''}"
+    return f"{column.kernel}, {symbol} = {format_number(column.width)}{unit}"

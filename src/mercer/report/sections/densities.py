@@ -1,71 +1,76 @@
-"""Where the rows are."""
+"""Densities of the columns."""
 
 from __future__ import annotations
 
 from mercer.formatting import format_count, format_number
 from mercer.report.analysis import Analysis
-from mercer.report.densities import CURVE_ROWS, Curve
-from mercer.report.figures import contours_figure, curve_figure, shares_figure
-from mercer.report.sections.html import Section, figure, grid, paragraph
+from mercer.report.densities import CURVE_ROWS, Contours, Curve, Frequencies
+from mercer.report.figures import contours_figure, curve_figure, frequencies_figure
+from mercer.report.sections.html import Figure, Section
 
 __all__ = ["densities_section"]
 
 
 def densities_section(analysis: Analysis) -> Section | None:
-    """Contours and profiles; None where all columns are texts."""
+    """Contours and profiles; None if all columns are texts."""
     densities = analysis.densities
-    body = ""
-    if densities.contours is not None:
-        outside = _outside(densities.contours.outside)
-        body += figure(
-            contours_figure(analysis, densities.contours),
-            "Contours of the density enclose 10, 30, 50, 70, 90 and 99 % of it, from thick to "
-            f"thin. Window: the kernel’s, σ = {format_number(analysis.sigma or 0.0)}"
-            f"{' standard deviations' if analysis.model.scaled else ''}. Grey: rows.{outside}"
-            f"{_picked(analysis)}",
-            "wide",
-        )
-    if densities.profiles:
-        body += paragraph(_words(analysis))
-        drawn = []
-        for i, profile in enumerate(densities.profiles):
-            if isinstance(profile, Curve):
-                drawing = curve_figure(f"profile{i}", profile)
-                days = " days" if profile.is_date else ""
-                caption = f"Window {format_number(profile.bandwidth, 3)}{days}."
-                drawn.append(figure(drawing, caption + _outside(profile.outside)))
-            else:
-                others = f"{format_count(profile.others, 'more label')}." if profile.others else ""
-                drawn.append(figure(shares_figure(f"profile{i}", profile), others))
-        body += grid(drawn, "small")
-    return Section("densities", "Where the rows are", body) if body else None
+    if densities.contours is None and not densities.profiles:
+        return None
+    context = {
+        "contours": None if densities.contours is None else _contours(analysis, densities.contours),
+        "profiles": [
+            _profile(f"profile{i}", profile) for i, profile in enumerate(densities.profiles)
+        ],
+        "introduction": _introduction(analysis),
+    }
+    return Section("densities", "Densities", context)
 
 
-def _words(analysis: Analysis) -> str:
-    curves = [p for p in analysis.densities.profiles if isinstance(p, Curve)]
-    words = "Each column by itself, in its own units."
+def _contours(analysis: Analysis, contours: Contours) -> Figure:
+    unit = " standard deviations" if analysis.model.scaled else ""
+    caption = (
+        "Contours enclose 10, 30, 50, 70, 90 and 99 % of the density, from thick to thin lines. "
+        f"Bandwidth of the kernel: σ = {format_number(analysis.sigma or 0.0)}{unit}. Gray: rows."
+        f"{_outside(contours.outside)}{_subsample(analysis)}"
+    )
+    return Figure(contours_figure(analysis, contours), caption, "wide")
+
+
+def _profile(name: str, profile: Curve | Frequencies) -> Figure:
+    if isinstance(profile, Curve):
+        unit = " days" if profile.is_date else ""
+        caption = f"Bandwidth {format_number(profile.bandwidth, 3)}{unit}."
+        return Figure(curve_figure(name, profile), caption + _outside(profile.outside))
+    caption = f"{format_count(profile.others, 'more label')}." if profile.others else ""
+    return Figure(frequencies_figure(name, profile), caption)
+
+
+def _introduction(analysis: Analysis) -> str:
+    densities = analysis.densities
+    curves = [profile for profile in densities.profiles if isinstance(profile, Curve)]
+    text = "Each column separately, in its units."
     if any(curve.parts for curve in curves):
-        words += (
-            " Coloured areas are the clusters’ parts, in the colours of the pictures of clusters; "
-            "they add up to the grey line."
+        text += (
+            " Colored areas are the contributions of the clusters, in the colors of the cluster "
+            "figures; they add up to the gray line."
         )
     elif curves:
-        words += " Curves are Parzen densities."
+        text += " Curves are Parzen densities."
     if curves:
-        words += _picked(analysis)
-    if analysis.densities.columns_left:
-        words += (
-            f" Shown are the {len(analysis.densities.profiles)} columns that distinguish clusters "
-            f"most; {format_count(analysis.densities.columns_left, 'other')} not."
+        text += _subsample(analysis)
+    if densities.columns_left:
+        text += (
+            f" Shown are the {len(densities.profiles)} columns that differ most between clusters; "
+            f"{format_count(densities.columns_left, 'other column')} not shown."
         )
-    return words
+    return text
 
 
-def _picked(analysis: Analysis) -> str:
+def _subsample(analysis: Analysis) -> str:
     if analysis.table.n <= CURVE_ROWS:
         return ""
-    return f" Densities are estimated from {CURVE_ROWS:,} rows, picked at random."
+    return f" Densities are estimated from a random subsample of {CURVE_ROWS:,} rows."
 
 
 def _outside(count: int) -> str:
-    return f" {format_count(count, 'row')} further out not shown." if count else ""
+    return f" {format_count(count, 'row')} outside of the range not shown." if count else ""
