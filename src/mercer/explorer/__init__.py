@@ -1,4 +1,4 @@
-"""The explorer: a page on which one plays with the kernel and sees what the spectrum says."""
+"""The explorer: a local web page to change the kernel and see its effect on the spectrum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,28 +20,37 @@ __all__ = ["explore"]
 def explore(
     data: str | Path | None = None,
     *,
+    label: str | None = None,
+    ignore: Iterable[str] = (),
+    encoding: str = "utf-8",
     port: int = 0,
     host: str = "127.0.0.1",
     open_browser: bool = True,
     limits: Limits | None = None,
-    tell: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> None:
-    """Serve the explorer until it is interrupted.
+    """Serve the explorer until it is interrupted (Ctrl+C).
 
     Parameters
     ----------
     data : str, Path or None
-        An embedded set or a file to start with; None for the rings.
+        Name of an embedded data set, or a file; None for the rings.
+    label : str or None
+        Column with classes; None for the default of the data set.
+    ignore : iterable of str
+        Columns to ignore.
+    encoding : str
+        Encoding of text files.
     port : int
-        0 for a free one.
+        Port to listen on; 0 for a free one.
     host : str
-        Where to listen. Elsewhere than on loopback a token is needed to get in; it is part of the
-        address that is told.
+        Address to listen on. For other addresses than loopback a token is required; it is part of
+        the printed address.
     open_browser : bool
     limits : Limits or None
-        What it accepts, and how long it waits for a client; None for the usual.
-    tell : callable
-        Receives the address.
+        Limits for requests and uploads; None for the defaults.
+    log : callable
+        Called with one line that contains the address.
 
     Examples
     --------
@@ -51,8 +60,8 @@ def explore(
     try:
         import uvicorn
 
-        from mercer.explorer.patience import patient
-        from mercer.explorer.server import is_loopback, make_app
+        from mercer.explorer.access import is_loopback
+        from mercer.explorer.server import make_app
         from mercer.explorer.sessions import Limits
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn", "pandas"):
@@ -61,36 +70,59 @@ def explore(
             f"The explorer needs {error.name}, which is not installed: pip install mercer[web]",
             name=error.name,
         ) from error
-    query, given = _start(data)
+    query, given = _initial_query(data, label, list(ignore), encoding)
     listener = _listen(host, port)
     with listener:
         port = listener.getsockname()[1]
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
         limits = limits or Limits()
-        app = make_app(limits=limits, given=given, token=token, cookie=f"mercer-explorer-{port}")
+        app = make_app(
+            limits=limits,
+            given=given,
+            encoding=encoding,
+            token=token,
+            cookie=f"mercer-explorer-{port}",  # cookies are shared by all ports of a host
+        )
         if token is not None:
-            query["token"] = token
+            query.append(("token", token))
         address = _address(host, port, query)
-        tell(f"The explorer is at {address} (stop it with Ctrl+C).")
+        log(f"The explorer is at {address} (stop it with Ctrl+C).")
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
-            app, log_level="warning", timeout_graceful_shutdown=2, **patient(limits)
+            app,
+            http="h11",
+            ws="none",
+            h11_max_incomplete_event_size=limits.head,
+            log_level="warning",
+            timeout_graceful_shutdown=2,
         )
-        with suppress(KeyboardInterrupt):  # the usual end
+        with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _start(data: str | Path | None) -> tuple[dict[str, str], Path | None]:
-    """The first address' query, and the file that it is about."""
+def _initial_query(
+    data: str | Path | None, label: str | None, ignore: list[str], encoding: str
+) -> tuple[list[tuple[str, str]], Path | None]:
+    """Return the query of the first address and the file it refers to.
+
+    A file or a column that does not exist raises here, before the browser opens.
+    """
     from mercer.tables import EMBEDDED, read_table
 
-    if data is None:
-        return {}, None
-    if str(data) in EMBEDDED:
-        return {"data": str(data)}, None
-    read_table(data)  # a bad file is told now, and not in the browser
-    return {"data": "given"}, Path(data)
+    query: list[tuple[str, str]] = []
+    given: Path | None = None
+    if data is not None and str(data) in EMBEDDED:
+        query.append(("data", str(data)))
+    elif data is not None:
+        query.append(("data", "given"))
+        given = Path(data)
+    if given is not None or label is not None or ignore:
+        source = "rings" if data is None else data
+        read_table(source, label=label, ignore=ignore, encoding=encoding)
+    if label is not None:
+        query.append(("label", label))
+    return query + [("ignore", name) for name in ignore], given
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -102,12 +134,12 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise OSError(
-            f"Cannot listen on {host}:{port} ({error.strerror}); leave the port out for a free one."
+            f"Cannot listen on {host}:{port} ({error.strerror}). Omit the port to use a free one."
         ) from error
     return listener
 
 
-def _address(host: str, port: int, query: dict[str, str]) -> str:
+def _address(host: str, port: int, query: list[tuple[str, str]]) -> str:
     from urllib.parse import urlencode
 
     name = f"[{host}]" if ":" in host else host
