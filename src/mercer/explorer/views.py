@@ -34,7 +34,8 @@ def rounded(values: Array) -> list[Any]:
     if largest > 0:
         values = np.round(values, 6 - int(np.floor(np.log10(largest))))
     if not is_finite.all():
-        values = np.where(is_finite, values.astype(object), None)
+        values = values.astype(object)
+        values[~is_finite] = None
     result: list[Any] = values.tolist()
     return result
 
