@@ -1,9 +1,9 @@
-"""The explorer under load: twenty people slide at once; and one person in a real browser.
+"""Response times of the explorer with twenty concurrent users, and in a browser.
 
-Each simulated user keeps one request in flight and then asks for the newest bandwidth, as the page
-does: a step takes as long as its answer. Half of them have wine or rings, half a table of 1000 rows
-and 10 columns of their own. The explorer runs in a process of its own, whose memory is watched. The
-browser (Chromium, software rendering) is driven by Playwright, where both are installed.
+Each simulated user has one request in flight and then requests the newest bandwidth, as the page
+does. Half of the users have wine or rings, half have their own table of 1000 rows and 10 columns.
+The explorer runs in another process, whose memory is measured. The browser (Chromium, software
+rendering) is driven by Playwright if both are installed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SERVE = "from mercer.explorer import explore; explore(port={port}, open_browser=
 
 
 def clouds(n: int, d: int) -> bytes:
-    """Four Gaussian clouds, as a file."""
+    """Return four Gaussian clusters as an NPY file."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(3 * i, 1, size=(n // 4, d)) for i in range(4)])
     file = io.BytesIO()
@@ -43,7 +43,7 @@ def clouds(n: int, d: int) -> bytes:
 
 @contextmanager
 def explorer() -> Iterator[tuple[str, int]]:
-    """Address and process of an explorer."""
+    """Start an explorer; yield its address and process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -65,14 +65,14 @@ def explorer() -> Iterator[tuple[str, int]]:
 
 
 def resident(pid: int) -> float:
-    """Megabytes."""
+    """Return the resident memory of a process in megabytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return float(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1e3
 
 
 @dataclass
 class Log:
-    """What a user met."""
+    """Response times and errors of one user."""
 
     kind: str
     times: list[float] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Log:
 
 
 async def slide(address: str, number: int, until: float, log: Log) -> None:
-    """One user: load, then slide up and down until the time is over."""
+    """Simulate one user, who moves the slider up and down until the time is over."""
     limits = httpx.Timeout(60)
     async with httpx.AsyncClient(base_url=address, timeout=limits) as client:
         if log.kind == "1,000 x 10":
@@ -103,11 +103,11 @@ async def slide(address: str, number: int, until: float, log: Log) -> None:
             log.times.append(time.perf_counter() - begin)
             if answer.status_code != 200:
                 log.errors.append(f"{answer.status_code} {answer.text[:80]}")
-            await asyncio.sleep(0.05)  # the page draws
+            await asyncio.sleep(0.05)  # time to draw
 
 
 async def crowd(address: str, pid: int) -> tuple[list[Log], list[float]]:
-    """Everybody at once; memory every quarter of the time."""
+    """Simulate all users at once; measure the memory after each quarter of the time."""
     until = time.monotonic() + SECONDS
     logs = [Log(("rings", "wine", "1,000 x 10", "1,000 x 10")[i % 4]) for i in range(USERS)]
     memory: list[float] = []
@@ -123,7 +123,7 @@ async def crowd(address: str, pid: int) -> tuple[list[Log], list[float]]:
 
 
 def load() -> str:
-    """Latencies of a crowd, errors and memory."""
+    """Return the table of response times, errors and memory with many users."""
     with explorer() as (address, pid):
         before = resident(pid)
         logs, memory = asyncio.run(crowd(address, pid))
@@ -146,13 +146,13 @@ def load() -> str:
         if errors and kind == "all":
             print(f"errors: {sorted(set(errors))[:3]}")
     quarters = ", ".join(f"{m:.0f}" for m in memory)
-    memory_told = f"MB {before:.0f} before, then {quarters}"
-    title = f"Explorer: {USERS} users slide for {SECONDS:.0f} s; {memory_told}"
+    memory_text = f"MB {before:.0f} before, then {quarters}"
+    title = f"Explorer: {USERS} users for {SECONDS:.0f} s; {memory_text}"
     return table(title, rows, ("data", "users", "steps", "median s", "95 % s", "errors"))
 
 
 def browser() -> str:
-    """Times of one user in Chromium: a step until the views are drawn, and 20 fast steps."""
+    """Return the table of times in Chromium until the views are drawn."""
     from playwright.sync_api import sync_playwright
 
     rows = []
@@ -183,25 +183,27 @@ def browser() -> str:
                 page.keyboard.press("ArrowRight")
                 page.wait_for_selector(settled)
                 steps.append(time.perf_counter() - begin)
-            rows.append((name, "a step", f"{np.median(steps):.2f}", f"{max(steps):.2f}"))
+            rows.append((name, "one step", f"{np.median(steps):.2f}", f"{max(steps):.2f}"))
             for _ in range(20):
                 page.keyboard.press("ArrowLeft")
             begin = time.perf_counter()
             page.wait_for_selector(settled)
             rows.append((name, "after 20 fast steps", f"{time.perf_counter() - begin:.2f}", ""))
         chromium.close()
-    return table("Explorer in Chromium, 1440 x 900", rows, ("data", "what", "median s", "worst s"))
+    return table(
+        "Explorer in Chromium, 1440 x 900", rows, ("data", "action", "median s", "maximum s")
+    )
 
 
 def tables() -> Iterator[str]:
-    """All tables of this module."""
+    """Yield all tables of this module."""
     yield load()
     try:
         import playwright  # noqa: F401
     except ModuleNotFoundError:
-        print("the browser's times need playwright")
+        print("the browser benchmark needs playwright")
         return
     if shutil.which("chromium") is None:
-        print("the browser's times need Chromium")
+        print("the browser benchmark needs Chromium")
         return
     yield browser()

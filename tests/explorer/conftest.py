@@ -1,4 +1,4 @@
-"""An explorer to ask, without a browser."""
+"""Clients of an explorer, without a browser."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def client():
 
 @pytest.fixture
 def two_clients():
-    """Two people at one explorer."""
+    """Two sessions at the same explorer."""
     from starlette.testclient import TestClient
 
     from mercer.explorer.server import make_app

@@ -1,4 +1,4 @@
-"""``mercer explore`` from start to end, and how it fails."""
+"""The command ``mercer explore`` and the function ``explore``."""
 
 import os
 import re
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -16,6 +17,7 @@ pytest.importorskip("uvicorn", reason="the explorer needs mercer[web]")
 pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
 
 import httpx
+from tests.expectations import names_values, raises
 
 import mercer
 from mercer.cli import main
@@ -27,8 +29,8 @@ def environment(temporary):
     return {**os.environ, "PYTHONPATH": source, "TMPDIR": str(temporary)}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
-def test_it_serves_a_file_until_it_is_interrupted_and_leaves_nothing(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ on Windows")
+def test_command_serves_a_file_and_removes_its_folder(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     rows = "\n".join(f"{i},{i * i % 7},{'ab'[i % 2]}" for i in range(20))
@@ -65,20 +67,20 @@ def test_it_serves_a_file_until_it_is_interrupted_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("arguments", "code", "value"),
     [
-        (["absent.csv"], 1, "no file absent.csv"),
+        (["absent.csv"], 1, "absent.csv"),
         (["wine", "--port", "70000"], 2, "65535"),
-        (["wine", "--host", "203.0.113.1", "--no-browser"], 1, "Cannot listen on 203.0.113.1"),
+        (["wine", "--host", "203.0.113.1", "--no-browser"], 1, "203.0.113.1"),
     ],
 )
-def test_it_fails_in_words(arguments, code, says, capsys):
+def test_invalid_arguments_fail_with_an_exit_code(arguments, code, value, capsys):
     assert main(["explore", *arguments]) == code
-    assert says in " ".join(capsys.readouterr().err.split())
+    assert value in capsys.readouterr().err
 
 
-class AtOnce:
-    """A timer that does not wait."""
+class ImmediateTimer:
+    """A timer that calls its function at once."""
 
     def __init__(self, seconds, function, arguments):
         self.start = partial(function, *arguments)
@@ -86,39 +88,39 @@ class AtOnce:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Start without serving: what is told, and what the browser is shown."""
+    """Start without serving, and return the address that is printed and opened."""
 
     def start(*arguments, open_browser=True, **options):
-        shown, told = [], []
-        monkeypatch.setattr("threading.Timer", AtOnce)
-        monkeypatch.setattr("webbrowser.open", shown.append)
+        opened, logged = [], []
+        monkeypatch.setattr("threading.Timer", ImmediateTimer)
+        monkeypatch.setattr("webbrowser.open", opened.append)
         monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
-        explore(*arguments, open_browser=open_browser, tell=told.append, **options)
-        address = re.search(r"http://\S+", told[0]).group()
-        assert shown == ([address] if open_browser else [])
+        explore(*arguments, open_browser=open_browser, log=logged.append, **options)
+        address = re.search(r"http://\S+", logged[0]).group()
+        assert opened == ([address] if open_browser else [])
         return address
 
     return start
 
 
-def test_the_browser_is_shown_the_address(started):
+def test_browser_opens_the_address(started):
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", started())
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?data=wine", started("wine"))
     started(open_browser=False)
 
 
-def test_the_usual_end_is_no_failure(monkeypatch, capsys):
+def test_interrupt_exits_with_code_zero(monkeypatch, capsys):
     def interrupted(server, sockets):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("uvicorn.Server.run", interrupted)
     assert main(["explore", "wine", "--no-browser"]) == 0
-    told = capsys.readouterr()
-    assert re.search(r"http://127\.0\.0\.1:\d+/\?data=wine \(stop it with Ctrl\+C\)", told.out)
-    assert told.err == ""
+    output = capsys.readouterr()
+    assert re.search(r"http://127\.0\.0\.1:\d+/\?data=wine ", output.out)
+    assert output.err == ""
 
 
-def test_elsewhere_the_address_has_a_name_and_a_token(started):
+def test_address_on_other_interfaces_has_a_host_name_and_a_token(started):
     found = re.fullmatch(
         r"http://(.+):\d+/\?data=wine&token=([\w-]{32})", started("wine", host="0.0.0.0")
     )
@@ -127,15 +129,30 @@ def test_elsewhere_the_address_has_a_name_and_a_token(started):
     assert found.group(2) not in again
 
 
-def test_a_missing_package_is_named(monkeypatch, capsys):
+def test_missing_package_is_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["explore", "wine", "--no-browser"]) == 1
-    told = " ".join(capsys.readouterr().err.split())
-    assert "The explorer needs uvicorn, which is not installed: pip install mercer[web]" in told
+    message = " ".join(capsys.readouterr().err.split())
+    assert names_values(message, "uvicorn", "pip install mercer[web]") == []
 
 
-def test_modules_of_ours_that_are_missing_show_themselves(monkeypatch):
+def test_missing_modules_of_mercer_raise(monkeypatch):
     monkeypatch.delitem(sys.modules, "mercer.explorer.server", raising=False)
-    monkeypatch.setitem(sys.modules, "mercer.explorer.gate", None)
-    with pytest.raises(ModuleNotFoundError, match=r"import of mercer\.explorer\.gate"):
+    monkeypatch.setitem(sys.modules, "mercer.explorer.work_queue", None)
+    with raises(ModuleNotFoundError, "mercer.explorer.work_queue"):
         explore("wine", open_browser=False)
+
+
+def test_label_and_ignored_columns_are_part_of_the_address(started, tmp_path):
+    path = tmp_path / "latin.csv"
+    rows = "\n".join(f"{i},{i * i % 7},{'üé'[i % 2]},{i % 3}" for i in range(20))
+    path.write_bytes(f"x,y,größe,z\n{rows}\n".encode("latin-1"))
+    address = started(path, label="größe", ignore=["z", "y"], encoding="latin-1")
+    query = parse_qsl(urlsplit(address).query)
+    assert query == [("data", "given"), ("label", "größe"), ("ignore", "z"), ("ignore", "y")]
+    with raises(ValueError, "absent"):
+        explore(path, label="absent", encoding="latin-1", open_browser=False)
+    with raises(ValueError, "latin.csv"):  # not UTF-8
+        explore(path, open_browser=False)
+    with raises(ValueError, "absent"):
+        explore("wine", ignore=["absent"], open_browser=False)

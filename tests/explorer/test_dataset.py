@@ -1,4 +1,4 @@
-"""Tables made ready for the page: classes and coordinates of odd ones."""
+"""Classes and coordinates of unusual tables."""
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,10 @@ from mercer.tables import as_table
 
 
 def dataset(frame, label=None):
-    return Dataset.of("mine", as_table(frame, label=label), False, "gaussian")
+    return Dataset.from_table("mine", as_table(frame, label=label), False, "gaussian")
 
 
-def test_of_many_classes_the_nine_most_frequent_have_names(rng):
+def test_rare_classes_are_merged(rng):
     names = np.repeat([f"c{j:02d}" for j in range(12)], [9, 3, 9, 9, 2, 9, 9, 1, 9, 9, 9, 9])
     frame = pd.DataFrame({"x": rng.normal(size=len(names)), "y": 1 - rng.random(len(names))})
     classes = dataset(frame.assign(kind=names), "kind").classes
@@ -25,7 +25,7 @@ def test_of_many_classes_the_nine_most_frequent_have_names(rng):
     assert found == ["others" if name in rare else name for name in names]
 
 
-def test_tables_of_fewer_than_two_numbers_are_drawn_over_their_rows(rng):
+def test_tables_with_one_numeric_column_are_drawn_against_the_row_index(rng):
     x = rng.normal(3.0, 2.0, size=20)
     plane = dataset(pd.DataFrame({"x": x})).plane("", "")
     assert plane.names == ("x", "row")
@@ -36,8 +36,13 @@ def test_tables_of_fewer_than_two_numbers_are_drawn_over_their_rows(rng):
     np.testing.assert_array_equal(plane.points, np.column_stack([np.zeros(20), np.arange(20)]))
 
 
-def test_rounding_keeps_seven_digits_of_the_largest_and_no_gaps():
-    found = rounded(np.array([1234.56789012, 1e-9, np.nan, np.inf]))
-    assert found == [1234.568, 0.0, 0.0, 0.0]
+def test_rounding_keeps_seven_digits_of_the_largest_value():
+    assert rounded(np.array([1234.56789012, 1e-9])) == [1234.568, 0.0]
     assert rounded(np.zeros(2)) == [0.0, 0.0]
-    assert rounded(np.array([np.nan])) == [0.0]
+
+
+def test_values_that_are_not_finite_become_none():
+    """D13: they were drawn as 0."""
+    assert rounded(np.array([1.5, np.nan, np.inf, -np.inf])) == [1.5, None, None, None]
+    assert rounded(np.array([[np.nan], [2.0]])) == [[None], [2.0]]
+    assert rounded(np.array([np.nan])) == [None]

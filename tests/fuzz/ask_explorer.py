@@ -1,6 +1,6 @@
-"""The explorer's requests: any request is answered, with our headers, and never by a mistake.
+"""Fuzzing target: any request to the explorer gets a valid response and no internal error.
 
-An input is a text of requests, one after another, as a browser would send them::
+An input is a sequence of requests as a browser would send them::
 
     POST /api/upload?name=my.csv
     cookie: mercer-explorer={me}
@@ -10,8 +10,8 @@ An input is a text of requests, one after another, as a browser would send them:
     ~~~~
     GET /api/views?show=points&data={mine}
 
-``{me}`` stands for a session's cookie, ``{mine}`` for its latest upload, ``{theirs}`` for an upload
-of another session, which must never be seen.
+``{me}`` is replaced by the session cookie, ``{mine}`` by its latest upload and ``{theirs}`` by an
+upload of another session, which must never be visible.
 """
 
 import ast
@@ -20,6 +20,7 @@ import io
 import json
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -27,12 +28,12 @@ from tests.fuzz import mutations
 from tests.fuzz.promises import BrokenPromiseError, holds, strict_warnings
 
 END = b"\n~~~~\n"
-SECRET = b"another-ones-column"
+SECRET = b"secret-column"
 TABLE = b"a,b,kind\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n5,1,x\n"
 NUMBERS = b"a,b\n1,2\n2,1\n3,5\n4,4\n5,1\n"
 
 
-def _names_of_views():
+def _view_names():
     from mercer.explorer.views import VIEWS
 
     return [name.encode() for name in VIEWS]
@@ -47,7 +48,7 @@ def _tokens():
     return [
         *names,
         *(name.encode() for name in KERNELS),
-        *_names_of_views(),
+        *_view_names(),
         *(b"show=", b"{me}", b"{mine}", b"{theirs}", b"given", b"rings", b"a", b"b", b"kind"),
         *(b"entropy", b"variance", b"selected", b"kronmal-tarter", b"all", b"label", b"cluster"),
         *(b"GET", b"POST", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"/api/", b"/static/", b"../"),
@@ -77,7 +78,7 @@ def seeds():
         b"POST /api/rows?data=given\ncontent-type: application/json\n\n" + b'{"rows": [0, 2, 99]}',
         b"GET /api/views?data=nowhere&show=points\nx-mercer-tab: 1",
     ]
-    for name in _names_of_views():
+    for name in _view_names():
         single.append(b"GET /api/views?data=given&show=" + name)
     chains = [
         upload + END + b"GET /api/views?show=points&" + asked + b"\n" + cookie,
@@ -92,12 +93,12 @@ def seeds():
 
 
 def mutate(data, random):
-    """Another parameter, header or body in one of the requests; or other bytes anywhere."""
+    """Change a parameter, a header or the body of one request, or bytes anywhere."""
     if random.random() < 0.4:
         return mutations.near(data, random, _once(_tokens), _once(seeds))
     requests = data.split(END)
-    place = random.randrange(len(requests))
-    head, _, body = requests[place].partition(b"\n\n")
+    index = random.randrange(len(requests))
+    head, _, body = requests[index].partition(b"\n\n")
     first, *headers = head.split(b"\n")
     change = random.randrange(4)
     if change == 0:
@@ -108,12 +109,12 @@ def mutate(data, random):
         sign = b"&" if b"?" in first else b"?"
         first += sign + random.choice(_once(_names)) + b"=" + random.choice(_once(_values))
     else:
-        first = random.choice(_PLACES) + (b"?" + first.partition(b"?")[2] if b"?" in first else b"")
-    requests[place] = b"\n".join([first, *headers]) + b"\n\n" + body
+        first = random.choice(_PATHS) + (b"?" + first.partition(b"?")[2] if b"?" in first else b"")
+    requests[index] = b"\n".join([first, *headers]) + b"\n\n" + body
     return END.join(requests)[: mutations.LARGEST]
 
 
-_PLACES = [
+_PATHS = [
     *(b"GET /api/views", b"GET /api/code.py", b"GET /api/scores.csv", b"GET /api/model"),
     *(b"POST /api/rows", b"POST /api/upload", b"GET /api/start", b"GET /static/main.js", b"GET /"),
     *(b"OPTIONS /api/rows", b"GET /api/views/", b"GET /static/", b"GET //evil.example/", b"PUT /x"),
@@ -163,23 +164,19 @@ def _values():
     words = b"given {mine} {theirs} a b kind class 0 1 2 3 12 400 1e-12 1e12 0.5 -1 nan 1,2 1,400"
     more = b"entropy variance selected kronmal-tarter all label cluster -360,90 %00 %ff %0A %22 x"
     kernels = [name.encode() for name in KERNELS]
-    return [b"", *words.split(), *more.split(), *kernels, *_names_of_views(), b"9" * 300]
+    return [b"", *words.split(), *more.split(), *kernels, *_view_names(), b"9" * 300]
 
 
+@cache
 def _once(make):
-    if make not in _kept:
-        _kept[make] = make()
-    return _kept[make]
-
-
-_kept = {}
+    return make()
 
 
 # --- a client ----------------------------------------------------------------------------------
 
 
 class Request:
-    """One request: its first line, its headers and its body, as a server of the web hands it on."""
+    """One request as an ASGI server passes it on: request line, headers and body."""
 
     def __init__(self, text):
         head, _, self.body = text.partition(b"\n\n")
@@ -211,13 +208,13 @@ class Request:
 
 
 def _header(line):
-    """What a server of the web lets through: no control characters, and lower case."""
+    """Return a header as an ASGI server passes it on: lower case, no control characters."""
     name, _, value = line.partition(b":")
     name = bytes(byte for byte in name.lower() if chr(byte).isalnum() or byte in b"-_") or b"x"
     return name, bytes(byte for byte in value if byte >= 32 and byte != 127).strip()
 
 
-class Answer:
+class Response:
     def __init__(self):
         self.status, self.headers, self.body, self.ended = None, [], b"", False
 
@@ -226,7 +223,7 @@ class Answer:
 
 
 async def ask(app, request):
-    answer, sent, done = Answer(), False, asyncio.Event()
+    response, sent, done = Response(), False, asyncio.Event()
 
     async def receive():
         nonlocal sent
@@ -237,14 +234,14 @@ async def ask(app, request):
         return {"type": "http.request", "body": request.body, "more_body": False}
 
     async def send(message):
-        holds(not answer.ended, "more is sent after the end")
+        holds(not response.ended, "data after the end of the response")
         if message["type"] == "http.response.start":
-            holds(answer.status is None, "two answers to one request")
-            answer.status, answer.headers = message["status"], list(message["headers"])
+            holds(response.status is None, "two responses to one request")
+            response.status, response.headers = message["status"], list(message["headers"])
         elif message["type"] == "http.response.body":
-            answer.body += message.get("body", b"")
-            answer.ended = not message.get("more_body", False)
-            if answer.ended:
+            response.body += message.get("body", b"")
+            response.ended = not message.get("more_body", False)
+            if response.ended:
                 done.set()
 
     failure = None
@@ -252,13 +249,13 @@ async def ask(app, request):
         await app(request.scope(), receive, send)
     except BrokenPromiseError:
         raise
-    except Exception as error:  # starlette answers with 500, and raises too
+    except Exception as error:  # starlette sends status 500 and raises
         failure = error
-    return answer, failure
+    return response, failure
 
 
-class World:
-    """An explorer with two people: one sends the input, the other has a secret."""
+class Explorer:
+    """An explorer with two sessions: one sends the input, the other has a secret upload."""
 
     def __init__(self, folder):
         from mercer.explorer.server import make_app
@@ -269,18 +266,18 @@ class World:
         limits = Limits(upload=50_000, expanded=1_000_000, all_uploads=10**6, rows=2000)
         self.app = make_app(limits=limits, given=given, workers=1)
         self.me = self.app.state.sessions.find(None)
-        self.they = self.app.state.sessions.find(None)
+        self.other = self.app.state.sessions.find(None)
         table = SECRET + b",b\n1,2\n2,1\n3,5\n4,4\n"
-        self.theirs = self.app.state.sessions.keep(self.they, "secret.csv", table).key
+        self.theirs = self.app.state.sessions.store(self.other, "secret.csv", table).key
 
-    def filled_in(self, text):
+    def substitute(self, text):
         mine = next(reversed(self.me.uploads), "none")
         for name, value in (("me", self.me.key), ("mine", mine), ("theirs", self.theirs)):
             text = text.replace(b"{%s}" % name.encode(), value.encode())
         return text
 
 
-# --- promises --------------------------------------------------------------------------------
+# --- checks ----------------------------------------------------------------------------------
 
 
 def check(data, folder):
@@ -288,56 +285,60 @@ def check(data, folder):
 
 
 async def _check(data, folder):
-    world = World(folder)
+    explorer = Explorer(folder)
     try:
-        async with world.app.router.lifespan_context(world.app):
+        async with explorer.app.router.lifespan_context(explorer.app):
             for text in data.split(END)[:6]:
-                request = Request(world.filled_in(text))
+                request = Request(explorer.substitute(text))
                 with strict_warnings():
-                    answer, failure = await ask(world.app, request)
+                    response, failure = await ask(explorer.app, request)
                 if failure is not None:
                     raise failure
-                is_fair(request, answer, secret=SECRET not in data)
-            await is_still_theirs(world)
+                check_response(request, response, secret=SECRET not in data)
+            await check_other_session(explorer)
     finally:
-        world.app.state.sessions.close()
+        explorer.app.state.sessions.close()
 
 
-def is_fair(request, answer, secret):
-    from mercer.explorer.server import _HEADERS
+def check_response(request, response, secret):
+    from mercer.explorer.access import SECURITY_HEADERS
 
-    where = f"{request.method} {request.address.decode()} is answered by {answer.status}"
-    holds(answer.ended and answer.status is not None, f"{where}, without an end")
-    holds(answer.status < 500 or answer.status in (503, 507), where, answer.body[:300])
-    for name, value in _HEADERS.items():
-        holds(answer.header(name) == [value.encode()], f"{where}, with {name}:", answer.headers)
-    holds(not any(b"\n" in v or b"\r" in v for _, v in answer.headers), "a broken header")
-    holds(not secret or SECRET not in answer.body, f"{where}, with the secret of another session")
+    where = f"{request.method} {request.address.decode()}: status {response.status}"
+    holds(response.ended and response.status is not None, f"{where}, incomplete")
+    holds(response.status < 500 or response.status in (503, 507), where, response.body[:300])
+    for name, value in SECURITY_HEADERS.items():
+        holds(
+            response.header(name) == [value.encode()],
+            f"{where}, wrong header {name}:",
+            response.headers,
+        )
+    holds(not any(b"\n" in v or b"\r" in v for _, v in response.headers), "line break in a header")
+    holds(not secret or SECRET not in response.body, f"{where}, data of another session")
     is_api = request.scope()["path"].startswith("/api")
-    if answer.status >= 400 and request.method != "HEAD" and is_api:
-        words = json.loads(answer.body)["error"]
-        holds(isinstance(words, str) and len(words) > 5, f"{where}, without words")
-    if 300 <= answer.status < 400:
-        for place in answer.header("location"):
+    if response.status >= 400 and request.method != "HEAD" and is_api:
+        message = json.loads(response.body)["error"]
+        holds(isinstance(message, str) and len(message) > 5, f"{where}, no error message")
+    if 300 <= response.status < 400:
+        for location in response.header("location"):
             host = dict(request.headers)[b"host"].decode("latin-1")
-            there = urlsplit(place.decode("latin-1")).netloc
-            holds(there in ("", host), f"{where}, which leads to {place!r}")
-    if answer.status == 200 and request.method != "HEAD":
-        has_its_form(request.scope()["path"], answer, is_api)
+            target = urlsplit(location.decode("latin-1")).netloc
+            holds(target in ("", host), f"{where}, redirect to {location!r}")
+    if response.status == 200 and request.method != "HEAD":
+        check_content(request.scope()["path"], response, is_api)
 
 
-def has_its_form(path, answer, is_api):
-    """What is handed out is what its name says."""
+def check_content(path, response, is_api):
+    """Check that the content has the format of its path."""
     if not is_api:
-        holds(answer.body in _once(_static_files), f"{path} gives a file that is none of ours")
+        holds(response.body in _once(_static_files), f"{path} is not a static file")
     elif path.endswith(".py"):
-        ast.parse(answer.body.decode())
+        ast.parse(response.body.decode())
     elif path.endswith(".csv"):
-        _lines(answer.body)
+        _check_csv(response.body)
     elif path.endswith("model"):
-        _load(answer.body)
+        _check_model(response.body)
     else:
-        json.loads(answer.body, parse_constant=_no_constant)
+        json.loads(response.body, parse_constant=_reject_constant)
 
 
 def _static_files():
@@ -346,18 +347,18 @@ def _static_files():
     return {path.read_bytes() for path in STATIC.rglob("*") if path.is_file()}
 
 
-def _no_constant(name):
-    raise BrokenPromiseError(f"{name} is no number of JSON")
+def _reject_constant(name):
+    raise BrokenPromiseError(f"{name} is not valid JSON")
 
 
-def _lines(body):
+def _check_csv(body):
     import csv
 
     rows = list(csv.reader(io.StringIO(body.decode(), newline="")))
-    holds(len({len(row) for row in rows}) == 1, "lines of unlike length")
+    holds(len({len(row) for row in rows}) == 1, "lines of different length")
 
 
-def _load(body):
+def _check_model(body):
     import mercer
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -367,8 +368,8 @@ def _load(body):
         mercer.load(path)
 
 
-async def is_still_theirs(world):
-    """Whatever was asked, the other session has what it had, and is answered."""
-    cookie = b"cookie: mercer-explorer=" + world.they.key.encode()
-    answer, _ = await ask(world.app, Request(b"GET /api/start\n" + cookie))
-    holds(json.loads(answer.body)["uploads"] == [[world.theirs, "secret.csv"]], answer.body)
+async def check_other_session(explorer):
+    """Check that the other session still has its upload."""
+    cookie = b"cookie: mercer-explorer=" + explorer.other.key.encode()
+    response, _ = await ask(explorer.app, Request(b"GET /api/start\n" + cookie))
+    holds(json.loads(response.body)["uploads"] == [[explorer.theirs, "secret.csv"]], response.body)

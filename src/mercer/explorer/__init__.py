@@ -1,4 +1,4 @@
-"""The explorer: a page on which one plays with the kernel and sees what the spectrum says."""
+"""The explorer: a local web page to change the kernel and see its effect on the spectrum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,26 +29,34 @@ def explore(
     host: str = "127.0.0.1",
     open_browser: bool = True,
     limits: Limits | None = None,
-    tell: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> None:
-    """Serve the explorer until it is interrupted.
+    """Serve the explorer until it is interrupted (Ctrl+C).
 
     Parameters
     ----------
     data : str, Path or None
-        An embedded set or a file to start with; None for the rings.
-    label, ignore, categorical, missing, encoding
-        Options of :func:`mercer.tables.read_table`. The page can change the first three.
+        Name of an embedded data set, or a file; None for the rings.
+    label : str or None
+        Column with classes; None for the default of the data set.
+    ignore : iterable of str
+        Columns to ignore.
+    categorical : iterable of str
+        Columns of numbers or texts that are categories.
+    missing : {"auto", "drop", "keep"}
+        Treatment of rows with missing values (see :func:`mercer.tables.read_table`).
+    encoding : str
+        Encoding of text files.
     port : int
-        0 for a free one.
+        Port to listen on; 0 for a free one.
     host : str
-        Where to listen. Elsewhere than on loopback a token is needed to get in; it is part of the
-        address that is told.
+        Address to listen on. For other addresses than loopback a token is required; it is part of
+        the printed address.
     open_browser : bool
     limits : Limits or None
-        What it accepts, and how long it waits for a client; None for the usual.
-    tell : callable
-        Receives the address.
+        Limits for requests and uploads; None for the defaults.
+    log : callable
+        Called with one line that contains the address.
 
     Examples
     --------
@@ -58,8 +66,8 @@ def explore(
     try:
         import uvicorn
 
-        from mercer.explorer.patience import patient
-        from mercer.explorer.server import is_loopback, make_app
+        from mercer.explorer.access import is_loopback
+        from mercer.explorer.server import make_app
         from mercer.explorer.sessions import Limits
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn", "pandas"):
@@ -68,9 +76,8 @@ def explore(
             f"The explorer needs {error.name}, which is not installed: pip install mercer[web]",
             name=error.name,
         ) from error
-    columns = {"label": label, "ignore": tuple(ignore), "categorical": tuple(categorical)}
-    given_options = {"missing": missing, "encoding": encoding}
-    query, given = _start(data, columns, given_options)
+    columns = {"ignore": list(ignore), "categorical": list(categorical)}
+    query, given = _initial_query(data, label=label, missing=missing, encoding=encoding, **columns)
     listener = _listen(host, port)
     with listener:
         port = listener.getsockname()[1]
@@ -79,38 +86,64 @@ def explore(
         app = make_app(
             limits=limits,
             given=given,
-            given_options=given_options,
+            encoding=encoding,
+            missing=missing,
             token=token,
-            cookie=f"mercer-explorer-{port}",
+            cookie=f"mercer-explorer-{port}",  # cookies are shared by all ports of a host
         )
         if token is not None:
-            query["token"] = token
+            query.append(("token", token))
         address = _address(host, port, query)
-        tell(f"The explorer is at {address} (stop it with Ctrl+C).")
+        log(f"The explorer is at {address} (stop it with Ctrl+C).")
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
-            app, log_level="warning", timeout_graceful_shutdown=2, **patient(limits)
+            app,
+            http="h11",
+            ws="none",
+            h11_max_incomplete_event_size=limits.head,
+            log_level="warning",
+            timeout_graceful_shutdown=2,
         )
-        with suppress(KeyboardInterrupt):  # the usual end
+        with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _start(
-    data: str | Path | None, columns: Mapping[str, Any], given_options: Mapping[str, Any]
-) -> tuple[dict[str, Any], Path | None]:
-    """Return the query of the first address, and the file that it shows."""
+def _initial_query(
+    data: str | Path | None,
+    *,
+    label: str | None,
+    ignore: list[str],
+    categorical: list[str],
+    missing: Literal["auto", "drop", "keep"],
+    encoding: str,
+) -> tuple[list[tuple[str, str]], Path | None]:
+    """Return the query of the first address and the file it refers to.
+
+    A file or a column that does not exist raises here, before the browser opens.
+    """
     from mercer.tables import EMBEDDED, read_table
 
-    query = {name: value for name, value in columns.items() if value}
-    if data is None and not query:
-        return {}, None
-    is_embedded = data is None or str(data) in EMBEDDED
-    if query or not is_embedded:  # report invalid files and columns now, not in the browser
-        read_table("rings" if data is None else data, **columns, **given_options)
-    if is_embedded:
-        return ({} if data is None else {"data": str(data)}) | query, None
-    return {"data": "given"} | query, Path(str(data))
+    query: list[tuple[str, str]] = []
+    given: Path | None = None
+    if data is not None and str(data) in EMBEDDED:
+        query.append(("data", str(data)))
+    elif data is not None:
+        query.append(("data", "given"))
+        given = Path(data)
+    if given is not None or label is not None or ignore or categorical:
+        read_table(
+            "rings" if data is None else data,
+            label=label,
+            ignore=ignore,
+            categorical=categorical,
+            missing=missing,
+            encoding=encoding,
+        )
+    if label is not None:
+        query.append(("label", label))
+    query += [("ignore", name) for name in ignore]
+    return query + [("categorical", name) for name in categorical], given
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -122,12 +155,12 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise OSError(
-            f"Cannot listen on {host}:{port} ({error.strerror}); leave the port out for a free one."
+            f"Cannot listen on {host}:{port} ({error.strerror}). Omit the port to use a free one."
         ) from error
     return listener
 
 
-def _address(host: str, port: int, query: dict[str, Any]) -> str:
+def _address(host: str, port: int, query: list[tuple[str, str]]) -> str:
     from urllib.parse import urlencode
 
     name = f"[{host}]" if ":" in host else host

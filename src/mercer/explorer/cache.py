@@ -1,4 +1,4 @@
-"""Results that are kept while there is room: the least recently used go first."""
+"""A thread-safe cache with a limit in bytes that evicts the least recently used values."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TypeVar
 
 __all__ = ["Cache"]
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class Cache:
-    """Values by key, within a number of bytes; safe to use from several threads.
+    """Least-recently-used cache for values of known size.
 
-    Two threads that miss the same key at once both compute it: that is rare, and waiting for one
-    another would let a slow user hold up a quick one.
+    Two threads that miss the same key at the same time both compute the value. This is rare, and
+    waiting would let a slow request delay a fast one.
 
     Parameters
     ----------
-    room : int
-        Bytes. A value larger than that is not kept.
+    max_bytes : int
+        Larger values are returned but not stored.
 
     Examples
     --------
@@ -30,27 +30,27 @@ class Cache:
     (1, 2, 1)
     """
 
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self._held = 0
-        self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._size = 0
+        self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
-    def get(self, key: Hashable, make: Callable[[], tuple[Kept, int]]) -> Kept:
-        """Return the value of a key, made by ``make() -> (value, bytes)`` where it is missing."""
+    def get(self, key: Hashable, compute: Callable[[], tuple[Value, int]]) -> Value:
+        """Return the value of a key; if it is missing, call ``compute() -> (value, bytes)``."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]  # type: ignore[return-value]
-        value, size = make()
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key][0]  # type: ignore[return-value]
+        value, size = compute()
         with self._lock:
-            if key not in self._kept and size <= self.room:
-                self._kept[key] = (value, size)
-                self._held += size
-            while self._held > self.room:
-                _, (_, freed) = self._kept.popitem(last=False)
-                self._held -= freed
+            if key not in self._entries and size <= self.max_bytes:
+                self._entries[key] = (value, size)
+                self._size += size
+            while self._size > self.max_bytes:
+                _, (_, freed) = self._entries.popitem(last=False)
+                self._size -= freed
         return value

@@ -1,4 +1,4 @@
-"""A table made ready: which rows are analysed, which are shown, and which bandwidths make sense."""
+"""A table prepared for the page: analyzed rows, shown rows and bandwidths of the slider."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from mercer.kernels import (
     Polynomial,
 )
 from mercer.maths.types import Array
-from mercer.tables import Table, modelling
+from mercer.subsampling import drawn_rows, take
+from mercer.tables import Table, prepare
 
-__all__ = ["ANALYSED", "IN_THE_PLANE", "SHOWN", "Classes", "Dataset", "Plane", "is_scaled"]
+__all__ = ["ANALYZED", "SHOWN", "UNSCALED", "Classes", "Dataset", "Plane", "is_scaled"]
 
-ANALYSED = 2000  # rows; of more, so many are drawn, unless plane waves make all of them cheap
+ANALYZED = 2000  # rows of a subsample; all rows are analyzed where Fourier features are fast
 SHOWN = 1000
-IN_THE_PLANE = ("rings", "ring-and-blob")  # sets whose two columns have one unit
-_MOST_CLASSES = 9
-_WIDTHS_ALONE = {"gaussian": Gaussian, "laplacian": Laplacian, "epanechnikov": Epanechnikov}
+UNSCALED = ("rings", "ring-and-blob")  # data sets whose two columns have the same unit
+_MAX_CLASSES = 9
+_BANDWIDTH_ONLY = {"gaussian": Gaussian, "laplacian": Laplacian, "epanechnikov": Epanechnikov}
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels as pictures use them: codes of at most ten classes, or numbers."""
+    """Labels for coloring: codes of at most ten classes, or numbers."""
 
     kind: str
     values: list[Any]
@@ -51,23 +52,24 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """What a view is computed from.
+    """The data of a view.
 
     Attributes
     ----------
     key : str
-        Tells data sets apart; two with one key hold the same numbers.
+        Identifies the data: two data sets with the same key hold the same values.
     table : Table
     scale : bool
-        Whether the columns are standardised.
+        Whether the columns are standardized.
     rows : int array
-        The analysed rows of the table.
+        Indices of the analyzed rows in the table.
     data : array or data frame
-        The analysed rows, as an estimator takes them.
+        The analyzed rows, as an estimator takes them.
     shown : int array
-        Places among the analysed rows.
+        Indices of the shown rows among the analyzed rows.
     is_large : bool
-        All rows are analysed, and they are too many for anything but plane waves.
+        Whether all rows are analyzed although they are more than :data:`ANALYZED`. Only Fourier
+        features are fast enough for that.
     """
 
     key: str
@@ -79,26 +81,22 @@ class Dataset:
     is_large: bool
 
     @classmethod
-    def of(cls, key: str, table: Table, scale: bool, kernel: str) -> Dataset:
-        """Choose the rows: all, or a sample of them that is the same every time."""
-        n, is_numeric = table.n, table.is_numeric
-        waves = is_numeric and len(table.columns) == 2 and kernel == "gaussian"
-        rows = np.arange(n) if n <= ANALYSED or waves else draw_rows(n, ANALYSED)
-        whole = modelling(table, scale=scale).data if is_numeric else table.frame
-        data = whole[rows] if is_numeric else whole.iloc[rows].reset_index(drop=True)
-        shown = np.arange(len(rows))
-        if len(rows) > SHOWN:
-            shown = draw_rows(len(rows), SHOWN)
-        return cls(key, table, scale, rows, data, shown, len(rows) > ANALYSED)
+    def from_table(cls, key: str, table: Table, scale: bool, kernel: str) -> Dataset:
+        """Select the analyzed and the shown rows: all, or a subsample with a fixed seed."""
+        has_fourier = table.is_numeric and len(table.columns) == 2 and kernel == "gaussian"
+        rows = np.arange(table.n) if has_fourier else drawn_rows(table.n, ANALYZED)
+        everything = prepare(table, scale=scale).data if table.is_numeric else table.frame
+        shown = drawn_rows(len(rows), SHOWN)
+        return cls(key, table, scale, rows, take(everything, rows), shown, len(rows) > ANALYZED)
 
     @property
     def n(self) -> int:
-        """Number of analysed rows."""
+        """Number of analyzed rows."""
         return len(self.rows)
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether it is an array of numbers."""
+        """Whether the data are an array of numbers."""
         return self.table.is_numeric
 
     @property
@@ -108,40 +106,40 @@ class Dataset:
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes, roughly."""
+        """Approximate size in memory."""
         return int(self.table.rows_read * (len(self.table.columns) + 2) * 16)
 
-    def take(self, places: Array) -> Any:
-        """Some of the analysed rows."""
-        return self.data[places] if self.is_numeric else self.data.iloc[places]
+    def take(self, indices: Array) -> Any:
+        """Return some of the analyzed rows."""
+        return self.data[indices] if self.is_numeric else self.data.iloc[indices]
 
     @cached_property
     def labels(self) -> Array | None:
-        """Of the analysed rows."""
+        """Labels of the analyzed rows."""
         labels = self.table.labels
         return None if labels is None else labels[self.rows]
 
     @cached_property
     def classes(self) -> Classes | None:
-        """Of the shown rows."""
+        """Classes of the shown rows: rare classes are merged into "others"."""
         if self.labels is None:
             return None
         labels = self.labels[self.shown]
         names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        if labels.dtype.kind in "iuf" and len(names) > _MOST_CLASSES + 1:
+        if labels.dtype.kind in "iuf" and len(names) > _MAX_CLASSES + 1:
             return Classes("number", labels.astype(float).tolist(), [])
-        if len(names) <= _MOST_CLASSES + 1:
+        if len(names) <= _MAX_CLASSES + 1:
             return Classes("class", codes.tolist(), [str(name) for name in names])
-        often = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])
-        place = np.full(len(names), _MOST_CLASSES)
-        place[often] = np.arange(_MOST_CLASSES)
-        return Classes("class", place[codes].tolist(), [*map(str, names[often]), "others"])
+        frequent = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CLASSES])
+        new_code = np.full(len(names), _MAX_CLASSES)
+        new_code[frequent] = np.arange(_MAX_CLASSES)
+        return Classes("class", new_code[codes].tolist(), [*map(str, names[frequent]), "others"])
 
     # --- coordinates --------------------------------------------------------------------------
 
     @cached_property
-    def numbers(self) -> tuple[Array, list[str]]:
-        """The columns of numbers, gaps filled with the median, and their names."""
+    def numeric_columns(self) -> tuple[Array, list[str]]:
+        """The numeric columns and their names; missing values are replaced by the median."""
         if self.is_numeric:
             return self.data, list(self.table.columns)
         names = [name for name, kind in self.table.kinds.items() if kind == "number"]
@@ -149,8 +147,8 @@ class Dataset:
         return columns.fillna(columns.median()).to_numpy(), names
 
     def plane(self, x: str, y: str) -> Plane:
-        """Two columns, or the two principal axes where none are named."""
-        X, names = self.numbers
+        """Return two columns, or the first two principal axes if no columns are named."""
+        X, names = self.numeric_columns
         if x in names and y in names:
             return Plane(X[self.shown][:, [names.index(x), names.index(y)]], (x, y))
         if len(names) == 2:
@@ -165,15 +163,15 @@ class Dataset:
     def _principal(self) -> Array:
         from sklearn.decomposition import PCA
 
-        X = self.numbers[0]
+        X = self.numeric_columns[0]
         return PCA(2, svd_solver="full").fit(X).transform(X[self.shown])
 
     # --- kernels ------------------------------------------------------------------------------
 
     @cached_property
     def marks(self) -> dict[str, float]:
-        """Bandwidths worth a mark on the slider, and its two ends."""
-        if not self.is_numeric:  # a factor on the table's own widths
+        """Bandwidths that are marked on the slider, and its limits."""
+        if not self.is_numeric:  # multipliers of the bandwidths of the table's kernel
             return {"low": 0.1, "high": 10.0, "auto": 1.0}
         median = median_distance(self.data)
         marks = {
@@ -183,44 +181,42 @@ class Dataset:
             "auto": float(resolve(Gaussian("auto"), self.data).bandwidth),  # type: ignore[attr-defined]
         }
         low, high = min(0.05 * median, *marks.values()), max(3 * median, *marks.values())
-        if self.is_large:  # waves become many where the bandwidth is far below the extent
+        if self.is_large:  # the number of Fourier features grows with extent / bandwidth
             low = max(low, float(np.ptp(self.data, axis=0).max()) / 80)
         return marks | {"low": low, "high": high}
 
     @cached_property
     def _table_kernel(self) -> Kernel:
-        return modelling(self.table).kernel
+        return prepare(self.table).kernel
 
     def bandwidth(self, state: State) -> float | None:
-        """The view's bandwidth, by the rule "auto" where it names none; on large data not tiny."""
+        """Return the bandwidth of the state, by default that of the rule "auto".
+
+        None if the kernel has no bandwidth. Large data have a lower limit.
+        """
         if self.is_numeric and not state.has_bandwidth:
             return None
         wanted = self.marks["auto"] if state.bandwidth is None else state.bandwidth
         return max(wanted, self.marks["low"]) if self.is_large else wanted
 
     def kernel(self, state: State, bandwidth: float | None = None) -> Kernel:
-        """The view's kernel with its numbers (or with another bandwidth)."""
-        width = self.bandwidth(state) if bandwidth is None else bandwidth
+        """Return the kernel of the state, optionally with another bandwidth."""
+        sigma = self.bandwidth(state) if bandwidth is None else bandwidth
         if not self.is_numeric:
-            assert width is not None
-            return self._table_kernel.widened(width)
+            assert sigma is not None
+            return self._table_kernel.widened(sigma)
         if state.kernel == "polynomial":
             return Polynomial(state.degree, constant=state.constant)
         if state.kernel == "linear":
             return Linear(constant=state.constant)
         if state.kernel == "cosine":
             return Cosine()
-        assert width is not None
+        assert sigma is not None
         if state.kernel == "matern":
-            return Matern(width, nu=state.nu)
-        return _WIDTHS_ALONE[state.kernel](width)
+            return Matern(sigma, nu=state.nu)
+        return _BANDWIDTH_ONLY[state.kernel](sigma)
 
 
 def is_scaled(state: State) -> bool:
-    """Whether columns are standardised: unless told, all but those of the plane."""
-    return state.data not in IN_THE_PLANE if state.scale is None else state.scale
-
-
-def draw_rows(n: int, count: int) -> Array:
-    """So many of n rows, the same every time, in their order."""
-    return np.sort(np.random.default_rng(0).choice(n, count, replace=False))
+    """Return whether columns are standardized; by default all but those of planar examples."""
+    return state.data not in UNSCALED if state.scale is None else state.scale

@@ -1,23 +1,14 @@
-"""Routes, and who may use them.
-
-The explorer listens on loopback. Any page in the user's browser can send requests there too, so a
-request is refused when its Host is not this machine (a rebound name), its Origin is another page,
-or the browser says that it comes from another site. Elsewhere than on loopback a token is asked
-for.
-"""
+"""The web application: routes and error responses."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -29,95 +20,85 @@ from starlette.staticfiles import StaticFiles
 
 from mercer import __version__
 from mercer.errors import MercerError
-from mercer.explorer.bodies import Bodies
-from mercer.explorer.engine import Engine, NotThereError
-from mercer.explorer.gate import Gate, SupersededError, TooBusyError
-from mercer.explorer.listening import listening
+from mercer.explorer.access import AccessControl
+from mercer.explorer.capture_warnings import capture_warnings
+from mercer.explorer.request_body import read_body
+from mercer.explorer.service import DataNotFoundError, Service
 from mercer.explorer.sessions import Limits, Session, Sessions
-from mercer.explorer.state import KERNELS, MOST_COMPONENTS, State, parse_state
+from mercer.explorer.state import KERNELS, MAX_COMPONENTS, State, parse_state
 from mercer.explorer.views import VIEWS
+from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
 from mercer.plots.style import DARK_PALETTE, PALETTE
-from mercer.tables import EMBEDDED
+from mercer.tables import EMBEDDED, Missing
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-__all__ = ["is_loopback", "make_app"]
+__all__ = ["STATIC", "make_app"]
 
 STATIC = Path(__file__).parent / "static"
-_HEADERS = {
-    # pictures are handed out as data and blobs; plotly sets styles of its elements
-    "content-security-policy": "default-src 'self'; img-src 'self' data: blob:; "
-    "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; object-src 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
-_SAFE = ("GET", "HEAD")
-_LONGEST_QUERY = 50_000
-_PER_HEADER = 32  # bytes that a header takes beside its own, as HTTP/2 counts them
-_LARGEST_BODY = 1_000_000  # of anything but an upload
+_MAX_QUERY = 50_000  # characters
+_MAX_JSON = 1_000_000  # bytes of a request body other than an upload
 
 
 def make_app(
     *,
     limits: Limits | None = None,
     given: Path | None = None,
-    given_options: Mapping[str, Any] = MappingProxyType({}),
+    encoding: str = "utf-8",
+    missing: Missing = "auto",
     token: str | None = None,
     cookie: str = "mercer-explorer",
     workers: int = 2,
 ) -> Starlette:
-    """Make the explorer's application.
+    """Return the ASGI application of the explorer.
 
     Parameters
     ----------
     limits : Limits or None
     given : Path or None
-        A file that every session may look at.
-    given_options : mapping
-        How it is read: ``encoding`` and ``missing`` of :func:`mercer.tables.read_table`.
+        File that every session may use.
+    encoding : str
+        Encoding of the given file.
+    missing : {"auto", "drop", "keep"}
+        Treatment of rows with missing values in the given file.
     token : str or None
-        Asked for when it is not None: in the address once, in a cookie from then on. Without one
-        only a loopback Host is answered.
+        Required if it is not None: in the query once, then in a cookie. Without a token only
+        requests with a loopback Host are answered.
     cookie : str
-        Name of the session's cookie.
+        Name of the session cookie.
     workers : int
-        Computations at a time.
+        Number of computations that run at the same time.
     """
     limits = limits or Limits()
-    sessions, gate = Sessions(limits), Gate(workers)
-    engine = Engine(limits, given, sessions.folder, given_options)
+    sessions, queue = Sessions(limits), WorkQueue(workers)
+    service = Service(limits, given, encoding, missing, sessions.folder)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            gate.close()
+            queue.close()
             sessions.close()
 
-    desk = _Desk(limits, sessions, engine, gate)
+    handlers = _Handlers(limits, sessions, service, queue)
     routes = [
         Route("/", _page),
-        Route("/api/start", desk.start),
-        Route("/api/views", desk.views),
-        Route("/api/rows", desk.rows, methods=["POST"]),
-        Route("/api/upload", desk.upload, methods=["POST"]),
-        Route("/api/code.py", desk.code),
-        Route("/api/scores.csv", desk.scores),
-        Route("/api/model", desk.model),
+        Route("/api/start", handlers.start),
+        Route("/api/views", handlers.views),
+        Route("/api/rows", handlers.rows, methods=["POST"]),
+        Route("/api/upload", handlers.upload, methods=["POST"]),
+        Route("/api/code.py", handlers.code),
+        Route("/api/scores.csv", handlers.scores),
+        Route("/api/model", handlers.model),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={HTTPException: _tell, Exception: _tell_mistake},
+        exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
-    app.add_middleware(_Guard, sessions=sessions, token=token, cookie=cookie, head=limits.head)
+    app.add_middleware(
+        AccessControl, sessions=sessions, token=token, cookie=cookie, max_head=limits.head
+    )
     app.state.sessions = sessions
     return app
 
@@ -126,24 +107,25 @@ async def _page(request: Request) -> Response:
     return FileResponse(STATIC / "index.html")
 
 
-class _Desk:
-    """What the routes answer with."""
+class _Handlers:
+    """Request handlers of the API."""
 
-    def __init__(self, limits: Limits, sessions: Sessions, engine: Engine, gate: Gate) -> None:
-        self.limits, self.sessions, self.engine, self.gate = limits, sessions, engine, gate
-        self.bodies = Bodies(limits)
+    def __init__(
+        self, limits: Limits, sessions: Sessions, service: Service, queue: WorkQueue
+    ) -> None:
+        self.limits, self.sessions, self.service, self.queue = limits, sessions, service, queue
+        self._active_uploads = 0
 
     async def start(self, request: Request) -> Response:
-        session = _session(request)
-        given = self.engine.given
+        given = self.service.given
         return JSONResponse(
             {
                 "version": __version__,
                 "embedded": sorted(EMBEDDED),
                 "given": None if given is None else given.name,
-                "uploads": [[u.key, u.name] for u in session.uploads.values()],
+                "uploads": [[u.key, u.name] for u in _session(request).uploads.values()],
                 "kernels": KERNELS,
-                "most_components": MOST_COMPONENTS,
+                "max_components": MAX_COMPONENTS,
                 "upload_limit": self.limits.upload,
                 "palette": {"light": PALETTE, "dark": DARK_PALETTE},
             }
@@ -153,63 +135,76 @@ class _Desk:
         names = [name for name in request.query_params.get("show", "").split(",") if name]
         unknown = sorted(set(names) - set(VIEWS))
         if unknown or not names:
-            raise HTTPException(400, f"show={unknown!r}: there are {', '.join(VIEWS)}.")
+            raise HTTPException(400, f"show={unknown!r} must name some of {', '.join(VIEWS)}.")
         kind = "path" if "path" in names else "views"
-        work = partial(self.engine.views, _session(request), _state(request), names)
+        work = partial(self.service.views, _session(request), _state(request), names)
         return JSONResponse(await self._compute(request, kind, work))
 
     async def rows(self, request: Request) -> Response:
-        async with self.bodies.read(request, _LARGEST_BODY) as content:
-            body = _json(content)
+        body = _parse_json(await read_body(request, _MAX_JSON, self.limits.body_timeout))
         rows = body.get("rows") if isinstance(body, dict) else None
         if not isinstance(rows, list) or not all(type(row) is int for row in rows):
-            raise HTTPException(400, 'rows: expected is {"rows": [row numbers]}.')
-        work = partial(self.engine.rows, _session(request), _state(request), rows)
+            raise HTTPException(400, 'The body must be {"rows": [indices]}.')
+        work = partial(self.service.rows, _session(request), _state(request), rows)
         return JSONResponse(await self._compute(request, "rows", work))
 
     async def upload(self, request: Request) -> Response:
+        if self._active_uploads >= self.limits.concurrent_uploads:
+            raise HTTPException(
+                503,
+                f"{self._active_uploads} uploads are in progress, which is the limit. "
+                "Try again in a moment.",
+            )
+        self._active_uploads += 1  # the content of an upload is held in memory
+        try:
+            return await self._upload(request)
+        finally:
+            self._active_uploads -= 1
+
+    async def _upload(self, request: Request) -> Response:
         name = request.query_params.get("name", "table")
         session = _session(request)
-        async with self.bodies.read(request, self.limits.upload) as content:
-            work = partial(self.engine.read, content, name[:80])
-            frame, found = await self._compute(request, "upload", work)
-            try:
-                upload = self.sessions.keep(session, name, content)
-            except ValueError as full:
-                raise HTTPException(507, str(full)) from full
-        self.engine.remember(upload.key, frame)
-        return JSONResponse({"data": upload.key, "name": upload.name, **found})
+        content = await read_body(request, self.limits.upload, self.limits.body_timeout)
+        work = partial(self.service.read_upload, content, name[:80])
+        frame, description = await self._compute(request, "upload", work)
+        try:
+            upload = self.sessions.store(session, name, content)
+        except ValueError as error:
+            raise HTTPException(507, str(error)) from error
+        self.service.cache_frame(upload.key, frame)
+        return JSONResponse({"data": upload.key, "name": upload.name, **description})
 
     async def code(self, request: Request) -> Response:
-        work = partial(self.engine.code, _session(request), _state(request))
+        work = partial(self.service.code, _session(request), _state(request))
         return _file(await self._compute(request, "code", work), "view.py", "text/x-python")
 
     async def scores(self, request: Request) -> Response:
-        work = partial(self.engine.scores, _session(request), _state(request))
+        work = partial(self.service.scores, _session(request), _state(request))
         return _file(await self._compute(request, "scores", work), "scores.csv", "text/csv")
 
     async def model(self, request: Request) -> Response:
-        work = partial(self.engine.model, _session(request), _state(request))
+        work = partial(self.service.model, _session(request), _state(request))
         content = await self._compute(request, "model", work)
         return _file(content, "view.mercer", "application/octet-stream")
 
     async def _compute(self, request: Request, kind: str, work: Callable[[], Any]) -> Any:
+        """Run work in the queue and translate exceptions into HTTP errors."""
         tab = request.headers.get("x-mercer-tab", "")[:64]
 
-        def quietly() -> Any:  # what is warned of is said on the page, not in the log
-            with listening():
+        def without_warnings() -> Any:  # warnings are shown on the page, not in the log
+            with capture_warnings():
                 return work()
 
         try:
-            turn = self.gate.run(f"{_session(request).key} {tab} {kind}", quietly)
-            return await _while_there(request, turn)
-        except asyncio.CancelledError:  # only the end of the explorer cancels
-            raise HTTPException(503, "The explorer is ending.") from None
+            result = self.queue.run(f"{_session(request).key} {tab} {kind}", without_warnings)
+            return await _until_disconnected(request, result)
+        except asyncio.CancelledError:  # only the shutdown of the server cancels
+            raise HTTPException(503, "The explorer is shutting down.") from None
         except SupersededError:
-            raise HTTPException(409, "A newer request took this one's place.") from None
-        except TooBusyError:
-            raise HTTPException(503, "Many people are computing; try again in a moment.") from None
-        except NotThereError as error:
+            raise HTTPException(409, "A newer request replaced this one.") from None
+        except QueueFullError:
+            raise HTTPException(503, "The server is busy. Try again in a moment.") from None
+        except DataNotFoundError as error:
             raise HTTPException(404, str(error)) from error
         except (ValueError, TypeError, MercerError, ModuleNotFoundError) as error:
             raise HTTPException(422, str(error)) from error
@@ -217,7 +212,7 @@ class _Desk:
             raise HTTPException(413, f"Not enough memory: {error}") from error
 
 
-# --- requests --------------------------------------------------------------------------------
+# --- requests and responses ------------------------------------------------------------------
 
 
 def _session(request: Request) -> Session:
@@ -226,139 +221,51 @@ def _session(request: Request) -> Session:
 
 
 def _state(request: Request) -> State:
-    if len(request.url.query) > _LONGEST_QUERY:
-        raise HTTPException(414, f"The address is longer than {_LONGEST_QUERY:,} characters.")
+    if len(request.url.query) > _MAX_QUERY:
+        raise HTTPException(414, f"The query is longer than {_MAX_QUERY:,} characters.")
     try:
         return parse_state(request.query_params.multi_items())
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
 
 
-async def _while_there(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
-    """Wait for work, unless the client goes away: then it need not begin any more."""
-    task, gone = asyncio.create_task(work), asyncio.create_task(_gone(request))
+async def _until_disconnected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+    """Wait for work; cancel it if the client disconnects before it has started."""
+    task = asyncio.create_task(work)
+    disconnected = asyncio.create_task(_disconnected(request))
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, disconnected), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise HTTPException(400, "The client has gone.")  # which nobody will read
+            raise HTTPException(400, "The client disconnected.")
         return task.result()
     finally:
         task.cancel()
-        gone.cancel()
+        disconnected.cancel()
 
 
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _json(content: bytes) -> Any:
+def _parse_json(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except (ValueError, RecursionError):  # the latter where it is nested without end
-        raise HTTPException(400, "The request is not JSON.") from None
+    except (ValueError, RecursionError):  # RecursionError: deep nesting
+        raise HTTPException(400, "The body is not JSON.") from None
 
 
-def _file(content: str | bytes, name: str, kind: str) -> Response:
+def _file(content: str | bytes, name: str, media_type: str) -> Response:
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
-    return Response(content, headers=headers, media_type=kind)
+    return Response(content, headers=headers, media_type=media_type)
 
 
-async def _tell(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
-async def _tell_mistake(request: Request, error: Exception) -> Response:
-    """Our mistake: the log has the traceback, the client only its kind."""
-    return JSONResponse(
-        {"error": f"A mistake of the explorer ({type(error).__name__}); its log has the details."},
-        status_code=500,
-    )
-
-
-# --- who may ask -----------------------------------------------------------------------------
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name is this machine for sure.
-
-    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("example.org")
-    (True, True, False)
-    """
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-class _Guard:
-    """Middleware: refuses foreign requests, knows sessions by their cookie, sets headers."""
-
-    def __init__(
-        self, app: ASGIApp, sessions: Sessions, token: str | None, cookie: str, head: int
-    ) -> None:
-        self.app, self.sessions, self.token, self.cookie = app, sessions, token, cookie
-        self.head = head
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = Request(scope)
-        refused = self._refusal(request)
-        if refused is not None:
-            response = JSONResponse({"error": refused[1]}, refused[0], headers=_HEADERS)
-            await response(scope, receive, send)
-            return
-        known = request.cookies.get(self.cookie)
-        session = self.sessions.find(known)
-        scope["mercer.session"] = session
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = [(k.encode(), v.encode()) for k, v in _HEADERS.items()]
-                if session.key != known:
-                    headers.append(self._cookie(self.cookie, session.key))
-                if self.token is not None and self.token == request.query_params.get("token"):
-                    headers.append(self._cookie(f"{self.cookie}-token", self.token))
-                message["headers"] = [*message["headers"], *headers]
-            await send(message)
-
-        await self.app(scope, receive, with_headers)
-
-    @staticmethod
-    def _cookie(name: str, value: str) -> tuple[bytes, bytes]:
-        return b"set-cookie", f"{name}={value}; Path=/; HttpOnly; SameSite=Strict".encode()
-
-    def _refusal(self, request: Request) -> tuple[int, str] | None:
-        """Status and reason, where a request is refused."""
-        raw = request.headers.raw
-        size = len(request.url.query) + sum(len(k) + len(v) + _PER_HEADER for k, v in raw)
-        if size > self.head:
-            return 431, f"The request's head is larger than {self.head:,} bytes."
-        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
-            return 400, "Content-Length and Transfer-Encoding contradict each other."
-        if "\0" in request.scope["path"]:
-            return 400, "The address holds a zero byte."  # no file is called that
-        host = request.headers.get("host", "")
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if self.token is None and not is_loopback(name):
-            return 421, f"Host {name[:80]!r} is not this machine."
-        origin = request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            return 403, f"Requests from {origin[:80]!r} are refused."
-        site = request.headers.get("sec-fetch-site", "none")
-        opens_page = request.url.path == "/" and request.method in _SAFE
-        if site not in ("same-origin", "none") and not opens_page:
-            return 403, "Requests from other sites are refused."
-        if self.token is not None and not self._has_token(request):
-            return 401, "Open the address with its token, as it was printed at the start."
-        return None
-
-    def _has_token(self, request: Request) -> bool:
-        assert self.token is not None
-        shown = request.query_params.get("token") or request.cookies.get(f"{self.cookie}-token", "")
-        return secrets.compare_digest(shown.encode(), self.token.encode())
+async def _internal_error(request: Request, error: Exception) -> Response:
+    """Report the type of the error only; the server log has the traceback."""
+    message = f"Internal error ({type(error).__name__}). See the server log."
+    return JSONResponse({"error": message}, status_code=500)

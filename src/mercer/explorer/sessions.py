@@ -1,7 +1,8 @@
-"""Who has uploaded what. A session sees its own uploads only; idle ones are forgotten.
+"""Sessions and their uploaded files.
 
-Uploads are files in one temporary folder, under names made here; the folder goes when the explorer
-ends. No name or path from a client is ever opened.
+A session sees its own uploads only. Uploads are stored in one temporary folder under generated
+names, and the folder is removed when the explorer exits. A file name or path sent by a client is
+never opened.
 """
 
 from __future__ import annotations
@@ -17,55 +18,48 @@ __all__ = ["Limits", "Session", "Sessions", "Upload"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What the explorer accepts.
+    """Limits of the explorer.
 
     Attributes
     ----------
     upload : int
-        Bytes of one file.
+        Bytes of one uploaded file.
     expanded : int
-        Bytes that a file may become when it is read.
+        Bytes of one uploaded file after decompression.
     all_uploads : int
-        Bytes of all files of all sessions.
-    arriving : int
-        Bytes of all uploads that are on their way or being read, which memory holds.
+        Bytes of the stored files of all sessions.
+    concurrent_uploads : int
+        Uploads that are received or read at the same time.
     uploads : int
-        Files per session; the oldest goes when there are more.
+        Files per session. The oldest file is removed when there are more.
     rows, columns : int
-        Of a table.
+        Size of a table.
     sessions : int
-        At a time; the idlest goes when there are more.
+        Number of sessions. The session that was idle for longest is removed when there are more.
     idle : float
-        Seconds after which a session is forgotten.
+        Seconds after which an idle session is removed.
     head : int
-        Bytes of a request without its body; each header counts 32 more than it has.
-    patience : float
-        Seconds that a client may take to send a request's head, to go on with its body, and to
-        go on reading an answer.
-    slowest : float
-        Bytes per second that a body has to come with, but for ``patience`` seconds.
-    connections : int
-        At a time; the one that asks for nothing for longest goes when there are more.
+        Bytes of the request line and the headers, with 32 bytes more for each header.
+    body_timeout : float
+        Seconds to receive a request body.
     """
 
     upload: int = 100_000_000
     expanded: int = 1_000_000_000
     all_uploads: int = 2_000_000_000
-    arriving: int = 400_000_000
+    concurrent_uploads: int = 4
     uploads: int = 5
     rows: int = 2_000_000
     columns: int = 2000
     sessions: int = 200
     idle: float = 4 * 3600.0
     head: int = 65_536
-    patience: float = 20.0
-    slowest: float = 10_000.0
-    connections: int = 200  # well below the 256 files that some systems let a process open
+    body_timeout: float = 120.0
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that a session has uploaded."""
+    """An uploaded file."""
 
     key: str
     name: str
@@ -75,15 +69,15 @@ class Upload:
 
 @dataclass
 class Session:
-    """One browser (its tabs share a cookie)."""
+    """One browser; its tabs share a cookie."""
 
     key: str
     uploads: dict[str, Upload] = field(default_factory=dict)
-    seen: float = field(default_factory=time.monotonic)
+    last_used: float = field(default_factory=time.monotonic)
 
 
 class Sessions:
-    """All sessions, and the folder of their files.
+    """All sessions and the folder with their files.
 
     Parameters
     ----------
@@ -93,9 +87,9 @@ class Sessions:
     --------
     >>> sessions = Sessions(Limits())
     >>> session = sessions.find(None)
-    >>> sessions.find(session.key) is session, sessions.find("somebody else") is session
+    >>> sessions.find(session.key) is session, sessions.find("unknown key") is session
     (True, False)
-    >>> upload = sessions.keep(session, "../etc/my table.csv", b"a,b")
+    >>> upload = sessions.store(session, "../etc/my table.csv", b"a,b")
     >>> upload.name, upload.path.parent == sessions.folder
     ('my table.csv', True)
     >>> sessions.close(); upload.path.exists()
@@ -109,19 +103,25 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
 
     def find(self, key: str | None) -> Session:
-        """Return the session of a cookie; a new one where there is none."""
-        since = time.monotonic() - self.limits.idle
-        self._forget([session for session in self._sessions.values() if session.seen < since])
+        """Return the session of a cookie, or a new session."""
+        oldest = time.monotonic() - self.limits.idle
+        self._remove([one for one in self._sessions.values() if one.last_used < oldest])
         session = self._sessions.get(key or "") or Session(secrets.token_urlsafe(24))
-        self._see(session)
+        self._touch(session)
         return session
 
-    def keep(self, session: Session, name: str, content: bytes) -> Upload:
-        """Keep an uploaded file."""
-        held = sum(u.size for s in self._sessions.values() for u in s.uploads.values())
-        if held + len(content) > self.limits.all_uploads:
+    def store(self, session: Session, name: str, content: bytes) -> Upload:
+        """Store an uploaded file.
+
+        Raises
+        ------
+        ValueError
+            If the limit of all uploads is exceeded or the file cannot be written.
+        """
+        stored = sum(u.size for s in self._sessions.values() for u in s.uploads.values())
+        if stored + len(content) > self.limits.all_uploads:
             raise ValueError(
-                f"The explorer holds {held / 1e6:,.0f} MB of uploads; its limit is "
+                f"The uploads of all sessions take {stored / 1e6:,.0f} MB of the limit of "
                 f"{self.limits.all_uploads / 1e6:,.0f} MB. Try again later."
             )
         key = f"upload-{secrets.token_hex(8)}"
@@ -130,9 +130,9 @@ class Sessions:
             path.write_bytes(content)
         except OSError as error:
             path.unlink(missing_ok=True)
-            raise ValueError(f"The upload cannot be kept: {error.strerror}.") from error
-        self._see(session)  # it may have been forgotten while the file arrived
-        upload = Upload(key, _plain_name(name), path, len(content))
+            raise ValueError(f"The upload cannot be stored: {error.strerror}.") from error
+        self._touch(session)  # it may have been removed during the upload
+        upload = Upload(key, _base_name(name), path, len(content))
         session.uploads[key] = upload
         while len(session.uploads) > self.limits.uploads:
             self.drop(session, next(iter(session.uploads)))
@@ -143,29 +143,29 @@ class Sessions:
         session.uploads.pop(key).path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove all sessions and files."""
         self._sessions.clear()
         self._temporary.cleanup()
 
-    def _see(self, session: Session) -> None:
-        """Take note that a session is in use; where there are too many, forget others."""
-        session.seen = time.monotonic()
+    def _touch(self, session: Session) -> None:
+        """Mark a session as used; remove others if there are too many."""
+        session.last_used = time.monotonic()
         self._sessions[session.key] = session
-        too_many = len(self._sessions) - self.limits.sessions
-        if too_many > 0:
-            # those who hold nothing go first: requests without a cookie come from scripts
+        excess = len(self._sessions) - self.limits.sessions
+        if excess > 0:
+            # Sessions without uploads go first: scripts send requests without a cookie.
             others = [other for other in self._sessions.values() if other is not session]
-            others.sort(key=lambda other: (bool(other.uploads), other.seen))
-            self._forget(others[:too_many])
+            others.sort(key=lambda other: (bool(other.uploads), other.last_used))
+            self._remove(others[:excess])
 
-    def _forget(self, sessions: list[Session]) -> None:
+    def _remove(self, sessions: list[Session]) -> None:
         for session in sessions:
             for key in list(session.uploads):
                 self.drop(session, key)
             del self._sessions[session.key]
 
 
-def _plain_name(name: str) -> str:
-    """The last part of a path, whatever system it is from, without control characters."""
+def _base_name(name: str) -> str:
+    """Return the last part of a POSIX or Windows path, without control characters."""
     last = PurePosixPath(PureWindowsPath(name).name).name
     return "".join(c for c in last if c.isprintable())[:80] or "table"

@@ -1,7 +1,6 @@
-"""What a view shows: one immutable object, read from the address of the page and nowhere else.
+"""The state of the page: one immutable object, read from the query of the address.
 
-The same object makes the pictures and the Python code, so that they cannot disagree. Everything is
-checked here; whatever passes is safe to compute with.
+The views and the exported code are computed from the same object. All values are checked here.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
-__all__ = ["KERNELS", "LARGEST_PLACE", "MOST_COMPONENTS", "State", "parse_state"]
+__all__ = ["KERNELS", "MAX_COMPONENTS", "MAX_RANK", "State", "parse_state"]
 
-#: Kernels on offer, and which of their parameters the page shows.
+#: Available kernels and the parameters that the page shows for them.
 KERNELS: dict[str, tuple[str, ...]] = {
     "gaussian": ("bandwidth",),
     "laplacian": ("bandwidth",),
@@ -25,54 +24,55 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "linear": ("constant",),
     "cosine": (),
 }
-MOST_COMPONENTS = 12
-LARGEST_PLACE = 400  # of a component that is picked by hand
+MAX_COMPONENTS = 12
+MAX_RANK = 400  # of a component that is picked by hand
 _ORDERS = ("entropy", "variance")
 _TERMS = ("selected", "kronmal-tarter", "all")
-_COLOURS = ("label", "cluster")
-_MOST_NAMES = 500
-_LONGEST = 200  # characters of a name
+_COLORS = ("label", "cluster")
+_MAX_NAMES = 500
+_MAX_LENGTH = 200  # characters of a name
+_OLD_NAMES = {"colour": "color", "turn": "rotation"}  # in bookmarks of 0.1.0.dev0
 
 
 @dataclass(frozen=True)
 class State:
-    """A view.
+    """The state of the page.
 
     Attributes
     ----------
     data : str
-        An embedded set, "given" (the one named when the explorer was started) or an upload.
+        An embedded data set, "given" (the file named on the command line) or the key of an upload.
     label : str or None
-        Column of classes; None for the set's own, "" for none.
+        Column with classes; None for the default of the data set, "" for no classes.
     ignore, categorical : tuple of str
-        Columns left out; columns of numbers that are names of categories.
+        Ignored columns; numeric columns that hold categories.
     scale : bool or None
-        Standardise columns; None: unless the set is one of the plane.
+        Standardize the columns; None: unless the data set is one of the planar examples.
     kernel : str
         A key of :data:`KERNELS`.
     bandwidth : float or None
         None for the rule "auto".
     nu, constant : float
     degree : int
-        Further parameters of the kernels that have them.
+        Other parameters of the kernel.
     components : int
-        How many components the order chooses.
+        Number of components that are selected by ``order``.
     clusters : int or None
-        None: as many as there are components.
+        None: the number of selected components.
     order : {"entropy", "variance"}
     picks : tuple of int
-        Components chosen by hand, 1-based places; empty: chosen by the order.
+        1-based ranks of components picked by hand; if empty, ``order`` selects them.
     center : bool
-        Whether kernel PCA centres.
+        Whether kernel PCA centers the kernel.
     terms : {"selected", "kronmal-tarter", "all"}
         Terms of the density.
     x, y : str
-        Columns of the data view; "" for principal axes.
+        Columns of the data view; "" for the principal axes.
     dimensions : {2, 3}
-        Of the embeddings.
-    turn : tuple of two int
-        Degrees of the embeddings' rotation.
-    colour : {"label", "cluster"}
+        Dimensions of the embedding views.
+    rotation : tuple of two int
+        Azimuth and elevation of the three-dimensional views in degrees.
+    color : {"label", "cluster"}
     """
 
     data: str = "rings"
@@ -94,26 +94,26 @@ class State:
     x: str = ""
     y: str = ""
     dimensions: int = 3
-    turn: tuple[int, int] = (30, 20)
-    colour: str = "label"
+    rotation: tuple[int, int] = (30, 20)
+    color: str = "label"
 
     @property
     def has_bandwidth(self) -> bool:
-        """Whether the kernel has one."""
+        """Whether the kernel has a bandwidth."""
         return "bandwidth" in KERNELS[self.kernel]
 
     @property
     def n_selected(self) -> int:
-        """How many components are selected."""
+        """Number of selected components."""
         return len(self.picks) or self.components
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters: at most one for each selected component."""
+        """Number of clusters, at most the number of selected components."""
         return min(self.clusters or self.n_selected, self.n_selected)
 
     def query(self) -> str:
-        """The address of this view: what differs from the defaults."""
+        """Return the query of the address: all values that differ from the defaults."""
         pairs: list[tuple[str, str]] = []
         for field in fields(self):
             value = getattr(self, field.name)
@@ -131,7 +131,12 @@ class State:
 
 
 def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
-    """Read a view from the pairs of a query; names that are no part of a view are passed over.
+    """Read the state from the pairs of a query. Unknown names are ignored.
+
+    Raises
+    ------
+    ValueError
+        If a value is not allowed.
 
     Examples
     --------
@@ -142,11 +147,12 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
     known = {field.name for field in fields(State)}
     single: dict[str, str] = {}
     lists: dict[str, list[str]] = {"ignore": [], "categorical": []}
-    for name, value in pairs:
+    for given, value in pairs:
+        name = _OLD_NAMES.get(given, given)
         if name in lists:
             lists[name].append(_name(name, value))
-            if len(lists[name]) > _MOST_NAMES:
-                raise ValueError(f"{name}: more than {_MOST_NAMES} columns; name fewer.")
+            if len(lists[name]) > _MAX_NAMES:
+                raise ValueError(f"{name}: more than {_MAX_NAMES} columns. Name fewer.")
         elif name in known:
             single[name] = value
     read: dict[str, Callable[[str], Any]] = {
@@ -156,19 +162,19 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
         "kernel": lambda v: _choice("kernel", v, tuple(KERNELS)),
         "bandwidth": lambda v: _number("bandwidth", v, 1e-12, 1e12),
         "nu": lambda v: _number("nu", v, 0.1, 50),
-        "degree": lambda v: _whole("degree", v, 1, 10),
+        "degree": lambda v: _integer("degree", v, 1, 10),
         "constant": lambda v: _number("constant", v, 0, 1e6),
-        "components": lambda v: _whole("components", v, 1, MOST_COMPONENTS),
-        "clusters": lambda v: _whole("clusters", v, 1, MOST_COMPONENTS),
+        "components": lambda v: _integer("components", v, 1, MAX_COMPONENTS),
+        "clusters": lambda v: _integer("clusters", v, 1, MAX_COMPONENTS),
         "order": lambda v: _choice("order", v, _ORDERS),
         "picks": _picks,
         "center": lambda v: _flag("center", v),
         "terms": lambda v: _choice("terms", v, _TERMS),
         "x": lambda v: _name("x", v),
         "y": lambda v: _name("y", v),
-        "dimensions": lambda v: _whole("dimensions", v, 2, 3),
-        "turn": _turn,
-        "colour": lambda v: _choice("colour", v, _COLOURS),
+        "dimensions": lambda v: _integer("dimensions", v, 2, 3),
+        "rotation": _rotation,
+        "color": lambda v: _choice("color", v, _COLORS),
     }
     values = {name: read[name](value) for name, value in single.items()}
     values |= {name: tuple(names) for name, names in lists.items()}
@@ -176,14 +182,14 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
 
 
 def _name(what: str, text: str) -> str:
-    if len(text) > _LONGEST:
-        raise ValueError(f"{what}: {len(text)} characters; at most {_LONGEST}.")
+    if len(text) > _MAX_LENGTH:
+        raise ValueError(f"{what} has {len(text)} characters; at most {_MAX_LENGTH} are allowed.")
     return text
 
 
 def _matching(what: str, text: str, pattern: str) -> str:
     if not re.fullmatch(pattern, text):
-        raise ValueError(f"{what}={text[:80]!r} is no name of a data set.")
+        raise ValueError(f"{what}={text[:80]!r} is not the name of a data set.")
     return text
 
 
@@ -207,19 +213,21 @@ def _number(what: str, text: str, low: float, high: float) -> float:
     return value
 
 
-def _whole(what: str, text: str, low: int, high: int) -> int:
+def _integer(what: str, text: str, low: int, high: int) -> int:
     if not re.fullmatch(r"-?[0-9]{1,6}", text) or not low <= int(text) <= high:
-        raise ValueError(f"{what}={text[:80]!r} must be a whole number from {low} to {high}.")
+        raise ValueError(f"{what}={text[:80]!r} must be an integer from {low} to {high}.")
     return int(text)
 
 
 def _picks(text: str) -> tuple[int, ...]:
     parts = text.split(",") if text else []
-    if len(parts) > MOST_COMPONENTS:
-        raise ValueError(f"picks: {len(parts)} components; at most {MOST_COMPONENTS}.")
-    return tuple(sorted({_whole("picks", part, 1, LARGEST_PLACE) for part in parts}))
+    if len(parts) > MAX_COMPONENTS:
+        raise ValueError(
+            f"picks names {len(parts)} components; at most {MAX_COMPONENTS} are allowed."
+        )
+    return tuple(sorted({_integer("picks", part, 1, MAX_RANK) for part in parts}))
 
 
-def _turn(text: str) -> tuple[int, int]:
-    around, _, up = text.partition(",")
-    return _whole("turn", around, -360, 360), _whole("turn", up, -90, 90)
+def _rotation(text: str) -> tuple[int, int]:
+    azimuth, _, elevation = text.partition(",")
+    return _integer("rotation", azimuth, -360, 360), _integer("rotation", elevation, -90, 90)

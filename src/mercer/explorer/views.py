@@ -1,4 +1,4 @@
-"""Pictures as numbers: what the page needs to draw each view, and a sentence that says it."""
+"""The data of each view, as JSON-compatible dictionaries."""
 
 from __future__ import annotations
 
@@ -8,122 +8,129 @@ from typing import Any
 import numpy as np
 
 from mercer import ParzenDensity, SeriesDensity
-from mercer.explorer.fits import NO_ENTROPY, Fits
+from mercer.explorer.models import NO_ENTROPY, Models
 from mercer.maths.types import Array
 
 __all__ = ["VIEWS", "rounded", "summary"]
 
 _GRID = 56  # points per axis of the density
-_COARSE = 36  # of each eigenfunction
-_MOST_PICTURES = 6
-_GRAM = 200
-_COUNTED = 600  # rows up to which all places along the path are looked up
-_MARGIN = 0.12  # of the data's extent
+_COARSE = 36  # points per axis of each eigenfunction
+_MAX_EIGENFUNCTIONS = 6
+_GRAM = 200  # rows
+_ALL_RANKS = 600  # rows up to which ranks are computed for every bandwidth of the path
+_MARGIN = 0.12  # fraction of the extent of the data
 
 
 def rounded(values: Array) -> list[Any]:
-    """As lists, to seven digits of the largest: what a picture needs, and short."""
+    """Return nested lists, rounded to seven digits of the largest value, to keep answers short.
+
+    Values that are not finite become None: JSON has no NaN, and the page draws nothing there.
+    """
     values = np.asarray(values, dtype=np.float64)
-    finite = np.abs(values[np.isfinite(values)])
-    largest = float(finite.max(initial=0.0))
+    is_finite = np.isfinite(values)
+    largest = float(np.abs(values[is_finite]).max(initial=0.0))
     if largest > 0:
         values = np.round(values, 6 - int(np.floor(np.log10(largest))))
-    result: list[Any] = np.where(np.isfinite(values), values, 0.0).tolist()
+    if not is_finite.all():
+        values = values.astype(object)
+        values[~is_finite] = None
+    result: list[Any] = values.tolist()
     return result
 
 
-def summary(fits: Fits) -> dict[str, Any]:
-    """What is said above all pictures."""
-    data, chosen = fits.data, fits.selection
-    spectrum = chosen.spectrum
+def summary(models: Models) -> dict[str, Any]:
+    """Return the facts about the table, the kernel and the selected components."""
+    data, selected, state = models.data, models.components, models.state
+    spectrum = selected.spectrum
     table = data.table
     return {
         "name": table.name,
         "rows": table.rows_read,
-        "analysed": data.n,
+        "analyzed": data.n,
         "shown": len(data.shown),
         "columns": list(table.columns),
         "kinds": dict(table.kinds),
         "label": table.label,
-        "omissions": [[o.column, o.reason, o.code] for o in table.omissions],
+        "omissions": [
+            {"column": omission.column, "reason": omission.reason, "code": omission.code}
+            for omission in table.omissions
+        ],
         "rows_omitted": table.rows_omitted,
         "is_numeric": data.is_numeric,
         "scaled": data.scale and data.is_numeric,
         "has_classes": data.labels is not None,
         "is_planar": data.is_planar,
         "is_large": data.is_large,
-        "bandwidth": data.bandwidth(fits.state),
+        "bandwidth": data.bandwidth(state),
         "marks": data.marks,
-        "kernel": repr(fits.kernel) if data.is_numeric else "product of one kernel per column",
-        "places": chosen.places,
-        "share": chosen.share,
+        "kernel": repr(models.kernel) if data.is_numeric else "product of one kernel per column",
+        "ranks": selected.ranks,
+        "potential_fraction": selected.potential_fraction,
         "potential": spectrum.potential,
         "method": spectrum.method,
         "certified": bool(spectrum.certified),
-        "notes": [*table.notes, *fits.notes],
+        "notes": [*table.notes, *models.notes],
     }
 
 
-def points(fits: Fits) -> dict[str, Any]:
-    """The shown rows: where in the table they are, their classes and clusters."""
-    data = fits.data
+def points(models: Models) -> dict[str, Any]:
+    """Return the shown rows: their indices in the table, classes and clusters."""
+    data = models.data
     classes = data.classes
-    clusters = fits.shown_clusters
+    clusters = models.shown_clusters
     return {
         "rows": data.table.rows[data.rows[data.shown]].tolist(),
         "classes": None if classes is None else vars(classes),
         "clusters": clusters.tolist(),
-        "n_clusters": 1 if fits.clustering is None else int(fits.clustering.n_clusters_),
+        "n_clusters": 1 if models.clustering is None else int(models.clustering.n_clusters_),
     }
 
 
-def data_view(fits: Fits) -> dict[str, Any]:
-    """Two coordinates of the data."""
-    plane = fits.data.plane(fits.state.x, fits.state.y)
+def data_view(models: Models) -> dict[str, Any]:
+    """Return two coordinates of the shown rows."""
+    plane = models.data.plane(models.state.x, models.state.y)
     return {
         "x": rounded(plane.points[:, 0]),
         "y": rounded(plane.points[:, 1]),
         "names": list(plane.names),
-        "scaled": fits.data.scale and fits.data.is_numeric,
+        "scaled": models.data.scale and models.data.is_numeric,
     }
 
 
-def spectrum_view(fits: Fits) -> dict[str, Any]:
-    """Eigenvalues and entropy terms, and which are kept."""
-    bars, chosen = fits.bars, fits.selection
-    trace, potential = chosen.spectrum.trace, chosen.spectrum.potential
+def spectrum_view(models: Models) -> dict[str, Any]:
+    """Return eigenvalues and entropy terms, and the ranks of the selected components."""
+    bars, selected = models.bars, models.components
+    trace, potential = selected.spectrum.trace, selected.spectrum.potential
     return {
-        "places": bars.places.tolist(),
+        "ranks": bars.ranks.tolist(),
         "eigenvalues": rounded(bars.eigenvalues),
-        "variance": rounded(bars.eigenvalues / trace),
-        "terms": rounded(bars.terms),
-        "entropy": rounded(bars.terms / potential),
-        "kept": [place for place in chosen.places if place is not None],
+        "variance_ratio": rounded(bars.eigenvalues / trace),
+        "entropy_terms": rounded(bars.entropy_terms),
+        "entropy_ratio": rounded(bars.entropy_terms / potential),
+        "selected": [rank for rank in selected.ranks if rank is not None],
         "order": bars.order,
     }
 
 
-def embedding_view(fits: Fits) -> dict[str, Any]:
-    """Scores on the first three selected components, and on those of kernel PCA."""
-    pca = fits.pca()
-    rows = fits.data.take(fits.data.shown)
-    theirs = pca.transform(rows)[:, :3]
-    ours = fits.shown_scores[:, :3]
+def embedding_view(models: Models) -> dict[str, Any]:
+    """Return scores of the first three selected components and of kernel PCA."""
+    rows = models.data.take(models.data.shown)
+    pca_scores = models.pca().transform(rows)[:, :3]
     return {
-        "eca": [rounded(column) for column in ours.T],
-        "pca": [rounded(column) for column in theirs.T],
-        "places": fits.selection.places[:3],
-        "pca_shown_only": fits.data.is_large,
+        "eca": [rounded(column) for column in models.shown_scores[:, :3].T],
+        "pca": [rounded(column) for column in pca_scores.T],
+        "ranks": models.components.ranks[:3],
+        "pca_shown_only": models.data.is_large,
     }
 
 
-def clusters_view(fits: Fits) -> dict[str, Any]:
-    """Sizes, cost, and agreement with the classes."""
+def clusters_view(models: Models) -> dict[str, Any]:
+    """Return cluster sizes, the cost and the adjusted Rand index with the classes."""
     from sklearn.metrics import adjusted_rand_score
 
-    clustering, data = fits.clustering, fits.data
+    clustering, data = models.clustering, models.data
     if clustering is None:
-        return {"reason": "The selected components hold no entropy: there is no mean to point at."}
+        return {"reason": "The selected components hold no entropy, so there are no clusters."}
     labels = clustering.labels_
     agreement = None
     known = data.labels
@@ -132,60 +139,64 @@ def clusters_view(fits: Fits) -> dict[str, Any]:
         agreement = float(adjusted_rand_score(known, labels))
     return {
         "sizes": np.bincount(labels[labels >= 0], minlength=clustering.n_clusters_).tolist(),
-        "lost": int((labels < 0).sum()),
+        "unassigned": int((labels < 0).sum()),
         "cost": float(clustering.cost_),
         "clustered": len(labels),
         "agreement": agreement,
     }
 
 
-def density_view(fits: Fits) -> dict[str, Any]:
-    """The density on a grid of the plane, or at the shown rows."""
-    data = fits.data
-    if not data.is_numeric or not fits.kernel.is_window:
+def density_view(models: Models) -> dict[str, Any]:
+    """Return the density on a grid of the plane, or at the shown rows."""
+    data = models.data
+    if not data.is_numeric or not models.kernel.is_window:
         return {
-            "reason": "This kernel is no density window: choose Gaussian, Laplacian, Matérn or "
-            "Epanechnikov on columns of numbers."
+            "reason": "This kernel is not a density. Choose Gaussian, Laplacian, Matérn or "
+            "Epanechnikov and numeric columns."
         }
-    if fits.state.terms == "selected" and fits.selection.share < NO_ENTROPY:
-        return {"reason": "The selected components have no mean: they hold no part of the density."}
+    is_empty = models.components.potential_fraction < NO_ENTROPY
+    if models.state.terms == "selected" and is_empty:
+        return {"reason": "The selected components hold no entropy, so their density is zero."}
     if data.is_planar:
         xs, ys, grid = _grid(data.data, _GRID)
-        values = np.maximum(_density(fits, grid), 0).reshape(len(ys), len(xs))
+        values = np.maximum(_density(models, grid), 0).reshape(len(ys), len(xs))
         return {"x": rounded(xs), "y": rounded(ys), "z": rounded(values)}
-    values = np.maximum(_density(fits, data.take(data.shown)), 0)
+    values = np.maximum(_density(models, data.take(data.shown)), 0)
     largest = float(values.max())
     return {"at_points": rounded(values / largest if largest > 0 else values)}
 
 
-def _density(fits: Fits, X: Array) -> Array:
-    """Girolami's series with the selected terms, or one of the library's densities."""
-    state, rows = fits.state, fits.data.data
+def _density(models: Models, X: Array) -> Array:
+    """Return the density of the selected components or one of the library's densities."""
+    state, rows = models.state, models.data.data
     if state.terms == "all":
-        return np.asarray(ParzenDensity(kernel=fits.kernel).fit(rows).pdf(X))
+        return np.asarray(ParzenDensity(kernel=models.kernel).fit(rows).pdf(X))
     if state.terms == "kronmal-tarter":
-        series = fits.fit(SeriesDensity(kernel=fits.kernel, positive=False), rows, "all")
+        series = models.fit(SeriesDensity(kernel=models.kernel, positive=False), rows, "all")
         return np.asarray(series.pdf(X))
-    return series_of(fits, X)
+    return _selected_series(models, X)
 
 
-def series_of(fits: Fits, X: Array) -> Array:
-    """``Σ_i (1'e_i) √λ_i z_i(x) / (n c)`` over the selected i, divided by its mass."""
-    spectrum, columns = fits.selection.spectrum, fits.selection.columns
+def _selected_series(models: Models, X: Array) -> Array:
+    """Return ``Σ_i (1'e_i) √λ_i z_i(x) / (n c)`` over the selected i, divided by its mass.
+
+    This is the series density of Girolami (2002).
+    """
+    spectrum, columns = models.components.spectrum, models.components.columns
     n = spectrum.total_weight
     overlaps = spectrum.overlaps[columns]
     weights = overlaps * np.sqrt(spectrum.eigenvalues[columns])
     mass = float((overlaps**2).sum()) / n
-    log_scale = fits.kernel.log_normalizer(X.shape[1]) + np.log(n * mass)
-    return np.asarray(fits.selection.scores(X) @ weights * np.exp(-log_scale))
+    log_scale = models.kernel.log_normalizer(X.shape[1]) + np.log(n * mass)
+    return np.asarray(models.components.scores(X) @ weights * np.exp(-log_scale))
 
 
-def gram_view(fits: Fits) -> dict[str, Any]:
-    """The Gram matrix of some shown rows and its reconstruction, ordered by cluster."""
-    clusters, scores = fits.shown_clusters, fits.shown_scores
-    some = np.unique(np.linspace(0, len(clusters) - 1, _GRAM).astype(int))
-    order = some[np.lexsort((scores[some, 0], clusters[some]))]
-    K = fits.kernel(fits.data.take(fits.data.shown[order]))
+def gram_view(models: Models) -> dict[str, Any]:
+    """Return the Gram matrix of some shown rows and its reconstruction, ordered by cluster."""
+    clusters, scores = models.shown_clusters, models.shown_scores
+    subset = np.unique(np.linspace(0, len(clusters) - 1, _GRAM).astype(int))
+    order = subset[np.lexsort((scores[subset, 0], clusters[subset]))]
+    K = models.kernel(models.data.take(models.data.shown[order]))
     Z = scores[order]
     R = Z @ Z.T
     low, high = min(0.0, float(K.min())), float(K.max())
@@ -205,18 +216,19 @@ def _bytes(matrix: Array, low: float, high: float) -> str:
     return base64.b64encode(np.round(levels).astype(np.uint8).tobytes()).decode("ascii")
 
 
-def eigenfunctions_view(fits: Fits) -> dict[str, Any]:
-    """The selected eigenfunctions on a grid of the plane."""
-    if not fits.data.is_planar:
-        return {"reason": "Eigenfunctions are drawn for tables of two columns."}
-    chosen = fits.selection
-    xs, ys, grid = _grid(fits.data.data, _COARSE)
-    values = chosen.spectrum.eigenfunctions(grid)[:, chosen.columns[:_MOST_PICTURES]]
+def eigenfunctions_view(models: Models) -> dict[str, Any]:
+    """Return the selected eigenfunctions on a grid of the plane."""
+    if not models.data.is_planar:
+        return {"reason": "Eigenfunctions are drawn for tables with two numeric columns."}
+    selected = models.components
+    xs, ys, grid = _grid(models.data.data, _COARSE)
+    columns = selected.columns[:_MAX_EIGENFUNCTIONS]
+    values = selected.spectrum.eigenfunctions(grid)[:, columns]
     return {
         "x": rounded(xs),
         "y": rounded(ys),
         "z": [rounded(column.reshape(len(ys), len(xs))) for column in values.T],
-        "places": chosen.places[:_MOST_PICTURES],
+        "ranks": selected.ranks[:_MAX_EIGENFUNCTIONS],
     }
 
 
@@ -224,34 +236,32 @@ def _grid(X: Array, count: int) -> tuple[Array, Array, Array]:
     low, high = X.min(axis=0), X.max(axis=0)
     margin = _MARGIN * (high - low)
     xs, ys = np.linspace(low - margin, high + margin, count).T
-    across, up = np.meshgrid(xs, ys)
-    return xs, ys, np.column_stack([across.ravel(), up.ravel()])
+    grid_x, grid_y = np.meshgrid(xs, ys)
+    return xs, ys, np.column_stack([grid_x.ravel(), grid_y.ravel()])
 
 
-def path_view(fits: Fits) -> dict[str, Any]:
-    """Cost and kept components along the bandwidths, and the one that the sweep would take."""
-    data, state = fits.data, fits.state
+def path_view(models: Models) -> dict[str, Any]:
+    """Return cost and selected components by bandwidth, and the bandwidth the sweep selects."""
+    data, state = models.data, models.state
     if data.is_numeric and not state.has_bandwidth:
         return {"reason": "This kernel has no single bandwidth to sweep."}
-    sweep = fits.sweep()
+    sweep = models.sweep()
     records = sweep.path_
     optimum = next(r.bandwidth for r in records if repr(r.kernel) == repr(sweep.kernel_))
-    # counting eigenvalues costs far more than the sweep where they are not known: a few places do
-    step = 1 if len(records[0].labels) <= _COUNTED else 3
-    looked_at = {*range(0, len(records), step)}
-    looked_at |= {i for i, record in enumerate(records) if record.bandwidth == optimum}
+    # Unknown ranks take far longer to compute than the sweep, so only some are computed.
+    step = 1 if len(records[0].labels) <= _ALL_RANKS else 3
+    computed = {*range(0, len(records), step)}
+    computed |= {i for i, record in enumerate(records) if record.bandwidth == optimum}
     return {
         "bandwidth": [float(f"{record.bandwidth:.8g}") for record in records],
         "cost": rounded(np.array([record.cost for record in records]) / len(records[0].labels)),
         "stability": rounded(np.array([record.stability for record in records])),
         "components": [
-            []
-            if place not in looked_at or record.components is None
-            else record.components.tolist()
-            for place, record in enumerate(records)
+            [] if i not in computed or record.components is None else record.components.tolist()
+            for i, record in enumerate(records)
         ],
         "optimum": optimum,
-        "clusters": fits.sweep_clusters,
+        "clusters": models.sweep_clusters,
         "rows": len(records[0].labels),
     }
 

@@ -1,74 +1,61 @@
-// Talking to the explorer: one request in flight, then the newest; a lost connection is waited for.
+// Requests to the server.
 
 const tab = crypto.getRandomValues(new Uint32Array(2)).join("-");
-let onLost = () => {};
+const BUSY_DELAYS = [500, 1000, 2000]; // milliseconds before a request to a busy server is repeated
+const MAX_RECONNECT_DELAY = 15; // seconds
+let reconnect = () => {};
 
-export class Refused extends Error {
+/** An error response of the server. */
+export class RequestError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
   }
+
+  /** Whether a newer request of this tab replaced this one. */
+  get isSuperseded() {
+    return this.status === 409;
+  }
 }
 
-export function whenLost(listener) {
-  onLost = listener;
+/**
+ * Set what happens when the connection is lost. The listener is called with the seconds until the
+ * next attempt, and with 0 when the connection is back; it returns a promise to wait for.
+ */
+export function onConnectionLost(listener) {
+  reconnect = listener;
 }
 
-/** Fetch, and wait as long as the connection is lost. */
+/**
+ * Fetch a path. A request is repeated until a lost connection is back, and a few times if the server
+ * is busy (503); then the error of the server is thrown. Uploads (blobs) are never repeated.
+ */
 export async function call(path, options = {}) {
-  for (let wait = 1; ; wait = Math.min(2 * wait, 15)) {
-    let answer;
+  const isUpload = options.body instanceof Blob;
+  const busyDelays = isUpload ? [] : [...BUSY_DELAYS];
+  for (let wait = 1; ; wait = Math.min(2 * wait, MAX_RECONNECT_DELAY)) {
+    let response;
     try {
-      answer = await fetch(path, { ...options, headers: { "X-Mercer-Tab": tab } });
+      response = await fetch(path, { ...options, headers: { "X-Mercer-Tab": tab } });
     } catch {
-      await onLost(wait);
+      if (isUpload)
+        throw new RequestError(0, "The connection was lost during the upload. Try again.");
+      await reconnect(wait);
       continue;
     }
-    onLost(0);
-    if (answer.status === 503) {
-      await new Promise((done) => setTimeout(done, 500));
+    reconnect(0);
+    if (response.ok) return response;
+    if (response.status === 503 && busyDelays.length) {
+      const delay = busyDelays.shift();
+      await new Promise((done) => setTimeout(done, delay));
       continue;
     }
-    if (!answer.ok) {
-      const told = await answer.json().catch(() => ({}));
-      throw new Refused(answer.status, told.error ?? `The explorer answered ${answer.status}.`);
-    }
-    return answer;
+    const content = await response.json().catch(() => ({}));
+    throw new RequestError(
+      response.status,
+      content.error ?? `The server responded with status ${response.status}.`,
+    );
   }
 }
 
 export const json = async (path, options) => (await call(path, options)).json();
-
-/**
- * Runs one job at a time; of those that come meanwhile only the newest is done.
- * A job may return what is to be done once the next one has begun.
- */
-export class Newest {
-  constructor(job) {
-    this.job = job;
-    this.busy = false;
-    this.next = null;
-  }
-
-  async ask(what) {
-    if (this.busy) {
-      this.next = { what };
-      return;
-    }
-    this.busy = true;
-    let then;
-    try {
-      then = await this.job(what);
-    } finally {
-      this.busy = false;
-      const next = this.next;
-      this.next = null;
-      if (next) this.ask(next.what);
-      then?.();
-    }
-  }
-
-  get isIdle() {
-    return !this.busy && !this.next;
-  }
-}

@@ -1,149 +1,252 @@
-// The form on the left: what the user sets goes into the state, what the explorer said comes back.
+// The form on the left.
 
-import { json, Refused } from "./api.js";
-import { state, set, DEFAULTS } from "./state.js";
-import { plural } from "./words.js";
+import { json, RequestError } from "./api.js";
+import { byId, element, setOptions } from "./dom.js";
+import { integer, plural } from "./format.js";
+import { DEFAULTS, set, state } from "./state.js";
 
-const at = (id) => document.getElementById(id);
-const SIMPLE = ["kernel", "nu", "degree", "constant", "terms", "dimensions", "colour"];
-const MOST_COLUMNS = 200;
-const NAMES = { gaussian: "Gaussian", laplacian: "Laplacian", matern: "Matérn", epanechnikov: "Epanechnikov", polynomial: "Polynomial", linear: "Linear", cosine: "Cosine" };
-// another table: what belongs to the old one is forgotten
-const OF_THE_TABLE = ["label", "ignore", "categorical", "scale", "bandwidth", "picks", "x", "y"];
-let start = null;
+const PLAIN = ["kernel", "nu", "degree", "constant", "terms", "dimensions", "color"];
+const MAX_COLUMNS = 200;
+const KERNEL_NAMES = {
+  gaussian: "Gaussian",
+  laplacian: "Laplacian",
+  matern: "Matérn",
+  epanechnikov: "Epanechnikov",
+  polynomial: "Polynomial",
+  linear: "Linear",
+  cosine: "Cosine",
+};
+// parameters that are reset when another table is chosen
+const TABLE_PARAMETERS = [
+  "label",
+  "ignore",
+  "categorical",
+  "scale",
+  "bandwidth",
+  "picks",
+  "x",
+  "y",
+];
+const RESETS = {
+  kernel: { bandwidth: null, picks: [] },
+  scale: { bandwidth: null },
+};
+let start = null; // the answer of /api/start
+let isNumeric = true;
 
-export function startControls(given, complain) {
+export function startControls(given, showError) {
   start = given;
-  options(at("kernel"), Object.keys(start.kernels).map((name) => [name, NAMES[name] ?? name]));
-  listTables();
-  at("data").addEventListener("change", () => change(at("data").value));
-  for (const name of SIMPLE) {
-    at(name).addEventListener("change", () => set({ [name]: at(name).value || DEFAULTS[name], ...(name === "kernel" ? { bandwidth: null, picks: [] } : {}) }));
+  const kernels = Object.keys(start.kernels).map((name) => [name, KERNEL_NAMES[name] ?? name]);
+  setOptions(byId("kernel"), kernels);
+  byId("data").addEventListener("change", () => chooseTable(byId("data").value));
+  for (const name of PLAIN) {
+    onChange(name, (value) => ({ [name]: value || DEFAULTS[name], ...RESETS[name] }));
   }
-  at("components").addEventListener("change", () => {
-    const count = Math.max(1, Math.min(start.most_components, Math.round(Number(at("components").value)) || 3));
-    set({ components: String(count), picks: [], clusters: state.clusters && Number(state.clusters) > count ? null : state.clusters });
+  for (const name of ["scale", "center"]) {
+    onChange(name, () => ({ [name]: byId(name).checked ? "1" : "0", ...RESETS[name] }));
+  }
+  onChange("components", (value) => {
+    const count = Math.max(1, Math.min(start.max_components, Math.round(Number(value)) || 3));
+    const clusters = Number(state.clusters) > count ? null : state.clusters;
+    return { components: String(count), picks: [], clusters };
   });
-  at("clusters").addEventListener("change", () => set({ clusters: at("clusters").value || null }));
-  for (const name of ["scale", "center"]) at(name).addEventListener("change", () => set({ [name]: at(name).checked ? "1" : "0", ...(name === "scale" ? { bandwidth: null } : {}) }));
-  for (const radio of document.getElementsByName("order")) radio.addEventListener("change", () => set({ order: radio.value, picks: [] }));
-  for (const name of ["x", "y"]) {
-    at(name).addEventListener("change", () => {
-      const other = name === "x" ? "y" : "x", value = at(name).value;
-      const rest = [...at(other).options].map((option) => option.value).filter((one) => one && one !== value);
-      set(value ? { [name]: value, [other]: state[other] && state[other] !== value ? state[other] : rest[0] ?? "" } : { x: "", y: "" });
-    });
+  onChange("clusters", (value) => ({ clusters: value || null }));
+  for (const radio of document.getElementsByName("order")) {
+    radio.addEventListener("change", () => set({ order: radio.value, picks: [] }));
   }
-  at("unpick").addEventListener("click", () => set({ picks: [] }));
-  at("controls").addEventListener("submit", (event) => event.preventDefault());
-  startUpload(complain);
+  onChange("x", (value) => axesAfter("x", "y", value));
+  onChange("y", (value) => axesAfter("y", "x", value));
+  byId("unpick").addEventListener("click", () => set({ picks: [] }));
+  byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  startUpload(showError);
+  showState();
 }
 
-function options(select, pairs) {
-  select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value)));
+function onChange(id, changes) {
+  byId(id).addEventListener("change", () => set(changes(byId(id).value)));
+}
+
+/** Both axes are columns or none is; the other axis gets another column if needed. */
+function axesAfter(name, other, value) {
+  if (!value) return { x: "", y: "" };
+  const isFree = state[other] && state[other] !== value;
+  const columns = [...byId(other).options].map((option) => option.value);
+  const free = columns.find((column) => column && column !== value) ?? "";
+  return { [name]: value, [other]: isFree ? state[other] : free };
 }
 
 function listTables() {
-  const pairs = [...start.uploads.map(([key, name]) => [key, name]), ...(start.given ? [["given", start.given]] : []), ...start.embedded.map((name) => [name, name])];
-  if (!pairs.some(([key]) => key === state.data)) pairs.unshift([state.data, "(not in this session)"]);
-  options(at("data"), pairs);
-  at("data").value = state.data;
+  const pairs = [
+    ...start.uploads,
+    ...(start.given ? [["given", start.given]] : []),
+    ...start.embedded.map((name) => [name, name]),
+  ];
+  if (!pairs.some(([key]) => key === state.data)) {
+    pairs.unshift([state.data, "(not in this session)"]);
+  }
+  setOptions(byId("data"), pairs);
+  byId("data").value = state.data;
 }
 
-function change(data) {
-  set({ data, ...Object.fromEntries(OF_THE_TABLE.map((name) => [name, DEFAULTS[name]])) });
+function chooseTable(data) {
+  set({ data, ...Object.fromEntries(TABLE_PARAMETERS.map((name) => [name, DEFAULTS[name]])) });
 }
 
-// --- files -----------------------------------------------------------------------------------
+// --- uploads -----------------------------------------------------------------------------------
 
-function startUpload(complain) {
-  const field = at("file"), drop = field.closest("label");
-  field.addEventListener("change", () => { if (field.files[0]) upload(field.files[0], complain); field.value = ""; });
-  addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
-  addEventListener("dragleave", () => drop.classList.remove("over"));
+function startUpload(showError) {
+  const field = byId("file");
+  const area = field.closest("label");
+  field.addEventListener("change", () => {
+    if (field.files[0]) upload(field.files[0], showError);
+    field.value = "";
+  });
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    area.classList.add("over");
+  });
+  addEventListener("dragleave", () => area.classList.remove("over"));
   addEventListener("drop", (event) => {
     event.preventDefault();
-    drop.classList.remove("over");
-    if (event.dataTransfer.files[0]) upload(event.dataTransfer.files[0], complain);
+    area.classList.remove("over");
+    if (event.dataTransfer.files[0]) upload(event.dataTransfer.files[0], showError);
   });
 }
 
-async function upload(file, complain) {
+async function upload(file, showError) {
+  const megabytes = (size) => `${(size / 1e6).toFixed(0)} MB`;
   if (file.size > start.upload_limit) {
-    complain(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; the limit is ${(start.upload_limit / 1e6).toFixed(0)} MB.`);
+    const limit = megabytes(start.upload_limit);
+    showError(`${file.name} has ${megabytes(file.size)}; the limit is ${limit}.`);
     return;
   }
-  at("table-facts").textContent = `Reading ${file.name} …`;
+  byId("table-facts").textContent = `Uploading ${file.name} …`;
   try {
-    const found = await json(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+    const path = `/api/upload?name=${encodeURIComponent(file.name)}`;
+    const found = await json(path, { method: "POST", body: file });
     start.uploads = [...start.uploads, [found.data, found.name]];
-    complain(null);
-    change(found.data);
-    listTables();
+    showError(null);
+    chooseTable(found.data);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    at("table-facts").textContent = "";
-    complain(error.message);
+    if (!(error instanceof RequestError)) throw error;
+    byId("table-facts").textContent = "";
+    showError(error.message);
   }
 }
 
-// --- what the explorer said --------------------------------------------------------------------
+// --- updates -----------------------------------------------------------------------------------
 
-export function updateControls(summary) {
-  if (at("data").value !== state.data) listTables();
-  for (const name of SIMPLE) if (document.activeElement !== at(name)) at(name).value = state[name];
-  at("kernel").disabled = !summary.is_numeric;
-  at("kernel-hint").textContent = summary.is_numeric ? "" : "This table has other columns than numbers, or gaps: its kernel is a product of one kernel per column.";
-  for (const box of document.querySelectorAll("[data-for]")) box.hidden = !summary.is_numeric || !start.kernels[state.kernel].includes(box.dataset.for);
-  if (document.activeElement !== at("components")) at("components").value = state.picks.length || state.components;
+/** Update the controls that follow from the state alone; called when the state changes. */
+export function showState() {
+  if (byId("data").value !== state.data) listTables();
+  const setValue = (id, value) => {
+    if (document.activeElement !== byId(id)) byId(id).value = value;
+  };
+  for (const name of PLAIN) setValue(name, state[name]);
   const count = state.picks.length || Number(state.components);
-  options(at("clusters"), [["", `${count} (same)`], ...Array.from({ length: Math.max(0, count - 1) }, (_, i) => [String(i + 1), String(i + 1)])]);
-  at("clusters").value = state.clusters && Number(state.clusters) < count ? state.clusters : "";
-  for (const radio of document.getElementsByName("order")) radio.checked = radio.value === state.order && !state.picks.length;
-  at("picks-hint").hidden = !state.picks.length;
-  at("center").checked = state.center === "1";
-  at("scale").checked = summary.scaled;
-  at("scale").disabled = !summary.is_numeric;
-  const numeric = summary.columns.filter((name) => summary.kinds[name] === "number");
-  for (const name of ["x", "y"]) {
-    options(at(name), [["", numeric.length > 2 ? "principal axes" : "as it is"], ...numeric.slice(0, MOST_COLUMNS).map((one) => [one, one])]);
-    at(name).value = numeric.includes(state[name]) ? state[name] : "";
-    at(name).closest(".pair").hidden = numeric.length < 3;
+  setValue("components", count);
+  const smaller = Array.from({ length: Math.max(0, count - 1) }, (_, i) => String(i + 1));
+  setOptions(byId("clusters"), [["", `${count} (same)`], ...smaller.map((text) => [text, text])]);
+  byId("clusters").value = smaller.includes(state.clusters) ? state.clusters : "";
+  for (const radio of document.getElementsByName("order")) {
+    radio.checked = radio.value === state.order && !state.picks.length;
   }
-  at("colour").disabled = !summary.has_classes;
-  at("table-facts").textContent = facts(summary);
-  listColumns(summary);
+  byId("picks-hint").hidden = !state.picks.length;
+  byId("center").checked = state.center === "1";
+  showKernelParameters();
 }
 
-function facts(summary) {
+function showKernelParameters() {
+  const parameters = isNumeric ? (start.kernels[state.kernel] ?? []) : [];
+  for (const box of document.querySelectorAll("[data-for]")) {
+    box.hidden = !parameters.includes(box.dataset.for);
+  }
+}
+
+/** Update the controls that depend on the table; called when an answer arrives. */
+export function showSummary(summary) {
+  if (isNumeric !== summary.is_numeric) {
+    isNumeric = summary.is_numeric;
+    showKernelParameters();
+  }
+  byId("kernel").disabled = !isNumeric;
+  byId("kernel-hint").textContent = isNumeric
+    ? ""
+    : "This table has non-numeric columns or missing values: its kernel is a product of one " +
+      "kernel per column.";
+  byId("scale").checked = summary.scaled;
+  byId("scale").disabled = !isNumeric;
+  byId("color").disabled = !summary.has_classes;
+  byId("table-facts").textContent = describeTable(summary);
+  showAxes(summary);
+  showColumns(summary);
+}
+
+function showAxes(summary) {
+  const numeric = summary.columns.filter((name) => summary.kinds[name] === "number");
+  const first = ["", numeric.length > 2 ? "principal axes" : "all columns"];
+  const pairs = numeric.slice(0, MAX_COLUMNS).map((name) => [name, name]);
+  for (const axis of ["x", "y"]) {
+    setOptions(byId(axis), [first, ...pairs]);
+    byId(axis).value = numeric.includes(state[axis]) ? state[axis] : "";
+    byId(axis).closest(".pair").hidden = numeric.length < 3;
+  }
+}
+
+function describeTable(summary) {
   const parts = [`${plural(summary.rows, "row")}, ${plural(summary.columns.length, "column")}.`];
-  if (summary.rows_omitted) parts.push(`${plural(summary.rows_omitted, "incomplete row")} left out.`);
-  if (summary.analysed < summary.rows - summary.rows_omitted) parts.push(`Computed on ${summary.analysed.toLocaleString("en")} rows drawn at random.`);
-  if (summary.shown < summary.analysed) parts.push(`${summary.shown.toLocaleString("en")} of them are shown.`);
-  const left = summary.omissions.filter(([, , code]) => code !== "ignored");
-  if (left.length) parts.push(`Left out: ${left.slice(0, 4).map(([name, why]) => `${name} (${why})`).join(", ")}${left.length > 4 ? " …" : ""}.`);
+  if (summary.rows_omitted) {
+    parts.push(`${plural(summary.rows_omitted, "row")} with missing values dropped.`);
+  }
+  if (summary.analyzed < summary.rows - summary.rows_omitted) {
+    parts.push(`Computed on a random subsample of ${integer(summary.analyzed)} rows.`);
+  }
+  if (summary.shown < summary.analyzed) parts.push(`${integer(summary.shown)} rows are shown.`);
+  const unusable = summary.omissions.filter(({ code }) => code !== "ignored");
+  if (unusable.length) {
+    const listed = unusable.slice(0, 4).map(({ column, reason }) => `${column} (${reason})`);
+    parts.push(`Columns not used: ${listed.join(", ")}${unusable.length > 4 ? " …" : ""}.`);
+  }
   return [...parts, ...summary.notes].join(" ");
 }
 
-function listColumns(summary) {
-  const box = at("columns"), key = JSON.stringify([summary.all_columns, state.ignore, state.categorical, state.label, summary.label]);
-  if (box.dataset.key === key) return;
-  box.dataset.key = key;
-  box.replaceChildren(...summary.all_columns.slice(0, MOST_COLUMNS).map(([name, kind]) => {
-    const line = document.createElement("label"), select = document.createElement("select");
-    options(select, [["use", kind], ...(kind === "number" ? [["categorical", "as category"]] : []), ["label", "class (colour)"], ["ignore", "leave out"]]);
-    select.value = summary.label === name ? "label" : state.ignore.includes(name) ? "ignore" : state.categorical.includes(name) ? "categorical" : "use";
-    select.addEventListener("change", () => choose(name, select.value, summary));
-    line.append(name, select);
-    return line;
-  }));
+let shownColumns = "";
+
+function showColumns(summary) {
+  const { ignore, categorical } = state;
+  const key = JSON.stringify([summary.all_columns, ignore, categorical, summary.label]);
+  if (shownColumns === key) return; // replacing the lists would take the focus from them
+  shownColumns = key;
+  const role = (name) => {
+    if (summary.label === name) return "label";
+    if (ignore.includes(name)) return "ignore";
+    return categorical.includes(name) ? "categorical" : "use";
+  };
+  const lines = summary.all_columns.slice(0, MAX_COLUMNS).map(([name, kind]) => {
+    const select = element("select");
+    setOptions(select, [
+      ["use", kind],
+      ...(kind === "number" ? [["categorical", "category"]] : []),
+      ["label", "class (color)"],
+      ["ignore", "ignore"],
+    ]);
+    select.value = role(name);
+    select.addEventListener("change", () => set(roleChanges(name, select.value, summary)));
+    return element("label", {}, name, select);
+  });
+  byId("columns").replaceChildren(...lines);
 }
 
-function choose(name, role, summary) {
+function roleChanges(name, role, summary) {
   const without = (list) => list.filter((one) => one !== name);
-  const changes = { ignore: without(state.ignore), categorical: without(state.categorical), bandwidth: null, picks: [] };
+  const changes = {
+    ignore: without(state.ignore),
+    categorical: without(state.categorical),
+    bandwidth: null,
+    picks: [],
+  };
   if (role === "ignore" || role === "categorical") changes[role] = [...changes[role], name];
   if (role === "label") changes.label = name;
   else if (summary.label === name) changes.label = "";
-  set(changes);
+  return changes;
 }

@@ -1,220 +1,272 @@
-// Starts the page: state in the address → numbers from the explorer → pictures.
+// Start the page and connect its parts: the state in the address, the views of the server and the
+// cards.
 
-import { json, Newest, Refused, whenLost } from "./api.js";
-import { CARDS, SCATTERS, build, isSeen, plotOf } from "./cards.js";
-import { startControls, updateControls } from "./controls.js";
-import { selected, select, listen, startSelection } from "./selection.js";
+import { json, onConnectionLost, RequestError } from "./api.js";
+import { buildCards, cardOf, CARDS, isVisible, plotOf } from "./cards.js";
+import { showState, showSummary, startControls } from "./controls.js";
+import { CARD_DEPENDENCIES, isSame, reuseUnchanged, VIEW_PARAMETERS } from "./dependencies.js";
+import { byId, element } from "./dom.js";
+import { startExport } from "./export.js";
+import { integer, number, percent, plural, rankList } from "./format.js";
+import { Newest } from "./newest.js";
+import { makeRotatable } from "./rotate3d.js";
+import { getSelected, listen, select, startSelection } from "./selection.js";
 import { markOptimum, startSlider, updateSlider } from "./slider.js";
-import { onChange, query, set, state } from "./state.js";
-import { startTakeaway } from "./takeaway.js";
-import { startTheme, usePalettes } from "./theme.js";
-import { makeTurnable } from "./turning.js";
+import { DEFAULTS, onChange, set, state, toQuery } from "./state.js";
+import { setPalettes, startTheme } from "./theme.js";
 import { draw } from "./views.js";
-import { number, percent, place, plural } from "./words.js";
 
-const at = (id) => document.getElementById(id);
-const grid = at("grid");
-const known = { summary: null, views: {}, of: {} }; // of: the query that each view is about
-const drawn = new Map(); // what a card was drawn from, to leave alone what has not changed
-const ONLY_DRAWING = ["turn", "dimensions", "colour"];
-let turn = state.turn.split(",").map(Number);
+const ALL_CARDS = CARDS.map((card) => card.id);
+const COMPUTED = Object.keys(DEFAULTS).filter((name) =>
+  Object.values(VIEW_PARAMETERS).some((names) => names.includes(name)),
+);
+const grid = byId("grid");
+const views = {};
+const queries = {}; // the query that each view was computed for
+const drawn = new Map(); // the dependencies that each card was drawn from
+let summary = null;
+let rotation = parseRotation();
 
-// --- numbers -----------------------------------------------------------------------------------
+function parseRotation() {
+  return state.rotation.split(",").map(Number);
+}
 
-const computed = () => query(Object.fromEntries(Object.entries(state).filter(([name]) => !ONLY_DRAWING.includes(name))));
-const needed = () => [...new Set(CARDS.filter((card) => card.id !== "path" && isSeen(card.id)).flatMap((card) => card.needs))];
+// --- requests ----------------------------------------------------------------------------------
 
-const loop = new Newest(async () => {
-  const of = computed();
-  const names = ["points", ...needed()].filter((name) => known.of[name] !== of);
+const queryOf = (name) => toQuery(state, VIEW_PARAMETERS[name]);
+const isCurrent = (name) => queries[name] === queryOf(name);
+
+function neededViews() {
+  const visible = CARDS.filter((card) => card.id !== "path" && isVisible(card.id));
+  return [...new Set(["points", ...visible.flatMap((card) => card.needs)])];
+}
+
+const viewRequests = new Newest(async () => {
+  const names = neededViews().filter((name) => !isCurrent(name));
   if (names.length === 0) return finish();
+  const asked = Object.fromEntries(names.map((name) => [name, queryOf(name)]));
   grid.classList.add("busy");
   try {
-    const found = await json(`/api/views?${of}&show=${names.join(",")}`);
-    return () => { // after the next question is on its way: it is answered while this is drawn
-      take(found, of);
-      complain(null);
+    const found = await json(`/api/views?${toQuery(state, COMPUTED)}&show=${names.join(",")}`);
+    return () => {
+      // the next request is already sent: the server computes while this answer is drawn
+      receive(found, asked);
+      showError(null);
       finish();
     };
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    if (error.status !== 409) complain(error.message);
+    if (!(error instanceof RequestError)) throw error;
+    if (!error.isSuperseded) showError(error.message);
   } finally {
     grid.classList.remove("busy");
   }
   return finish();
 });
 
-// the sweep depends on less, and takes longer: it has a loop of its own
-const ofSweep = () => {
-  const { data, label, ignore, categorical, scale, kernel, nu, components, clusters } = state;
-  return query({ data, label, ignore, categorical, scale, kernel, nu, components, clusters });
-};
-const sweeps = new Newest(async () => {
-  const of = ofSweep();
-  if (known.of.path !== of) {
-    waiting(true);
+function receive(found, asked) {
+  const { points } = views;
+  Object.assign(views, found.views);
+  Object.assign(queries, asked);
+  if (found.views.points) views.points = reuseUnchanged(points, found.views.points);
+  summary = found.summary;
+  if (getSelected().size && views.points.rows !== points?.rows) select([]);
+  updateSlider(summary);
+  showSummary(summary);
+  showFacts();
+  drawCards(ALL_CARDS);
+}
+
+// The sweep takes longer than the other views, so it has its own requests.
+const pathRequests = new Newest(async () => {
+  const query = queryOf("path");
+  if (!isCurrent("path")) {
+    setWaiting(true);
     markOptimum(null);
     try {
-      const found = await json(`/api/views?${of}&show=path`);
-      known.views.path = found.views.path;
-      known.of.path = of;
-      if (found.views.path.optimum && of === ofSweep()) markOptimum(found.views.path.optimum);
+      views.path = (await json(`/api/views?${query}&show=path`)).views.path;
+      queries.path = query;
+      if (views.path.optimum && isCurrent("path")) markOptimum(views.path.optimum);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      known.views.path = { reason: error.message };
+      if (!(error instanceof RequestError)) throw error;
+      if (!error.isSuperseded) views.path = { reason: error.message };
     }
-    waiting(false);
+    setWaiting(false);
   }
   drawCards(["path"]);
 });
 
-function waiting(yes) {
+function setWaiting(isWaiting) {
   plotOf("path").querySelector(".waiting")?.remove();
-  if (!yes) return;
-  const text = document.createElement("p");
-  text.className = "waiting";
-  text.textContent = "Sweeping over bandwidths …";
-  plotOf("path").append(text);
-}
-
-function take(found, of) {
-  const rows = JSON.stringify(known.views.points?.rows);
-  Object.assign(known.views, found.views);
-  for (const name of Object.keys(found.views)) known.of[name] = of;
-  known.summary = found.summary;
-  if (selected.size && JSON.stringify(known.views.points.rows) !== rows) select([]);
-  updateSlider(found.summary);
-  updateControls(found.summary);
-  tellFacts();
-  drawCards(CARDS.map((card) => card.id));
+  if (!isWaiting) return;
+  plotOf("path").append(element("p", { class: "waiting", text: "Sweeping over bandwidths …" }));
 }
 
 function finish() {
-  const settled = ["points", ...needed()].every((name) => known.of[name] === computed());
-  grid.setAttribute("aria-busy", String(!settled));
-  if (settled) grid.dataset.settled = `?${computed()}`;
+  const isSettled = neededViews().every(isCurrent);
+  grid.setAttribute("aria-busy", String(!isSettled));
+  if (isSettled) grid.dataset.settled = `?${toQuery(state, COMPUTED)}`;
 }
 
-// --- pictures ----------------------------------------------------------------------------------
+function request() {
+  grid.dataset.settled = "";
+  viewRequests.ask();
+  if (isVisible("path")) pathRequests.ask();
+}
 
-function drawCards(ids, force = false) {
-  if (!known.summary) return;
-  const all = { ...known, state, selected, select, toggle, turn: () => turn, redraw: (some) => drawCards(some, true) };
+// --- figures -----------------------------------------------------------------------------------
+
+function drawCards(ids, { force = false } = {}) {
+  if (!summary) return;
+  const redraw = (some) => drawCards(some, { force: true });
+  const selected = getSelected();
+  const page = { summary, views, state, selected, rotation, select, toggle, redraw };
   for (const id of ids) {
-    const card = CARDS.find((one) => one.id === id);
-    if (!isSeen(id) || card.needs.some((name) => !known.views[name])) continue;
-    const views = card.needs.map((name) => known.views[name]);
-    const deep = state.dimensions === "3" && (id === "eca" || id === "pca");
-    const from = JSON.stringify([views, known.summary.places, ["path", "spectrum", "gram"].includes(id) ? known.summary.bandwidth : 0,
-      state.colour, state.terms, deep ? turn : 0, state.center, SCATTERS.includes(id) ? known.views.points.classes : 0,
-      id === "clusters" || id === "gram" || state.colour === "cluster" || !known.views.points.classes ? known.views.points.clusters : 0,
-      ["gram", "eigenfunctions"].includes(id) ? [...selected] : 0]);
-    if (!force && drawn.get(id) === from) continue;
-    drawn.set(id, from);
-    const plot = plotOf(id), isNew = !plot.classList.contains("js-plotly-plot");
-    if (draw(id, all) && isNew) attach(id, plot);
+    if (!isVisible(id) || cardOf(id).needs.some((name) => !views[name])) continue;
+    const dependencies = CARD_DEPENDENCIES[id](page);
+    if (!force && isSame(drawn.get(id), dependencies)) continue;
+    drawn.set(id, dependencies);
+    const plot = plotOf(id);
+    const isNew = !plot.classList.contains("js-plotly-plot");
+    if (draw(id, page) && isNew) attachEvents(id, plot);
   }
 }
 
-function attach(id, plot) {
-  if (SCATTERS.includes(id) && !["gram", "eigenfunctions"].includes(id)) listen(plot);
-  if (id === "spectrum") plot.on("plotly_click", (event) => toggle(Number(event.points[0].x), known.views.spectrum.kept));
-  if (id === "path") plot.on("plotly_click", (event) => set({ bandwidth: String(event.points[0].x) }));
+function attachEvents(id, plot) {
+  if (cardOf(id).brushes) listen(plot);
+  const clicked = {
+    spectrum: (x) => toggle(Number(x)),
+    path: (x) => set({ bandwidth: String(x) }),
+  };
+  if (clicked[id]) plot.on("plotly_click", (event) => clicked[id](event.points[0].x));
 }
 
-/** Add or remove a component by hand, starting from what is kept now. */
-function toggle(one, kept) {
-  const next = kept.includes(one) ? kept.filter((other) => other !== one) : [...kept, one].sort((a, b) => a - b);
-  if (next.length === 0) return tell("At least one component must stay.");
-  set({ picks: next });
+/** Add a component to the selected ones, or remove it. */
+function toggle(rank) {
+  const { selected } = views.spectrum;
+  const picks = selected.includes(rank)
+    ? selected.filter((other) => other !== rank)
+    : [...selected, rank].sort((a, b) => a - b);
+  if (picks.length === 0) announce("At least one component must be selected.");
+  else set({ picks });
 }
 
-function tellFacts() {
-  const { summary } = known, clusters = known.views.clusters?.sizes ? known.views.clusters : null;
-  const facts = [["table", summary.name], ["rows", summary.rows.toLocaleString("en")]];
-  if (summary.bandwidth !== null) facts.push([summary.is_numeric ? "bandwidth σ" : "bandwidth factor", number(summary.bandwidth)]);
-  facts.push(["components kept", summary.places.map(place).join(", ")], ["of the potential V", percent(summary.share)]);
-  if (clusters && clusters.agreement !== null) facts.push(["agreement with classes", clusters.agreement.toFixed(2)]);
-  at("facts").replaceChildren(...facts.map(([term, what]) => {
-    const box = document.createElement("div");
-    for (const [kind, text] of [["dt", term], ["dd", what]]) {
-      const part = document.createElement(kind);
-      part.textContent = text;
-      box.append(part);
-    }
-    return box;
-  }));
+function showFacts() {
+  const hasClusters = views.clusters?.sizes && queries.clusters === queries.points;
+  const clusters = hasClusters ? views.clusters : null;
+  const fraction = percent(summary.potential_fraction);
+  const ranks = rankList(summary.ranks);
+  const facts = [
+    ["table", summary.name],
+    ["rows", integer(summary.rows)],
+  ];
+  if (summary.bandwidth !== null) {
+    const name = summary.is_numeric ? "bandwidth σ" : "bandwidth multiplier";
+    facts.push([name, number(summary.bandwidth)]);
+  }
+  facts.push(["selected components", ranks], ["of the potential V", fraction]);
+  if (clusters && clusters.agreement !== null) {
+    facts.push(["adjusted Rand index", clusters.agreement.toFixed(2)]);
+  }
+  const boxes = facts.map(([term, text]) =>
+    element("div", {}, element("dt", { text: term }), element("dd", { text })),
+  );
+  byId("facts").replaceChildren(...boxes);
   document.title = `${summary.name} – mercer explorer`;
-  const sizes = clusters ? ` ${plural(clusters.sizes.length, "cluster")} of ${clusters.sizes.join(", ")} rows.` : "";
-  tell(`Components ${summary.places.map(place).join(", ")} hold ${percent(summary.share)} of the information potential${summary.bandwidth === null ? "" : ` at bandwidth ${number(summary.bandwidth)}`}.${sizes}`);
+  const bandwidth = summary.bandwidth === null ? "" : ` at bandwidth ${number(summary.bandwidth)}`;
+  const sizes = clusters
+    ? ` ${plural(clusters.sizes.length, "cluster")} of ${clusters.sizes.join(", ")} rows.`
+    : "";
+  announce(
+    `Components ${ranks} hold ${fraction} of the information potential${bandwidth}.${sizes}`,
+  );
 }
 
-// --- telling -----------------------------------------------------------------------------------
+// --- messages ----------------------------------------------------------------------------------
 
-let telling = 0;
-function tell(text) { // not at every step of a slider
-  clearTimeout(telling);
-  telling = setTimeout(() => { at("status").textContent = text; }, 600);
+let announcing = 0;
+
+/** Announce a text to screen readers; not at every step of the slider. */
+function announce(text) {
+  clearTimeout(announcing);
+  announcing = setTimeout(() => {
+    byId("status").textContent = text;
+  }, 600);
 }
 
-function complain(message) {
-  at("trouble").hidden = !message;
-  at("trouble-text").textContent = message ?? "";
+function showError(message) {
+  byId("error").hidden = !message;
+  byId("error-text").textContent = message ?? "";
 }
 
 function startConnection() {
   let wake = () => {};
-  at("retry").addEventListener("click", () => wake());
-  whenLost((seconds) => {
-    at("lost").hidden = seconds === 0;
+  byId("retry").addEventListener("click", () => wake());
+  onConnectionLost((seconds) => {
+    byId("connection").hidden = seconds === 0;
     if (seconds === 0) return undefined;
-    at("lost-text").textContent = "The connection to the explorer is lost. Trying again …";
-    return new Promise((done) => { wake = done; setTimeout(done, 1000 * seconds); });
+    byId("connection-text").textContent = "The connection to the server is lost. Retrying …";
+    return new Promise((done) => {
+      wake = done;
+      setTimeout(done, 1000 * seconds);
+    });
   });
 }
 
 // --- start -------------------------------------------------------------------------------------
 
-function follow(changes) {
+function followState(changes) {
   const names = Object.keys(changes);
-  if (names.includes("turn")) turn = state.turn.split(",").map(Number);
-  if (known.summary) updateControls(known.summary);
-  if (names.every((name) => ONLY_DRAWING.includes(name))) drawCards(CARDS.map((card) => card.id));
-  else ask();
+  if (names.includes("rotation")) rotation = parseRotation();
+  showState();
+  if (names.some((name) => COMPUTED.includes(name))) request();
+  else drawCards(ALL_CARDS);
 }
 
-function ask() {
-  grid.dataset.settled = "";
-  loop.ask();
-  if (isSeen("path")) {
-    if (known.of.path === ofSweep()) drawCards(["path"]);
-    else sweeps.ask();
-  }
-}
-
-async function main() {
-  startTheme(at("theme"), () => { drawn.clear(); drawCards(CARDS.map((card) => card.id), true); });
-  startConnection();
-  at("trouble-close").addEventListener("click", () => complain(null));
-  const start = await json("/api/start");
-  usePalettes(start.palette);
-  startControls(start, complain);
-  startSlider();
-  startTakeaway(complain);
-  startSelection(() => known.views.points.rows, (ids) => drawCards(ids));
-  build(grid, () => { ask(); drawCards(CARDS.map((card) => card.id)); });
+function startPlots() {
+  buildCards(grid, () => {
+    request();
+    drawCards(ALL_CARDS);
+  });
   for (const id of ["eca", "pca"]) {
-    makeTurnable(plotOf(id), () => turn, (next, done) => {
-      turn = next;
-      if (done) set({ turn: next.join(",") });
+    const get = () => rotation;
+    makeRotatable(plotOf(id), get, (next, isDone) => {
+      rotation = next;
+      if (isDone) set({ rotation: next.join(",") });
       else requestAnimationFrame(() => drawCards(["eca", "pca"]));
     });
   }
-  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => target.classList.contains("js-plotly-plot") && target.clientHeight && Plotly.Plots.resize(target)));
-  CARDS.forEach((card) => sizes.observe(plotOf(card.id)));
-  onChange(follow);
+  const observer = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const isDrawn = target.classList.contains("js-plotly-plot") && target.clientHeight;
+      if (isDrawn) Plotly.Plots.resize(target);
+    }
+  });
+  ALL_CARDS.forEach((id) => observer.observe(plotOf(id)));
+}
+
+async function main() {
+  startTheme(byId("theme"), () => {
+    drawn.clear();
+    drawCards(ALL_CARDS);
+  });
+  startConnection();
+  byId("error-close").addEventListener("click", () => showError(null));
+  const start = await json("/api/start");
+  setPalettes(start.palette);
+  startControls(start, showError);
+  startSlider();
+  startExport(showError);
+  startSelection({
+    rows: () => views.points.rows,
+    changed: () => drawCards(ALL_CARDS),
+    showError,
+  });
+  startPlots();
+  onChange(followState);
   addEventListener("popstate", () => location.reload());
 }
 
-main().catch((error) => { complain(`The page could not start: ${error.message}`); throw error; });
+main().catch((error) => {
+  showError(`The page could not start: ${error.message}`);
+  throw error;
+});

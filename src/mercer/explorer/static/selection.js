@@ -1,55 +1,79 @@
 // Selected points: one set for all views, and the table of their rows.
 
 import { json } from "./api.js";
-import { query } from "./state.js";
-import { plotOf, table } from "./cards.js";
-import { mark } from "./scatter.js";
-import { download } from "./takeaway.js";
-import { plural } from "./words.js";
+import { plotOf } from "./cards.js";
+import { byId, table } from "./dom.js";
+import { downloadContent } from "./export.js";
+import { toCsv } from "./export_text.js";
+import { plural } from "./format.js";
+import { newestLoader } from "./newest.js";
+import { markSelected } from "./scatter.js";
+import { toQuery } from "./state.js";
 
-export const selected = new Set();
-const MOST = 500;
+const MAX_ROWS = 500;
+const BRUSHED = ["data", "eca", "pca", "clusters", "density"];
+let selected = new Set(); // replaced, never changed: views compare its identity
 let rowsOf = () => [];
-let redraw = () => {};
-let shown = null;
+let onSelect = () => {};
+let loadRows = () => {};
+let listed = null;
 
-export function startSelection(rows, redrawn) {
+export const getSelected = () => selected;
+
+/** `rows()` returns the indices of the shown rows, `changed()` is called after each selection. */
+export function startSelection({ rows, changed, showError }) {
   rowsOf = rows;
-  redraw = redrawn;
-  document.getElementById("rows-clear").addEventListener("click", () => select([]));
-  document.getElementById("rows-csv").addEventListener("click", () => {
-    const quoted = (cell) => (/[",\n]/.test(String(cell ?? "")) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell ?? ""));
-    const lines = [["row", ...shown.columns], ...shown.rows].map((line) => line.map(quoted).join(","));
-    download("selected-rows.csv", URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" })));
+  onSelect = changed;
+  loadRows = newestLoader({
+    load: ({ query, body }) => json(`/api/rows?${query}`, { method: "POST", body }),
+    show: showRows,
+    fail: showError,
+  });
+  byId("rows-clear").addEventListener("click", () => select([]));
+  byId("rows-csv").addEventListener("click", () => {
+    downloadContent(
+      "selected-rows.csv",
+      toCsv(["row", ...listed.columns], listed.rows),
+      "text/csv",
+    );
   });
 }
 
-/** Listen to brushing in a plot. */
+/** Listen to selections in a plot. */
 export function listen(plot) {
   plot.on("plotly_selected", (event) => {
-    if (!event?.range && !event?.lassoPoints) return; // our own clearing of the outline comes here too
-    select(event.points.filter((point) => point.customdata !== undefined).map((point) => point.customdata));
+    if (!event?.range && !event?.lassoPoints) return; // the outline was removed by select()
+    const points = event.points.filter((point) => point.customdata !== undefined);
+    select(points.map((point) => point.customdata));
   });
   plot.on("plotly_doubleclick", () => select([]));
 }
 
 export function select(members) {
-  selected.clear();
-  members.forEach((one) => selected.add(one));
-  for (const id of ["data", "eca", "pca", "clusters", "density"]) {
-    mark(plotOf(id), selected);
+  selected = new Set(members);
+  for (const id of BRUSHED) {
+    markSelected(plotOf(id), selected);
     if (plotOf(id).layout?.selections?.length) Plotly.relayout(plotOf(id), { selections: [] });
   }
-  redraw(["gram", "eigenfunctions"]);
-  showRows();
+  onSelect();
+  requestRows();
 }
 
-async function showRows() {
-  const box = document.getElementById("rows");
-  box.hidden = selected.size === 0;
-  if (box.hidden) return;
-  const rows = rowsOf(), wanted = [...selected].sort((a, b) => a - b).slice(0, MOST).map((i) => rows[i]);
-  document.getElementById("rows-title").textContent = `${plural(selected.size, "selected row")}${selected.size > MOST ? ` (${MOST} listed)` : ""}`;
-  shown = await json(`/api/rows?${query()}`, { method: "POST", body: JSON.stringify({ rows: wanted }) });
-  document.getElementById("rows-table").replaceChildren(table(["row", ...shown.columns], shown.rows));
+function requestRows() {
+  showRows(null);
+  byId("rows").hidden = selected.size === 0;
+  if (selected.size === 0) return loadRows(null);
+  const more = selected.size > MAX_ROWS ? ` (${MAX_ROWS} listed)` : "";
+  byId("rows-title").textContent = `${plural(selected.size, "selected row")}${more}`;
+  const rows = rowsOf();
+  const members = [...selected].sort((a, b) => a - b).slice(0, MAX_ROWS);
+  const body = JSON.stringify({ rows: members.map((i) => rows[i]) });
+  return loadRows({ query: toQuery(), body });
+}
+
+function showRows(found) {
+  listed = found;
+  byId("rows-csv").disabled = found === null;
+  const content = found === null ? [] : [table(["row", ...found.columns], found.rows)];
+  byId("rows-table").replaceChildren(...content);
 }

@@ -1,100 +1,119 @@
-// The bandwidth: a logarithmic slider with marks, beside a number.
+// The bandwidth slider with its marks and the number field.
 
+import { button, byId } from "./dom.js";
+import { number } from "./format.js";
+import { STEPS, toBandwidth, toPercent, toStep } from "./slider_scale.js";
 import { set } from "./state.js";
-import { number } from "./words.js";
 
-const STEPS = 1000;
-const range = document.getElementById("sigma");
-const field = document.getElementById("sigma-number");
+const range = byId("sigma");
+const field = byId("sigma-number");
 let marks = null;
 let optimum = null;
 
-const toWidth = (step) => marks.low * (marks.high / marks.low) ** (step / STEPS);
-const toStep = (width) => (STEPS * Math.log(width / marks.low)) / Math.log(marks.high / marks.low);
-const percentOf = (width) => (100 * toStep(width)) / STEPS;
-
 export function startSlider() {
+  range.max = String(STEPS);
   range.addEventListener("input", () => {
     if (!marks) return;
-    const width = Number(toWidth(Number(range.value)).toPrecision(5));
-    show(width);
-    set({ bandwidth: String(width) });
+    const bandwidth = Number(toBandwidth(Number(range.value), marks).toPrecision(5));
+    show(bandwidth);
+    set({ bandwidth: String(bandwidth) });
   });
-  document.getElementById("fraction").addEventListener("click", () => {
-    set({ bandwidth: String(Number(Math.sqrt(marks.fraction_low * marks.fraction_high).toPrecision(5))) });
+  byId("fraction").addEventListener("click", () => {
+    const middle = Math.sqrt(marks.fraction_low * marks.fraction_high);
+    set({ bandwidth: String(Number(middle.toPrecision(5))) });
   });
   field.addEventListener("change", () => {
-    const width = Number(field.value);
-    if (width > 0 && Number.isFinite(width)) set({ bandwidth: String(width) });
-    else set({ bandwidth: null });
+    const bandwidth = Number(field.value);
+    const isValid = bandwidth > 0 && Number.isFinite(bandwidth);
+    set({ bandwidth: isValid ? String(bandwidth) : null });
   });
+  addEventListener("resize", stackLabels);
 }
 
-/** Take over what the explorer said of the bandwidths. */
+/** Show the bandwidth and the marks of a summary. */
 export function updateSlider(summary) {
-  const box = document.getElementById("width");
-  const usable = summary.bandwidth !== null;
-  box.hidden = !usable;
-  if (!usable) return;
-  box.querySelector("label").innerHTML = summary.is_numeric ? "Bandwidth <i>σ</i>" : "Bandwidth factor";
-  if (JSON.stringify(marks) !== JSON.stringify(summary.marks)) {
+  const hasBandwidth = summary.bandwidth !== null;
+  byId("bandwidth").hidden = !hasBandwidth;
+  if (!hasBandwidth) return;
+  byId("sigma-label").textContent = summary.is_numeric ? "Bandwidth σ" : "Bandwidth multiplier";
+  if (!marks || !sameMarks(marks, summary.marks)) {
     marks = summary.marks;
     drawMarks();
   }
-  if (document.activeElement !== range) show(summary.bandwidth);
-  else range.setAttribute("aria-valuetext", `σ = ${number(summary.bandwidth)}`);
+  if (document.activeElement === range) setValueText(summary.bandwidth);
+  else show(summary.bandwidth);
 }
 
-/** Mark what the sweep found; null while it is not known. */
-export function markOptimum(width) {
-  if (width === optimum) return;
-  optimum = width;
+const sameMarks = (a, b) =>
+  Object.keys({ ...a, ...b }).every((name) => Object.is(a[name], b[name]));
+
+/** Mark the bandwidth that the sweep selects; null while it is unknown. */
+export function markOptimum(bandwidth) {
+  if (bandwidth === optimum) return;
+  optimum = bandwidth;
   drawMarks();
 }
 
-function show(width) {
-  range.value = Math.round(toStep(width));
-  range.setAttribute("aria-valuetext", `σ = ${number(width)}`);
-  if (document.activeElement !== field) field.value = number(width, 4);
+function show(bandwidth) {
+  range.value = Math.round(toStep(bandwidth, marks));
+  setValueText(bandwidth);
+  if (document.activeElement !== field) field.value = number(bandwidth, 4);
+}
+
+function setValueText(bandwidth) {
+  range.setAttribute("aria-valuetext", `σ = ${number(bandwidth)}`);
 }
 
 function drawMarks() {
   if (!marks) return;
-  const band = document.getElementById("band");
-  band.hidden = document.getElementById("fraction").hidden = marks.fraction_low === undefined;
+  const band = byId("band");
+  band.hidden = byId("fraction").hidden = marks.fraction_low === undefined;
   if (!band.hidden) {
-    band.style.left = `${percentOf(marks.fraction_low)}%`;
-    band.style.width = `${percentOf(marks.fraction_high) - percentOf(marks.fraction_low)}%`;
+    const left = toPercent(marks.fraction_low, marks);
+    band.style.left = `${left}%`;
+    band.style.width = `${toPercent(marks.fraction_high, marks) - left}%`;
   }
-  const wanted = marks.silverman === undefined
-    ? [["table’s own", marks.auto, ""]]
-    : [["Silverman", marks.silverman, ""]];
-  if (marks.silverman !== undefined && Math.abs(Math.log(marks.auto / marks.silverman)) > 0.02) wanted.push(["rule “auto”", marks.auto, ""]);
-  if (optimum) wanted.push(["swept optimum", optimum, "best"]);
-  const places = wanted.map(([text, width, kind]) => ({ text, width, kind, at: percentOf(width) })).sort((a, b) => a.at - b.at);
-  document.getElementById("marks").replaceChildren(...places.map(({ text, width, kind, at }) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = `${kind}${at < 4 ? " first" : at > 96 ? " last" : ""}`;
-    button.textContent = text;
-    button.title = `σ = ${number(width)}`;
-    button.style.left = `${Math.max(0, Math.min(100, at))}%`;
-    button.addEventListener("click", () => set({ bandwidth: String(Number(width.toPrecision(8))) }));
-    return button;
-  }));
-  spread();
+  const made = labeledMarks()
+    .map((mark) => ({ ...mark, position: toPercent(mark.bandwidth, marks) }))
+    .sort((a, b) => a.position - b.position)
+    .map(markButton);
+  byId("marks").replaceChildren(...made);
+  stackLabels();
 }
 
-/** Labels that would overlap go to a lower line. */
-function spread() {
-  const buttons = [...document.getElementById("marks").children], ends = [];
-  for (const button of buttons) {
-    const box = button.getBoundingClientRect();
-    let row = ends.findIndex((end) => box.left > end + 4);
-    if (row < 0) row = ends.length;
-    ends[row] = box.right;
-    button.style.setProperty("--row", row);
+function labeledMarks() {
+  const labeled = [];
+  if (marks.silverman === undefined) {
+    labeled.push({ text: "default", bandwidth: marks.auto, kind: "" });
+  } else {
+    labeled.push({ text: "Silverman", bandwidth: marks.silverman, kind: "" });
+    if (Math.abs(Math.log(marks.auto / marks.silverman)) > 0.02) {
+      labeled.push({ text: "rule “auto”", bandwidth: marks.auto, kind: "" });
+    }
+  }
+  if (optimum) labeled.push({ text: "sweep optimum", bandwidth: optimum, kind: "best" });
+  return labeled;
+}
+
+function markButton({ text, bandwidth, kind, position }) {
+  const end = position < 4 ? "first" : position > 96 ? "last" : "";
+  const made = button(text, { class: `${kind} ${end}`.trim(), title: `σ = ${number(bandwidth)}` });
+  made.style.left = `${Math.max(0, Math.min(100, position))}%`;
+  made.addEventListener("click", () => {
+    set({ bandwidth: String(Number(bandwidth.toPrecision(8))) });
+  });
+  return made;
+}
+
+/** Put labels that would overlap on separate lines. */
+function stackLabels() {
+  const ends = [];
+  for (const label of byId("marks").children) {
+    const box = label.getBoundingClientRect();
+    let line = ends.findIndex((end) => box.left > end + 4);
+    if (line < 0) line = ends.length;
+    ends[line] = box.right;
+    label.style.setProperty("--row", line);
   }
   document.querySelector(".track").style.paddingBottom = `${0.4 + 1.05 * ends.length}rem`;
 }
-addEventListener("resize", spread);

@@ -1,19 +1,41 @@
-// The view's state lives in the address: what is there can be bookmarked, shared and reloaded.
+// The state of the page is the query of the address: it can be bookmarked, shared and reloaded.
 
 export const DEFAULTS = {
-  data: "rings", label: null, ignore: [], categorical: [], scale: null, kernel: "gaussian",
-  bandwidth: null, nu: "1.5", degree: "2", constant: "1.0", components: "3", clusters: null,
-  order: "entropy", picks: [], center: "1", terms: "selected", x: "", y: "",
-  dimensions: "3", turn: "30,20", colour: "label",
+  data: "rings",
+  label: null,
+  ignore: [],
+  categorical: [],
+  scale: null,
+  kernel: "gaussian",
+  bandwidth: null,
+  nu: "1.5",
+  degree: "2",
+  constant: "1.0",
+  components: "3",
+  clusters: null,
+  order: "entropy",
+  picks: [],
+  center: "1",
+  terms: "selected",
+  x: "",
+  y: "",
+  dimensions: "3",
+  rotation: "30,20",
+  color: "label",
 };
 const LISTS = ["ignore", "categorical"];
+const OLD_NAMES = { colour: "color", turn: "rotation" }; // in bookmarks of 0.1.0.dev0
 const listeners = [];
 
-export const state = read();
+export const state = parseQuery(globalThis.location?.search ?? "");
 
-function read() {
+/** The state of a query; parameters that are not named have their defaults. */
+export function parseQuery(search) {
   const found = { ...DEFAULTS };
-  const query = new URLSearchParams(location.search);
+  const query = new URLSearchParams(search);
+  for (const [old, name] of Object.entries(OLD_NAMES)) {
+    if (query.has(old) && !query.has(name)) query.set(name, query.get(old));
+  }
   for (const name of Object.keys(DEFAULTS)) {
     if (!query.has(name)) continue;
     if (LISTS.includes(name)) found[name] = query.getAll(name);
@@ -23,10 +45,11 @@ function read() {
   return found;
 }
 
-/** The query of a state: only what differs from the defaults. */
-export function query(of = state) {
+/** The query of a state, without defaults; optionally of some parameters only. */
+export function toQuery(of = state, names = Object.keys(DEFAULTS)) {
   const pairs = new URLSearchParams();
-  for (const [name, value] of Object.entries(of)) {
+  for (const name of names) {
+    const value = of[name];
     if (value === null || String(value) === String(DEFAULTS[name] ?? "\0")) continue;
     if (LISTS.includes(name)) value.forEach((one) => pairs.append(name, one));
     else pairs.set(name, Array.isArray(value) ? value.join(",") : value);
@@ -34,11 +57,11 @@ export function query(of = state) {
   return pairs.toString();
 }
 
-/** Change the state, the address and whatever listens. */
+/** Change the state and the address, and call the listeners with the changes. */
 export function set(changes) {
   Object.assign(state, changes);
-  const now = query();
-  history.replaceState(null, "", now ? `?${now}` : location.pathname);
+  const query = toQuery();
+  history.replaceState(null, "", query ? `?${query}` : location.pathname);
   listeners.forEach((listener) => listener(changes));
 }
 

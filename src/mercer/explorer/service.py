@@ -1,0 +1,255 @@
+"""Compute the views and exports of a session; the only connection between web and mathematics."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.explorer.cache import Cache
+from mercer.explorer.capture_warnings import capture_warnings
+from mercer.explorer.dataset import Dataset, is_scaled
+from mercer.explorer.export_code import python_code
+from mercer.explorer.models import Models
+from mercer.explorer.sessions import Limits, Session
+from mercer.explorer.state import State
+from mercer.explorer.upload_size import decompress_upload
+from mercer.explorer.views import VIEWS, rounded, summary
+from mercer.persistence import save
+from mercer.tables import EMBEDDED, Missing, Preparation, Table, as_table, read_rows
+from mercer.tables.column_types import column_type
+from mercer.tables.readers import read_frame
+
+__all__ = ["DataNotFoundError", "Service"]
+
+_TABLE_CACHE = 400_000_000  # bytes
+_MODEL_CACHE = 60_000_000  # enough for the last hundreds of slider steps
+_MAX_ROWS = 500  # of one answer
+
+
+class DataNotFoundError(LookupError):
+    """The session has no data set of this name."""
+
+
+class Service:
+    """Views and exports. The only state is a cache.
+
+    Parameters
+    ----------
+    limits : Limits
+    given : Path or None
+        File named when the explorer was started; every session may use it.
+    encoding : str
+        Encoding of the given file.
+    missing : {"auto", "drop", "keep"}
+        Treatment of rows with missing values in the given file.
+    folder : Path or None
+        Folder for temporary files; None for the default of the system.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        given: Path | None = None,
+        encoding: str = "utf-8",
+        missing: Missing = "auto",
+        folder: Path | None = None,
+    ) -> None:
+        self.limits, self.given, self.folder = limits, given, folder
+        self.encoding, self.missing = encoding, missing
+        self._tables = Cache(_TABLE_CACHE)
+        self._models = Cache(_MODEL_CACHE)
+
+    # --- answers ------------------------------------------------------------------------------
+
+    def views(self, session: Session, state: State, names: Sequence[str]) -> dict[str, Any]:
+        """Return the summary and the named views."""
+        with capture_warnings() as messages:
+            models = self._fit(session, state)
+            views = {name: VIEWS[name](models) for name in names}
+            facts = summary(models)
+        facts["notes"] += [text for text in messages if text not in facts["notes"]]
+        facts["all_columns"] = self._columns(session, state)
+        return {"summary": facts, "views": views, "query": state.query()}
+
+    def rows(self, session: Session, state: State, rows: Sequence[int]) -> dict[str, Any]:
+        """Return the cells of some rows as they were read."""
+        frame = self._frame(session, state.data)
+        valid = [row for row in rows if 0 <= row < len(frame)][:_MAX_ROWS]
+        cells = frame.iloc[valid].astype(object).where(frame.iloc[valid].notna(), None)
+        return {
+            "columns": [str(name) for name in frame.columns],
+            "rows": [
+                [row, *map(_cell, line)]
+                for row, line in zip(valid, cells.to_numpy().tolist(), strict=True)
+            ],
+        }
+
+    def code(self, session: Session, state: State) -> str:
+        """Return the Python code of a view."""
+        options = {}
+        if state.data == "given":
+            options = {"missing": self.missing, "encoding": self.encoding}
+        source = self.source(session, state.data)
+        return python_code(self._fit(session, state), source, **options)
+
+    def scores(self, session: Session, state: State) -> str:
+        """Return CSV with the index, class, cluster and scores of each analyzed row."""
+        import pandas as pd
+
+        models = self._fit(session, state)
+        data, clustering = models.data, models.clustering
+        scores = models.components.scores(data.data)
+        labels = np.zeros(data.n, dtype=int)
+        if clustering is not None:
+            labels = clustering.predict(scores) if data.is_large else clustering.labels_
+        frame = pd.DataFrame({"row": data.table.rows[data.rows]})
+        if data.labels is not None:
+            frame[str(data.table.label)] = data.labels
+        frame["cluster"] = labels
+        for column, rank in zip(scores.T, models.components.ranks, strict=True):
+            frame[f"component_{'' if rank is None else rank}"] = column
+        return str(frame.to_csv(index=False))
+
+    def model(self, session: Session, state: State) -> bytes:
+        """Return a model file that takes raw rows.
+
+        It holds the clustering, or the components if the clustering is one of their scores. The
+        first steps of the pipeline are fitted to the whole table, the last step to the analyzed
+        rows.
+        """
+        models = self._fit(session, state)
+        data, clustering = models.data, models.clustering
+        has_clustering = clustering is not None and clustering.kernel != "linear"
+        estimator = clustering if has_clustering else models.estimator
+        how = Preparation(data.table, models.kernel, data.scale and data.is_numeric)
+        pipeline = how.pipeline(estimator)
+        rows = data.table.frame
+        for _, step in pipeline.steps[:-1]:
+            rows = step.fit_transform(rows)
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            path = Path(folder, "view.mercer")
+            save(pipeline, path)
+            return path.read_bytes()
+
+    def read_upload(self, content: bytes, name: str) -> tuple[Any, dict[str, Any]]:
+        """Return the data frame of an uploaded file and a description of it.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a table or is too large.
+        """
+        stream = io.BytesIO(decompress_upload(content, name, self.limits.expanded))
+        stream.name = name
+        frame, notes = read_frame(stream)
+        self._check_size(frame, name)
+        as_table(frame, name=name)
+        columns = [str(column) for column in frame.columns]
+        return frame, {"rows": len(frame), "columns": columns, "notes": notes}
+
+    def cache_frame(self, data: str, frame: Any) -> None:
+        """Cache the data frame of an upload, so that its first view does not read it again."""
+        self._tables.get((data, "frame"), lambda: _with_size(frame))
+
+    def source(self, session: Session, data: str) -> str:
+        """Return the name of a data set as a user would write it in Python."""
+        if data == "given" and self.given is not None:
+            return str(self.given)
+        upload = session.uploads.get(data)
+        return data if upload is None else upload.name
+
+    # --- data ---------------------------------------------------------------------------------
+
+    def _fit(self, session: Session, state: State) -> Models:
+        return Models(self._dataset(session, state), state, self._models)
+
+    def _dataset(self, session: Session, state: State) -> Dataset:
+        self._path(session, state.data)  # the cache is shared, so check the session's access first
+        scale = is_scaled(state)
+        options = (state.label, state.ignore, state.categorical, scale, state.kernel == "gaussian")
+
+        def compute() -> tuple[Dataset, int]:
+            table = self._table(session, state)
+            data = Dataset.from_table(f"{state.data} {options}", table, scale, state.kernel)
+            return data, data.nbytes
+
+        return self._tables.get((state.data, "data", options), compute)
+
+    def _table(self, session: Session, state: State) -> Table:
+        frame = self._frame(session, state.data)
+        label, ignore = state.label or None, list(state.ignore)
+        if state.data in EMBEDDED and "class" in frame:
+            if state.label is None:
+                label = "class"
+            elif label is None and "class" not in ignore:
+                ignore.append("class")  # without colors, too, the classes are not analyzed
+        return as_table(
+            frame,
+            name=self.source(session, state.data).rpartition("/")[2],
+            label=label,
+            ignore=ignore,
+            categorical=[name for name in state.categorical if name not in ignore],
+            missing=self.missing if state.data == "given" else "auto",
+        )
+
+    def _frame(self, session: Session, data: str) -> Any:
+        path = self._path(session, data)
+
+        def compute() -> tuple[Any, int]:
+            if path is None:
+                return _with_size(read_rows(data).frame)
+            encoding = self.encoding if data == "given" else "utf-8"
+            frame, _ = read_frame(path, encoding=encoding)
+            self._check_size(frame, self.source(session, data))
+            return _with_size(frame)
+
+        return self._tables.get((data, "frame"), compute)
+
+    def _path(self, session: Session, data: str) -> Path | None:
+        """Return the file of a data set; None for embedded data sets."""
+        if data in EMBEDDED:
+            return None
+        if data == "given" and self.given is not None:
+            return self.given
+        if data in session.uploads:
+            return session.uploads[data].path
+        raise DataNotFoundError(
+            f"This session has no data set {data!r}. Uploads are removed when the explorer exits: "
+            "upload the file again, or choose an embedded data set."
+        )
+
+    def _columns(self, session: Session, state: State) -> list[list[str]]:
+        """Return the names and kinds of all columns that were read."""
+        frame = self._frame(session, state.data)
+
+        def compute() -> tuple[list[list[str]], int]:
+            head = frame.iloc[:2000]
+            return [[str(name), column_type(head[name])] for name in frame.columns], 1000
+
+        return self._tables.get((state.data, "columns"), compute)
+
+    def _check_size(self, frame: Any, name: str) -> None:
+        n, d = frame.shape
+        if n > self.limits.rows or d > self.limits.columns:
+            raise ValueError(
+                f"{name} has {n:,} rows and {d:,} columns. The explorer accepts at most "
+                f"{self.limits.rows:,} rows and {self.limits.columns:,} columns. Use a part of "
+                "the table, or the library."
+            )
+
+
+def _with_size(frame: Any) -> tuple[Any, int]:
+    return frame, int(frame.memory_usage(deep=True).sum())
+
+
+def _cell(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | np.floating):
+        return rounded(np.array([value]))[0]
+    return str(value)

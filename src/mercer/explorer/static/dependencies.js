@@ -1,0 +1,76 @@
+// What each view and each card depends on.
+
+const TABLE = ["data", "label", "ignore", "categorical", "scale", "kernel"]; // kernel: subsampling
+const KERNEL = [...TABLE, "bandwidth", "nu", "degree", "constant"];
+const COMPONENTS = [...KERNEL, "components", "order", "picks"];
+
+/** The state parameters that a view of the server depends on. */
+export const VIEW_PARAMETERS = {
+  points: [...COMPONENTS, "clusters"],
+  data: [...TABLE, "x", "y"],
+  spectrum: COMPONENTS,
+  embedding: [...COMPONENTS, "center"],
+  clusters: [...COMPONENTS, "clusters"],
+  density: [...COMPONENTS, "terms"],
+  gram: [...COMPONENTS, "clusters"],
+  eigenfunctions: COMPONENTS,
+  path: [...TABLE, "nu", "components", "clusters"],
+};
+
+const coloring = ({ views: { points }, state }) => [
+  state.color,
+  points.classes,
+  state.color === "cluster" || !points.classes ? points.clusters : null,
+];
+
+const embedding = (page) => [
+  page.views.embedding,
+  page.state.dimensions,
+  page.state.dimensions === "3" ? page.rotation : null,
+  ...coloring(page),
+];
+
+/**
+ * The values that a card is drawn from. It is drawn again if one of them is another object or
+ * number. Selected points of scatter plots are marked without drawing.
+ */
+export const CARD_DEPENDENCIES = {
+  data: (page) => [page.views.data, ...coloring(page)],
+  spectrum: ({ views }) => [views.spectrum],
+  path: ({ views, summary }) => [views.path, summary.bandwidth],
+  eca: embedding,
+  pca: embedding,
+  clusters: ({ views }) => [
+    views.data,
+    views.clusters,
+    views.points.clusters,
+    views.points.classes,
+  ],
+  density: ({ views }) => [views.data, views.density],
+  gram: ({ views, selected }) => [views.gram, views.points.clusters, selected],
+  eigenfunctions: ({ views, selected }) => [views.eigenfunctions, selected],
+};
+
+export const isSame = (before, now) =>
+  before?.length === now.length && now.every((value, i) => Object.is(value, before[i]));
+
+/**
+ * The fresh points, but with the classes and clusters of the old ones where they are equal: so
+ * cards that depend on them are not drawn again.
+ */
+export function reuseUnchanged(old, fresh) {
+  const sameList = (a, b) => a?.length === b?.length && a?.every((value, i) => value === b[i]);
+  if (!old || !sameList(old.rows, fresh.rows)) return fresh;
+  const isSameClasses =
+    old.classes?.kind === fresh.classes?.kind &&
+    (old.classes === null
+      ? fresh.classes === null
+      : sameList(old.classes.values, fresh.classes?.values) &&
+        sameList(old.classes.names, fresh.classes?.names));
+  return {
+    ...fresh,
+    rows: old.rows,
+    classes: isSameClasses ? old.classes : fresh.classes,
+    clusters: sameList(old.clusters, fresh.clusters) ? old.clusters : fresh.clusters,
+  };
+}

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { fileName, toCsv } from "../../src/mercer/explorer/static/export_text.js";
+
+test("cells are separated by commas and lines end", () => {
+  assert.equal(toCsv(["row", "x"], [[0, 1.5]]), "row,x\n0,1.5\n");
+  assert.equal(toCsv(["row"], []), "row\n");
+});
+
+test("cells with separators, quotes or line breaks are quoted", () => {
+  const found = toCsv(["a,b"], [['say "hi"'], ["two\nlines"], ["carriage\rreturn"], ["plain"]]);
+  assert.equal(found, '"a,b"\n"say ""hi"""\n"two\nlines"\n"carriage\rreturn"\nplain\n');
+});
+
+test("missing cells are empty, false and 0 are not", () => {
+  assert.equal(toCsv(["a", "b", "c", "d"], [[null, undefined, false, 0]]), "a,b,c,d\n,,false,0\n");
+});
+
+test("the file name is taken from the header", () => {
+  assert.equal(fileName("attachment; filename*=UTF-8''gr%C3%B6%C3%9Fe.csv", "x"), "größe.csv");
+  assert.equal(fileName(null, "model"), "model");
+  assert.equal(fileName("attachment", "model"), "model");
+});
