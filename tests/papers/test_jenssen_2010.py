@@ -1,6 +1,6 @@
 """Jenssen, Kernel Entropy Component Analysis, PAMI 2010: what can be checked quickly.
 
-``mercer reproduce jenssen-2010`` does the rest. Numbers come from the paper as corrected by the
+``./run reproduce jenssen-2010`` does the rest. Numbers come from the paper as corrected by the
 project's list of errata.
 """
 

@@ -1,12 +1,15 @@
 """Macready, Density Estimation with Mercer Kernels, 2003: what can be checked quickly.
 
-``mercer reproduce macready-2003`` does the rest. Equations come from the paper as corrected by the
+``./run reproduce macready-2003`` does the rest. Equations come from the paper as corrected by the
 project's list of errata: in (4) and (5) B stands for B-tilde, and (5) is taken with d_F = r.
 """
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from papers import macready_2003
+from papers.macready_2003 import bits, plane
+from papers.macready_2003.em import largest_difference
 
 from mercer import MercerMixture
 from mercer.datasets import make_halo
@@ -14,9 +17,6 @@ from mercer.diagnostics import clustering_error
 from mercer.domains import Box
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian, Hamming, Polynomial
-from mercer.reproduce import macready_2003
-from mercer.reproduce.macready_2003 import bits, plane
-from mercer.reproduce.macready_2003.em import largest_difference
 
 # --- section 2: EM -------------------------------------------------------------------------------
 

@@ -212,7 +212,7 @@ def make_bits(
     Notes
     -----
     Macready (2003) draws 30 strings of 7 bits from two such laws, with the probabilities of its
-    footnote 6; ``mercer reproduce macready-2003`` uses those.
+    footnote 6; ``./run reproduce macready-2003`` uses those.
 
     Examples
     --------
