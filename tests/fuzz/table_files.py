@@ -1,7 +1,7 @@
-"""The table reader: any bytes are a table that is what it says, or an error in words.
+"""Table reader: any bytes give a consistent table or a clear error.
 
-The first byte of an input chooses how it is read (``OPTIONS``), and whether the reader of parts
-reads it too (``IN_PARTS``), which takes longer; the rest is the file.
+The first byte of an input selects the options (``OPTIONS``) and whether the chunked reader is
+checked too (``IN_PARTS``), which takes longer; the rest is the file.
 """
 
 import bz2
@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.fuzz import mutations
 from tests.fuzz.forging import archive, members_of
-from tests.fuzz.promises import holds, is_in_words, strict_warnings
+from tests.fuzz.invariants import is_clear_error, require, strict_warnings
 
 KINDS = {"number", "date", "category", "text"}
 OPTIONS = (
@@ -58,9 +58,9 @@ def seeds():
         b"a,a,b\n1,True,\n2,False,2\n3,True,3\n4,True,4\n",
     ]
     files = [*texts, *_arrays(), *_parquet()]
-    pressed = [gzip.compress(texts[0], mtime=0), bz2.compress(texts[0]), lzma.compress(texts[0])]
-    pressed += [gzip.compress(_arrays()[0], mtime=0), gzip.compress(files[-1], mtime=0)]
-    plain = [b"\0" + content for content in [*files, *pressed]]
+    compressed = [gzip.compress(texts[0], mtime=0), bz2.compress(texts[0]), lzma.compress(texts[0])]
+    compressed += [gzip.compress(_arrays()[0], mtime=0), gzip.compress(files[-1], mtime=0)]
+    plain = [b"\0" + content for content in [*files, *compressed]]
     plain += [bytes([i]) + texts[i % 2] for i in range(1, len(OPTIONS))]
     plain += [b"\3" + content for content in _parquet()]
     return [
@@ -100,21 +100,21 @@ def _parquet():
 
 
 def mutate(data, random):
-    """Bytes near these; sometimes of what is compressed, and now and then compressed once more."""
+    """Mutate the bytes, or the decompressed content."""
     option, content = data[:1] or b"\0", data[1:]
     if random.random() < 0.1:
         option = bytes([random.randrange(len(OPTIONS)) + random.choice((0, 0, IN_PARTS))])
-    opened = _opened(content) if random.random() < 0.8 else None
-    if opened is None and content.startswith(b"PK\x03\x04") and random.random() < 0.8:
+    decompressed = _decompressed(content) if random.random() < 0.8 else None
+    if decompressed is None and content.startswith(b"PK\x03\x04") and random.random() < 0.8:
         return option + _other_archive(content, random)
-    if opened is None:
+    if decompressed is None:
         return option + mutations.near(content, random, TOKENS, _others())
-    press, plain = opened
-    return option + press(mutations.near(plain, random, TOKENS, _others()))
+    compress, plain = decompressed
+    return option + compress(mutations.near(plain, random, TOKENS, _others()))
 
 
 def _other_archive(content, random):
-    """One of the arrays changed, or called otherwise, under checksums that are right."""
+    """Mutate, add or rename an array of an archive, with valid checksums."""
     try:
         members = members_of(content)
     except Exception:
@@ -134,30 +134,30 @@ def _others():
 
 
 def seeds_once():
-    if not _kept:
-        _kept.extend(seeds())
-    return _kept
+    if not _cache:
+        _cache.extend(seeds())
+    return _cache
 
 
-_kept = []
+_cache = []
 
 
-def _opened(content):
-    """How it was compressed, and what was; None where it was not."""
-    for magic, press, expand in (
+def _decompressed(content):
+    """Return the compressor and the decompressed content; None for uncompressed content."""
+    for magic, compress, expand in (
         (b"\x1f\x8b", lambda plain: gzip.compress(plain, mtime=0), gzip.decompress),
         (b"BZh", bz2.compress, bz2.decompress),
         (b"\xfd7zXZ", lzma.compress, lzma.decompress),
     ):
         if content.startswith(magic):
             try:
-                return press, expand(content)[: mutations.LARGEST]
+                return compress, expand(content)[: mutations.LARGEST]
             except Exception:
                 return None
     return None
 
 
-# --- promises --------------------------------------------------------------------------------
+# --- invariants --------------------------------------------------------------------------------
 
 
 def check(data, folder):
@@ -172,17 +172,17 @@ def check(data, folder):
         again = outcome(lambda: read_table(path, **options))
         same_outcome(table, again, str(path))
         if not isinstance(table, str):
-            is_sound(table, options)
+            check_table(table, options)
         if way >= IN_PARTS:
-            in_parts(content, options, table, folder)
+            check_parts(content, options, table, folder)
 
 
 def outcome(read):
-    """What was read, or the words of the refusal."""
+    """Return the table, or the message of a clear error."""
     try:
         return read()
     except Exception as error:
-        if is_in_words(error):
+        if is_clear_error(error):
             return str(error)
         raise
 
@@ -190,21 +190,21 @@ def outcome(read):
 def same_outcome(first, second, path):
     if isinstance(first, str) or isinstance(second, str):
         names = [path, "the file", "table"]
-        holds(
+        require(
             without(first, names) == without(second, names),
             f"from memory: {first}; from a path: {second}",
         )
         return
     first_facts, second_facts = facts(first), facts(second)
-    holds(first_facts == second_facts, "read twice:", first_facts, second_facts)
-    holds(first.frame.equals(second.frame), "cells differ when they are read twice")
+    require(first_facts == second_facts, "the two results differ:", first_facts, second_facts)
+    require(first.frame.equals(second.frame), "cells differ between two reads")
 
 
-def without(words, names):
-    words = re.sub(r"0x[0-9a-f]{8,}", "", str(words))
+def without(message, names):
+    message = re.sub(r"0x[0-9a-f]{8,}", "", str(message))
     for name in names:
-        words = words.replace(name, "")
-    return words
+        message = message.replace(name, "")
+    return message
 
 
 def facts(table):
@@ -215,41 +215,41 @@ def facts(table):
     )
 
 
-def is_sound(table, options):
-    """A table is what it says."""
+def check_table(table, options):
+    """Check that the attributes of a table agree with each other."""
     frame, kinds = table.frame, table.kinds
-    holds(set(kinds.values()) <= KINDS, kinds)
-    holds(list(frame.columns) == list(kinds) == list(table.columns), frame.columns, kinds)
-    holds(len(set(kinds)) == len(kinds) and all(type(name) is str for name in kinds), kinds)
-    holds(table.n == len(frame) == len(table.rows) >= 3 and len(kinds) >= 1, frame.shape)
-    holds(frame.index.equals(frame.reset_index().index), "the rows are not counted from 0")
+    require(set(kinds.values()) <= KINDS, kinds)
+    require(list(frame.columns) == list(kinds) == list(table.columns), frame.columns, kinds)
+    require(len(set(kinds)) == len(kinds) and all(type(name) is str for name in kinds), kinds)
+    require(table.n == len(frame) == len(table.rows) >= 3 and len(kinds) >= 1, frame.shape)
+    require(frame.index.equals(frame.reset_index().index), "the index does not start at 0")
     rows = table.rows.tolist()
-    holds(sorted(set(rows)) == rows and rows[0] >= 0 and rows[-1] < table.rows_read, rows)
-    holds(table.rows_omitted == table.rows_read - table.n, table.rows_omitted)
-    holds(table.labels is None or len(table.labels) == table.n, table.labels)
-    holds(all(o.reason and o.column not in kinds for o in table.omissions), table.omissions)
-    holds(repr(table) and repr(table.kinds), "a table has no repr")
-    gaps = {name: int(frame[name].isna().sum()) for name in kinds}
-    holds(table.missing == {name: count for name, count in gaps.items() if count}, gaps)
-    holds(options.get("missing") != "drop" or not table.missing, table.missing)
+    require(sorted(set(rows)) == rows and rows[0] >= 0 and rows[-1] < table.rows_read, rows)
+    require(table.rows_omitted == table.rows_read - table.n, table.rows_omitted)
+    require(table.labels is None or len(table.labels) == table.n, table.labels)
+    require(all(o.reason and o.column not in kinds for o in table.omissions), table.omissions)
+    require(repr(table) and repr(table.kinds), "a table has no repr")
+    missing = {name: int(frame[name].isna().sum()) for name in kinds}
+    require(table.missing == {name: count for name, count in missing.items() if count}, missing)
+    require(options.get("missing") != "drop" or not table.missing, table.missing)
     for name, kind in kinds.items():
-        holds(frame[name].nunique() > 1, f"column {name!r} is constant")
+        require(frame[name].nunique() > 1, f"column {name!r} is constant")
         if kind == "number":
-            holds(frame[name].dtype == np.float64, frame[name].dtype)
-            holds(not np.isinf(frame[name].to_numpy()).any(), f"infinity in {name!r}")
+            require(frame[name].dtype == np.float64, frame[name].dtype)
+            require(not np.isinf(frame[name].to_numpy()).any(), f"infinity in {name!r}")
         if kind == "date":
-            holds(frame[name].dtype.kind == "M", frame[name].dtype)
+            require(frame[name].dtype.kind == "M", frame[name].dtype)
     if table.is_numeric:
-        holds(np.isfinite(table.X).all() and table.X.shape == frame.shape, table.X)
+        require(np.isfinite(table.X).all() and table.X.shape == frame.shape, table.X)
 
 
-def in_parts(content, options, table, folder):
-    """The reader of parts: the same table, where it reads one and both do; else words."""
+def check_parts(content, options, table, folder):
+    """Check that the chunked reader gives the same table or a clear error."""
     from mercer.tables.chunked import read_chunked_rows
 
     ending = "parquet" if content.startswith(b"PAR1") else "csv"
     if not isinstance(table, str) and not table.is_numeric:
-        return  # parts hold numbers only, and saying so needs no second reader
+        return  # the chunked reader rejects tables with other columns
     path = folder / f"part.{ending}"
     path.write_bytes(content)
     reading = {key: value for key, value in options.items() if key in ("label", "encoding")}
@@ -259,10 +259,10 @@ def in_parts(content, options, table, folder):
     parts = outcome(lambda: read_chunked_rows(path, **reading).table(**deciding))
     if isinstance(parts, str) or isinstance(table, str) or table.notes:
         return
-    holds(parts.kinds == table.kinds, f"in parts {parts.kinds}, in memory {table.kinds}")
-    holds(parts.rows_read == table.rows_read, f"{parts.rows_read} rows in parts")
-    holds(parts.n == table.n, f"{parts.n} rows are left in parts, {table.n} in memory")
+    require(parts.kinds == table.kinds, f"in parts {parts.kinds}, in memory {table.kinds}")
+    require(parts.rows_read == table.rows_read, f"{parts.rows_read} rows in parts")
+    require(parts.n == table.n, f"{parts.n} rows remain in parts, {table.n} in memory")
     with np.errstate(all="ignore"):
-        centre, spread = (table.X / table.n).sum(axis=0), np.abs(table.X).max(axis=0)
-        close = np.abs(parts.mean - centre) <= 1e-9 * spread
-    holds(close.all(), f"means in parts {parts.mean}, in memory {centre}")
+        center, spread = (table.X / table.n).sum(axis=0), np.abs(table.X).max(axis=0)
+        close = np.abs(parts.mean - center) <= 1e-9 * spread
+    require(close.all(), f"means in parts {parts.mean}, in memory {center}")

@@ -1,6 +1,6 @@
-"""The explorer's requests: any request is answered, with our headers, and never by a mistake.
+"""Requests to the explorer: any request gets a valid response and never an internal error.
 
-An input is a text of requests, one after another, as a browser would send them::
+An input is a sequence of requests::
 
     POST /api/upload?name=my.csv
     cookie: mercer-explorer={me}
@@ -10,8 +10,8 @@ An input is a text of requests, one after another, as a browser would send them:
     ~~~~
     GET /api/views?show=points&data={mine}
 
-``{me}`` stands for a session's cookie, ``{mine}`` for its latest upload, ``{theirs}`` for an upload
-of another session, which must never be seen.
+``{me}`` is replaced by the cookie of a session, ``{mine}`` by its latest upload, ``{theirs}`` by an
+upload of another session, which must never be visible.
 """
 
 import ast
@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tests.fuzz import mutations
-from tests.fuzz.promises import BrokenPromiseError, holds, strict_warnings
+from tests.fuzz.invariants import InvariantError, require, strict_warnings
 
 END = b"\n~~~~\n"
 SECRET = b"another-ones-column"
@@ -92,7 +92,7 @@ def seeds():
 
 
 def mutate(data, random):
-    """Another parameter, header or body in one of the requests; or other bytes anywhere."""
+    """Change a parameter, header or body of one request, or bytes anywhere."""
     if random.random() < 0.4:
         return mutations.near(data, random, _once(_tokens), _once(seeds))
     requests = data.split(END)
@@ -108,12 +108,12 @@ def mutate(data, random):
         sign = b"&" if b"?" in first else b"?"
         first += sign + random.choice(_once(_names)) + b"=" + random.choice(_once(_values))
     else:
-        first = random.choice(_PLACES) + (b"?" + first.partition(b"?")[2] if b"?" in first else b"")
+        first = random.choice(_PATHS) + (b"?" + first.partition(b"?")[2] if b"?" in first else b"")
     requests[place] = b"\n".join([first, *headers]) + b"\n\n" + body
     return END.join(requests)[: mutations.LARGEST]
 
 
-_PLACES = [
+_PATHS = [
     *(b"GET /api/views", b"GET /api/code.py", b"GET /api/scores.csv", b"GET /api/model"),
     *(b"POST /api/rows", b"POST /api/upload", b"GET /api/start", b"GET /static/main.js", b"GET /"),
     *(b"OPTIONS /api/rows", b"GET /api/views/", b"GET /static/", b"GET //evil.example/", b"PUT /x"),
@@ -167,19 +167,19 @@ def _values():
 
 
 def _once(make):
-    if make not in _kept:
-        _kept[make] = make()
-    return _kept[make]
+    if make not in _cache:
+        _cache[make] = make()
+    return _cache[make]
 
 
-_kept = {}
+_cache = {}
 
 
 # --- a client ----------------------------------------------------------------------------------
 
 
 class Request:
-    """One request: its first line, its headers and its body, as a server of the web hands it on."""
+    """One request: first line, headers and body, as an ASGI server passes it on."""
 
     def __init__(self, text):
         head, _, self.body = text.partition(b"\n\n")
@@ -211,13 +211,13 @@ class Request:
 
 
 def _header(line):
-    """What a server of the web lets through: no control characters, and lower case."""
+    """Normalize a header as an ASGI server does: lower case, no control characters."""
     name, _, value = line.partition(b":")
     name = bytes(byte for byte in name.lower() if chr(byte).isalnum() or byte in b"-_") or b"x"
     return name, bytes(byte for byte in value if byte >= 32 and byte != 127).strip()
 
 
-class Answer:
+class Response:
     def __init__(self):
         self.status, self.headers, self.body, self.ended = None, [], b"", False
 
@@ -225,8 +225,8 @@ class Answer:
         return [value for key, value in self.headers if key.lower() == name.encode()]
 
 
-async def ask(app, request):
-    answer, sent, done = Answer(), False, asyncio.Event()
+async def respond(app, request):
+    response, sent, done = Response(), False, asyncio.Event()
 
     async def receive():
         nonlocal sent
@@ -237,28 +237,28 @@ async def ask(app, request):
         return {"type": "http.request", "body": request.body, "more_body": False}
 
     async def send(message):
-        holds(not answer.ended, "more is sent after the end")
+        require(not response.ended, "data after the end of the response")
         if message["type"] == "http.response.start":
-            holds(answer.status is None, "two answers to one request")
-            answer.status, answer.headers = message["status"], list(message["headers"])
+            require(response.status is None, "two responses to one request")
+            response.status, response.headers = message["status"], list(message["headers"])
         elif message["type"] == "http.response.body":
-            answer.body += message.get("body", b"")
-            answer.ended = not message.get("more_body", False)
-            if answer.ended:
+            response.body += message.get("body", b"")
+            response.ended = not message.get("more_body", False)
+            if response.ended:
                 done.set()
 
     failure = None
     try:
         await app(request.scope(), receive, send)
-    except BrokenPromiseError:
+    except InvariantError:
         raise
-    except Exception as error:  # starlette answers with 500, and raises too
+    except Exception as error:  # starlette responds with 500 and re-raises
         failure = error
-    return answer, failure
+    return response, failure
 
 
-class World:
-    """An explorer with two people: one sends the input, the other has a secret."""
+class Setup:
+    """An explorer with two sessions: one sends the input, the other has a secret."""
 
     def __init__(self, folder):
         from mercer.explorer.server import make_app
@@ -273,14 +273,14 @@ class World:
         table = SECRET + b",b\n1,2\n2,1\n3,5\n4,4\n"
         self.theirs = self.app.state.sessions.keep(self.they, "secret.csv", table).key
 
-    def filled_in(self, text):
+    def fill_in(self, text):
         mine = next(reversed(self.me.uploads), "none")
         for name, value in (("me", self.me.key), ("mine", mine), ("theirs", self.theirs)):
             text = text.replace(b"{%s}" % name.encode(), value.encode())
         return text
 
 
-# --- promises --------------------------------------------------------------------------------
+# --- invariants --------------------------------------------------------------------------------
 
 
 def check(data, folder):
@@ -288,56 +288,62 @@ def check(data, folder):
 
 
 async def _check(data, folder):
-    world = World(folder)
+    setup = Setup(folder)
     try:
-        async with world.app.router.lifespan_context(world.app):
+        async with setup.app.router.lifespan_context(setup.app):
             for text in data.split(END)[:6]:
-                request = Request(world.filled_in(text))
+                request = Request(setup.fill_in(text))
                 with strict_warnings():
-                    answer, failure = await ask(world.app, request)
+                    response, failure = await respond(setup.app, request)
                 if failure is not None:
                     raise failure
-                is_fair(request, answer, secret=SECRET not in data)
-            await is_still_theirs(world)
+                check_response(request, response, secret=SECRET not in data)
+            await check_other_session(setup)
     finally:
-        world.app.state.sessions.close()
+        setup.app.state.sessions.close()
 
 
-def is_fair(request, answer, secret):
+def check_response(request, response, secret):
     from mercer.explorer.server import _HEADERS
 
-    where = f"{request.method} {request.address.decode()} is answered by {answer.status}"
-    holds(answer.ended and answer.status is not None, f"{where}, without an end")
-    holds(answer.status < 500 or answer.status in (503, 507), where, answer.body[:300])
+    where = f"{request.method} {request.address.decode()} has status {response.status}"
+    require(response.ended and response.status is not None, f"{where}, incomplete")
+    require(response.status < 500 or response.status in (503, 507), where, response.body[:300])
     for name, value in _HEADERS.items():
-        holds(answer.header(name) == [value.encode()], f"{where}, with {name}:", answer.headers)
-    holds(not any(b"\n" in v or b"\r" in v for _, v in answer.headers), "a broken header")
-    holds(not secret or SECRET not in answer.body, f"{where}, with the secret of another session")
+        require(
+            response.header(name) == [value.encode()], f"{where}, with {name}:", response.headers
+        )
+    require(
+        not any(b"\n" in v or b"\r" in v for _, v in response.headers), "line break in a header"
+    )
+    require(
+        not secret or SECRET not in response.body, f"{where}, with the secret of another session"
+    )
     is_api = request.scope()["path"].startswith("/api")
-    if answer.status >= 400 and request.method != "HEAD" and is_api:
-        words = json.loads(answer.body)["error"]
-        holds(isinstance(words, str) and len(words) > 5, f"{where}, without words")
-    if 300 <= answer.status < 400:
-        for place in answer.header("location"):
+    if response.status >= 400 and request.method != "HEAD" and is_api:
+        message = json.loads(response.body)["error"]
+        require(isinstance(message, str) and len(message) > 5, f"{where}, without a message")
+    if 300 <= response.status < 400:
+        for place in response.header("location"):
             host = dict(request.headers)[b"host"].decode("latin-1")
             there = urlsplit(place.decode("latin-1")).netloc
-            holds(there in ("", host), f"{where}, which leads to {place!r}")
-    if answer.status == 200 and request.method != "HEAD":
-        has_its_form(request.scope()["path"], answer, is_api)
+            require(there in ("", host), f"{where}, which leads to {place!r}")
+    if response.status == 200 and request.method != "HEAD":
+        check_body(request.scope()["path"], response, is_api)
 
 
-def has_its_form(path, answer, is_api):
-    """What is handed out is what its name says."""
+def check_body(path, response, is_api):
+    """Check that the body has the format of its path."""
     if not is_api:
-        holds(answer.body in _once(_static_files), f"{path} gives a file that is none of ours")
+        require(response.body in _once(_static_files), f"{path} is not one of the static files")
     elif path.endswith(".py"):
-        ast.parse(answer.body.decode())
+        ast.parse(response.body.decode())
     elif path.endswith(".csv"):
-        _lines(answer.body)
+        _lines(response.body)
     elif path.endswith("model"):
-        _load(answer.body)
+        _load(response.body)
     else:
-        json.loads(answer.body, parse_constant=_no_constant)
+        json.loads(response.body, parse_constant=_no_constant)
 
 
 def _static_files():
@@ -347,14 +353,14 @@ def _static_files():
 
 
 def _no_constant(name):
-    raise BrokenPromiseError(f"{name} is no number of JSON")
+    raise InvariantError(f"{name} is not valid JSON")
 
 
 def _lines(body):
     import csv
 
     rows = list(csv.reader(io.StringIO(body.decode(), newline="")))
-    holds(len({len(row) for row in rows}) == 1, "lines of unlike length")
+    require(len({len(row) for row in rows}) == 1, "rows of different length")
 
 
 def _load(body):
@@ -367,8 +373,8 @@ def _load(body):
         mercer.load(path)
 
 
-async def is_still_theirs(world):
-    """Whatever was asked, the other session has what it had, and is answered."""
-    cookie = b"cookie: mercer-explorer=" + world.they.key.encode()
-    answer, _ = await ask(world.app, Request(b"GET /api/start\n" + cookie))
-    holds(json.loads(answer.body)["uploads"] == [[world.theirs, "secret.csv"]], answer.body)
+async def check_other_session(setup):
+    """Check that the other session still works and has its upload."""
+    cookie = b"cookie: mercer-explorer=" + setup.they.key.encode()
+    response, _ = await respond(setup.app, Request(b"GET /api/start\n" + cookie))
+    require(json.loads(response.body)["uploads"] == [[setup.theirs, "secret.csv"]], response.body)

@@ -1,8 +1,7 @@
-"""A pytest plugin for an environment without extras: ``pytest -p tests.without_extras``.
+"""Pytest plugin for an environment without extras: ``pytest -p tools.without_extras``.
 
-A test that itself imports a package of an extra is skipped, and so is one that mercer told which
-extra to install. A bare "No module named ..." from inside of mercer is a failure: users would see
-it too.
+A test that imports a package of an extra is skipped, and so is one where mercer raises an error
+that names the extra to install. Any other ModuleNotFoundError from mercer is a failure.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ EXTRA_OF = {
     "rich": "cli",
     "starlette": "web",
     "uvicorn": "web",
+    "jinja2": "cli",
     "httpx": "dev",
     "playwright": "dev",
     "polars": "dev",
@@ -33,55 +33,55 @@ EXTRA_OF = {
     "sphinx": "docs",
     "latex2mathml": "docs",
 }
-TOLD = re.compile(r"pip install mercer\[(\w+)\]")
+INSTALL_HINT = re.compile(r"pip install mercer\[(\w+)\]")
 MISSING = re.compile(r"No module named '(\w+)")
-PLACE = re.compile(r"^(\S+\.py):\d+: in ", re.MULTILINE)
-TESTS = Path(__file__).parent
+LOCATION = re.compile(r"^(\S+\.py):\d+: in ", re.MULTILINE)
+TESTS = Path(__file__).parents[1] / "tests"
 
 
 def wanted_extra(error: BaseException) -> str | None:
-    """The extra that would have helped, where tests or mercer's words say which."""
+    """Return the missing extra, if the test or the message of mercer names it."""
     if isinstance(error, doctest.UnexpectedException):
         error = error.exc_info[1]
     if not isinstance(error, ImportError):
         return None
-    if told := TOLD.search(str(error)):
-        return told[1]
+    if hint := INSTALL_HINT.search(str(error)):
+        return hint[1]
     missing = MISSING.search(str(error))
     by_test = innermost(error.__traceback__) in ("tests", "doctest")
     return EXTRA_OF.get(missing[1]) if missing and by_test else None
 
 
 def innermost(traceback: TracebackType | None) -> str:
-    """Who imported: the last frame that is not Python's import machinery."""
-    place = ""
+    """Return the importer: the last frame outside of Python's import system."""
+    path = ""
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
         if "importlib" not in file and "<frozen" not in file:
-            place = file
+            path = file
         traceback = traceback.tb_next
-    if place.startswith("<doctest"):
+    if path.startswith("<doctest"):
         return "doctest"
-    return "tests" if Path(place).is_relative_to(TESTS) else place
+    return "tests" if Path(path).is_relative_to(TESTS) else path
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Generator[None, Any, Any]:
-    return (yield from skipping())
+    return (yield from skip_without_extra())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, Any, Any]:
-    return (yield from skipping())
+    return (yield from skip_without_extra())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup() -> Generator[None, Any, Any]:
-    return (yield from skipping())
+    return (yield from skip_without_extra())
 
 
-def skipping() -> Generator[None, Any, Any]:
-    """Let it run; skip where only an extra was missing."""
+def skip_without_extra() -> Generator[None, Any, Any]:
+    """Run a hook; skip the test if an extra is missing."""
     try:
         return (yield)
     except Exception as error:
@@ -92,12 +92,12 @@ def skipping() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
-    """A file of tests that imports a package of an extra at its top is skipped as a whole."""
+    """Skip a test file that imports a package of an extra at module level."""
     report: pytest.CollectReport = yield
     text = str(report.longrepr) if report.failed else ""
-    missing, places = MISSING.search(text), PLACE.findall(text)
+    missing, locations = MISSING.search(text), LOCATION.findall(text)
     extra = EXTRA_OF.get(missing[1]) if missing else None
-    if extra and (collector.path.parent / Path(places[-1]).name).is_relative_to(TESTS):
+    if extra and (collector.path.parent / Path(locations[-1]).name).is_relative_to(TESTS):
         report.outcome = "skipped"
         report.longrepr = (str(collector.path), 0, f"Skipped: needs mercer[{extra}]")
     return report

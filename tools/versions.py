@@ -1,11 +1,11 @@
-"""Build what users install, and test it in environments of its own.
+"""Build the distributions and test them in clean environments.
 
-    ./run versions [NAME ...] [-- ARGS]     environments (all unless named), arguments for pytest
+    ./run versions [NAME ...] [-- ARGS]     environments (default: all), arguments for pytest
 
-The sdist is built, and the wheel from it. In each environment the wheel is installed, nothing of
-the checkout is on the path, and the tests are those in the sdist; the doctests are those of the
-installed package. uv finds Pythons on the PATH and fetches others where it can. Logs, results and
-the environments themselves are in ``build/versions``.
+The sdist is built, and the wheel from it. Each environment has the wheel installed and nothing of
+the checkout on its path; it runs the tests of the sdist and the doctests of the installed package.
+uv finds Pythons on the PATH and downloads others if it can. Logs, results and environments are in
+``build/versions``.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.archives import complaints
+from tools.archives import find_problems
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "versions"
-EVERYTHING = ("tests", "--pyargs", "mercer")  # the sdist's tests and the installed doctests
-TOOLS = ("pytest", "pytest-xdist", "hypothesis")  # without these nothing can be tested
+EVERYTHING = ("tests", "--pyargs", "mercer")  # tests of the sdist, doctests of the wheel
+TOOLS = ("pytest", "pytest-xdist", "hypothesis")  # the minimum for running tests
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python, and a rule by which versions are chosen."""
+    """A Python version and a rule for choosing package versions."""
 
     python: str
-    rule: tuple[str, ...]  # for uv
+    rule: tuple[str, ...]  # options of uv
     extras: tuple[str, ...] = ("dev", "docs")
-    options: tuple[str, ...] = ()  # for pytest
+    options: tuple[str, ...] = ()  # options of pytest
 
 
 ENVIRONMENTS = {
@@ -47,14 +47,14 @@ ENVIRONMENTS = {
     "locked": Environment("3.12", ("--constraints", "constraints.txt")),
     "newest": Environment("3.13", ("--upgrade",)),
     "minimal": Environment(
-        "3.12", ("--upgrade",), (), ("-p", "tests.without_extras", "--doctest-ignore-import-errors")
+        "3.12", ("--upgrade",), (), ("-p", "tools.without_extras", "--doctest-ignore-import-errors")
     ),
 }
 
 
 @dataclass
 class Result:
-    """What came of the tests in one environment."""
+    """Test results of one environment."""
 
     name: str
     python: str
@@ -66,8 +66,8 @@ class Result:
 
 
 def uv(*arguments: object) -> str:
-    """Run uv in the project's folder, and return what it printed."""
-    from uv import find_uv_bin  # only here: pytest looks for doctests in this file too
+    """Run uv in the project's folder and return its output."""
+    from uv import find_uv_bin
 
     command = [find_uv_bin(), "--quiet", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
@@ -77,21 +77,21 @@ def uv(*arguments: object) -> str:
 
 
 def build() -> tuple[Path, Path]:
-    """Build the sdist, and the wheel from the sdist; refuse what is incomplete or dirty."""
+    """Build the sdist, and the wheel from the sdist; stop if a file is missing or unwanted."""
     built = FOLDER / "built"
     shutil.rmtree(built, ignore_errors=True)
     uv("build", "--out-dir", built)
     (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
-    if found := complaints(sdist, wheel, ROOT):
-        raise SystemExit("\n".join(found))
+    if problems := find_problems(sdist, wheel, ROOT):
+        raise SystemExit("\n".join(problems))
     return sdist, wheel
 
 
 def install(environment: Environment, folder: Path, wheel: Path) -> Path:
-    """Make a clean environment with the wheel in it, and return its Python.
+    """Create a clean environment with the wheel and return its Python.
 
-    The requirements are read from pyproject.toml: there they are direct ones, which
-    "lowest-direct" asks for; of a wheel they would be indirect.
+    The requirements are read from pyproject.toml: "lowest-direct" applies to direct requirements,
+    and those of a wheel are indirect.
     """
     uv("venv", "--clear", "--no-project", "--python", environment.python, folder)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -104,39 +104,39 @@ def install(environment: Environment, folder: Path, wheel: Path) -> Path:
 
 
 def requirements(extra: str, names: tuple[str, ...]) -> list[str]:
-    """Some requirements of an extra, as they are written in pyproject.toml."""
+    """Return some requirements of an extra as written in pyproject.toml."""
     return [one for one in project()["optional-dependencies"][extra] if name_of(one) in names]
 
 
 def project() -> dict[str, dict[str, list[str]]]:
-    """The [project] table."""
+    """Return the [project] table."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def name_of(requirement: str) -> str:
-    """`dask[array]>=2025.7` is about dask."""
+    """Return the name of a requirement: "dask" for "dask[array]>=2025.7"."""
     found = re.match(r"[\w.-]+", requirement)
     assert found is not None
     return found[0].lower()
 
 
 def direct_dependencies() -> list[str]:
-    """What the package itself or one of its extras for users asks for, in that order."""
+    """Return the requirements of the package, then those of its extras for users."""
     users = ("plot", "io", "dask", "cli", "web")
     asked = [*project()["dependencies"]]
     asked += [one for extra in users for one in project()["optional-dependencies"][extra]]
     return [name for name in dict.fromkeys(map(name_of, asked)) if name != "mercer"]
 
 
-def try_out(name: str, sdist: Path, wheel: Path, arguments: list[str]) -> Result:
-    """Install, run the sdist's tests and the installed doctests, and count."""
+def run_environment(name: str, sdist: Path, wheel: Path, arguments: list[str]) -> Result:
+    """Install, run the tests and count the results."""
     environment, folder = ENVIRONMENTS[name], FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
     python = install(environment, folder / "environment", wheel)
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     (sources,) = folder.glob("mercer-*")
-    shutil.rmtree(sources / "src")  # the wheel is what is tested
+    shutil.rmtree(sources / "src")  # the installed wheel is tested
     counts = folder / "results.xml"
     started = time.monotonic()
     command = [python, "-m", "pytest", "-v", "--tb=short", "-n", "2", "-p", "no:cacheprovider"]
@@ -169,20 +169,20 @@ def try_out(name: str, sdist: Path, wheel: Path, arguments: list[str]) -> Result
 
 
 def clean_variables() -> dict[str, str]:
-    """No path into the checkout, no data beside the package, one thread for each process."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MERCER_DATA")}
-    return kept | {"OMP_NUM_THREADS": "1"}
+    """Return the environment variables: no path into the checkout, one thread per process."""
+    variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MERCER_DATA")}
+    return variables | {"OMP_NUM_THREADS": "1"}
 
 
 def installed(python: Path) -> dict[str, str]:
-    """Versions of the direct dependencies."""
+    """Return the installed versions of the direct dependencies."""
     found = json.loads(uv("pip", "list", "--python", python, "--format", "json"))
     versions = {one["name"].lower(): one["version"] for one in found}
     return {name: versions[name] for name in direct_dependencies() if name in versions}
 
 
 def table(results: list[Result]) -> str:
-    """Results, one environment per column."""
+    """Format the results with one column per environment."""
     rows = [
         ("", *(f"**{one.name}**" for one in results)),
         ("---", *("---:" for _ in results)),
@@ -197,17 +197,19 @@ def table(results: list[Result]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Test in the environments that are named, print a table, and return 1 where a test failed."""
+    """Test in the named environments, print a table, and return 1 if a test failed."""
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     names = arguments[:cut] or list(ENVIRONMENTS)
     if unknown := set(names) - set(ENVIRONMENTS):
-        raise SystemExit(f"{sorted(unknown)} are no environments: {', '.join(ENVIRONMENTS)}")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored below `... &`, and inherited
+        raise SystemExit(f"{sorted(unknown)} are not environments: {', '.join(ENVIRONMENTS)}")
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored in background jobs, and inherited
     sdist, wheel = build()
     results = []
     for name in names:
         print(f"{name}: see {FOLDER.relative_to(ROOT) / name / 'log.txt'} ...", file=sys.stderr)
-        results.append(try_out(name, sdist, wheel, arguments[cut + 1 :]))
+        results.append(run_environment(name, sdist, wheel, arguments[cut + 1 :]))
     print(table(results))
     return int(any(one.failed for one in results))
 

@@ -1,4 +1,4 @@
-"""What must hold whatever comes in: errors are the library's, in words, and nothing is run."""
+"""Invariants for any input: errors are clear, and reading has no side effects."""
 
 import sys
 import warnings
@@ -7,29 +7,29 @@ from contextlib import contextmanager
 from mercer.errors import MercerError
 
 __all__ = [
-    "BrokenPromiseError",
-    "holds",
-    "is_in_words",
-    "no_code",
+    "InvariantError",
+    "is_clear_error",
+    "no_side_effects",
+    "require",
     "strict_warnings",
 ]
 
 
-class BrokenPromiseError(AssertionError):
-    """A promise that an input has broken."""
+class InvariantError(AssertionError):
+    """An input violates an invariant."""
 
 
-def holds(fact, *words):
-    """Raise where something should be true and is not."""
-    if not fact:
-        raise BrokenPromiseError(" ".join(map(str, words)))
+def require(condition, *details):
+    """Raise InvariantError unless a condition holds."""
+    if not condition:
+        raise InvariantError(" ".join(map(str, details)))
 
 
-def is_in_words(error):
-    """Whether an error is one that a user can act on: of our kinds, and a sentence.
+def is_clear_error(error):
+    """Return whether an error has an expected type and a message of several words.
 
-    Subclasses are refused: a ``UnicodeDecodeError`` or an ``ArrowInvalid`` is a ``ValueError`` too,
-    but what it says is meant for those who wrote the reader.
+    Subclasses from other libraries are not accepted: a ``UnicodeDecodeError`` or an
+    ``ArrowInvalid`` is a ``ValueError``, but its message is meant for developers.
     """
     plain = type(error) in (ValueError, TypeError) or type(error).__module__.startswith("mercer.")
     is_ours = isinstance(error, ValueError | TypeError | MercerError)
@@ -38,7 +38,7 @@ def is_in_words(error):
 
 @contextmanager
 def strict_warnings():
-    """Let every warning be an error, except what mercer says and what is about versions."""
+    """Turn warnings into errors, except those of mercer and about deprecations."""
     versions = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -54,43 +54,43 @@ def _own_warnings():
     return [one for one in everything if isinstance(one, type) and issubclass(one, Warning)]
 
 
-# --- nothing of a file is run --------------------------------------------------------------------
+# --- side effects --------------------------------------------------------------------
 
 _FORBIDDEN = (
     *("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.remove", "os.rename", "os.rmdir"),
     *("os.chmod", "os.mkdir", "subprocess.Popen", "pickle.find_class", "code.__new__"),
     *("socket.", "shutil.", "webbrowser.", "ftplib.", "urllib.", "http.client", "ctypes.dlsym"),
 )
-_MAY_BE_IMPORTED = {
+_ALLOWED_IMPORTS = {
     *("mercer", "numpy", "scipy", "sklearn", "pandas", "pyarrow", "tzdata", "networkx"),
 }
-_seen = None
+_events = None
 
 
 def _watch(event, arguments):
-    if _seen is None:
+    if _events is None:
         return
     if event == "import":
         package = arguments[0].partition(".")[0]
-        if package not in _MAY_BE_IMPORTED | sys.stdlib_module_names or package == "antigravity":
-            _seen.append(f"import of {arguments[0]}")
+        if package not in _ALLOWED_IMPORTS | sys.stdlib_module_names or package == "antigravity":
+            _events.append(f"import of {arguments[0]}")
     elif event == "open":
         if isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
-            _seen.append(f"writing of {arguments[0]}")
+            _events.append(f"writing of {arguments[0]}")
     elif event.startswith(_FORBIDDEN):
-        _seen.append(event)
+        _events.append(event)
 
 
 @contextmanager
-def no_code():
-    """Raise where something is run, written, sent or imported that no reading needs."""
-    global _seen
-    if not getattr(_watch, "is_there", False):
-        sys.addaudithook(_watch)  # for good: hooks cannot be taken away
-        _watch.is_there = True
-    _seen = events = []
+def no_side_effects():
+    """Raise if code is run, or data are written, sent or imported beyond what reading needs."""
+    global _events
+    if not getattr(_watch, "is_installed", False):
+        sys.addaudithook(_watch)  # permanent: audit hooks cannot be removed
+        _watch.is_installed = True
+    _events = events = []
     try:
         yield
     finally:
-        _seen = None
-    holds(not events, "reading did more than read:", events[:5])
+        _events = None
+    require(not events, "side effects while reading:", events[:5])

@@ -1,6 +1,6 @@
-"""The model file: it is refused in words, or it is data; nothing of it is run.
+"""Model files: loading gives data or a clear error, and never runs code.
 
-An input is a file. Most mutations put the checksum right again, as a forger can.
+An input is a file. Most mutations restore a valid checksum, as an attacker can.
 """
 
 import json
@@ -13,11 +13,11 @@ import numpy as np
 import mercer
 from tests.fuzz import mutations
 from tests.fuzz.forging import claim, forged, members_of, npy, places, signed
-from tests.fuzz.promises import (
-    BrokenPromiseError,
-    holds,
-    is_in_words,
-    no_code,
+from tests.fuzz.invariants import (
+    InvariantError,
+    is_clear_error,
+    no_side_effects,
+    require,
     strict_warnings,
 )
 from tests.timeouts import alarm
@@ -91,7 +91,7 @@ def _values():
 
 
 def mutate(data, random):
-    """Another tree, another array, or other bytes; most often with a right checksum."""
+    """Mutate the JSON tree, an array, or the bytes; most often with a valid checksum."""
     try:
         (name, text), *arrays = members_of(data)
         tree = json.loads(text)
@@ -158,7 +158,7 @@ def _other_array(array, random):
     return random.choice([made, npy(special), npy(np.zeros((6, 2))), npy(np.arange(6))])
 
 
-# --- promises --------------------------------------------------------------------------------
+# --- invariants --------------------------------------------------------------------------------
 
 
 def check(data, folder):
@@ -166,30 +166,30 @@ def check(data, folder):
     path.write_bytes(data)
     with strict_warnings():
         try:
-            with no_code():
+            with no_side_effects():
                 value = mercer.load(path)
         except Exception as error:
-            if not is_in_words(error):
+            if not is_clear_error(error):
                 raise
-            holds(str(path) in str(error), "which file is not said:", error)
+            require(str(path) in str(error), "the message does not name the file:", error)
             return
-        holds(signed(data) == data, "a wrong checksum was accepted")
-    does_no_harm(value)
+        require(signed(data) == data, "an invalid checksum was accepted")
+    check_methods(value)
 
 
-def does_no_harm(value):
-    """What was loaded is asked to predict, for a moment: nothing may be run then either.
+def check_methods(value):
+    """Check that the methods of the loaded object have no side effects.
 
-    A forged model may say nonsense, take forever, or fail with whatever its attributes lead to.
+    A forged model may give wrong results, take very long or fail with any exception.
     """
     for method in ("transform", "predict", "score_samples"):
-        ask = getattr(value, method, None) if hasattr(type(value), method) else None
-        if ask is None:
+        call = getattr(value, method, None) if hasattr(type(value), method) else None
+        if call is None:
             continue
         try:
-            with no_code(), alarm(2, TimeoutError), np.errstate(all="ignore"):
-                ask(X)
-        except BrokenPromiseError:
+            with no_side_effects(), alarm(2, TimeoutError), np.errstate(all="ignore"):
+                call(X)
+        except InvariantError:
             raise
         except Exception:
             continue
