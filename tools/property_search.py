@@ -39,7 +39,7 @@ def run_round(seed: int) -> Round:
             *("--tb=short", f"--hypothesis-seed={seed}", "tests/properties"),
             *("-k", "test_estimators or test_kernels"),
         ],
-        env=os.environ | {"HYPOTHESIS_PROFILE": "search", "OMP_NUM_THREADS": "1"},
+        env=os.environ | {"MERCER_TEST_PROFILE": "search", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,

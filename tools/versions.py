@@ -139,7 +139,7 @@ def run_environment(name: str, sdist: Path, wheel: Path, arguments: list[str]) -
     shutil.rmtree(sources / "src")  # the installed wheel is tested
     counts = folder / "results.xml"
     started = time.monotonic()
-    command = [python, "-m", "pytest", "-v", "--tb=short", "-n", "2", "-p", "no:cacheprovider"]
+    command = [str(python), "-m", "pytest", "-v", "--tb=short", "-n", "2", "-p", "no:cacheprovider"]
     with (folder / "log.txt").open("w") as log:
         subprocess.run(
             [*command, *environment.options, f"--junitxml={counts}", *(arguments or EVERYTHING)],
@@ -204,7 +204,7 @@ def main(arguments: list[str]) -> int:
         raise SystemExit(f"{sorted(unknown)} are not environments: {', '.join(ENVIRONMENTS)}")
     signal.signal(
         signal.SIGINT, signal.default_int_handler
-    )  # ignored in background jobs, and inherited
+    )  # may be ignored here
     sdist, wheel = build()
     results = []
     for name in names:

@@ -11,6 +11,7 @@ A target is a module with
 """
 
 from importlib import import_module
+from typing import Any
 
 TARGETS = {"tables": "table_files", "models": "model_files", "requests": "explorer_requests"}
 #: Packages whose coverage guides atheris: code that decides about an input, not the mathematics.
@@ -21,6 +22,6 @@ INSTRUMENTED = {
 }
 
 
-def load_target(name):
+def load_target(name: str) -> Any:
     """Import the module of a target."""
     return import_module(f"tests.fuzz.{TARGETS[name]}")

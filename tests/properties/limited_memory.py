@@ -1,6 +1,6 @@
-"""Run under a hard limit on address space, by ``test_limits.py``: prints what came of each request.
+"""Run requests with limited address space and print the results; used by ``test_limits.py``.
 
-python -m tests.properties.memory_child MEGABYTES
+python -m tests.properties.limited_memory MEGABYTES
 """
 
 import json
@@ -112,7 +112,7 @@ def matrix_entropy():
     matrix_renyi_entropy(points(3000), kernel, alpha=2)
 
 
-REFUSED = [
+REJECTED = [
     dense,
     all_components,
     stored,
@@ -121,7 +121,7 @@ REFUSED = [
     precomputed_dense,
     reconstruction,
 ]
-FINISHED = [
+ACCEPTED = [
     automatic,
     automatic_variance,
     landmarks_of_many_points,
@@ -138,7 +138,7 @@ FINISHED = [
 
 
 def limit_address_space(megabytes):
-    """Allow so many megabytes beyond what the process has now."""
+    """Limit the address space to its current size plus ``megabytes``."""
     import resource
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -148,10 +148,10 @@ def limit_address_space(megabytes):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    KernelECA(2, kernel=kernel).fit(points(1000)).transform(points(1000))  # loads what it loads
+    KernelECA(2, kernel=kernel).fit(points(1000)).transform(points(1000))  # lazy imports
     limit_address_space(int(sys.argv[1]))
     print(json.dumps(["free memory", free_memory()]))
-    for request in REFUSED + FINISHED:
+    for request in REJECTED + ACCEPTED:
         try:
             request()
             outcome = "finished"

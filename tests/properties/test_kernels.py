@@ -1,4 +1,4 @@
-"""Laws of kernels, bandwidth rules and information: the algebra is that of matrices."""
+"""Property tests of kernels, bandwidth rules and information measures."""
 
 import numpy as np
 import pytest
@@ -30,17 +30,17 @@ from mercer.kernels import (
     Sum,
 )
 from mercer.maths.quantiles import weighted_quantile
-from tests.properties.strategies import EXAMPLES, Tally, law, worlds
+from tests.properties.strategies import MAX_EXAMPLES, Examples, property_test, samples
 
-many = settings(law, max_examples=20 * EXAMPLES)
+many_examples = settings(property_test, max_examples=20 * MAX_EXAMPLES)
 seeds = st.integers(0, 2**32 - 1)
-widths = st.sampled_from([0.3, 1.0, 4.0])
+bandwidths = st.sampled_from([0.3, 1.0, 4.0])
 
 STATIONARY = st.one_of(
-    st.builds(Gaussian, widths),
-    st.builds(Laplacian, widths),
-    st.builds(Matern, widths, st.sampled_from([0.5, 1.5, 2.5, 0.7, np.inf])),
-    st.builds(Epanechnikov, widths),
+    st.builds(Gaussian, bandwidths),
+    st.builds(Laplacian, bandwidths),
+    st.builds(Matern, bandwidths, st.sampled_from([0.5, 1.5, 2.5, 0.7, np.inf])),
+    st.builds(Epanechnikov, bandwidths),
 )
 LEAVES = st.one_of(
     STATIONARY,
@@ -52,7 +52,7 @@ LEAVES = st.one_of(
 
 
 def trees(leaves):
-    """Kernels of sums, products and multiples, of any shape."""
+    """Draw nested sums, products and multiples of kernels."""
     return st.recursive(
         leaves,
         lambda part: st.one_of(
@@ -65,7 +65,7 @@ def trees(leaves):
 
 
 def by_matrices(kernel, evaluate):
-    """The same tree, with matrices for kernels."""
+    """Evaluate a tree of kernels with matrix operations."""
     if isinstance(kernel, Sum):
         return sum(by_matrices(term, evaluate) for term in kernel.terms)
     if isinstance(kernel, Product):
@@ -75,10 +75,10 @@ def by_matrices(kernel, evaluate):
     return evaluate(kernel)
 
 
-@many
-@given(kernel=trees(LEAVES), world=worlds(least=2))
-def test_kernel_algebra_is_matrix_algebra(kernel, world):
-    X, Y = world.X, world.new
+@many_examples
+@given(kernel=trees(LEAVES), sample=samples(least=2))
+def test_kernel_algebra_is_matrix_algebra(kernel, sample):
+    X, Y = sample.X, sample.new
     expected = by_matrices(kernel, lambda leaf: leaf(X, Y))
     largest = max(1.0, float(np.abs(expected).max()))
     assert_allclose(kernel(X, Y), expected, atol=1e-13 * largest)
@@ -90,72 +90,72 @@ def test_kernel_algebra_is_matrix_algebra(kernel, world):
     assert_allclose(some, expected[1:2, 2:4], atol=1e-12 * largest)
     if kernel.is_psd:
         assert np.linalg.eigvalsh(own).min() > -1e-12 * size * len(X)
-    Tally.count += 1
+    Examples.count += 1
 
 
-@many
+@many_examples
 @given(kernel=trees(LEAVES))
-def test_a_kernel_is_its_parameters(kernel):
+def test_kernels_equal_their_parameters(kernel):
     rebuilt = by_parameters(kernel)
     assert rebuilt == kernel
     assert repr(rebuilt) == repr(kernel)
     assert rebuilt.get_params().keys() == kernel.get_params().keys()
-    Tally.count += 1
+    Examples.count += 1
 
 
 def by_parameters(kernel):
     return type(kernel)(**kernel.get_params(deep=False))
 
 
-@many
-@given(kernel=trees(STATIONARY), world=worlds(), exponent=st.floats(-140, 140))
-def test_stationary_kernels_know_differences_in_bandwidths_only(kernel, world, exponent):
-    unit = 2.0 ** round(exponent)  # exact, so that nothing but the kernel rounds
-    expected = kernel(world.X, world.new)
+@many_examples
+@given(kernel=trees(STATIONARY), sample=samples(), exponent=st.floats(-140, 140))
+def test_stationary_kernels_depend_on_scaled_differences_only(kernel, sample, exponent):
+    unit = 2.0 ** round(exponent)  # a power of two: scaling is exact
+    expected = kernel(sample.X, sample.new)
     largest = float(np.abs(expected).max())
     wide = kernel.widened(unit)
-    assert_allclose(wide(unit * world.X, unit * world.new), expected, atol=1e-13 * largest)
-    padded = [np.column_stack([part, np.zeros(len(part))]) for part in (world.X, world.new)]
+    assert_allclose(wide(unit * sample.X, unit * sample.new), expected, atol=1e-13 * largest)
+    padded = [np.column_stack([part, np.zeros(len(part))]) for part in (sample.X, sample.new)]
     assert_allclose(kernel(*padded), expected, atol=1e-12 * largest)
-    shifted = [part + 2.0**20 for part in (world.X, world.new)]
+    shifted = [part + 2.0**20 for part in (sample.X, sample.new)]
     exact = [part - 2.0**20 for part in shifted]
-    # r itself, not only r², enters some kernels: near 0 rounding shows as its root
+    # some kernels depend on r, not r²: near 0 the error is the root of the rounding error
     assert_allclose(kernel(*shifted), kernel(*exact), atol=1e-6 * largest)
-    Tally.count += 1
+    Examples.count += 1
 
 
-@many
-@given(kernel=trees(STATIONARY), world=worlds())
-def test_kernels_in_single_precision(kernel, world):
-    X, Y = world.X.astype(np.float32), world.new.astype(np.float32)
+@many_examples
+@given(kernel=trees(STATIONARY), sample=samples())
+def test_kernels_in_single_precision(kernel, sample):
+    X, Y = sample.X.astype(np.float32), sample.new.astype(np.float32)
     single, double = kernel(X, Y), kernel(X.astype(np.float64), Y.astype(np.float64))
     assert single.dtype == np.float32
-    # a root of a rounded square again: √(2e-4) at worst, where products are taken
+    # the root of the rounding error of r² in float32
     assert_allclose(single, double, atol=3e-4 * float(np.abs(double).max()))
-    Tally.count += 1
+    Examples.count += 1
 
 
-@many
-@given(world=worlds())
-def test_counts_are_compared_by_their_minima(world):
-    X = np.abs(world.X)
+@many_examples
+@given(sample=samples())
+def test_min_max_kernel_equals_its_formula(sample):
+    X = np.abs(sample.X)
     expected = np.array([[np.minimum(x, y).sum() / np.maximum(x, y).sum() for y in X] for x in X])
     assert_allclose(MinMax()(X), expected, atol=1e-14)
-    Tally.count += 1
+    Examples.count += 1
 
 
 # --- bandwidth rules -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", RULES)
-@law
-@given(world=worlds(), seed=seeds, exponent=st.floats(-100, 100))
-def test_rules_of_bandwidth(rule, world, seed, exponent):
-    X = np.unique(world.X, axis=0) if rule == "leave-one-out" else world.X
+@property_test
+@given(sample=samples(), seed=seeds, exponent=st.floats(-100, 100))
+def test_bandwidth_rules(rule, sample, seed, exponent):
+    X = np.unique(sample.X, axis=0) if rule == "leave-one-out" else sample.X
     find = RULES[rule]
     rng = np.random.default_rng(seed)
     expected = find(X)
-    # the search for the best likelihood stops at 1e-4 of the logarithm
+    # the likelihood search stops at 1e-4 in log bandwidth
     close = {"rtol": 1e-3 if rule == "leave-one-out" else 1e-10}
     assert 0 < expected < np.inf
     assert_allclose(find(rng.permutation(X)), expected, **close)
@@ -164,7 +164,7 @@ def test_rules_of_bandwidth(rule, world, seed, exponent):
     counts = rng.integers(0, 4, len(X))
     counts[rng.permutation(len(X))[:3]] = 1
     assert_allclose(find(X, counts), find(np.repeat(X, counts, axis=0)), **close)
-    Tally.count += 1
+    Examples.count += 1
 
 
 # --- information ---------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_rules_of_bandwidth(rule, world, seed, exponent):
 MEASURES = {
     "potential": lambda X, k, w: information_potential(X, k, sample_weight=w),
     "entropy": lambda X, k, w: renyi_entropy(X, k, sample_weight=w),
-    "entropy of the integral": lambda X, k, w: renyi_entropy(
+    "entropy, integral estimator": lambda X, k, w: renyi_entropy(
         X, k, estimator="integral", sample_weight=w
     ),
     "variance": lambda X, k, w: feature_variance(X, k, sample_weight=w),
@@ -182,10 +182,10 @@ MEASURES = {
 
 
 @pytest.mark.parametrize("name", MEASURES)
-@law
-@given(world=worlds(), seed=seeds, exponent=st.floats(-30, 30))
-def test_measures_of_information(name, world, seed, exponent):
-    measure, X, h = MEASURES[name], world.X, world.width
+@property_test
+@given(sample=samples(), seed=seeds, exponent=st.floats(-30, 30))
+def test_information_measures(name, sample, seed, exponent):
+    measure, X, h = MEASURES[name], sample.X, sample.bandwidth
     rng = np.random.default_rng(seed)
     expected = measure(X, Gaussian(h), None)
     close = {"rtol": 1e-9, "atol": 1e-12}
@@ -193,18 +193,18 @@ def test_measures_of_information(name, world, seed, exponent):
     assert_allclose(measure(np.concatenate([X, X]), Gaussian(h), None), expected, **close)
     counts = rng.integers(0, 4, len(X))
     counts[0] = 2
-    copies = measure(np.repeat(X, counts, axis=0), Gaussian(h), None)
-    assert_allclose(measure(X, Gaussian(h), counts), copies, **close)
+    repeated = measure(np.repeat(X, counts, axis=0), Gaussian(h), None)
+    assert_allclose(measure(X, Gaussian(h), counts), repeated, **close)
     unit = 10.0**exponent
     shift = X.shape[1] * np.log(unit) if name.startswith("entropy") else 0.0
     assert_allclose(measure(unit * X, Gaussian(unit * h), None), expected + shift, **close)
-    Tally.count += 1
+    Examples.count += 1
 
 
-@law
-@given(world=worlds(), seed=seeds)
-def test_divergence(world, seed):
-    X, Y, kernel = world.X, world.new, Gaussian(world.width)
+@property_test
+@given(sample=samples(), seed=seeds)
+def test_cauchy_schwarz_divergence(sample, seed):
+    X, Y, kernel = sample.X, sample.new, Gaussian(sample.bandwidth)
     found = cauchy_schwarz_divergence(X, Y, kernel)
     assert found >= -1e-12
     assert_allclose(cauchy_schwarz_divergence(Y, X, kernel), found, rtol=1e-10, atol=1e-12)
@@ -214,19 +214,19 @@ def test_divergence(world, seed):
     V = [information_potential(part, kernel) for part in (X, Y)]
     cross = kernel(X, Y).mean()
     assert_allclose(found, -np.log(cross / np.sqrt(V[0] * V[1])), rtol=1e-9, atol=1e-12)
-    Tally.count += 1
+    Examples.count += 1
 
 
 # --- quantiles -----------------------------------------------------------------------------------
 
 
-@many
+@many_examples
 @given(seed=seeds, level=st.integers(0, 100))
-def test_weighted_quantiles_are_those_of_the_copies(seed, level):
+def test_weighted_quantiles_equal_quantiles_of_repeated_rows(seed, level):
     rng = np.random.default_rng(seed)
     values, counts = rng.normal(size=12), rng.integers(0, 20, 12)
-    counts[0] = 101 - counts[1:].sum() % 100  # so that places are whole but for rounding
+    counts[0] = 101 - counts[1:].sum() % 100  # quantile positions are integers up to rounding error
     expected = np.quantile(np.repeat(values, counts), level / 100)
     found = weighted_quantile(values, counts.astype(float), level / 100)
     assert_allclose(found, expected, atol=1e-12)
-    Tally.count += 1
+    Examples.count += 1
