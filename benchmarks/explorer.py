@@ -1,8 +1,8 @@
-"""The explorer under load: twenty people slide at once; and one person in a real browser.
+"""The explorer under load: twenty simulated users, and one user in a browser.
 
-Each simulated user keeps one request in flight and then asks for the newest bandwidth, as the page
-does: a step takes as long as its answer. Half of them have wine or rings, half a table of 1000 rows
-and 10 columns of their own. The explorer runs in a process of its own, whose memory is watched. The
+Each simulated user has one request in flight and then requests the latest bandwidth, as the page
+does, so a step takes as long as its response. Half of them use wine or rings, half a table of 1000
+rows and 10 columns. The explorer runs in its own process, whose memory is measured. The
 browser (Chromium, software rendering) is driven by Playwright, where both are installed.
 """
 
@@ -24,7 +24,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from benchmarks.harness import table
+from benchmarks.measure import table
 
 USERS = int(os.environ.get("MERCER_USERS", "20"))
 SECONDS = float(os.environ.get("MERCER_SECONDS", "60"))

@@ -56,7 +56,7 @@ def _entropies(samples: list[Array]) -> Table:
         for name, values, accepted in cases
     ]
     X = samples[0]
-    likeness = [
+    correlations = [
         abs(np.corrcoef(_component(X, v)[:, 0], PCA(1).fit_transform(X)[:, 0])[0, 1])
         for v in (1.0, 10.0, 100.0)
     ]
@@ -64,7 +64,7 @@ def _entropies(samples: list[Array]) -> Table:
         Row(
             "correlation of kernel PCA with PCA, σ² = 1, 10, 100",
             "contours tend to PCA's",
-            ", ".join(f"{c:.4f}" for c in likeness),
+            ", ".join(f"{c:.4f}" for c in correlations),
         )
     )
     return Table(
@@ -109,13 +109,13 @@ def figures(quick: bool, seed: int = 0) -> Iterator[Picture]:
     }
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("mercer", ORDERED)
+    colors = LinearSegmentedColormap.from_list("mercer", ORDERED)
     side = np.linspace(-4, 4, 120)
     points = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
     axes = new_panels(4, 3.2, columns=2)
     for ax, (title, project) in zip(axes, projections.items(), strict=True):
         ax.scatter(*X.T, s=6, color=GREY, alpha=0.6, linewidths=0)
-        ax.contour(side, side, project(points).reshape(120, 120), 14, cmap=colours)
+        ax.contour(side, side, project(points).reshape(120, 120), 14, cmap=colors)
         ax.set_title(title)
     yield Picture("fig01", "Contours of four projections over the sample.", axes[0].figure)
 

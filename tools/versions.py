@@ -202,9 +202,7 @@ def main(arguments: list[str]) -> int:
     names = arguments[:cut] or list(ENVIRONMENTS)
     if unknown := set(names) - set(ENVIRONMENTS):
         raise SystemExit(f"{sorted(unknown)} are not environments: {', '.join(ENVIRONMENTS)}")
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # may be ignored here
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored here
     sdist, wheel = build()
     results = []
     for name in names:

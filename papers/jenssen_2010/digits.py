@@ -75,7 +75,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     models: dict[str, Callable[[Gaussian], Any]] = {
         "(a) kernel ECA": lambda kernel: KernelECA(2, kernel=kernel, solver="dense"),
         "(b) kernel PCA": lambda kernel: KernelPCA(2, kernel=kernel, center=False, solver="dense"),
-        "(c) centred kernel PCA": lambda kernel: KernelPCA(2, kernel=kernel, solver="dense"),
+        "(c) centered kernel PCA": lambda kernel: KernelPCA(2, kernel=kernel, solver="dense"),
     }
     figure = new_figure(9, 15)
     for part, (title, model) in zip(figure.subfigures(3, 1), models.items(), strict=True):
@@ -94,6 +94,6 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig10",
         "Fig. 10. USPS 6 and 9 for σ = 2.5 to 3.9 in steps of 0.1: (a) kernel ECA, (b) kernel PCA, "
-        "(c) centred kernel PCA. Thin lines mark the origin.",
+        "(c) centered kernel PCA. Thin lines mark the origin.",
         figure,
     )

@@ -32,7 +32,7 @@ def _clustered() -> EntropyClustering:
 
 @cache
 def _clusters() -> Array:
-    """Labels 0, 1 and 2 in the paper's order, which is told from the sizes it prints."""
+    """Labels 0, 1 and 2 in the paper's order, identified by the published sizes."""
     labels = _clustered().labels_
     sizes = np.bincount(labels[labels >= 0], minlength=3)
     renamed = np.full(len(labels), -1)

@@ -158,8 +158,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     difference = X[to_sci].mean(axis=0) - X[to_rec].mean(axis=0)
     figure, axes = panels(1, 1, (11, 4.6))
     ax = axes[0, 0]
-    colours = [PALETTE[1] if value > 0 else PALETTE[0] for value in difference]
-    ax.vlines(np.arange(len(difference)), 0, difference, colors=colours, linewidths=2)
+    colors = [PALETTE[1] if value > 0 else PALETTE[0] for value in difference]
+    ax.vlines(np.arange(len(difference)), 0, difference, colors=colors, linewidths=2)
     ax.axhline(0, color=GREY, linewidth=0.8)
     for word in np.argsort(-np.abs(difference))[:_LABELLED]:
         up = difference[word] > 0

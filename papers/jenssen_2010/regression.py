@@ -187,9 +187,9 @@ def figures(quick: bool) -> Iterator[Picture]:
     """Fig. 18."""
     figure, axes = panels(2, 3, (12, 6.6))
     for ax, name in zip(axes.flat, _SETS, strict=True):
-        for order, colour, style in zip(_ORDERS, PALETTE, ("-", "--"), strict=False):
+        for order, color, style in zip(_ORDERS, PALETTE, ("-", "--"), strict=False):
             path = _paths(name, quick)[order]
-            ax.plot(np.arange(1, len(path) + 1), path, style, color=colour, label=_ORDERS[order])
+            ax.plot(np.arange(1, len(path) + 1), path, style, color=color, label=_ORDERS[order])
         ax.set_title(name)
         ax.set_xlabel("dimension")
         ax.set_ylabel("error, %")

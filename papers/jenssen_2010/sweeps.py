@@ -95,13 +95,13 @@ def sweep(
 
 def plot_errors(ax: Any, bandwidths: Array, errors: dict[str, Array]) -> None:
     """Error against bandwidth, one curve per method."""
-    for colour, (name, values) in zip(PALETTE, errors.items(), strict=False):
+    for color, (name, values) in zip(PALETTE, errors.items(), strict=False):
         every = max(1, len(bandwidths) // 25)
         ax.plot(
             bandwidths,
             values,
             _LOOKS[name],
-            color=colour,
+            color=color,
             markevery=every,
             markersize=5,
             label=METHODS[name],

@@ -224,7 +224,7 @@ def _gram_figure(X: Array, y: Array, eca: KernelECA) -> Picture:
     figure.colorbar(drawn.image_, ax=axes, ticks=[-0.2, -0.05, 0, 0.05, 0.2, 1], format="%g")
     return Picture(
         "fig08",
-        "Fig. 8. Kernel matrices: (a) original data, (b) K_eca and (c) K_pca. The colour scale is "
+        "Fig. 8. Kernel matrices: (a) original data, (b) K_eca and (c) K_pca. The color scale is "
         "stretched about 0.",
         figure,
     )
@@ -235,10 +235,10 @@ def _component_figure() -> Picture:
     figure, axes = panels(1, 1, (7, 4))
     ax = axes[0, 0]
     places = np.array([sorted(kept) for kept in long.components])
-    for column, colour, marker, name in zip(
+    for column, color, marker, name in zip(
         places.T, PALETTE, "o^s", ("first", "second", "third"), strict=False
     ):
-        ax.plot(long.bandwidths, column, marker, color=colour, markersize=3.5, label=name)
+        ax.plot(long.bandwidths, column, marker, color=color, markersize=3.5, label=name)
     ax.set_xlabel("bandwidth σ")
     ax.set_ylabel("place of the eigenvalue")
     ax.set_yticks([1, *range(5, int(places.max()) + 1, 5)])

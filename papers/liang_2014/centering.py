@@ -40,7 +40,7 @@ def _form(m: float, k: float) -> str:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Appendix B, the trichotomy, and the centred spectra of chapter 3."""
+    """Appendix B, the trichotomy, and the centered spectra of chapter 3."""
     yield _appendix_b()
     yield _trichotomy()
     rows = [
@@ -57,13 +57,13 @@ def tables(quick: bool) -> Iterator[Table]:
                 (1725.3092940286, 338.6660144126, 58.9485348875, 9.8261566712),
             ),
             (
-                "two normal clouds, (1 + x'y)², one fewer than uncentred",
+                "two normal clouds, (1 + x'y)², one fewer than uncentered",
                 PolynomialOperator(2, CLOUDS, constant=1, center=True),
                 (42.9702726276, 17.9053232431, 11.2995166967, 2.5551977566, 1.5196896759),
             ),
         )
     ]
-    yield Table("Centred spectra of the examples of chapter 3", tuple(rows))
+    yield Table("Centered spectra of the examples of chapter 3", tuple(rows))
 
 
 def _appendix_b() -> Table:
@@ -90,8 +90,8 @@ def _appendix_b() -> Table:
             remark="The thesis has ½ m⁴σ⁴ for large m; it is m⁴σ⁴.",
         )
     )
-    note = "Uncentred kernel and data (the appendix' title says centred), k = 2."
-    return Table("Appendix B: the centre moves along x₁", tuple(rows), note)
+    note = "Uncentered kernel and data (the appendix' title says centered), k = 2."
+    return Table("Appendix B: the center moves along x₁", tuple(rows), note)
 
 
 def _trichotomy() -> Table:
@@ -108,7 +108,7 @@ def _trichotomy() -> Table:
             remark="An exact tie, which belongs to neither side.",
         )
     )
-    return Table("The trichotomy of the centred kernel (4.1.4, Figures 4.3 and 4.4)", tuple(rows))
+    return Table("The trichotomy of the centered kernel (4.1.4, Figures 4.3 and 4.4)", tuple(rows))
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     figure, axes = panels(1, 2, (6.4, 3.4))
     for ax, center in zip(axes[0], (False, True), strict=True):
         operator = _along(0.0, center=center)
-        draw_contours(ax, box, _leading(operator), title="centred" if center else "uncentred")
+        draw_contours(ax, box, _leading(operator), title="centered" if center else "uncentered")
     yield Picture(
         "fig4_1",
         "Figure 4.1. First eigenfunction for data about the origin, k = 2: ellipses about x₂, and "
@@ -129,18 +129,18 @@ def figures(quick: bool) -> Iterator[Picture]:
     )
     yield Picture(
         "fig4_2",
-        "Figure 4.2. First eigenfunction, uncentred, as the centre (cross) moves along x₁, k = 2.",
+        "Figure 4.2. First eigenfunction, uncentered, as the center (cross) moves along x₁, k = 2.",
         _moving((0, 0.5, 1, _CIRCLE, 2, 5), 2.0, center=False),
     )
     yield _regions()
     yield Picture(
         "fig4_4",
-        "Figure 4.4. First eigenfunction, centred, k = 1.5: x₂², then x₁x₂, then x₁² as m grows.",
+        "Figure 4.4. First eigenfunction, centered, k = 1.5: x₂², then x₁x₂, then x₁² as m grows.",
         _moving((0, 0.5, 0.65, 0.8, 0.95, 2), 1.5, center=True),
     )
     yield Picture(
         "fig4_5",
-        "Figure 4.5. First eigenfunction, uncentred, as the centre moves along x₁ = x₂, k = 2.",
+        "Figure 4.5. First eigenfunction, uncentered, as the center moves along x₁ = x₂, k = 2.",
         _moving((0, 0.3, 0.6, 1, 2, 5), 2.0, center=False, diagonal=True),
     )
 
@@ -166,12 +166,12 @@ def _regions() -> Picture:
     upper, lower = m**2 + 1, (2 * m**2 + 1) / (m**2 + 1)
     figure, axes = panels(1, 1, (5, 4))
     ax = axes[0, 0]
-    for low, high, colour in (
+    for low, high, color in (
         (np.zeros_like(m), lower, PALETTE[0]),
         (lower, upper, GREY),
         (upper, np.full_like(m, 6.0), PALETTE[1]),
     ):
-        ax.fill_between(m, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.fill_between(m, low, high, color=color, alpha=0.2, linewidth=0)
     ax.plot(m, upper, color=PALETTE[1])
     ax.plot(m, lower, color=PALETTE[0])
     for x, y, text in ((0.45, 3.6, "x₂²"), (1.5, 2.4, "x₁x₂"), (1.2, 0.7, "x₁²")):
@@ -179,7 +179,7 @@ def _regions() -> Picture:
     ax.set(xlabel="m", ylabel="k", xlim=(0, 2), ylim=(0, 5))
     return Picture(
         "fig4_3",
-        "Figure 4.3. Form of the first eigenfunction of the centred kernel, by k = m² + 1 and "
+        "Figure 4.3. Form of the first eigenfunction of the centered kernel, by k = m² + 1 and "
         "k = (2m² + 1)/(m² + 1).",
         figure,
     )

@@ -39,14 +39,14 @@ def _cosine(width: float) -> float:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Spectra, means and centred spectra; samples beside them."""
+    """Spectra, means and centered spectra; samples beside them."""
     yield _one_law()
     yield _two_laws()
     yield _samples(2 if quick else 10)
 
 
 def _one_law() -> Table:
-    plain, centred = _operator(ONE), _operator(ONE, center=True)
+    plain, centered = _operator(ONE), _operator(ONE, center=True)
     rows = (
         Row(
             "eigenvalues",
@@ -68,16 +68,16 @@ def _one_law() -> Table:
             CloseTo((1.0,), 1e-10),
         ),
         Row(
-            "centred eigenvalues",
+            "centered eigenvalues",
             ".1875 .0615 .0117 .0085 .0028",
-            number_list(centred.eigenvalues[:5]),
+            number_list(centered.eigenvalues[:5]),
             CloseTo((0.1875, 0.068518138596, 0.01171875, 0.0036479097, 0.000732421875)),
             remark="An error: the second, fourth and fifth follow from the wrong means.",
         ),
         Row(
-            "centred trace",
+            "centered trace",
             "",
-            number_list([centred.trace]),
+            number_list([centered.trace]),
             CloseTo((0.272393124891,)),
         ),
         Row(
@@ -93,7 +93,7 @@ def _one_law() -> Table:
 
 
 def _two_laws() -> Table:
-    plain, centred = _operator(TWO), _operator(TWO, center=True)
+    plain, centered = _operator(TWO), _operator(TWO, center=True)
     apart = separated_spectrum(Gaussian(_WIDTH), TWO)
     worst = float(np.abs(apart.relative_errors[:4]).max())
     rows = (
@@ -111,9 +111,9 @@ def _two_laws() -> Table:
             remark=f"The first four products are off by up to {worst:.0%}: the parts overlap.",
         ),
         Row(
-            "centred eigenvalues",
+            "centered eigenvalues",
             ".1833 .1383 .0579 .0253",
-            number_list(centred.eigenvalues[:4]),
+            number_list(centered.eigenvalues[:4]),
             CloseTo((0.3303904177, 0.1342629830, 0.0604584360, 0.0282157082)),
             remark="An error: wrong means, and λ(1 - μ)² for λ(1 - μ²) on the diagonal.",
         ),
@@ -139,7 +139,7 @@ def _samples(seeds: int) -> Table:
                 )
                 for seed in range(seeds)
             ]
-            what = f"{name}, {'centred' if center else 'uncentred'}: largest deviation"
+            what = f"{name}, {'centered' if center else 'uncentered'}: largest deviation"
             worst = float((np.array(gaps) / errors).max())
             rows.append(Row(what, "", worst, AtMost(5.0), " sd"))
     note = f"First three eigenvalues of K/n, n = {_N}, over {seeds} seeds."
@@ -153,9 +153,9 @@ def figures(quick: bool) -> Iterator[Picture]:
     """Figures 4.6 to 4.8."""
     yield Picture(
         "fig4_6",
-        "Figure 4.6. Eigenfunctions under N(2, 1): sample (dots) and population (line), uncentred "
-        "above and centred below. The thesis' rows of combinations with wrong coefficients are not "
-        "redrawn.",
+        "Figure 4.6. Eigenfunctions under N(2, 1): sample (dots) and population (line), uncentered "
+        "above and centered below. The thesis' rows of combinations with wrong coefficients are "
+        "not redrawn.",
         _both_rows(ONE, 5),
     )
     widths = np.linspace(0.1, 3, 60)
@@ -174,8 +174,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     )
     yield Picture(
         "fig4_8",
-        "Figure 4.8. The same as 4.6 for 0.6 N(2, 1) + 0.4 N(-2, 1): uncentred, the first two "
-        "functions belong to one part each; centred, the first tells the parts apart.",
+        "Figure 4.8. The same as 4.6 for 0.6 N(2, 1) + 0.4 N(-2, 1): uncentered, the first two "
+        "functions belong to one part each; centered, the first tells the parts apart.",
         _both_rows(TWO, 4),
     )
 
@@ -197,7 +197,7 @@ def _both_rows(measure: Measure, count: int) -> Any:
                 f"{i + 1}: {operator.eigenvalues[i]:.3g} ({spectrum.operator_eigenvalues[i]:.3g})",
                 fontsize="small",
             )
-        row[0].set_ylabel("centred" if center else "uncentred")
+        row[0].set_ylabel("centered" if center else "uncentered")
     return figure
 
 

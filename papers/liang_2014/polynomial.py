@@ -1,4 +1,4 @@
-"""Chapter 3: polynomial operators, uncentred; the effect of the degree."""
+"""Chapter 3: polynomial operators, uncentered; the effect of the degree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _N = 400
 def tables(quick: bool) -> Iterator[Table]:
     """Spectra under the two laws, and how far samples are from them."""
     yield Table(
-        "Uncentred polynomial kernels (3.2)",
+        "Uncentered polynomial kernels (3.2)",
         (
             _spectrum(
                 PolynomialOperator(2, SQUARE),
@@ -163,7 +163,7 @@ def draw_degrees(X: Array, y: Array, degrees: range, names: list[str]) -> Any:
     scatter(axes[0, 0], X, y, names=names, origin=False)
     axes[0, 0].set(title="data", xlabel="x₁", ylabel="x₂")
     for degree, ax in zip(degrees, axes.flat[1:], strict=False):
-        # uncentred, as in the chapter
+        # uncentered, as in the chapter
         pca = KernelPCA(2, kernel=Polynomial(degree), center=False, solver="dense").fit(X)
         Z = pca.spectrum_.eigenfunctions(X)
         scatter(ax, Z, y)

@@ -45,7 +45,7 @@ def tables(quick: bool) -> Iterator[Table]:
     for degree, accepted in ((1, AtLeast(20.0)), (2, AtMost(2.0)), (3, AtLeast(20.0))):
         error = 100 * float(_sample(degree).cv_results_["error"][0])
         rows.append(
-            Row(f"degree {degree}: error of left-out rows", "figure 5.6", error, accepted, " %")
+            Row(f"degree {degree}: error of held-out rows", "figure 5.6", error, accepted, " %")
         )
         agreement = np.corrcoef(_population(degree)(X), _sample(degree).transform(X)[:, 0])[0, 1]
         rows.append(

@@ -42,7 +42,7 @@ def truth() -> Array:
 
 @cache
 def fitted(seed: int, n_components: int = 2, alpha: float | str = 2.6) -> MercerMixture:
-    """Fit with the paper's ρ = 0.6 and β = 0.5, normalised over all strings."""
+    """Fit with the paper's ρ = 0.6 and β = 0.5, normalized over all strings."""
     mixture = MercerMixture(n_components, kernel=Hamming(0.6), alpha=alpha, beta=0.5, domain=SPACE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentifiabilityWarning)  # the collapse is a result here
@@ -103,7 +103,7 @@ def table(quick: bool) -> Table:
             f" of {len(seeds)}",
         ),
     )
-    note = f"{len(seeds)} seeds, 30 strings of 7 bits, normalised exactly over all 128."
+    note = f"{len(seeds)} seeds, 30 strings of 7 bits, normalized exactly over all 128."
     return Table("Figure 2 (b): bit strings, ρ = 0.6, β = 0.5, α = 2.6", rows, note)
 
 

@@ -83,7 +83,7 @@ def table(quick: bool) -> Table:
             "EM stays near its start: restarts are needed.",
         ),
         Row(
-            "mass of the core, each component normalised",
+            "mass of the core, each component normalized",
             "",
             100 * float(right.mean()),
             Within(45, 55),
@@ -101,7 +101,7 @@ def table(quick: bool) -> Table:
             "p(x) ∝ p(Φ(x)) ignores how Φ stretches the plane.",
         ),
         Row(
-            "normaliser: grid against importance sampling",
+            "normalizer: grid against importance sampling",
             "Monte Carlo",
             max(_gap_of_normalizers(seed) for seed in seeds[:3]),
             AtMost(4),
@@ -127,8 +127,8 @@ def figure() -> Picture:
     ):
         image = ax.pcolormesh(ticks, ticks, values.reshape(141, 141), cmap="viridis")
         drawing.colorbar(image, ax=ax)
-        for label, colour in ((0, "white"), (1, "black")):
-            ax.scatter(*X[y == label].T, s=8, color=colour, edgecolors="grey", linewidths=0.3)
+        for label, color in ((0, "white"), (1, "black")):
+            ax.scatter(*X[y == label].T, s=8, color=color, edgecolors="grey", linewidths=0.3)
         ax.set_aspect("equal")
         ax.set_title(title, loc="left")
     ax = drawing.add_subplot(1, 3, 3, projection="3d")
@@ -136,7 +136,7 @@ def figure() -> Picture:
     ax.set_title("(c) in feature space", loc="left")
     return Picture(
         "fig1",
-        "Fig. 1. (a) Density of two Gaussians, each normalised by itself; (b) posterior of the "
+        "Fig. 1. (a) Density of two Gaussians, each normalized by itself; (b) posterior of the "
         "component at the origin; (c) data and Gaussians (two standard deviations) in feature "
         "space, where the paper draws surfaces.",
         drawing,
@@ -150,8 +150,8 @@ def _draw_features(ax: Any, mixture: MercerMixture, X: Array, y: Array) -> None:
         [np.cos(turns) * np.sin(heights), np.sin(turns) * np.sin(heights), np.cos(heights)], axis=-1
     )
     fitted = mixture.mixture_
-    for label, colour in ((0, PALETTE[0]), (1, PALETTE[1])):
-        ax.scatter(*Z[y == label].T, s=6, color=colour)
+    for label, color in ((0, PALETTE[0]), (1, PALETTE[1])):
+        ax.scatter(*Z[y == label].T, s=6, color=color)
     for mean, factor in zip(fitted.means, fitted.factors, strict=True):
         shell = mean + 2 * sphere @ factor.T
         ax.plot_wireframe(*np.moveaxis(shell, -1, 0), linewidth=0.3, color=PALETTE[-1])

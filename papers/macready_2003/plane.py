@@ -137,6 +137,6 @@ def figure() -> Picture:
     return Picture(
         "fig2a",
         "Fig. 2 (a). Two Gaussians and a Laplace law, and the fit of one Gaussian in feature space "
-        "to 200 points, normalised on [-8, 8]².",
+        "to 200 points, normalized on [-8, 8]².",
         drawing,
     )

@@ -5,6 +5,7 @@ from math import nan
 
 import matplotlib as mpl
 import pytest
+
 from papers import (
     PAPERS,
     AtLeast,

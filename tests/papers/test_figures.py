@@ -4,6 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+
 from papers.figures import name_axes, panels, scatter, scatter_3d
 
 mpl.use("Agg")

@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import pytest
+
 from papers import girolami_2002, paiva_2006
 from papers.comparison import count_verdicts
 

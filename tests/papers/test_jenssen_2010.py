@@ -30,7 +30,7 @@ from mercer.maths.entropy import entropy_order
 
 SOLVERS = ["dense", "lanczos"]
 
-# the paper's small bandwidths leave some points without neighbours; the library says so each time
+# the paper's small bandwidths leave some points without neighbors; the library says so each time
 # some articles hold none of the hundred words, and some faces are far from all others
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning"),

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+
 from papers import load_paper
 from papers.liang_2014 import (
     centering,

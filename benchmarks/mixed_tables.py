@@ -1,8 +1,8 @@
-"""Real tables of mixed columns with gaps, beside what users do today; and large ones.
+"""Mixed tables with missing values, compared with common preprocessing; and large tables.
 
-The data come with packages (``pip install mercer[bench]``): palmerpenguins, vega_datasets and
-statsmodels. Nothing is downloaded and nothing is tuned: every method has its defaults, or what is
-said in the tables, and the same splits.
+The data are part of packages in ``mercer[dev]``: palmerpenguins, vega_datasets and statsmodels.
+Nothing is downloaded and nothing is tuned: methods have default parameters or those named in the
+tables, and the same splits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from benchmarks.harness import extra_peak, table
+from benchmarks.measure import extra_peak, table
 from mercer import JointMixtureClassifier, MercerMixture, MercerNovelty
 from mercer.kernels import table_kernel
 from mercer.solvers import Nystrom

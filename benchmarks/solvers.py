@@ -1,4 +1,4 @@
-"""The foundations: entropy Lanczos, kernel PCA, matrix-free products."""
+"""Solvers: entropy Lanczos, kernel PCA and matrix-free products."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks.harness import extra_peak, race, table
+from benchmarks.measure import best_times, extra_peak, table
 from mercer import KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
 from mercer.data import Points
@@ -47,8 +47,8 @@ def entropy() -> str:
             return np.sort(terms)[::-1][:5]
 
         times = {
-            **race({"mercer": lambda fitted=fitted: fitted.fit(X)}),
-            **race({"eigh": full}, rounds=1),
+            **best_times({"mercer": lambda fitted=fitted: fitted.fit(X)}),
+            **best_times({"eigh": full}, rounds=1),
         }
         error = np.abs(fitted.entropy_terms_ - full()).max() / fitted.information_potential_
         rows.append(
@@ -81,12 +81,12 @@ def fit_sklearn_kernel_pca(X: np.ndarray) -> None:
 
 def kernel_pca() -> str:
     X = eight_thousand()
-    times = race(
+    times = best_times(
         {"mercer": lambda: fit_kernel_pca(X), "peer": lambda: fit_sklearn_kernel_pca(X)}, rounds=3
     )
     gram = 8e-6 * len(X) ** 2
-    ours = extra_peak("benchmarks.house", "eight_thousand", "fit_kernel_pca")
-    theirs = extra_peak("benchmarks.house", "eight_thousand", "fit_sklearn_kernel_pca")
+    ours = extra_peak("benchmarks.solvers", "eight_thousand", "fit_kernel_pca")
+    theirs = extra_peak("benchmarks.solvers", "eight_thousand", "fit_sklearn_kernel_pca")
     rows = [
         (
             "KernelPCA, n=8000, d=10, 8 components: time",
@@ -126,7 +126,7 @@ def products() -> str:
     for dtype, wanted in ((np.float64, "≥ 4×"), (np.float32, "≥ 10×")):
         X, V = normal(20_000, dtype=dtype), normal(20_000, 8, dtype)
         gram = BlockedGram(Gaussian(2.0), Points(X))
-        times = race(
+        times = best_times(
             {
                 "mercer": partial(gram.matmat, V),
                 "peer": lambda X=X, V=V: rbf_kernel(X, gamma=1 / 8) @ V,
@@ -149,8 +149,8 @@ def products() -> str:
     ):
         X = twenty_thousand()
         run = globals()[call]
-        times = race({"mercer": lambda run=run, X=X: run(X)}, rounds=1)
-        memory = extra_peak("benchmarks.house", "twenty_thousand", call)
+        times = best_times({"mercer": lambda run=run, X=X: run(X)}, rounds=1)
+        memory = extra_peak("benchmarks.solvers", "twenty_thousand", call)
         rows.append(
             (
                 f"{name}, matrix-free, n=20,000: extra peak memory",

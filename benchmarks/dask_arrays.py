@@ -1,6 +1,6 @@
-"""Beyond one machine: 10⁸ points generated chunk by chunk, workers against each other and memory.
+"""Dask arrays: 10⁸ points generated chunk by chunk, number of workers, memory.
 
-``python -m benchmarks distributed:1e7`` takes another number of points.
+``python -m benchmarks dask_arrays:1e7`` uses another number of points.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import table
-from benchmarks.house import seconds
+from benchmarks.measure import table
+from benchmarks.solvers import seconds
 from mercer import KernelECA
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 
@@ -30,8 +30,8 @@ def clouds(rows: int, number: int) -> np.ndarray:
     """Three normal clouds in the plane, from the number of the chunk alone."""
     rng = np.random.default_rng(number)
     group = rng.choice(3, p=(0.5, 0.3, 0.2), size=rows)
-    centres = np.array([[0.0, 0.0], [6.0, 1.0], [2.0, 7.0]])
-    return centres[group] + rng.normal(size=(rows, 2)) * np.array([1.0, 0.5, 1.5])[group, None]
+    centers = np.array([[0.0, 0.0], [6.0, 1.0], [2.0, 7.0]])
+    return centers[group] + rng.normal(size=(rows, 2)) * np.array([1.0, 0.5, 1.5])[group, None]
 
 
 def _chunk(block: np.ndarray, block_info: Any = None) -> np.ndarray:

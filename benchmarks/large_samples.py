@@ -1,4 +1,4 @@
-"""Ten million points: plane waves and landmarks."""
+"""Ten million points: Fourier features and Nyström landmarks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks.harness import extra_peak, race, table
-from benchmarks.house import eight_thousand, normal, seconds
+from benchmarks.measure import best_times, extra_peak, table
+from benchmarks.solvers import eight_thousand, normal, seconds
 from mercer import KernelECA, KernelPCA
 from mercer.data import Points
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
@@ -26,9 +26,9 @@ from mercer.solvers import Lanczos, Nystrom, summing_gram
 def clouds(n: int, d: int = 2, shares: tuple[float, ...] = (0.5, 0.3, 0.2)) -> np.ndarray:
     """Three normal clouds of unequal weight and width."""
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(3, d)) * 6
+    centers = rng.normal(size=(3, d)) * 6
     group = rng.choice(3, p=shares, size=n)
-    return centres[group] + rng.normal(size=(n, d)) * np.array([1.0, 0.5, 1.5])[group, None]
+    return centers[group] + rng.normal(size=(n, d)) * np.array([1.0, 0.5, 1.5])[group, None]
 
 
 # --- kernel ECA of many points in the plane -------------------------------------------------------
@@ -49,7 +49,7 @@ def embed(X: np.ndarray) -> None:
 def many_points() -> str:
     peer_data = eight_thousand()
     X = million()
-    times = race(
+    times = best_times(
         {
             "mercer": lambda: embed(X),
             "peer": lambda: SklearnKernelPCA(8, kernel="rbf", gamma=1 / 18).fit_transform(
@@ -71,8 +71,8 @@ def many_points() -> str:
     per_size = {10**6: times["mercer"]}
     for n in (10**5, 10**7):
         data = clouds(n)
-        per_size[n] = race({"mercer": lambda data=data: embed(data)})["mercer"]
-    memory = extra_peak("benchmarks.scale", "ten_million", "embed")
+        per_size[n] = best_times({"mercer": lambda data=data: embed(data)})["mercer"]
+    memory = extra_peak("benchmarks.large_samples", "ten_million", "embed")
     rows.append(
         (
             "the same, 10⁷ × 2",
@@ -118,7 +118,7 @@ def sums() -> str:
     for d in (1, 2, 3):
         X, Y = clouds(10**6, d), clouds(10**6, d)[::-1] + 0.5
         kernel = Gaussian(0.3)
-        times = race(
+        times = best_times(
             {
                 "potential": partial(information_potential, X, kernel),
                 "entropy": partial(renyi_entropy, X, kernel),
@@ -181,7 +181,7 @@ def landmarks() -> str:
     begin = time.perf_counter()
     embed_landmarks(X)
     ours = time.perf_counter() - begin
-    memory = extra_peak("benchmarks.scale", "sixteen_columns", "embed_landmarks")
+    memory = extra_peak("benchmarks.large_samples", "sixteen_columns", "embed_landmarks")
     alone = evaluations + multiplications
     rows = [
         (
@@ -274,7 +274,7 @@ def limits() -> str:
         out = np.empty((tile, tile), dtype)
         small = normal(tile, 8, dtype)
         tiles = (n / tile) ** 2 / 2
-        times = race(
+        times = best_times(
             {
                 "product": lambda gram=gram, V=V: gram @ V,
                 "peer": lambda X=X, V=V: rbf_kernel(X, gamma=1 / 8) @ V,
@@ -283,7 +283,7 @@ def limits() -> str:
             }
         )
         keops = _keops_product(X, V)
-        times |= race({"keops": keops}) if keops is not None else {}
+        times |= best_times({"keops": keops}) if keops is not None else {}
         alone = (times["exp"] + times["gemm"]) / 200 * tiles / 2  # on two cores
         rows.append(
             (

@@ -1,9 +1,9 @@
-"""Whether, and when, kernel PCA becomes linear as the dimension grows: an open end of Liang 2014.
+"""Whether kernel PCA becomes linear as the dimension grows: an open question of Liang (2014).
 
-n = 500 points, Gaussian kernel with the median distance as bandwidth, centred. Two numbers for the
-first kernel component: its correlation with the first linear component, and the share of its
-variance that a linear function of all coordinates explains on 4000 new points (the line is fitted
-on 4000 others, so that many coordinates do not flatter it). Means over five samples.
+n = 500 points, Gaussian kernel with the median distance as bandwidth, centered. Two numbers for the
+first kernel component: its correlation with the first linear component, and the fraction of its
+variance that a linear function of all coordinates explains on 4000 new points (fitted on 4000
+others, so that the estimate is not optimistic). Means over five samples.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks.harness import table
+from benchmarks.measure import table
 from mercer import KernelPCA
 from mercer.kernels import Gaussian
 
@@ -51,10 +51,10 @@ def linearity(law: Law, d: int) -> tuple[float, float]:
         rng = np.random.default_rng(seed)
         X, train, test = (law(rng, n, d) for n in (N, NEW, NEW))
         pca = KernelPCA(1, kernel=Gaussian("median-distance"), solver="dense").fit(X)
-        centre = X.mean(axis=0)
-        first = np.linalg.svd(X - centre, full_matrices=False)[2][0]
+        center = X.mean(axis=0)
+        first = np.linalg.svd(X - center, full_matrices=False)[2][0]
         values = pca.transform(test)[:, 0]
-        correlation = abs(np.corrcoef(values, (test - centre) @ first)[0, 1])
+        correlation = abs(np.corrcoef(values, (test - center) @ first)[0, 1])
         design, new = (np.column_stack([np.ones(NEW), part]) for part in (train, test))
         line = np.linalg.lstsq(design, pca.transform(train)[:, 0], rcond=None)[0]
         found.append((correlation, 1 - np.var(values - new @ line) / np.var(values)))

@@ -1,7 +1,7 @@
-"""Racing callables and weighing them.
+"""Measure the time and memory of functions.
 
-Times are the best of several interleaved rounds, so that a busy moment of the machine hits all
-alike. Memory is the growth of the peak resident set of a fresh process during one call.
+Times are the best of several interleaved rounds, so that other load on the machine affects all
+functions. Memory is the growth of the peak resident set of a fresh process during one call.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def race(contestants: dict[str, Callable[[], object]], rounds: int = 3) -> dict[str, float]:
-    """Best time of each contestant, in seconds; one contestant after the other in every round."""
-    best = dict.fromkeys(contestants, float("inf"))
+def best_times(functions: dict[str, Callable[[], object]], rounds: int = 3) -> dict[str, float]:
+    """Return the best time of each function in seconds; all functions run in every round."""
+    best = dict.fromkeys(functions, float("inf"))
     for _ in range(rounds):
-        for name, run in contestants.items():
+        for name, run in functions.items():
             begin = time.perf_counter()
             run()
             best[name] = min(best[name], time.perf_counter() - begin)
@@ -26,29 +26,32 @@ def race(contestants: dict[str, Callable[[], object]], rounds: int = 3) -> dict[
 
 
 def extra_peak(module: str, setup: str, call: str) -> float:
-    """Megabytes by which the peak memory of a fresh process grows during ``call(setup())``."""
-    code = f"from benchmarks.harness import weigh; import {module} as m; weigh(m.{setup}, m.{call})"
+    """Return the growth of the peak memory, in megabytes, of a new process in ``call(setup())``."""
+    code = (
+        f"import {module} as m; from benchmarks.measure import measure_memory\n"
+        f"measure_memory(m.{setup}, m.{call})"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
-def weigh(setup: Callable[[], object], call: Callable[[object], object]) -> None:
-    """Run inside the fresh process: print the growth in megabytes."""
+def measure_memory(setup: Callable[[], object], call: Callable[[object], object]) -> None:
+    """Print the growth of the peak memory in megabytes; runs in the new process."""
     data = setup()
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS")
     call(data)
     print(json.dumps((_status("VmHWM") - before) / 1e3))
 
 
 def _status(field: str) -> float:
-    """A size from the process status, in kilobytes."""
+    """Return a size in kilobytes from the process status."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return float(next(line.split()[1] for line in lines if line.startswith(field)))
 
 
 def machine() -> str:
-    """The machine and the versions, for the record."""
+    """Return the CPU type and the package versions."""
     import os
 
     import numpy
@@ -65,7 +68,7 @@ def machine() -> str:
 
 
 def table(title: str, rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [f"### {title}", "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
