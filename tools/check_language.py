@@ -55,7 +55,7 @@ PATTERNS = {
     r"\bthe engine's\b": "of the cluster, of Dask",
     r"\b(travels|travelling|traveling) (to|with|by)\b": "is sent, is pickled",
     r"\b(un)?(centr(e|ing)|colour|neighbour|behaviour|licence)\w*": "American spelling",
-    r"\b(normal|standard|general|penal|minim|maxim|optim)is(e|es|ed|er|ing|ation)\b": "American spelling",
+    r"\b(normal|standard|general|penal|minim|maxim|optim)is(e|ing|ation)": "American spelling",
 }
 
 #: Lines of these files (by path and a part of the line) use a word in its normal meaning.

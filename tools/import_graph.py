@@ -14,6 +14,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import mercer
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "mercer"
 PAGE = ROOT / "docs" / "architecture.md"
@@ -58,6 +60,9 @@ def imported_modules(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mercer."):
             yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module == "mercer":
+            homes = [mercer._HOMES.get(alias.name, f"mercer.{alias.name}") for alias in node.names]
+            yield from (home.split(".")[1] for home in homes if home != "mercer.__version__")
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.startswith("mercer."):
