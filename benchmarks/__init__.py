@@ -1,1 +1,1 @@
-"""Speed and memory as ratios to named peers in one run: ``./run bench``."""
+"""Benchmarks: time and memory relative to other libraries in the same run (``./run bench``)."""

@@ -1,6 +1,6 @@
 """``python -m benchmarks [NAME[:SIZE] ...]``: print the tables of the named modules (default: all).
 
-A size, such as ``distributed:1e7``, goes to modules that take one.
+A size, such as ``dask_arrays:1e7``, is passed to modules that accept one.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from benchmarks.harness import machine
+from benchmarks.measure import machine
 
 MODULES = [
-    "house",
-    "scale",
+    "solvers",
+    "large_samples",
     "clustering",
     "bandwidth_rule",
     "density",
-    "tables",
+    "mixed_tables",
     "discriminant",
-    "dimension",
-    "distributed",
+    "high_dimension",
+    "dask_arrays",
     "explorer",
     "imports",
 ]
@@ -28,7 +28,9 @@ MODULES = [
 def main(names: list[str]) -> None:
     unknown = {name.partition(":")[0] for name in names} - set(MODULES)
     if unknown:
-        sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}; there are: {', '.join(MODULES)}")
+        sys.exit(
+            f"Unknown benchmark {', '.join(sorted(unknown))}; choose from {', '.join(MODULES)}"
+        )
     print(f"{machine()}\n", flush=True)
     for entry in names or MODULES:
         name, _, size = entry.partition(":")

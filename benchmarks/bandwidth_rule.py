@@ -1,9 +1,9 @@
-"""Which bandwidth, without labels? Rules and ranges compared on twenty labelled sets.
+"""Rules for choosing a bandwidth without labels, compared on twenty labeled data sets.
 
 For every set the clustering is computed at 41 bandwidths from 5 % to 200 % of the median distance.
-A rule sees what a record of the sweep holds, never the labels. Regret is the rule's error less the
-lowest error in its range. To say how far the best rule was chosen by luck, rule and range are also
-chosen anew for each set from the other sets alone.
+A rule uses the records of the sweep and no labels. Regret is the rule's error less the
+lowest error in its range. To estimate the selection bias, rule and range are also
+selected for each data set from the other data sets alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.datasets import (
 )
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.harness import table
+from benchmarks.measure import table
 from mercer import EntropyClustering, datasets
 from mercer.bandwidth import median_distance
 from mercer.diagnostics import clustering_error

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.cluster import SpectralClustering
 
-from benchmarks.harness import extra_peak, race, table
-from benchmarks.house import seconds
-from benchmarks.scale import clouds, million
+from benchmarks.large_samples import clouds, million
+from benchmarks.measure import best_times, extra_peak, table
+from benchmarks.solvers import seconds
 from mercer import EntropyClustering
 from mercer.bandwidth import median_distance
 from mercer.datasets import load_pendigits
@@ -36,7 +36,7 @@ def full_decompositions(X: np.ndarray) -> None:
 
 def the_sweep() -> str:
     X = pen_digits()
-    times = race(
+    times = best_times(
         {"sweep": lambda: sweep(X), "decompositions": lambda: full_decompositions(X)}, rounds=2
     )
     rows = [
@@ -62,7 +62,7 @@ def twenty_thousand() -> np.ndarray:
 def many_points() -> str:
     X, few = million(), clouds(5000)
     width = Gaussian("silverman")
-    times = race(
+    times = best_times(
         {
             "swept": lambda: cluster_plane(X),
             "given": lambda: EntropyClustering(3, kernel=width).fit(X),

@@ -1,8 +1,8 @@
-"""Densities: held-out likelihood on real data, what learned weights cost and give, speed.
+"""Densities: held-out likelihood on real data, cost and gain of learned weights, speed.
 
-Every contestant chooses its one parameter (a factor on Silverman's bandwidth, or the number of
+Every method chooses its one parameter (a factor on Silverman's bandwidth, or the number of
 mixture components) by the same 5-fold cross-validation on the training part of each split, on
-standardised columns. All sets that are read are reported.
+standardized columns. All data sets are reported.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.harness import race, table
-from benchmarks.scale import clouds
+from benchmarks.large_samples import clouds
+from benchmarks.measure import best_times, table
 from mercer import ParzenDensity, SeriesDensity
 from mercer.bandwidth import silverman
 from mercer.datasets import load_ida, load_thyroid, make_clusters
@@ -87,7 +87,7 @@ class KDEpyNaive(BaseEstimator):
         return float(np.log(np.maximum(self.kde_.evaluate(X), 1e-300)).mean())
 
 
-def contestants(X: np.ndarray) -> dict[str, GridSearchCV]:
+def functions(X: np.ndarray) -> dict[str, GridSearchCV]:
     widths = silverman(X) * FACTORS
     folds = KFold(5, shuffle=True, random_state=0)
 
@@ -122,7 +122,7 @@ def held_out() -> str:
         for train, test in ShuffleSplit(SPLITS, test_size=0.25, random_state=0).split(raw):
             scaler = StandardScaler().fit(raw[train])
             X, Y = scaler.transform(raw[train]), scaler.transform(raw[test])
-            for name, model in contestants(X).items():
+            for name, model in functions(X).items():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     score = model.fit(X).score(Y)
@@ -145,7 +145,7 @@ def learned_weights() -> str:
         Y, _ = make_clusters((3000,) * 3, spread=0.3, random_state=1)
         plain = ParzenDensity(kernel=Gaussian("leave-one-out")).fit(X)
         learned = ParzenDensity(kernel=plain.kernel_, weights="learned").fit(X)
-        times = race(
+        times = best_times(
             {
                 "plain": partial(plain.score_samples, Y),
                 "learned": partial(learned.score_samples, Y),

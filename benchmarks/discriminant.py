@@ -1,6 +1,6 @@
 """KernelLDA against its peers on real data, by nested cross-validation; many points; memory.
 
-Every contestant stands behind a StandardScaler and is tuned in the inner folds over a grid of its
+Every method follows a StandardScaler and is tuned in the inner folds over a grid of its
 own parameters; the kernel methods share one grid of bandwidths. Times are those of the whole search
 and the final fit, mean over the outer folds.
 """
@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks.harness import extra_peak, race, table
-from benchmarks.house import seconds
+from benchmarks.measure import best_times, extra_peak, table
+from benchmarks.solvers import seconds
 from mercer import KernelLDA
 from mercer.datasets import load_ida, load_segment, load_thyroid
 from mercer.kernels import Gaussian
@@ -50,7 +50,7 @@ def some(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X[rows], np.unique(y, return_inverse=True)[1][rows]
 
 
-def contestants(d: int) -> dict[str, GridSearchCV]:
+def functions(d: int) -> dict[str, GridSearchCV]:
     widths = [float(width * d**0.5) for width in WIDTHS]
     gammas = [1 / (2 * width**2) for width in widths]
     nystroem = Nystroem(n_components=LANDMARKS, random_state=0)
@@ -79,7 +79,7 @@ def _search(steps: list[tuple[str, Any]], grid: dict[str, Any]) -> GridSearchCV:
 def compare(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
     """Errors and log-losses on the outer folds, and mean times."""
     results = {}
-    for name, search in contestants(X.shape[1]).items():
+    for name, search in functions(X.shape[1]).items():
         errors, losses, spent = [], [], 0.0
         for kept, left in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
             begin = time.perf_counter()
@@ -104,7 +104,7 @@ def real_data() -> Iterator[str]:
         losses.append(
             (shape, *(f"{loss.mean():.3f}" for _, loss, _ in found.values() if len(loss)))
         )
-    names = list(contestants(1))
+    names = list(functions(1))
     yield table("Error in % (5 outer folds), time of search and fit", errors, ("set", *names))
     told = [name for name in names if name != "SVC(rbf)"]
     yield table("Log-loss of probabilities on the outer folds", losses, ("set", *told))
@@ -137,7 +137,7 @@ def fit(data: tuple[np.ndarray, np.ndarray]) -> None:
 def many_points() -> Iterator[str]:
     data, few = twenty_thousand(), scales(4000)
     test = scales(30_000)[0][-5000:], scales(30_000)[1][-5000:]
-    times = race(
+    times = best_times(
         {
             "auto": lambda: fit(data),
             "svc": lambda: SVC(C=10, gamma=1 / 40).fit(*few),

@@ -24,7 +24,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from benchmarks.harness import table
+from benchmarks.measure import table
 
 USERS = int(os.environ.get("MERCER_USERS", "20"))
 SECONDS = float(os.environ.get("MERCER_SECONDS", "60"))

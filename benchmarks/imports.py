@@ -1,7 +1,7 @@
-"""What it costs to import mercer and to ask the command line for help, beside scikit-learn.
+"""Import time of mercer and of its command line, compared with scikit-learn.
 
-Each line is a process of its own. What counts is the time that it computes, not the time it waits,
-so a busy machine changes little; the start of Python itself is taken off.
+Each line is measured in a new process. CPU time is reported, which other load affects little; the
+start of Python itself is subtracted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from benchmarks.harness import table
+from benchmarks.measure import table
 
 PEER = "from sklearn.decomposition import KernelPCA"
 EMPTY = "pass"

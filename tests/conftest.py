@@ -1,7 +1,16 @@
-"""Shared by all tests: one seeded generator, and the number of examples at the end."""
+"""Fixtures and hypothesis profiles of all tests."""
+
+import os
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# "fast" and "full" repeat the same examples in every run; "search" looks for new ones.
+settings.register_profile("fast", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("full", max_examples=100, deadline=None, derandomize=True)
+settings.register_profile("search", max_examples=300, deadline=None)
+settings.load_profile(os.environ.get("MERCER_TEST_PROFILE", "full"))
 
 
 @pytest.fixture
@@ -10,13 +19,13 @@ def rng():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Tell how many examples of laws were tried, in all processes together."""
+    """Print the number of examples of the property tests in all processes."""
     reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
     counts = [
         count
         for report in reports
         for name, count in getattr(report, "user_properties", [])
-        if name == "examples of laws" and report.when == "call"
+        if name == "property examples" and report.when == "call"
     ]
     if counts:
-        terminalreporter.write_line(f"{sum(counts)} examples of {len(counts)} laws were compared")
+        terminalreporter.write_line(f"{sum(counts)} examples of {len(counts)} property tests")

@@ -1,4 +1,4 @@
-"""The house has floors: a module imports only from those below it."""
+"""Layers of the package: a module imports from its own layer and from lower ones only."""
 
 import ast
 import importlib
@@ -8,100 +8,75 @@ from pathlib import Path
 import pytest
 
 import mercer
+from tests.expectations import raises
+from tools import import_graph
 
 ROOT = Path(mercer.__file__).parent
 
-# DESIGN section 2, from the ground up; modules of one floor may import each other
-FLOORS = [
-    {
-        "errors",
-        "config",
-        "formatting",
-        "frames",
-        "notebook",
-        "progress",
-        "threads",
-        "atomic_files",
-        "validation",
-    },
-    {"chunks", "maths"},
-    {"chunked", "data", "subsampling"},
-    {"kernels"},
-    {"operators"},
-    {"isolated_points"},
-    {"bandwidth"},
-    {"solvers"},
-    {"spectrum"},
-    {"decompose"},
-    {"diagnostics", "domains", "information", "population", "preimages", "spectroscopy"},
-    {"estimators"},
-    {"baselines", "row_scores"},
-    {"datasets", "persistence", "plots", "tables"},
-    {"cluster_count", "counting"},
-    {"explorer", "report", "reproduce"},
-    {"cli"},
-]
-FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 
-
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mercer."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.Import):
-            for name in node.names:
-                if name.name.startswith("mercer."):
-                    yield name.name.split(".")[1]
-
-
-def test_imports_point_down():
+def test_modules_import_from_lower_layers_only():
     upward = []
-    for path in ROOT.rglob("*.py"):
-        part = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        if part == "__init__":
-            continue
-        assert part in FLOOR, f"{part} has no floor: give it one"
+    for module, files in import_graph.modules().items():
+        assert module in import_graph.LEVEL, f"add {module} to LAYERS in tools/import_graph.py"
         upward += [
-            f"{path.relative_to(ROOT)} imports {used}"
-            for used in imports(path)
-            if FLOOR[used] > FLOOR[part]
+            f"{path.relative_to(import_graph.PACKAGE)} imports {used}"
+            for path in files
+            for used in import_graph.imported_modules(path)
+            if import_graph.LEVEL[used] > import_graph.LEVEL[module]
         ]
     assert not upward
 
 
-def name_of(path):
-    return ".".join(("mercer", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    )
+def test_diagram_in_the_documentation_is_current():
+    if not import_graph.PAGE.exists():
+        pytest.skip("docs/architecture.md is not part of this installation")
+    assert import_graph.is_current(), "run: python -m tools.import_graph --update"
 
 
-def imported_at_once(node, modules):
-    """Modules of ours that importing a file imports: not those in functions or for types only."""
+def test_diagram_is_replaced_in_place(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{import_graph.BEGIN}\nold\n{import_graph.END}\nafter\n")
+    assert not import_graph.is_current(page)
+    import_graph.update(page)
+    assert import_graph.is_current(page)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+
+
+def module_name(path):
+    parts = ("mercer", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def imported_on_import(node, modules):
+    """Yield the modules that importing a file imports, not those in functions or for typing."""
     for child in ast.iter_child_nodes(node):
-        for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or for_types:
+        for_typing = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or for_typing:
             continue
         if isinstance(child, ast.ImportFrom):
             names = {f"{child.module}.{alias.name}" for alias in child.names}
             yield from names & modules or {child.module} & modules
-        yield from imported_at_once(child, modules)
+        yield from imported_on_import(child, modules)
 
 
-def test_no_module_needs_itself():
-    paths = {name_of(path): path for path in ROOT.rglob("*.py")}
+def test_no_import_cycles():
+    paths = {module_name(path): path for path in ROOT.rglob("*.py")}
     graph = {
-        name: set(imported_at_once(ast.parse(path.read_text(encoding="utf-8")), paths.keys()))
+        name: set(imported_on_import(ast.parse(path.read_text(encoding="utf-8")), paths.keys()))
         for name, path in paths.items()
     }
     assert {"mercer.data", "mercer.kernels"} <= graph["mercer.estimators.base"]
-    TopologicalSorter(graph).prepare()  # raises where there is a cycle
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
-def test_every_public_name_is_found_when_it_is_first_used():
+def test_public_names_are_imported_on_first_use():
     for name in mercer._MODULES:
         assert mercer.__getattr__(name) is importlib.import_module(f"mercer.{name}")
     for name in mercer._HOMES:
         assert mercer.__getattr__(name) is getattr(mercer, name)
     assert set(mercer.__all__) == set(dir(mercer))
-    with pytest.raises(AttributeError, match="module 'mercer' has no attribute 'nothing'"):
+    with raises(AttributeError, "mercer", "nothing"):
         mercer.nothing  # noqa: B018

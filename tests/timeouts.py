@@ -1,4 +1,4 @@
-"""A clock that interrupts what takes too long, or what should be interrupted."""
+"""Interrupt code after a time limit."""
 
 import signal
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ __all__ = ["alarm"]
 
 @contextmanager
 def alarm(seconds, error):
-    """Raise an error after so many seconds, as soon as the main thread is back in Python."""
+    """Raise ``error`` in the main thread after ``seconds``."""
 
     def ring(number, frame):
         raise error

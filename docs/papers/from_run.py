@@ -1,10 +1,10 @@
-"""Take tables and figures of full runs into the paper pages.
+"""Copy tables and figures of full runs to the paper pages.
 
-    mercer reproduce girolami-2002 --out runs/girolami-2002     (and so on, for each paper)
+    ./run reproduce girolami-2002 --out runs/girolami-2002     (and so on, for each paper)
     python docs/papers/from_run.py runs
 
-writes ``docs/papers/tables/PAPER.md``, every row as the run printed it, and
-``docs/images/papers/PAPER-*.png``, chosen figures with fewer colours. No number is typed by hand.
+writes ``docs/papers/tables/PAPER.md`` with all rows of the run and selected figures, with fewer
+colors, to ``docs/images/papers/PAPER-*.png``. No number is entered by hand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 WIDEST = 1500  # pixels
-COLOURS = 48
+COLORS = 48
 FIGURES = {
     "girolami-2002": ["fig02", "fig04", "fig06", "fig07"],
     "jenssen-2010": ["fig01", "fig04", "fig07", "fig08", "fig13", "table01-sweeps", "fig18"],
@@ -27,28 +27,28 @@ FIGURES = {
 
 
 def cell(text: str) -> str:
-    """Make a text fit into a Markdown table."""
+    """Escape text for a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_")
 
 
 def rows(table: dict[str, Any]) -> list[str]:
-    """A table's rows as Markdown, with the remarks below the item."""
-    lines = ["| | paper | here | fair range | verdict |", "|---|---|---|---|---|"]
+    """Return the rows of a table as Markdown, with remarks below the item."""
+    lines = ["| | paper | here | accepted range | verdict |", "|---|---|---|---|---|"]
     for row in table["rows"]:
         item = cell(row["item"]) + (f"<br>*{cell(row['remark'])}*" if row["remark"] else "")
         verdict = "" if row["verdict"] == "not judged" else row["verdict"]
-        parts = [item, *(cell(row[key]) for key in ("paper", "here", "fair_range")), verdict]
+        parts = [item, *(cell(row[key]) for key in ("paper", "here", "accepted_range")), verdict]
         lines.append("| " + " | ".join(parts) + " |")
     return lines
 
 
 def page(run: dict[str, Any], paper: str) -> str:
-    """All tables of a run."""
+    """Return all tables of a run as Markdown."""
     verdicts = run["verdicts"]
     judged = verdicts["inside"] + verdicts["outside"]
     lines = [
-        f"Made by `mercer reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
-        f"inside the range that was fixed beforehand; {verdicts['not judged']} more have no range.",
+        f"Output of `./run reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
+        f"inside the range fixed beforehand; {verdicts['not judged']} more have no range.",
         "",
     ]
     for table in run["tables"]:
@@ -63,18 +63,18 @@ def page(run: dict[str, Any], paper: str) -> str:
 
 
 def shrink(source: Path, target: Path) -> None:
-    """Copy a drawing with fewer pixels and colours: it is read on a page."""
+    """Copy a figure with fewer pixels and colors, for a web page."""
     from PIL import Image
 
     picture = Image.open(source).convert("RGB")
     if picture.width > WIDEST:
         size = (WIDEST, round(picture.height * WIDEST / picture.width))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+    picture.quantize(COLORS, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def main(runs: Path) -> None:
-    """Do all papers that were run."""
+    """Update the pages of all papers that were run."""
     for paper, names in FIGURES.items():
         if not (runs / paper).is_dir():
             continue

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
-from tests.expectations import raises, warns
 
 from mercer import EntropyClustering, KernelECA, config_context
 from mercer.bandwidth import median_distance
@@ -33,6 +32,7 @@ from mercer.kernels import (
     Sigmoid,
 )
 from mercer.solvers import Fourier, Lanczos, Nystrom
+from tests.expectations import raises, warns
 
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 

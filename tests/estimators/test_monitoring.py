@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.expectations import raises
 
 from mercer import KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Linear
+from tests.expectations import raises
 
 
 @pytest.fixture

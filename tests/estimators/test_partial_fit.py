@@ -5,12 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from tests.expectations import raises, warns
 
 from mercer import KernelECA, KernelPCA
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Linear
 from mercer.solvers import Fourier, Lanczos, Nystrom
+from tests.expectations import raises, warns
 
 ESTIMATORS = [KernelECA(3), KernelPCA(3), KernelPCA(3, center=False)]
 

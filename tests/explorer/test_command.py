@@ -17,11 +17,11 @@ pytest.importorskip("uvicorn", reason="the explorer needs mercer[web]")
 pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
 
 import httpx
-from tests.expectations import names_values, raises
 
 import mercer
 from mercer.cli import main
 from mercer.explorer import explore
+from tests.expectations import names_values, raises
 
 
 def environment(temporary):

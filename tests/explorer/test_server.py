@@ -6,12 +6,12 @@ import pytest
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 from starlette.testclient import TestClient
-from tests.expectations import names_values
 
 from mercer.explorer.cache import Cache
 from mercer.explorer.server import make_app
 from mercer.explorer.sessions import Limits, Sessions
 from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
+from tests.expectations import names_values
 
 GOOD = b"a,b,kind\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n5,1,x\n"
 

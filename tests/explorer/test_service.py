@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
-from tests.expectations import names_values
-
 import mercer
 from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
+from tests.expectations import names_values
 
 ALL = "points,data,spectrum,embedding,clusters,density,gram,eigenfunctions"
 

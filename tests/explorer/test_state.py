@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
-from tests.expectations import raises
-
 from mercer.explorer.state import _MAX_NAMES, KERNELS, State, parse_state
+from tests.expectations import raises
 
 names = st.text(max_size=20)
 states = st.builds(

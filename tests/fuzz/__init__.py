@@ -1,27 +1,27 @@
-"""Fuzzers: whatever comes in from outside is read, or refused in words.
+"""Fuzz targets: any input is either read correctly or rejected with a clear error.
 
 A target is a module with
 
-- ``seeds()``: valid inputs, as bytes, to begin with;
-- ``mutate(data, random)``: another input, near that one, that knows the format;
-- ``check(data, folder)``: hand the input to mercer, and raise where a promise is broken. ``folder``
-  is for files that live for a moment.
+- ``seeds()``: valid inputs, as bytes;
+- ``mutate(data, random)``: a similar input; the mutator knows the format;
+- ``check(data, folder)``: pass the input to mercer and raise if an invariant is violated.
+  ``folder`` is for temporary files.
 
-``running`` tries many inputs in a process of its own, ``guided`` lets atheris choose them by the
-lines that they reach, ``__main__`` is the command ``./run fuzz``.
+``tools.fuzz`` runs the targets (``./run fuzz``).
 """
 
 from importlib import import_module
+from typing import Any
 
-TARGETS = {"tables": "read_tables", "models": "load_models", "requests": "ask_explorer"}
-#: Whose lines are watched, where atheris chooses: what decides about an input, not the mathematics.
-WATCHED = {
+TARGETS = {"tables": "table_files", "models": "model_files", "requests": "explorer_requests"}
+#: Packages whose coverage guides atheris: code that decides about an input, not the mathematics.
+INSTRUMENTED = {
     "tables": ["mercer.tables", "mercer.chunks.files"],
     "models": ["mercer.persistence"],
     "requests": ["mercer.explorer", "mercer.tables"],
 }
 
 
-def target(name):
-    """The module of a target."""
+def load_target(name: str) -> Any:
+    """Import the module of a target."""
     return import_module(f"tests.fuzz.{TARGETS[name]}")

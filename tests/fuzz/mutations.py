@@ -1,4 +1,4 @@
-"""Changes of bytes that find mistakes in readers: the usual ones of any fuzzer."""
+"""Generic mutations of bytes."""
 
 import struct
 
@@ -10,16 +10,16 @@ LARGEST = 1 << 15  # bytes of an input: small ones are quick
 
 
 def near(data, random, tokens=(), others=()):
-    """An input near this one: one to four changes, most often one or two.
+    """Apply one to four random changes, most often one or two.
 
     Parameters
     ----------
     data : bytes
     random : random.Random
     tokens : sequence of bytes
-        Words that mean something to the reader.
+        Byte strings with a meaning in the format.
     others : sequence of bytes
-        Inputs to take parts of.
+        Inputs to splice parts from.
     """
     for _ in range(random.choice((1, 1, 1, 2, 2, 3, 4))):
         data = random.choice(CHANGES)(bytearray(data), random, tokens, others)
@@ -27,7 +27,7 @@ def near(data, random, tokens=(), others=()):
 
 
 def _span(data, random, longest=64):
-    """Places of the beginning and the end of a part."""
+    """Return the start and end of a random part."""
     first = random.randrange(len(data) + 1)
     return first, min(len(data), first + random.choice((1, 1, 2, 4, 8, random.randint(1, longest))))
 
@@ -77,17 +77,17 @@ def _token(data, random, tokens, others):
 
 
 def _field(data, random, tokens, others):
-    """Write a word in the place of another: between two marks."""
-    marks = [i for i, byte in enumerate(data) if byte in b",;\t\n&=?/: \"'{}[]()"]
-    if len(marks) < 2:
+    """Replace the text between two delimiters by a token."""
+    delimiters = [i for i, byte in enumerate(data) if byte in b",;\t\n&=?/: \"'{}[]()"]
+    if len(delimiters) < 2:
         return _token(data, random, tokens, others)
-    place = random.randrange(len(marks) - 1)
-    data[marks[place] + 1 : marks[place + 1]] = random.choice([*tokens, *NUMBERS])
+    place = random.randrange(len(delimiters) - 1)
+    data[delimiters[place] + 1 : delimiters[place + 1]] = random.choice([*tokens, *NUMBERS])
     return data
 
 
 def _integer(data, random, tokens, others):
-    """Write a number as binary formats hold it."""
+    """Overwrite bytes with a binary integer."""
     kind = random.choice(("<I", "<Q", "<H", ">I"))
     bits = 8 * struct.calcsize(kind)
     number = random.choice((0, 1, 2**bits - 1, 2 ** (bits - 1), random.randrange(2**bits)))

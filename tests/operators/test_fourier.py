@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from tests.expectations import raises
 
 from mercer import KernelECA, KernelPCA, config_context
 from mercer.data import Points
@@ -16,6 +15,7 @@ from mercer.operators import BlockedGram, FourierGram, Sample
 from mercer.operators.fourier import FourierExpansion
 from mercer.solvers import Fourier
 from mercer.solvers.plan import Request, plan
+from tests.expectations import raises
 
 ROUNDING = 1e-13  # of sums of a few hundred kernel values of at most 1
 

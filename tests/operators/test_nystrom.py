@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.expectations import raises, warns
 
 from mercer import KernelECA, KernelPCA, config_context
 from mercer.data import Points
@@ -13,6 +12,7 @@ from mercer.errors import ApproximationWarning, RankError
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Linear
 from mercer.operators import LandmarkFeatures, NystromGram, Sample, choose_landmarks
 from mercer.solvers import Nystrom
+from tests.expectations import raises, warns
 
 N = 200
 

@@ -35,7 +35,7 @@ def test_the_terms_add_up_to_the_sum_over_the_gram_matrix():
     terms = entropy_terms(X, Gaussian(ROOT), solver="dense")
     assert_allclose(terms.sum(), K.mean(), rtol=1e-10)
     spectrum = SeriesDensity(kernel=Gaussian(0.02), terms=None).fit(X).spectrum_
-    # at a small width K is well conditioned, and no eigenvector is lost to rounding
+    # at a small bandwidth K is well conditioned and has full rank
     assert_allclose((spectrum.overlaps**2).sum(), len(X), rtol=1e-10)
 
 

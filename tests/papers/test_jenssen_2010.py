@@ -1,6 +1,6 @@
 """Jenssen, Kernel Entropy Component Analysis, PAMI 2010: what can be checked quickly.
 
-``mercer reproduce jenssen-2010`` does the rest. Numbers come from the paper as corrected by the
+``./run reproduce jenssen-2010`` does the rest. Numbers come from the paper as corrected by the
 project's list of errata.
 """
 
@@ -30,7 +30,7 @@ from mercer.maths.entropy import entropy_order
 
 SOLVERS = ["dense", "lanczos"]
 
-# the paper's small bandwidths leave some points without neighbours; the library says so each time
+# the paper's small bandwidths leave some points without neighbors; the library says so each time
 # some articles hold none of the hundred words, and some faces are far from all others
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning"),

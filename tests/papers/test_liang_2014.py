@@ -68,7 +68,7 @@ def nodes_of(measure, n):
 
 
 def by_quadrature(function, measure, count, center=False, n=60):
-    """Leading eigenvalues of √w K √w, centred by projecting off √w."""
+    """Leading eigenvalues of √w K √w, centered by projecting off √w."""
     X, w = nodes_of(measure, n)
     root = np.sqrt(w)
     A = root[:, None] * function(X[:, None, :], X[None, :, :]) * root
@@ -92,7 +92,7 @@ def up_to_sign(found, printed, atol):
     assert_allclose(sign * found, printed, atol=atol)
 
 
-# --- chapter 3: uncentred polynomial operators ---------------------------------------------------
+# --- chapter 3: uncentered polynomial operators ---------------------------------------------------
 
 R2, R3 = np.sqrt(2), np.sqrt(3)
 
@@ -117,7 +117,7 @@ POLYNOMIAL_SPECTRA = [
 @pytest.mark.parametrize(("measure", "degree", "constant", "center", "true"), POLYNOMIAL_SPECTRA)
 def test_polynomial_spectra(measure, degree, constant, center, true):
     operator = PolynomialOperator(degree, measure, constant=constant, center=center)
-    assert len(operator.eigenvalues) == len(true)  # centred with a constant: one fewer
+    assert len(operator.eigenvalues) == len(true)  # centered with a constant: one fewer
     # ten decimals are given, of numbers up to 1863: rounding is below half a unit of the last
     assert_allclose(operator.eigenvalues, true, rtol=1e-9, atol=5.1e-11)
     kernel = polynomial(degree, constant)
@@ -223,7 +223,7 @@ def test_restriction_of_embeddings():
     assert_allclose(ratio.max(), 5.5901699437, rtol=1e-7)
 
 
-# --- 4.1 and the appendices: centred polynomial operators ----------------------------------------
+# --- 4.1 and the appendices: centered polynomial operators ----------------------------------------
 
 
 @pytest.mark.parametrize("sigma", [1.0, 0.7])
@@ -231,8 +231,8 @@ def test_restriction_of_embeddings():
 def test_centred_data(k, sigma):
     """4.1.2 and appendix A."""
     measure = Normal([0, 0], [sigma**2, k * sigma**2])
-    centred = PolynomialOperator(2, measure, center=True)
-    assert_allclose(centred.moment_matrix, np.diag([2, 2 * k, 2 * k**2]) * sigma**4, atol=1e-14)
+    centered = PolynomialOperator(2, measure, center=True)
+    assert_allclose(centered.moment_matrix, np.diag([2, 2 * k, 2 * k**2]) * sigma**4, atol=1e-14)
     plain = PolynomialOperator(2, measure)
     root = np.sqrt(9 * (1 + k**2) ** 2 - 32 * k**2)
     true = np.array([(3 * (1 + k**2) + root) / 2, 2 * k, (3 * (1 + k**2) - root) / 2])
@@ -274,9 +274,9 @@ def test_uncentred_data(m, k):
     pair = (3 * k**2 + corner + np.array([1, -1]) * np.sqrt(delta)) / 2
     expected = np.sort([*pair, 2 * k * (m**2 + 1)])[::-1]
     assert_allclose(PolynomialOperator(2, shifted(m, k)).eigenvalues, expected, rtol=1e-10)
-    centred = PolynomialOperator(2, shifted(m, k), center=True).moment_matrix
+    centered = PolynomialOperator(2, shifted(m, k), center=True).moment_matrix
     true = np.diag([2 * (2 * m**2 + 1), 2 * k * (m**2 + 1), 2 * k**2])
-    assert_allclose(centred, true, atol=1e-11)
+    assert_allclose(centered, true, atol=1e-11)
 
 
 def test_far_from_the_origin_the_eigenvalue_is_m_to_the_fourth():
@@ -350,7 +350,7 @@ def test_circular_contours(k):
 # --- 4.3.2: Gaussian kernel, one normal part -----------------------------------------------------
 
 MEANS = {0: 0.9839948356, 2: 0.1739473552, 4: 0.0376607071, 6: 0.0085948412}
-CENTRED = [
+CENTERED = [
     0.1875,
     0.068518138596,
     0.01171875,
@@ -388,11 +388,11 @@ def test_the_means_of_the_thesis_come_from_the_other_hermite_polynomials():
 def test_centred_spectrum():
     """The thesis has .0615, .0085 and .0028 for the second, fourth and fifth."""
     operator = GaussianOperator(WIDTH, ONE, center=True)
-    assert_allclose(operator.eigenvalues[:6], CENTRED, atol=5.1e-13)
-    assert_allclose(by_quadrature(gaussian(WIDTH), ONE, 6, center=True), CENTRED, atol=1e-12)
-    assert_allclose(KernelOperator(Gaussian(WIDTH), ONE, center=True).eigenvalues[:6], CENTRED)
+    assert_allclose(operator.eigenvalues[:6], CENTERED, atol=5.1e-13)
+    assert_allclose(by_quadrature(gaussian(WIDTH), ONE, 6, center=True), CENTERED, atol=1e-12)
+    assert_allclose(KernelOperator(Gaussian(WIDTH), ONE, center=True).eigenvalues[:6], CENTERED)
     plain = GaussianOperator(WIDTH, ONE)
-    assert_allclose(secular_eigenvalues(plain.eigenvalues, plain.means)[:6], CENTRED, rtol=1e-9)
+    assert_allclose(secular_eigenvalues(plain.eigenvalues, plain.means)[:6], CENTERED, rtol=1e-9)
     trace = 1 - np.sqrt(WIDTH**2 / (WIDTH**2 + 2))
     assert_allclose(trace, 0.272393124891, atol=5e-13)
     assert_allclose(operator.eigenvalues.sum(), trace, rtol=1e-12)
@@ -449,7 +449,14 @@ def test_cosine_between_mean_function_and_first_eigenfunction(width, true, digit
 
 MIXED = [0.4708894779, 0.3035028126, 0.1268904615, 0.0604572515, 0.0235789845, 0.0093350077]
 MIXED += [0.0034276282]
-MIXED_CENTRED = [0.3303904177, 0.1342629830, 0.0604584360, 0.0282157082, 0.0093398488, 0.0038416572]
+MIXED_CENTERED = [
+    0.3303904177,
+    0.1342629830,
+    0.0604584360,
+    0.0282157082,
+    0.0093398488,
+    0.0038416572,
+]
 PRODUCTS = [
     0.45,
     0.3,
@@ -465,18 +472,18 @@ PRODUCTS = [
 
 
 def test_mixture_spectrum():
-    """Centred, the thesis has .1833, .1383, .0579, .0253."""
+    """Centered, the thesis has .1833, .1383, .0579, .0253."""
     plain = GaussianOperator(WIDTH, TWO)
     assert_allclose(plain.eigenvalues[:7], MIXED, atol=5.1e-11)
     assert plain.error_bound < 1e-10
     assert_allclose(by_quadrature(gaussian(WIDTH), TWO, 7, n=80), MIXED, atol=5.1e-11)
-    centred = GaussianOperator(WIDTH, TWO, center=True)
-    assert_allclose(centred.eigenvalues[:6], MIXED_CENTRED, atol=5.1e-11)
+    centered = GaussianOperator(WIDTH, TWO, center=True)
+    assert_allclose(centered.eigenvalues[:6], MIXED_CENTERED, atol=5.1e-11)
     found = by_quadrature(gaussian(WIDTH), TWO, 6, center=True, n=80)
-    assert_allclose(found, MIXED_CENTRED, atol=5.1e-11)
+    assert_allclose(found, MIXED_CENTERED, atol=5.1e-11)
     assert_allclose(1 - plain.entropy_terms.sum(), 0.568477378356, atol=5e-13)
     by_secular = secular_eigenvalues(plain.eigenvalues, plain.means)[:6]
-    assert_allclose(by_secular, MIXED_CENTRED, atol=1e-10)
+    assert_allclose(by_secular, MIXED_CENTERED, atol=1e-10)
 
 
 def test_separated_approximation():
@@ -505,7 +512,7 @@ COMPONENT_MEANS = [0.6437, 0.4735, -0.2063, 0.3095, 0.6788, 0.9312, -1.3265, 1.9
 
 
 def component_means():
-    """Means under the mixture of the parts' functions, normalised under their own part."""
+    """Means under the mixture of the parts' functions, normalized under their own part."""
     each = [GaussianOperator(WIDTH, part, n_components=5) for part in TWO.parts]
     X, w = nodes_of(TWO, 120)
     return np.ravel([w @ operator.eigenfunctions(X) for operator in each], order="F")

@@ -1,6 +1,6 @@
 """Macready, Density Estimation with Mercer Kernels, 2003: what can be checked quickly.
 
-``mercer reproduce macready-2003`` does the rest. Equations come from the paper as corrected by the
+``./run reproduce macready-2003`` does the rest. Equations come from the paper as corrected by the
 project's list of errata: in (4) and (5) B stands for B-tilde, and (5) is taken with d_F = r.
 """
 
@@ -14,9 +14,9 @@ from mercer.diagnostics import clustering_error
 from mercer.domains import Box
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian, Hamming, Polynomial
-from mercer.reproduce import macready_2003
-from mercer.reproduce.macready_2003 import bits, plane
-from mercer.reproduce.macready_2003.em import largest_difference
+from papers import macready_2003
+from papers.macready_2003 import bits, plane
+from papers.macready_2003.em import largest_difference
 
 # --- section 2: EM -------------------------------------------------------------------------------
 
@@ -28,14 +28,14 @@ def test_em_is_em_on_kernel_coordinates(singular, seed):
 
 
 def test_moving_the_origin_changes_no_distance():
-    """Centring in feature space: the same Gaussian, up to one direction of variance ε."""
+    """Centering in feature space: the same Gaussian, up to one direction of variance ε."""
     X, _ = make_halo(random_state=0)
-    plain, centred = (
+    plain, centered = (
         MercerMixture(kernel=Gaussian(0.3), alpha=5.0, domain=Box(-4, 4), center=center).fit(X)
         for center in (False, True)
     )
     # rounding of K, 1e-16 of its largest eigenvalue, is 1e-6 of the smallest that are kept
-    assert_allclose(plain.score_samples(X), centred.score_samples(X), atol=1e-5)
+    assert_allclose(plain.score_samples(X), centered.score_samples(X), atol=1e-5)
 
 
 # --- figure 1 ---------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def test_figure_1_finds_core_and_halo(seed):
 
 
 def test_figure_1_masses():
-    """Half of the mass belongs to the core; without component-wise normalisation it is 99 %."""
+    """Half of the mass belongs to the core; without component-wise normalization it is 99 %."""
     raw, right = [], []
     for seed in range(4):
         *_, mixture = two_gaussians(seed, domain=Box(-3.5, 3.5))

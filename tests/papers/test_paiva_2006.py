@@ -40,7 +40,7 @@ def test_the_potential_is_the_squared_norm_of_the_mean():
 
 
 def test_the_variance_in_feature_space():
-    """(17): κ(0) - V, which is the sum of the centred eigenvalues over n."""
+    """(17): κ(0) - V, which is the sum of the centered eigenvalues over n."""
     X, _ = make_two_gaussians((30, 30), random_state=0)
     variance = feature_variance(X, Gaussian(0.3))
     assert_allclose(variance, 1 - information_potential(X, Gaussian(0.3)), rtol=1e-10)
@@ -73,7 +73,7 @@ def test_the_gradient_of_the_potential(width, weighted):
 
 
 def test_wide_kernels_give_linear_components():
-    """Correlation of the centred first component with the linear one: .889, .9925, .9999."""
+    """Correlation of the centered first component with the linear one: .889, .9925, .9999."""
     X, _ = make_two_gaussians((500, 500), random_state=0)
     linear = PCA(1).fit_transform(X)[:, 0]
     found = [

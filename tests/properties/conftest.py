@@ -1,13 +1,13 @@
-"""Counts the examples that laws were tried on; ``tests/conftest.py`` tells the sum."""
+"""Count the examples of property tests; ``tests/conftest.py`` prints the sum."""
 
 import pytest
 
-from tests.properties.strategies import Tally
+from tests.properties.strategies import Examples
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    before = Tally.count
+    before = Examples.count
     yield
-    if Tally.count > before and item.path.name.startswith("test_laws"):
-        item.user_properties.append(("examples of laws", Tally.count - before))
+    if Examples.count > before and item.path.name in ("test_estimators.py", "test_kernels.py"):
+        item.user_properties.append(("property examples", Examples.count - before))

@@ -1,4 +1,9 @@
-"""Small samples of every kind, and how closely two fits of them must agree."""
+"""Hypothesis strategies for small samples, and the comparison of two fits.
+
+A property test compares two fits that must agree. Rounding errors in the kernel matrix K are
+amplified by the decomposition, so the tolerance is ``ROUNDING`` times a condition number that is
+computed for every example. Examples with a large condition number are skipped.
+"""
 
 from __future__ import annotations
 
@@ -12,159 +17,154 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer import EntropyClustering, KernelECA
+from mercer.errors import RankError
 from mercer.solvers import Dense
 from mercer.spectrum import Spectrum
-from tests.properties.estimator_cases import Answers, Case, fit
+from tests.properties.estimator_cases import Case, Results, fit
 
 __all__ = [
-    "EXAMPLES",
-    "Tally",
-    "World",
-    "assert_agree",
-    "condition",
-    "fitted",
-    "law",
-    "magnification",
-    "worlds",
+    "MAX_EXAMPLES",
+    "Examples",
+    "Sample",
+    "assert_same_results",
+    "condition_number",
+    "condition_or_skip",
+    "fit_or_skip",
+    "property_test",
+    "samples",
 ]
 
-#: Examples per law and estimator: a few in every test run, many by ``./run laws``.
-EXAMPLES = int(os.environ.get("MERCER_LAW_EXAMPLES", "6"))
-LONG = "MERCER_LAW_EXAMPLES" in os.environ
+#: Examples per estimator and property, in the profiles of ``tests/conftest.py``.
+MAX_EXAMPLES = {"fast": 2, "full": 6, "search": 20}[os.environ.get("MERCER_TEST_PROFILE", "full")]
 
-# A short run is the same every time; a long one looks for what nobody has seen yet.
-law = settings(
-    max_examples=EXAMPLES,
-    derandomize=not LONG,
+property_test = settings(
+    max_examples=MAX_EXAMPLES,
     database=None,
     deadline=None,
     print_blob=True,
     suppress_health_check=list(HealthCheck),
 )
 
-ROUNDING = 1e-11  # of the largest value, for a well-conditioned answer
-WORST = 1e5  # answers that magnify rounding more than this are not determined by the data
+ROUNDING = 1e-11  # relative to the largest value, for a condition number of 1
+MAX_CONDITION = 1e5  # beyond it the results are not determined by the data
 
 
-class Tally:
-    """Examples that were compared, for the summary at the end of a run."""
+class Examples:
+    """Number of examples compared, for the summary at the end of a run."""
 
     count = 0
 
 
 @dataclass(frozen=True)
-class World:
-    """A sample, its bandwidth, and new points."""
+class Sample:
+    """Training rows, a bandwidth, and new points."""
 
     X: np.ndarray
     new: np.ndarray
-    width: float
+    bandwidth: float
 
 
 @st.composite
-def worlds(draw: Any, least: int = 6, most: int = 16) -> World:
-    """Clouds, groups, points with copies: rows in general position or nearly so."""
+def samples(draw: Any, least: int = 6, most: int = 16) -> Sample:
+    """Draw normal samples, two groups, samples with repeated rows or with heavy tails."""
     n, d = draw(st.integers(least, most)), draw(st.integers(1, 3))
-    kind = draw(st.sampled_from(["cloud", "groups", "copies", "long tails"]))
-    width = draw(st.sampled_from([0.5, 0.8, 1.3, 2.0]))
+    kind = draw(st.sampled_from(["normal", "groups", "repeated rows", "heavy tails"]))
+    bandwidth = draw(st.sampled_from([0.5, 0.8, 1.3, 2.0]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(n, d))
     if kind == "groups":
         X += 3.0 * (np.arange(n) % 2)[:, None]
-    elif kind == "long tails":
+    elif kind == "heavy tails":
         X *= rng.exponential(size=(n, 1))
-    elif kind == "copies":
+    elif kind == "repeated rows":
         X[n // 2 :] = X[: n - n // 2]
-    return World(X, rng.normal(size=(5, d)), width)
+    return Sample(X, rng.normal(size=(5, d)), bandwidth)
 
 
-def fitted(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
-    """Fit, or give the example up where the sample is refused in words."""
+def fit_or_skip(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Fit; skip the example if K has too small a rank, the documented reason to raise."""
     try:
         return fit(model, X, y, weights)
-    except ValueError:
+    except RankError:
         assume(False)
 
 
-def condition(case: Case, world: World, y: Any, tie: float = 0.0) -> float:
-    """:func:`magnification`; an example whose answer hangs on rounding is given up."""
+def condition_or_skip(case: Case, sample: Sample, y: Any, tie: float = 0.0) -> float:
+    """Return the condition number; skip the example if it is too large."""
     try:
-        worst = magnification(case, world, y, tie)
-    except ValueError:
-        worst = np.inf
-    assume(worst < min(case.most, WORST))
-    return worst
+        condition = condition_number(case, sample, y, tie)
+    except RankError:
+        condition = np.inf
+    assume(condition < min(case.max_condition, MAX_CONDITION))
+    return condition
 
 
-def magnification(case: Case, world: World, y: Any, tie: float = 0.0) -> float:
-    """How much rounding is magnified on the way to the answers of this estimator.
+def condition_number(case: Case, sample: Sample, y: Any, tie: float = 0.0) -> float:
+    """Return the amplification of rounding errors from K to the results of an estimator.
 
-    ``tie`` is the share of the largest eigenvalue within which others may be taken for equal.
+    Eigenvalues that differ by less than ``tie`` times the largest may be treated as equal.
     """
     if not case.spectral:
         return 1.0
-    model = fit(case.make(world.width).set_params(solver=Dense()), world.X, y)
+    model = fit(case.make(sample.bandwidth).set_params(solver=Dense()), sample.X, y)
     spectra = [model.spectrum_]
-    if isinstance(model, EntropyClustering):  # its choice of a bandwidth looks at all of them
-        models = [KernelECA(2, kernel=one.kernel, solver=Dense()) for one in model.path_]
-        spectra = [one.fit(world.X).spectrum_ for one in models]
-    worst = max(turning(spectrum, tie) for spectrum in spectra)
-    if hasattr(model, "coef_"):  # least squares divide by what a component adds to the others
-        ones = np.ones((len(world.X), int(model.fit_intercept)))
-        worst *= float(np.linalg.cond(np.hstack([ones, model.spectrum_.projections])))
-    return case.magnifies * worst
+    if isinstance(model, EntropyClustering):  # the choice of a bandwidth depends on all of them
+        models = [KernelECA(2, kernel=record.kernel, solver=Dense()) for record in model.path_]
+        spectra = [trial.fit(sample.X).spectrum_ for trial in models]
+    condition = max(subspace_condition(spectrum, tie) for spectrum in spectra)
+    if hasattr(model, "coef_"):  # condition number of the least-squares problem
+        ones = np.ones((len(sample.X), int(model.fit_intercept)))
+        condition *= float(np.linalg.cond(np.hstack([ones, model.spectrum_.projections])))
+    return case.amplification * condition
 
 
-def turning(spectrum: Spectrum, tie: float) -> float:
-    """How much rounding in K turns the span of the kept components.
+def subspace_condition(spectrum: Spectrum, tie: float) -> float:
+    """Return the condition number of the subspace of the selected components.
 
-    By Davis and Kahan an error of size ε in K turns the span by ε over the gap between kept and
-    other eigenvalues; kernel values of new points are divided by the kept ones. A choice by
-    entropy must not hang on rounding either.
+    By the theorem of Davis and Kahan an error of size ε in K rotates the subspace by ε divided by
+    the gap between selected and other eigenvalues. Kernel values of new points are divided by the
+    selected eigenvalues. A selection by entropy must not depend on rounding errors either.
     """
     values, terms = spectrum.known_eigenvalues, spectrum.known_entropy_terms
-    kept = np.zeros(len(values), dtype=bool)
-    kept[spectrum.known_ranks - 1] = True
-    smallest = float(values[kept].min())
-    if not kept.all():
-        smallest = min(
-            smallest, float(np.abs(np.subtract.outer(values[kept], values[~kept])).min())
-        )
+    selected = np.zeros(len(values), dtype=bool)
+    selected[spectrum.known_ranks - 1] = True
+    gap = float(values[selected].min())
+    if not selected.all():
+        differences = np.subtract.outer(values[selected], values[~selected])
+        gap = min(gap, float(np.abs(differences).min()))
     diagonal = spectrum.kernel.diagonal(spectrum.points.data)
-    size = max(float(values.max()), float(diagonal.sum()))  # before anything was centred
-    worst = size / smallest if smallest > 0 else np.inf
-    if spectrum.target == "entropy" and not kept.all():
-        # of eigenvalues that are taken for equal, one vector carries all the entropy
+    norm = max(float(values.max()), float(diagonal.sum()))  # of K before centering
+    condition = norm / gap if gap > 0 else np.inf
+    if spectrum.target == "entropy" and not selected.all():
+        # in a tie one eigenvector carries all the entropy
         near = np.abs(np.subtract.outer(values, values)) <= tie * values.max()
-        behind = float(terms[kept].min() - (near @ terms)[~kept].max())
-        worst = max(worst, float(terms.max()) / behind if behind > 0 else np.inf)
-    return worst
+        margin = float(terms[selected].min() - (near @ terms)[~selected].max())
+        condition = max(condition, float(terms.max()) / margin if margin > 0 else np.inf)
+    return condition
 
 
-def assert_agree(
-    found: Answers,
-    expected: Answers,
+def assert_same_results(
+    found: Results,
+    expected: Results,
     case: Case,
-    magnified: float = 1.0,
+    condition: float = 1.0,
     rounding: float = ROUNDING,
 ) -> None:
-    """Compare all answers, each within rounding of its largest value, magnified."""
+    """Compare all results, each relative to its largest value."""
     assert found.keys() == expected.keys()
+    peak = expected.get("largest log density", np.array(-np.inf))
     for name, value in expected.items():
         other = found[name]
-        if name == "log density" and case.vanishing:
-            top = value.max() if np.isfinite(value).any() else 0.0
+        if name == "log density" and case.compare_densities:
+            # the density is accurate relative to its maximum, its logarithm is not
+            top = max(float(peak), value.max(initial=-np.inf))
+            top = top if np.isfinite(top) else 0.0
             value, other = np.exp(value - top), np.exp(other - top)
         if value.dtype.kind == "b":
             assert (other == value).all(), name
             continue
         finite = np.isfinite(value)
         largest = max(1.0, float(np.abs(value[finite]).max(initial=0)))
-        assert_allclose(
-            other,
-            value,
-            rtol=0,
-            atol=(rounding * magnified + case.slack) * largest,
-            err_msg=name,
-        )
-    Tally.count += 1
+        tolerance = (rounding * condition + case.tolerance) * largest
+        assert_allclose(other, value, rtol=0, atol=tolerance, err_msg=name)
+    Examples.count += 1

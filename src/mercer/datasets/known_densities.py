@@ -205,7 +205,7 @@ def make_bits(
     Notes
     -----
     Macready (2003) draws 30 strings of 7 bits from two components, with the probabilities of its
-    footnote 6; ``mercer reproduce macready-2003`` uses those.
+    footnote 6; ``./run reproduce macready-2003`` uses those.
 
     Examples
     --------

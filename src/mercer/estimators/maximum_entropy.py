@@ -37,8 +37,8 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     The paper says that kernel principal components are maximum entropy projections. That does not
     hold for projections brought to the same scale: on the paper's own example the first kernel
     principal component has *less* entropy than the first linear one (see
-    ``mercer.reproduce.paiva_2006``). Networks of nearly the same entropy differ widely, so the
-    function learned depends on the start.
+    ``papers/paiva_2006.py`` in the source repository). Networks of nearly the same entropy differ
+    widely, so the function learned depends on the start.
 
     Parameters
     ----------

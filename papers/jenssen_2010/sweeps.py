@@ -1,0 +1,116 @@
+"""Clustering by three methods over a range of bandwidths: the experiment of Figs. 11 to 13."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import EntropyClustering
+from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer.diagnostics import clustering_error
+from mercer.errors import ApproximationWarning, IdentifiabilityWarning
+from mercer.kernels import Gaussian
+from papers.figures import PALETTE
+from papers.types import Array
+
+__all__ = ["METHODS", "Sweep", "components_of", "plot_errors", "quietly", "sweep", "tenths"]
+
+METHODS = {"eca": "kernel ECA", "pca": "kernel PCA", "njw": "NJW"}
+_LOOKS = {"eca": "o-", "pca": "^--", "njw": "s:"}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings that small bandwidths deserve: here they are part of the experiment."""
+    with warnings.catch_warnings():
+        for expected in (IdentifiabilityWarning, ApproximationWarning):
+            warnings.simplefilter("ignore", expected)
+        yield
+
+
+def tenths(low: float, high: float, step: int = 1) -> Array:
+    """Bandwidths in steps of so many tenths, both ends included, exact in their last digit."""
+    return np.arange(round(10 * low), round(10 * high) + 1, step) / 10
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Errors in per cent, and what kernel ECA used, at each bandwidth."""
+
+    bandwidths: Array
+    errors: dict[str, Array]
+    components: tuple[frozenset[int], ...]
+
+    def at(self, bandwidth: float, method: str = "eca") -> float:
+        """Error of a method at one of the bandwidths."""
+        return float(self.errors[method][self._place(bandwidth)])
+
+    def components_at(self, bandwidth: float) -> frozenset[int]:
+        """Components that kernel ECA used at one of the bandwidths."""
+        return self.components[self._place(bandwidth)]
+
+    def first_with(self, components: set[int]) -> float:
+        """Smallest bandwidth at which kernel ECA used just these components; nan if none."""
+        hits = [kept == components for kept in self.components]
+        return float(self.bandwidths[hits.index(True)]) if any(hits) else np.nan
+
+    def between(self, low: float, high: float, method: str = "eca") -> Array:
+        """Errors of a method over a range, both ends included."""
+        inside = (self.bandwidths >= low - 1e-9) & (self.bandwidths <= high + 1e-9)
+        return self.errors[method][inside]
+
+    def _place(self, bandwidth: float) -> int:
+        place = int(np.abs(self.bandwidths - bandwidth).argmin())
+        assert np.isclose(self.bandwidths[place], bandwidth), "not one of the bandwidths"
+        return place
+
+
+def components_of(kept: Any) -> frozenset[int]:
+    """Places of kept eigenvalues as a set, whatever their order by entropy."""
+    return frozenset(int(place) for place in kept)
+
+
+def sweep(
+    X: Array, y: Array, bandwidths: Array, methods: tuple[str, ...] = tuple(METHODS)
+) -> Sweep:
+    """Cluster at every bandwidth, with as many clusters as there are classes."""
+    count = len(np.unique(y))
+    errors: dict[str, Array] = {}
+    with quietly():
+        # the full decomposition, since the places of the components are wanted
+        path = EntropyClustering(count, bandwidths=bandwidths, solver="dense").fit(X).path_
+        errors["eca"] = _errors(y, [record.labels for record in path])
+        kernels = [Gaussian(float(b)) for b in bandwidths]
+        if "pca" in methods:
+            errors["pca"] = _errors(y, [kernel_pca_clustering(X, count, kernel=k) for k in kernels])
+        if "njw" in methods:
+            errors["njw"] = _errors(y, [njw_clustering(X, count, kernel=k) for k in kernels])
+    return Sweep(bandwidths, errors, tuple(components_of(record.components) for record in path))
+
+
+def plot_errors(ax: Any, bandwidths: Array, errors: dict[str, Array]) -> None:
+    """Error against bandwidth, one curve per method."""
+    for color, (name, values) in zip(PALETTE, errors.items(), strict=False):
+        every = max(1, len(bandwidths) // 25)
+        ax.plot(
+            bandwidths,
+            values,
+            _LOOKS[name],
+            color=color,
+            markevery=every,
+            markersize=5,
+            label=METHODS[name],
+        )
+    ax.set_xlabel("bandwidth σ")
+    ax.set_ylabel("errors, %")
+    ax.set_ylim(bottom=-1)
+    ax.legend(frameon=False)
+
+
+def _errors(y: Array, labelings: list[Array]) -> Array:
+    return 100 * np.array([clustering_error(y, labels) for labels in labelings])

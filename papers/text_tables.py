@@ -1,0 +1,86 @@
+"""Tables as text of 100 columns, for files and terminals."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from textwrap import wrap
+
+from papers.comparison import Row, Table
+
+__all__ = ["lines", "print_table", "summary"]
+
+WIDTH = 100
+_HEADS = ("", "paper", "here", "accepted range", "")
+_MAX_WIDTHS = (WIDTH, 20, 20, 20, 10)  # the first column takes the remaining width
+_SEPARATOR = "  "
+
+
+def lines(table: Table) -> Iterator[str]:
+    """Yield the lines of a table; a verdict is the last word of its line."""
+    yield table.title
+    yield "─" * WIDTH
+    if table.layout:
+        yield from table.layout.splitlines()
+        yield ""
+    if table.rows:
+        cells = [_cells(row) for row in table.rows]
+        widths = _widths([_HEADS, *cells])
+        yield from _wrapped(_HEADS, widths)
+        for row, texts in zip(table.rows, cells, strict=True):
+            yield from _wrapped(texts, widths)
+            for line in wrap(row.remark, WIDTH - 4):
+                yield f"    {line}"
+    if table.note:
+        yield ""
+        yield from wrap(table.note, WIDTH)
+
+
+def print_table(table: Table) -> None:
+    """Print to standard output, in color on a terminal if rich is installed."""
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ModuleNotFoundError:
+        sys.stdout.write("\n".join([*lines(table), "", ""]))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for number, line in enumerate(lines(table)):
+        text = Text(line, style="bold" if number == 0 else "")
+        text.highlight_regex(r"(?<=  )inside$", "green")
+        text.highlight_regex(r"(?<=  )outside$", "bold red")
+        if line.startswith("    "):
+            text.stylize("dim")
+        console.print(text)
+    console.print()
+
+
+def summary(inside: int, outside: int, unjudged: int) -> str:
+    """Return a line with the number of rows per verdict."""
+    judged = inside + outside
+    return (
+        f"{inside} of {judged} rows inside their accepted range, {outside} outside; "
+        f"{unjudged} more without a range."
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    verdict = "" if row.verdict == "not judged" else row.verdict
+    return (row.item, row.paper, row.shown, row.range, verdict)
+
+
+def _widths(rows: list[tuple[str, ...]]) -> list[int]:
+    widths = [
+        min(widest, max(map(len, column)))
+        for widest, column in zip(_MAX_WIDTHS, zip(*rows, strict=True), strict=True)
+    ]
+    widths[0] = min(widths[0], WIDTH - sum(widths[1:]) - len(_SEPARATOR) * (len(widths) - 1))
+    return widths
+
+
+def _wrapped(cells: tuple[str, ...], widths: list[int]) -> Iterator[str]:
+    columns = [wrap(text, width) if text else [] for text, width in zip(cells, widths, strict=True)]
+    for parts in zip_longest(*columns, fillvalue=""):
+        padded = (f"{part:<{width}}" for part, width in zip(parts, widths, strict=True))
+        yield _SEPARATOR.join(padded).rstrip()

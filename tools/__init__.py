@@ -1,0 +1,1 @@
+"""Scripts for developers: versions, archives, fuzzing, property tests, import graph."""

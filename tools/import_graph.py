@@ -1,0 +1,140 @@
+"""Import graph of the layers of mercer, from the imports in its source files.
+
+    python -m tools.import_graph            print the graph as a Markdown table
+    python -m tools.import_graph --update   write it to docs/architecture.md
+
+``LAYERS`` lists the modules from the lowest layer to the highest. A module may import from its own
+layer and from lower ones; ``tests/test_layers.py`` checks that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import mercer
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "mercer"
+PAGE = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- import graph: begin -->", "<!-- import graph: end -->"
+
+#: Name and modules of each layer, from the lowest to the highest.
+LAYERS: dict[str, set[str]] = {
+    "utilities": {
+        *("atomic_files", "config", "errors", "formatting", "notebook", "progress", "resources"),
+        "validation",
+    },
+    "arrays": {"chunks", "maths"},
+    "data": {"data", "subsampling"},
+    "kernels": {"kernels"},
+    "operators": {"isolated_points", "operators"},
+    "bandwidth": {"bandwidth"},
+    "solvers": {"solvers"},
+    "decomposition": {"decompose", "spectrum"},
+    "analysis": {
+        *("diagnostics", "domains", "information", "population", "preimages", "row_scores"),
+        "spectroscopy",
+    },
+    "estimators": {"baselines", "estimators"},
+    "input and output": {"datasets", "persistence", "plots", "tables"},
+    "applications": {"cluster_count", "counting", "explorer", "report"},
+    "command line": {"cli"},
+}
+LEVEL = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}
+
+
+def modules() -> dict[str, list[Path]]:
+    """Return the source files of each top-level module of mercer."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if name != "__init__":
+            found.setdefault(name, []).append(path)
+    return found
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Yield the top-level modules of mercer that a file imports, at any place."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mercer."):
+            yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module == "mercer":
+            homes = [mercer._HOMES.get(alias.name, f"mercer.{alias.name}") for alias in node.names]
+            yield from (home.split(".")[1] for home in homes if home != "mercer.__version__")
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("mercer."):
+                    yield alias.name.split(".")[1]
+
+
+def layer_edges() -> set[tuple[str, str]]:
+    """Return the pairs of layers where the first imports from the second."""
+    names = list(LAYERS)
+    return {
+        (names[LEVEL[module]], names[LEVEL[used]])
+        for module, files in modules().items()
+        for path in files
+        for used in imported_modules(path)
+        if used in LEVEL and LEVEL[used] != LEVEL[module]
+    }
+
+
+def table() -> str:
+    """Return the graph as a Markdown table; imports that follow from others are omitted."""
+    edges, existing, names = layer_edges(), modules(), list(LAYERS)
+    lines = ["| layer | modules | imports from |", "|---|---|---|"]
+    for name in reversed(names):
+        members = ", ".join(f"`{module}`" for module in sorted(LAYERS[name] & existing.keys()))
+        lower = [end for start, end in edges if start == name]
+        direct = [layer for layer in lower if not _is_implied(name, layer, edges)]
+        lines.append(f"| {name} | {members} | {', '.join(sorted(direct, key=names.index))} |")
+    return "\n".join(lines)
+
+
+def _is_implied(upper: str, lower: str, edges: set[tuple[str, str]]) -> bool:
+    """Return whether there is a longer path between two layers."""
+    to_visit = [end for start, end in edges if start == upper and end != lower]
+    visited: set[str] = set()
+    while to_visit:
+        layer = to_visit.pop()
+        if layer == lower:
+            return True
+        if layer not in visited:
+            visited.add(layer)
+            to_visit += [end for start, end in edges if start == layer]
+    return False
+
+
+def section() -> str:
+    """Return the part of the page that is generated."""
+    return f"{BEGIN}\n\n{table()}\n\n{END}"
+
+
+def is_current(page: Path = PAGE) -> bool:
+    """Return whether the page holds the current graph."""
+    return section() in page.read_text(encoding="utf-8")
+
+
+def update(page: Path = PAGE) -> None:
+    """Replace the graph in the page; a page without one gets it at the end."""
+    text = page.read_text(encoding="utf-8") if page.exists() else "# Architecture\n"
+    before, begin, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2] if begin else "\n"
+    page.write_text(before + ("" if begin else "\n") + section() + after, encoding="utf-8")
+
+
+def main() -> None:
+    """Print the graph or update the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", action="store_true", help=f"write to {PAGE.name}")
+    if parser.parse_args().update:
+        update()
+    else:
+        print(table())
+
+
+if __name__ == "__main__":
+    main()
