@@ -49,8 +49,8 @@ ax.bar(place, frequency[order], color=LEFT_OUT, alpha=0.45, width=1, label="freq
 ax.step(place, truth[order], where="mid", color="black", linewidth=1.5, label="truth")
 ax.plot(place, found[order], ".", color=PALETTE[1], markersize=6, label="mixture")
 borders = np.searchsorted(ones[order], np.arange(8))
-centres = (borders + np.append(borders[1:], 128)) / 2 - 0.5
-ax.set_xticks(centres, [str(k) for k in range(8)])
+centers = (borders + np.append(borders[1:], 128)) / 2 - 0.5
+ax.set_xticks(centers, [str(k) for k in range(8)])
 for border in borders[1:]:
     ax.axvline(border - 0.5, color=LEFT_OUT, linewidth=0.5)
 ax.set_xlim(-1.5, 128.5)
@@ -66,4 +66,4 @@ print(f"all strings alike {divergence(np.full(128, 1 / 128)):.3f}")
 
 # %%
 # **To remember:** name the space (``bit_strings``, ``FiniteSpace``, ``Box``) and the density is
-# normalised over it. New strings can be drawn with ``sample``.
+# normalized over it. New strings can be drawn with ``sample``.

@@ -36,7 +36,7 @@ SpectrumDisplay.from_estimator(full)
 plt.show()
 
 # %%
-# Both ways agree to rounding. The grey bars are all other components of the full decomposition,
+# Both ways agree to rounding. The gray bars are all other components of the full decomposition,
 # the largest first: none reaches the fifth.
 
 known = np.sort(full.spectrum_.known_entropy_terms)[::-1] / full.information_potential_

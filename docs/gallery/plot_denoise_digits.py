@@ -27,7 +27,7 @@ kernel = Gaussian(bandwidth=1.3)
 
 # %%
 # The denoiser learns the components of clean digits. A noisy digit is projected onto them, and the
-# picture whose projection that would be is built from its neighbours.
+# picture whose projection that would be is built from its neighbors.
 
 denoiser = KernelDenoiser(n_components=8, kernel=kernel).fit(digits[train])
 cleaned = denoiser.transform(noisy)
@@ -44,7 +44,7 @@ for line, (name, pictures) in zip(axes, rows.items(), strict=True):
 plt.show()
 
 # %%
-# How many cleaned digits are still what they were? A nearest-neighbour rule trained on clean digits
+# How many cleaned digits are still what they were? A nearest-neighbor rule trained on clean digits
 # is the judge. With few components many digits turn into others; with more the share comes back to
 # that of the noisy digits. Here the order of variance needs fewer components.
 

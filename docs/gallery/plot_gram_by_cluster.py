@@ -42,7 +42,7 @@ figure.colorbar(shown[-1].image_, ax=axes, label="k(x, x′)", extend="max", shr
 plt.show()
 
 # %%
-# The diagonal is 1 everywhere; the colours stop at 0.4 so that the blocks are visible. Three
+# The diagonal is 1 everywhere; the colors stop at 0.4 so that the blocks are visible. Three
 # components keep the blocks and drop what is particular to single rows.
 
 kept = clustering.eca_.entropy_ratio_.sum()

@@ -28,7 +28,7 @@ groups = find_groups(X)
 print(groups.n_groups, "groups, from eigenvectors", groups.components)
 
 # %%
-# The leading eigenvectors as colours of the points. Those that count have one colour only.
+# The leading eigenvectors as colors of the points. Those that count have one color only.
 
 count = 8
 pca = KernelPCA(count, kernel=groups.kernel, center=False).fit(X)
@@ -67,7 +67,7 @@ ax.plot(closest, found, "o-", color=PALETTE[0])
 ax.axhline(4, color=PALETTE[-1], linestyle="--", linewidth=1)
 ax.annotate("the truth", (closest[0], 4), (0, 4), textcoords="offset points", color=PALETTE[-1])
 ax.set_ylim(0, 5)
-ax.set_xlabel("distance of the nearest two centres, in standard deviations")
+ax.set_xlabel("distance of the nearest two centers, in standard deviations")
 ax.set_ylabel("groups found")
 plt.show()
 

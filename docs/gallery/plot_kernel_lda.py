@@ -27,10 +27,10 @@ print(f"accuracy on new points: {model.score(new, truth):.3f}")
 side = np.linspace(-2, 3, 150), np.linspace(-1.6, 2, 150)
 nodes = np.stack(np.meshgrid(*side), axis=-1)
 chance = model.predict_proba(nodes.reshape(-1, 2))[:, 1].reshape(150, 150)
-colours = LinearSegmentedColormap.from_list("classes", (PALETTE[0], "white", PALETTE[1]))
+colors = LinearSegmentedColormap.from_list("classes", (PALETTE[0], "white", PALETTE[1]))
 
 figure, ax = plt.subplots(figsize=(6.6, 4.4), layout="constrained")
-filled = ax.contourf(*side, chance, levels=np.linspace(0, 1, 11), cmap=colours, alpha=0.5)
+filled = ax.contourf(*side, chance, levels=np.linspace(0, 1, 11), cmap=colors, alpha=0.5)
 ax.contour(*side, chance, levels=[0.5], colors="black", linewidths=1.5)
 for c in (0, 1):
     ax.scatter(*X[y == c].T, color=PALETTE[c], marker=MARKERS[c], s=22, label=f"class {c}")

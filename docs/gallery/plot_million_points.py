@@ -1,5 +1,5 @@
 """
-Can a laptop analyse a million points?
+Can a laptop analyze a million points?
 ======================================
 
 In the plane, within seconds. The Gaussian kernel is a sum of plane waves, so the million-by-million
@@ -25,9 +25,9 @@ def arcs(n, rng):
     """Return n points on three arcs, and the arc of each."""
     arc = rng.integers(3, size=n)
     angle = rng.uniform(0, 0.9 * np.pi, n) + 2 * np.pi / 3 * arc
-    centre = 1.2 * np.column_stack([np.cos(2 * np.pi / 3 * arc), np.sin(2 * np.pi / 3 * arc)])
+    center = 1.2 * np.column_stack([np.cos(2 * np.pi / 3 * arc), np.sin(2 * np.pi / 3 * arc)])
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
-    return 1.6 * centre + circle + 0.1 * rng.standard_normal((n, 2)), arc
+    return 1.6 * center + circle + 0.1 * rng.standard_normal((n, 2)), arc
 
 
 X, arc = arcs(1_000_000, np.random.default_rng(0))

@@ -1,5 +1,5 @@
 """
-Can I analyse a table with labels, numbers and gaps?
+Can I analyze a table with labels, numbers and gaps?
 ====================================================
 
 Yes, in one line: ``table_kernel`` chooses a kernel for each column and multiplies them. A missing
@@ -57,7 +57,7 @@ print(f"complete rows: {len(gaps.dropna())} of {len(gaps)}")
 print(table_kernel(gaps))
 
 # %%
-# The same rows with all cells and with one in ten missing, coloured by the truth.
+# The same rows with all cells and with one in ten missing, colored by the truth.
 
 names = np.array(["town", "suburb", "country"])[sort]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.5), layout="constrained")

@@ -4,7 +4,7 @@ Can one row with a weight stand for many?
 
 Exactly, where the rows are equal; nearly, where they are close. Weights act as multiplicities
 throughout, so copies and weights give the same components to rounding. Points counted in cells of a
-quarter of the bandwidth give the information potential to better than one per cent.
+quarter of the bandwidth give the information potential to better than one percent.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ exact = KernelECA(2, kernel=kernel).fit(X)
 
 
 def counted(cell):
-    """Return centres of the occupied cells and how many points are in each."""
+    """Return centers of the occupied cells and how many points are in each."""
     places = np.round(X / cell).astype(np.int64)
     codes, counts = np.unique(places[:, 0] * 10_000 + places[:, 1], return_counts=True)
     rows = np.round(codes / 10_000)
@@ -44,18 +44,18 @@ def counted(cell):
 cells = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.18])
 sizes, errors = [], []
 for cell in cells:
-    centres, counts = counted(cell)
-    few = KernelECA(2, kernel=kernel).fit(centres, sample_weight=counts)
-    sizes.append(len(centres))
+    centers, counts = counted(cell)
+    few = KernelECA(2, kernel=kernel).fit(centers, sample_weight=counts)
+    sizes.append(len(centers))
     errors.append(abs(few.information_potential_ / exact.information_potential_ - 1))
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-centres, counts = counted(0.5)
-left.scatter(*centres.T, s=counts / 30, color=PALETTE[0], alpha=0.8, linewidths=0)
+centers, counts = counted(0.5)
+left.scatter(*centers.T, s=counts / 30, color=PALETTE[0], alpha=0.8, linewidths=0)
 left.set_aspect("equal")
 left.set_xlabel("x₁")
 left.set_ylabel("x₂")
-left.set_title(f"200,000 points in {len(centres)} cells")
+left.set_title(f"200,000 points in {len(centers)} cells")
 right.loglog(cells, errors, "o-", color=KEPT)
 for cell, error, size in zip(cells, errors, sizes, strict=True):
     right.annotate(f"{size:,} cells", (cell, error), (6, -10), textcoords="offset points")

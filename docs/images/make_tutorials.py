@@ -31,7 +31,7 @@ def run(page):
 
 
 def copy(picture, place):
-    """Copy a picture, with 128 colours: they suffice, and a third of the bytes. Return its size."""
+    """Copy a picture, with 128 colors: they suffice, and a third of the bytes. Return its size."""
     with Image.open(picture) as image:
         image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(place, optimize=True)
     size = place.stat().st_size

@@ -4,7 +4,7 @@
     python docs/papers/from_run.py runs
 
 writes ``docs/papers/tables/PAPER.md``, every row as the run printed it, and
-``docs/images/papers/PAPER-*.png``, chosen figures with fewer colours. No number is typed by hand.
+``docs/images/papers/PAPER-*.png``, chosen figures with fewer colors. No number is typed by hand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 WIDEST = 1500  # pixels
-COLOURS = 48
+COLORS = 48
 FIGURES = {
     "girolami-2002": ["fig02", "fig04", "fig06", "fig07"],
     "jenssen-2010": ["fig01", "fig04", "fig07", "fig08", "fig13", "table01-sweeps", "fig18"],
@@ -63,14 +63,14 @@ def page(run: dict[str, Any], paper: str) -> str:
 
 
 def shrink(source: Path, target: Path) -> None:
-    """Copy a drawing with fewer pixels and colours: it is read on a page."""
+    """Copy a drawing with fewer pixels and colors: it is read on a page."""
     from PIL import Image
 
     picture = Image.open(source).convert("RGB")
     if picture.width > WIDEST:
         size = (WIDEST, round(picture.height * WIDEST / picture.width))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+    picture.quantize(COLORS, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def main(runs: Path) -> None:
