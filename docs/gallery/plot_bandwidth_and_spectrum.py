@@ -62,5 +62,5 @@ ax.set_title("300 points in three clusters")
 plt.show()
 
 # %%
-# **To remember:** a useful bandwidth lets the eigenvalues drop after as many as there are groups.
+# **Summary:** a useful bandwidth lets the eigenvalues drop after as many as there are groups.
 # Here σ = 0.5 does: three eigenvalues of about the same size, then a cliff.

@@ -14,7 +14,7 @@ from mercer import MercerMixture
 from mercer.datasets import make_bits
 from mercer.domains import bit_strings
 from mercer.kernels import Hamming
-from mercer.plots.style import LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 X, _ = make_bits(60, random_state=0)
 space = bit_strings(7)
@@ -45,14 +45,14 @@ def divergence(q):
 order = np.lexsort((-truth, ones))
 figure, ax = plt.subplots(figsize=(9.5, 3.8), layout="constrained")
 place = np.arange(128)
-ax.bar(place, frequency[order], color=LEFT_OUT, alpha=0.45, width=1, label="frequency among 60")
+ax.bar(place, frequency[order], color=PALETTE[-1], alpha=0.45, width=1, label="frequency among 60")
 ax.step(place, truth[order], where="mid", color="black", linewidth=1.5, label="truth")
 ax.plot(place, found[order], ".", color=PALETTE[1], markersize=6, label="mixture")
 borders = np.searchsorted(ones[order], np.arange(8))
 centers = (borders + np.append(borders[1:], 128)) / 2 - 0.5
 ax.set_xticks(centers, [str(k) for k in range(8)])
 for border in borders[1:]:
-    ax.axvline(border - 0.5, color=LEFT_OUT, linewidth=0.5)
+    ax.axvline(border - 0.5, color=PALETTE[-1], linewidth=0.5)
 ax.set_xlim(-1.5, 128.5)
 ax.set_xlabel("the 128 strings, by number of ones")
 ax.set_ylabel("probability")
@@ -65,5 +65,5 @@ print(f"mixture {divergence(found):.3f}, smoothed frequencies {divergence(smooth
 print(f"all strings alike {divergence(np.full(128, 1 / 128)):.3f}")
 
 # %%
-# **To remember:** name the space (``bit_strings``, ``FiniteSpace``, ``Box``) and the density is
+# **Summary:** name the space (``bit_strings``, ``FiniteSpace``, ``Box``) and the density is
 # normalized over it. New strings can be drawn with ``sample``.

@@ -40,5 +40,5 @@ plt.show()
 print(effect)
 
 # %%
-# **To remember:** center to describe variation around the mean, do not center to find groups or to
+# **Summary:** center to describe variation around the mean, do not center to find groups or to
 # estimate a density.

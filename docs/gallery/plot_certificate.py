@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from mercer import KernelECA
 from mercer.kernels import Gaussian
 from mercer.plots import SpectrumDisplay
-from mercer.plots.style import KEPT, LEFT_OUT
+from mercer.plots.style import PALETTE
 
 X, y = load_digits(return_X_y=True)
 kernel = Gaussian(bandwidth=15.0)
@@ -42,7 +42,7 @@ plt.show()
 known = np.sort(full.spectrum_.known_entropy_terms)[::-1] / full.information_potential_
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 places = np.arange(1, 16)
-ax.bar(places, known[:15], color=[KEPT] * 5 + [LEFT_OUT] * 10, label="full decomposition")
+ax.bar(places, known[:15], color=[PALETTE[1]] * 5 + [PALETTE[-1]] * 10, label="full decomposition")
 ax.plot(places[:5], fast.entropy_ratio_, "k_", markersize=22, markeredgewidth=2, label="iteration")
 ax.set_yscale("log")
 ax.set_xticks(places)
@@ -55,5 +55,5 @@ plt.show()
 print("largest difference:", np.abs(fast.entropy_ratio_ - known[:5]).max())
 
 # %%
-# **To remember:** look at ``certified_``. It is True after a full decomposition and after an
+# **Summary:** look at ``certified_``. It is True after a full decomposition and after an
 # iteration that found its proof; if it is False, a warning says how far the proof got.

@@ -48,5 +48,5 @@ EmbeddingDisplay.from_estimator(clustering.eca_, labels=names, components=(0, 1)
 plt.show()
 
 # %%
-# **To remember:** never report one bandwidth. Stability needs no labels and rules out most of the
+# **Summary:** never report one bandwidth. Stability needs no labels and rules out most of the
 # bad ones; the cost settles the rest.

@@ -56,5 +56,5 @@ axes[0].legend(frameon=False, loc="upper center")
 plt.show()
 
 # %%
-# **To remember:** compare directions, never distances, in a kernel ECA plot. And never center: the
+# **Summary:** compare directions, never distances, in a kernel ECA plot. And never center: the
 # origin is what angles are measured from.

@@ -40,5 +40,5 @@ plt.show()
 print(effect)
 
 # %%
-# **To remember:** print ``degree_effect(X, y)`` before choosing a degree; it ends with a conclusion
+# **Summary:** print ``degree_effect(X, y)`` before choosing a degree; it ends with a conclusion
 # in words.

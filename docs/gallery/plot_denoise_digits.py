@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import KernelDenoiser
 from mercer.kernels import Gaussian
-from mercer.plots.style import LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import MARKERS, PALETTE
 
 digits, classes = load_digits(return_X_y=True)
 digits = digits / 16
@@ -59,7 +59,7 @@ for i, order in enumerate(("entropy", "variance")):
     ax.plot(counts, kept, marker=MARKERS[i], color=PALETTE[i], label=f"components by {order}")
     print(order, np.round(kept, 1))
 untouched = 100 * judge.score(noisy, classes[test])
-ax.axhline(untouched, color=LEFT_OUT, linestyle="--", label="noisy digits as they are")
+ax.axhline(untouched, color=PALETTE[-1], linestyle="--", label="noisy digits as they are")
 ax.set_xlabel("components")
 ax.set_ylabel("digits that keep their class, %")
 ax.set_ylim(0, 102)
@@ -67,7 +67,7 @@ ax.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# **To remember:** with few components the answer is a prototype. More components keep more of the
+# **Summary:** with few components the answer is a prototype. More components keep more of the
 # picture, and of its noise.
 error = ((cleaned - digits[test]) ** 2).mean(), ((noisy - digits[test]) ** 2).mean()
 print(f"mean squared error: {error[0]:.3f} cleaned, {error[1]:.3f} noisy")

@@ -47,4 +47,4 @@ ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# **To remember:** interpret a component only if its eigenvalue stands clear of its neighbors.
+# **Summary:** interpret a component only if its eigenvalue stands clear of its neighbors.

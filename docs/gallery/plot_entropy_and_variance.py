@@ -65,5 +65,5 @@ figure.legend(*ax.get_legend_handles_labels(), loc="lower center", ncols=3, fram
 plt.show()
 
 # %%
-# **To remember:** a large eigenvalue says that a direction varies much, a large entropy term that
+# **Summary:** a large eigenvalue says that a direction varies much, a large entropy term that
 # a group of points agrees on it. ``KernelECA`` sorts by the second.

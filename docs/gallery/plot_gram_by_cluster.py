@@ -49,5 +49,5 @@ kept = clustering.eca_.entropy_ratio_.sum()
 print(f"share of the information potential kept: {kept:.1%}")
 
 # %%
-# **To remember:** if no blocks appear when rows are ordered by cluster, there are no clusters at
+# **Summary:** if no blocks appear when rows are ordered by cluster, there are no clusters at
 # this bandwidth, whatever the labels say.

@@ -78,6 +78,6 @@ for name, load in (("iris", load_iris), ("wine", load_wine)):
     print(name, find_groups(scale(load().data)).n_groups)
 
 # %%
-# **To remember:** ``EntropyClustering(n_clusters="auto")`` uses this count. Trust it for groups
+# **Summary:** ``EntropyClustering(n_clusters="auto")`` uses this count. Trust it for groups
 # that are well apart; otherwise choose the number yourself and look at the stability of the
 # clusters.

@@ -14,7 +14,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_moons
 
 from mercer import KernelLDA
-from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import MARKERS, PALETTE
 
 X, y = make_moons(200, noise=0.3, random_state=0)
 new, truth = make_moons(5000, noise=0.3, random_state=1)
@@ -47,8 +47,8 @@ plt.show()
 said, seen = model.predict_proba(new)[:, 1], truth
 share, mean = calibration_curve(seen, said, n_bins=10)
 figure, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
-ax.plot([0, 1], [0, 1], color=LEFT_OUT, linestyle="--", label="perfect")
-ax.plot(mean, share, "o-", color=KEPT, label="5000 new points")
+ax.plot([0, 1], [0, 1], color=PALETTE[-1], linestyle="--", label="perfect")
+ax.plot(mean, share, "o-", color=PALETTE[1], label="5000 new points")
 ax.set_xlabel("probability that the model gives")
 ax.set_ylabel("share that is in class 1")
 ax.set_aspect("equal")
@@ -56,6 +56,6 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# **To remember:** ``confidence_`` says by how much the scores were toned down. Without that the
+# **Summary:** ``confidence_`` says by how much the scores were toned down. Without that the
 # probabilities would be those of a model that judges itself by its own training rows.
 print(f"confidence {model.confidence_:.2f}")

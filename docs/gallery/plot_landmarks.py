@@ -18,7 +18,7 @@ from mercer import KernelPCA
 from mercer.datasets import make_clusters
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian
-from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import MARKERS, PALETTE
 from mercer.solvers import Nystrom
 
 X = load_digits().data / 16
@@ -62,8 +62,8 @@ chosen = {
 }
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained", sharey=True)
 for ax, (title, places) in zip(axes, chosen.items(), strict=True):
-    ax.scatter(*Y.T, s=10, color=LEFT_OUT, alpha=0.5, linewidths=0, label="all rows")
-    ax.scatter(*places.T, s=60, color=KEPT, marker="D", label="chosen")
+    ax.scatter(*Y.T, s=10, color=PALETTE[-1], alpha=0.5, linewidths=0, label="all rows")
+    ax.scatter(*places.T, s=60, color=PALETTE[1], marker="D", label="chosen")
     ax.set_title(title)
     ax.set_xlabel("x₁")
 axes[0].set_ylabel("x₂")
@@ -71,5 +71,5 @@ axes[0].legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# **To remember:** read ``spectrum_.error_bound``, or the warning that quotes it. If more landmarks
+# **Summary:** read ``spectrum_.error_bound``, or the warning that quotes it. If more landmarks
 # do not lower it, the kernel is too narrow for landmarks: iterate instead (``solver="lanczos"``).

@@ -13,7 +13,7 @@ import numpy as np
 from mercer import ParzenDensity
 from mercer.kernels import Gaussian
 from mercer.plots import DensityDisplay
-from mercer.plots.style import KEPT
+from mercer.plots.style import PALETTE
 
 rng = np.random.default_rng(0)
 
@@ -38,7 +38,7 @@ for ax, (name, model) in zip(axes, titles.items(), strict=True):
     count = len(model.support_)
     DensityDisplay.from_estimator(model, X, ax=ax, show_points=False)
     size = 3000 * model.weights_ / max(1, 0.004 * count)
-    ax.scatter(*X[model.support_].T, s=size, color=KEPT, alpha=0.7, linewidths=0)
+    ax.scatter(*X[model.support_].T, s=size, color=PALETTE[1], alpha=0.7, linewidths=0)
     ax.set_title(f"{name}: {count} windows\nnew points: {model.score(new):.3f} nats")
     ax.set_aspect("equal")
 axes[1].set_ylabel("")
@@ -51,5 +51,5 @@ print(
 )
 
 # %%
-# **To remember:** learned weights are about size and speed. They make up for a window that is too
+# **Summary:** learned weights are about size and speed. They make up for a window that is too
 # wide, as here; against a window of the right width they win as often as they lose.

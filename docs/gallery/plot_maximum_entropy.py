@@ -14,7 +14,7 @@ from mercer import KernelPCA, MaximumEntropyProjection
 from mercer.datasets import make_two_gaussians
 from mercer.information import information_potential
 from mercer.kernels import Gaussian
-from mercer.plots.style import LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 X, y = make_two_gaussians(random_state=0)
 projection = MaximumEntropyProjection(hidden_units=2, output="standardized", random_state=0).fit(X)
@@ -32,14 +32,14 @@ levels = np.linspace(-2, 2, 9)
 contours = left.contour(
     *side, values, levels=levels, cmap="PuOr", vmin=-2.2, vmax=2.2, linewidths=1.8
 )
-left.scatter(*X.T, s=10, color=LEFT_OUT)
+left.scatter(*X.T, s=10, color=PALETTE[-1])
 figure.colorbar(contours, ax=left, label="output")
 left.set_xlabel("x₁")
 left.set_ylabel("x₂")
 left.set_title("the network's output")
 
 right.plot(projection.loss_curve_, color=PALETTE[0])
-right.axhline(0.2657, color=LEFT_OUT, linestyle="--")
+right.axhline(0.2657, color=PALETTE[-1], linestyle="--")
 right.text(len(projection.loss_curve_) - 1, 0.265, "no law has less", ha="right", va="top")
 right.set_ylim(0.24, None)
 right.set_xlabel("iteration")
@@ -67,5 +67,5 @@ axes[0].set_ylabel("points")
 plt.show()
 
 # %%
-# **To remember:** kernel principal components of these data have *less* entropy than linear ones.
+# **Summary:** kernel principal components of these data have *less* entropy than linear ones.
 # For large entropy, train for it.

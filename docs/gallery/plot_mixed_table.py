@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from mercer import KernelPCA
 from mercer.kernels import table_kernel
 from mercer.plots import EmbeddingDisplay
-from mercer.plots.style import LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
 # Three sorts of households, described by two numbers, two labels and a scale.
@@ -81,7 +81,7 @@ for share in shares:
 
 figure, ax = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
 ax.plot(100 * shares, agreement, "o-", color=PALETTE[0], label="agreement with the truth (ARI)")
-ax.plot(100 * shares, complete, "s--", color=LEFT_OUT, label="share of complete rows")
+ax.plot(100 * shares, complete, "s--", color=PALETTE[-1], label="share of complete rows")
 ax.set_xlabel("missing cells, %")
 ax.set_ylim(0, 1.03)
 ax.legend(frameon=False)
@@ -89,5 +89,5 @@ plt.show()
 print(np.round(agreement, 2), np.round(complete, 2))
 
 # %%
-# **To remember:** fit ``table_kernel`` to training rows. New rows may come with gaps, labels never
+# **Summary:** fit ``table_kernel`` to training rows. New rows may come with gaps, labels never
 # seen and columns in another order.

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
 # A plant with four sensors: flow drives pressure and, in a curve, temperature; the valve follows
@@ -47,8 +47,8 @@ for ax, (name, (label, values)) in zip(axes, statistics.items(), strict=True):
     limit = limits[name]["quantile"]
     over = values > limit
     time = np.arange(len(values))
-    ax.plot(time, values, color=LEFT_OUT, linewidth=0.8)
-    ax.plot(time[over], values[over], "o", color=KEPT, markersize=4, label="above the limit")
+    ax.plot(time, values, color=PALETTE[-1], linewidth=0.8)
+    ax.plot(time[over], values[over], "o", color=PALETTE[1], markersize=4, label="above the limit")
     ax.axhline(limit, color=PALETTE[0], linestyle="--", label="99 % limit")
     ax.axvline(120, color="black", linestyle=":", linewidth=1)
     ax.set_yscale("log")
@@ -69,12 +69,12 @@ for j, sensor in enumerate(sensors):
     look = {"color": PALETTE[j], "marker": "o^sD"[j], "markevery": 8, "markersize": 5}
     smooth = np.convolve(parts[:, j], np.full(9, 1 / 9), mode="valid")
     ax.plot(np.arange(124, 124 + len(smooth)), smooth, label=sensor, **look)
-ax.axhline(0, color=LEFT_OUT, linewidth=0.8)
+ax.axhline(0, color=PALETTE[-1], linewidth=0.8)
 ax.set_xlabel("reading")
 ax.set_ylabel("contribution to SPE\n(mean of 9 readings)")
 ax.legend(frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# **To remember:** a broken relation between sensors shows in SPE, an unusual load in T². Ask
+# **Summary:** a broken relation between sensors shows in SPE, an unusual load in T². Ask
 # ``contributions`` before sending someone to look.

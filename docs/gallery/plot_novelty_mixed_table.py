@@ -13,7 +13,7 @@ import pandas as pd
 
 from mercer import MercerNovelty
 from mercer.kernels import table_kernel
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
 # A shop's orders. Weight goes with the kind of goods, the price with the weight; one cell in twenty
@@ -62,7 +62,7 @@ for i, kind in enumerate(("book", "lamp", "chair")):
     look = {"color": PALETTE[(0, 2, 3)[i]], "s": 16, "alpha": 0.7, "marker": "os^"[i]}
     left.scatter(new["log kg"][mine], new["log price"][mine], label=kind, **look)
     odd = strange["kind"] == kind
-    look = {"color": PALETTE[(0, 2, 3)[i]], "s": 130, "marker": "os^"[i], "edgecolor": KEPT}
+    look = {"color": PALETTE[(0, 2, 3)[i]], "s": 130, "marker": "os^"[i], "edgecolor": PALETTE[1]}
     left.scatter(strange["log kg"][odd], strange["log price"][odd], linewidths=2.5, **look)
 left.set_xlabel("log of the weight, kg")
 left.set_ylabel("log of the price")
@@ -72,8 +72,8 @@ left.legend(frameon=False, loc="lower right")
 names = ["200 ordinary orders", *strange.index]
 right.axvline(0, color="black", linestyle="--", linewidth=1)
 heights = rng.uniform(-0.3, 0.3, len(new))
-right.scatter(usual_scores, heights, color=LEFT_OUT, s=12, alpha=0.6, linewidths=0)
-right.scatter(strange_scores, range(1, 5), color=KEPT, s=90, marker="D")
+right.scatter(usual_scores, heights, color=PALETTE[-1], s=12, alpha=0.6, linewidths=0)
+right.scatter(strange_scores, range(1, 5), color=PALETTE[1], s=90, marker="D")
 right.set_yticks(range(5), names)
 right.set_ylim(4.6, -0.6)
 right.grid(axis="y", alpha=0.3)
@@ -85,7 +85,7 @@ print(f"{false_alarms} of 200 ordinary orders are called unusual,")
 print(f"{int((strange_scores < 0).sum())} of 4 strange ones")
 
 # %%
-# **To remember:** give ``MercerNovelty`` a kernel for your rows and a share of training rows to
+# **Summary:** give ``MercerNovelty`` a kernel for your rows and a share of training rows to
 # call unusual. New rows may have gaps and labels never seen before.
 gaps = pd.DataFrame({"kind": ["sofa", "book"], "log kg": [2.0, None], "log price": [3.7, 1.9]})
 gaps["express"] = [False, True]

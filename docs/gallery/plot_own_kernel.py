@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian, Kernel, check_kernel
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
 # On a circle the von Mises form, exp((cos δ - 1)/b²), does what the Gaussian does on a line. It is
@@ -69,10 +69,10 @@ trips = trips[:, None] % 24
 clock = np.linspace(0, 24, 400)[:, None]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharex=True)
-left.hist(trips[:, 0], np.arange(0, 24.5, 0.5), density=True, color=LEFT_OUT, alpha=0.4)
+left.hist(trips[:, 0], np.arange(0, 24.5, 0.5), density=True, color=PALETTE[-1], alpha=0.4)
 mean = Clock(0.2)(clock, trips).mean(axis=1)
 left.plot(
-    clock, mean / np.trapezoid(mean, clock[:, 0]), color=KEPT, linewidth=2, label="Clock(0.2)"
+    clock, mean / np.trapezoid(mean, clock[:, 0]), color=PALETTE[1], linewidth=2, label="Clock(0.2)"
 )
 line = Gaussian(0.2 * 24 / (2 * np.pi))  # as wide, but on a line
 gauss = line(clock, trips).mean(axis=1) / line.normalizer(1)
@@ -88,7 +88,7 @@ functions = pca.spectrum_.eigenfunctions(clock)
 for i, style in enumerate(("-", "--", "-.")):
     look = {"color": PALETTE[i], "linewidth": 2, "label": f"φ{i + 1}"}
     right.plot(clock, functions[:, i], style, **look)
-right.axhline(0, color=LEFT_OUT, linewidth=0.8)
+right.axhline(0, color=PALETTE[-1], linewidth=0.8)
 right.set_ylim(top=1.35 * functions.max())
 right.set_xlabel("hour; left and right edge are the same moment")
 right.set_ylabel("eigenfunction")
@@ -96,5 +96,5 @@ right.legend(frameon=False, loc="upper center", ncols=3)
 plt.show()
 
 # %%
-# **To remember:** a kernel is a class with a formula. ``check_kernel`` needs a second and finds
+# **Summary:** a kernel is a class with a formula. ``check_kernel`` needs a second and finds
 # what would take days to notice: formulas that are no kernels.

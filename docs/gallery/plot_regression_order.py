@@ -61,5 +61,5 @@ ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# **To remember:** for regression try both orders, and let ``n_components="cv"`` choose the number.
+# **Summary:** for regression try both orders, and let ``n_components="cv"`` choose the number.
 # On symmetric data order by variance.

@@ -66,5 +66,5 @@ heavy = np.random.default_rng(0).standard_t(3, size=(500, 1))
 print(compare(KernelPCA(4, kernel=Gaussian(1.0), center=False).fit(heavy), law))
 
 # %%
-# **To remember:** an eigenvalue without an error bar is half a number. Relative errors fall like
+# **Summary:** an eigenvalue without an error bar is half a number. Relative errors fall like
 # 1/√n, for every rank.

@@ -68,5 +68,5 @@ plt.show()
 print(np.round(scores, 3), round(parzen, 3), round(chosen.score(new), 3))
 
 # %%
-# **To remember:** a series is a short description, not a better one. When held-out likelihood is
+# **Summary:** a series is a short description, not a better one. When held-out likelihood is
 # what counts, choose Parzen's bandwidth by leave-one-out.

@@ -94,5 +94,5 @@ for sentence, language in zip(new, model.predict(new), strict=True):
     print(f"{language}: {sentence}")
 
 # %%
-# **To remember:** a kernel is all that the estimators need. For texts it is ``NGram``; for sets,
+# **Summary:** a kernel is all that the estimators need. For texts it is ``NGram``; for sets,
 # graphs and tables there are others, and they multiply.

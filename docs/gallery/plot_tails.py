@@ -52,7 +52,7 @@ ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# **To remember:** use ``score_samples`` rather than ``np.log(pdf(…))``. And choose the window with
+# **Summary:** use ``score_samples`` rather than ``np.log(pdf(…))``. And choose the window with
 # the tails in mind: at x = 20 the three differ by more than a thousand nats.
 at = [ParzenDensity(kernel=w).fit(X).score_samples([[20.0]])[0] for w in windows]
 print(np.round(at))

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.information import cauchy_schwarz_divergence
 from mercer.kernels import Gaussian
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 rng = np.random.default_rng(0)
 n, kernel = 200, Gaussian(0.5)
@@ -48,16 +48,16 @@ for (name, second), (above, below) in zip(pairs.items(), axes.T, strict=True):
     found = cauchy_schwarz_divergence(first, second, kernel)
     chance = shuffled(first, second)
     larger = sum(value >= found for value in chance)
-    below.hist(chance, 20, color=LEFT_OUT)
-    below.axvline(found, color=KEPT, linewidth=2)
+    below.hist(chance, 20, color=PALETTE[-1])
+    below.axvline(found, color=PALETTE[1], linewidth=2)
     below.set_yticks([])
     below.set_xlim(left=0)
     below.locator_params(axis="x", nbins=4)
     below.set_xlabel("divergence, nats")
-    below.set_title(f"{found:.3f}; larger in {larger} of 200", color=KEPT, fontsize="medium")
+    below.set_title(f"{found:.3f}; larger in {larger} of 200", color=PALETTE[1], fontsize="medium")
 axes[1, 0].set_ylabel("200 shuffles")
 plt.show()
 
 # %%
-# **To remember:** the number alone says little, as it depends on the bandwidth and on n. Its place
+# **Summary:** the number alone says little, as it depends on the bandwidth and on n. Its place
 # among shuffles says all. For a million points in the plane it takes half a second.

@@ -13,7 +13,7 @@ import numpy as np
 from mercer import KernelECA
 from mercer.datasets import make_wheel
 from mercer.kernels import Gaussian
-from mercer.plots.style import KEPT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
 # Equal rows first: twenty distinct points, each a few times, or once with a weight.
@@ -56,7 +56,7 @@ left.set_aspect("equal")
 left.set_xlabel("x₁")
 left.set_ylabel("x₂")
 left.set_title(f"200,000 points in {len(centers)} cells")
-right.loglog(cells, errors, "o-", color=KEPT)
+right.loglog(cells, errors, "o-", color=PALETTE[1])
 for cell, error, size in zip(cells, errors, sizes, strict=True):
     right.annotate(f"{size:,} cells", (cell, error), (6, -10), textcoords="offset points")
 right.set_xticks(cells, [f"{cell:g}" for cell in cells])
@@ -70,4 +70,4 @@ plt.show()
 print({size: f"{error:.2%}" for size, error in zip(sizes, errors, strict=True)})
 
 # %%
-# **To remember:** every estimator takes ``sample_weight``. Zero weights equal absent rows.
+# **Summary:** every estimator takes ``sample_weight``. Zero weights equal absent rows.

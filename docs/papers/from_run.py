@@ -1,10 +1,10 @@
-"""Copy tables and figures of full runs into the paper pages.
+"""Take tables and figures of full runs into the paper pages.
 
-    ./run reproduce girolami-2002 --out runs/girolami-2002     (likewise for each paper)
+    mercer reproduce girolami-2002 --out runs/girolami-2002     (and so on, for each paper)
     python docs/papers/from_run.py runs
 
-This writes ``docs/papers/tables/PAPER.md`` with every row of the run, and selected figures with fewer colors
-as ``docs/images/papers/PAPER-*.png``.
+writes ``docs/papers/tables/PAPER.md``, every row as the run printed it, and
+``docs/images/papers/PAPER-*.png``, chosen figures with fewer colours. No number is typed by hand.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-MAX_WIDTH = 1500  # pixels
-COLORS = 48
+WIDEST = 1500  # pixels
+COLOURS = 48
 FIGURES = {
     "girolami-2002": ["fig02", "fig04", "fig06", "fig07"],
     "jenssen-2010": ["fig01", "fig04", "fig07", "fig08", "fig13", "table01-sweeps", "fig18"],
@@ -27,13 +27,13 @@ FIGURES = {
 
 
 def cell(text: str) -> str:
-    """Escape a text for a cell of a Markdown table."""
+    """Make a text fit into a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_")
 
 
 def rows(table: dict[str, Any]) -> list[str]:
-    """Return the rows of a table as Markdown, with remarks below the item."""
-    lines = ["| | paper | here | acceptable range | verdict |", "|---|---|---|---|---|"]
+    """A table's rows as Markdown, with the remarks below the item."""
+    lines = ["| | paper | here | fair range | verdict |", "|---|---|---|---|---|"]
     for row in table["rows"]:
         item = cell(row["item"]) + (f"<br>*{cell(row['remark'])}*" if row["remark"] else "")
         verdict = "" if row["verdict"] == "not judged" else row["verdict"]
@@ -43,12 +43,12 @@ def rows(table: dict[str, Any]) -> list[str]:
 
 
 def page(run: dict[str, Any], paper: str) -> str:
-    """Return all tables of a run as Markdown."""
+    """All tables of a run."""
     verdicts = run["verdicts"]
     judged = verdicts["inside"] + verdicts["outside"]
     lines = [
-        f"Printed by `./run reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
-        f"inside the range fixed in advance; {verdicts['not judged']} more have no range.",
+        f"Made by `mercer reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
+        f"inside the range that was fixed beforehand; {verdicts['not judged']} more have no range.",
         "",
     ]
     for table in run["tables"]:
@@ -63,18 +63,18 @@ def page(run: dict[str, Any], paper: str) -> str:
 
 
 def shrink(source: Path, target: Path) -> None:
-    """Copy a figure with fewer pixels and colors."""
+    """Copy a drawing with fewer pixels and colours: it is read on a page."""
     from PIL import Image
 
     picture = Image.open(source).convert("RGB")
-    if picture.width > MAX_WIDTH:
-        size = (MAX_WIDTH, round(picture.height * MAX_WIDTH / picture.width))
+    if picture.width > WIDEST:
+        size = (WIDEST, round(picture.height * WIDEST / picture.width))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
-    picture.quantize(COLORS, dither=Image.Dither.NONE).save(target, optimize=True)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def main(runs: Path) -> None:
-    """Copy the results of all papers in the folder."""
+    """Do all papers that were run."""
     for paper, names in FIGURES.items():
         if not (runs / paper).is_dir():
             continue
