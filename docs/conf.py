@@ -1,4 +1,4 @@
-"""Sphinx configuration. ``./run docs`` builds the pages offline; no page loads from another host."""
+"""Sphinx configuration. ``./run docs`` builds the pages without a network."""
 
 import os
 import sys

@@ -1,10 +1,10 @@
 """
-What does centering do?
-======================
+What is the effect of centering?
+================================
 
-It removes the mean, and with it what marks groups. Uncentered components of separate groups are
-positive on one group each; centered ones must have mean 0, so every one of them mixes groups. Kernel
-PCA centers by default, kernel ECA never does.
+Centering removes the mean of the data in feature space. Uncentered components of separate groups
+are positive on one group each; centered components have mean 0, so each of them mixes groups.
+Kernel PCA centers by default, kernel ECA never does.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ X, y = make_clusters((200, 120, 60), spread=0.15, random_state=0)
 kernel = Gaussian(0.4)
 
 # %%
-# Three clusters of unlike sizes. Uncentered, each lies along an axis of its own (the third out of
-# the page); centered, they are corners of a triangle, and no axis belongs to one of them.
+# Three clusters of different sizes. Uncentered, each lies along its own axis (the third axis is not
+# shown); centered, they are the corners of a triangle, and no axis belongs to one of them.
 
 names = [f"cluster {c + 1}" for c in y]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
@@ -31,8 +31,8 @@ for ax, center in zip(axes, (False, True), strict=True):
 plt.show()
 
 # %%
-# What became of each component: eigenvalues before and after, and which uncentered component each
-# centered one resembles.
+# Eigenvalues before and after centering, and the uncentered component that is most similar to each
+# centered one.
 
 effect = centering_effect(X, kernel)
 EffectDisplay.from_effect(effect)
@@ -40,5 +40,5 @@ plt.show()
 print(effect)
 
 # %%
-# **Summary:** center to describe variation around the mean, do not center to find groups or to
+# **Summary:** center to describe variation around the mean; do not center to find clusters or to
 # estimate a density.

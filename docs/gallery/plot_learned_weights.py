@@ -1,10 +1,10 @@
 """
-How few windows does a density need?
-====================================
+How many kernels does a Parzen density need?
+============================================
 
-A handful, if their weights are learned. Parzen's estimate puts a window on every point. Weights of
-greatest likelihood come out 0 for most of them; what is left describes new points about as well and
-is many times faster to evaluate.
+Few, if their weights are learned. Parzen's estimate puts a kernel on every point. Maximum
+likelihood weights are 0 for most of them; the remaining ones describe new points about as well
+and are many times faster to evaluate.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 
 
 def crescent(n):
-    """Return n points on a bent band."""
+    """Return n points on a curved band."""
     angle = rng.uniform(0.1, np.pi - 0.1, n)
     radius = 3 + 0.35 * rng.standard_normal(n)
     return radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -30,26 +30,27 @@ plain = ParzenDensity(kernel=Gaussian(0.35)).fit(X)
 learned = ParzenDensity(kernel=Gaussian(0.35), weights="learned").fit(X)
 
 # %%
-# Both densities with the windows that they use; larger marks weigh more.
+# Both densities with the points that have nonzero weight; the size of a marker shows the weight.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained", sharey=True)
-titles = {"every point": plain, "learned weights": learned}
-for ax, (name, model) in zip(axes, titles.items(), strict=True):
+models = {"equal weights": plain, "learned weights": learned}
+for ax, (name, model) in zip(axes, models.items(), strict=True):
     count = len(model.support_)
     DensityDisplay.from_estimator(model, X, ax=ax, show_points=False)
     size = 3000 * model.weights_ / max(1, 0.004 * count)
     ax.scatter(*X[model.support_].T, s=size, color=PALETTE[1], alpha=0.7, linewidths=0)
-    ax.set_title(f"{name}: {count} windows\nnew points: {model.score(new):.3f} nats")
+    ax.set_title(f"{name}: {count} kernels\nnew points: {model.score(new):.3f} nats")
     ax.set_aspect("equal")
 axes[1].set_ylabel("")
 plt.show()
 
-own = ParzenDensity(kernel=Gaussian("leave-one-out")).fit(X)
-print(f"a window on every point, σ = {own.kernel_.bandwidth:.2f}: {own.score(new):.3f} nats")
+selected = ParzenDensity(kernel=Gaussian("leave-one-out")).fit(X)
 print(
-    f"likelihood that other weights could still gain: {learned.likelihood_gap_:.1e} nats per point"
+    f"equal weights, σ = {selected.kernel_.bandwidth:.2f} (leave-one-out): "
+    f"{selected.score(new):.3f} nats"
 )
+print(f"optimality gap of the learned weights: {learned.likelihood_gap_:.1e} nats per point")
 
 # %%
-# **Summary:** learned weights are about size and speed. They make up for a window that is too
-# wide, as here; against a window of the right width they win as often as they lose.
+# **Summary:** learned weights reduce size and evaluation time. They compensate for a bandwidth that
+# is too large, as here; compared with a good bandwidth they are better about as often as worse.

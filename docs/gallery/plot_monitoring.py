@@ -1,10 +1,10 @@
 """
-Which sensor made the alarm?
-============================
+Which sensor caused the alarm?
+==============================
 
-Kernel PCA of normal operation gives two statistics: T², how far a reading is out within the usual
-pattern, and SPE, how far it leaves the pattern. An alarm is a value above the limit; the
-contributions say which column caused it.
+Kernel PCA of normal operation gives two statistics for process monitoring: T², the distance within
+the normal pattern, and SPE, the distance from it. An alarm is a value above the control limit; the
+contributions show which column caused it.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from mercer.kernels import Gaussian
 from mercer.plots.style import PALETTE
 
 # %%
-# A plant with four sensors: flow drives pressure and, in a curve, temperature; the valve follows
-# the flow. At reading 120 the thermometer begins to drift.
+# A plant with four sensors: pressure and valve depend linearly on the flow, the temperature
+# nonlinearly. At reading 120 the thermometer begins to drift.
 
 
 def readings(n, rng):
@@ -55,13 +55,13 @@ for ax, (name, (label, values)) in zip(axes, statistics.items(), strict=True):
     ax.set_ylabel(f"{label}, log")
     print(label, "alarms before the fault:", over[:120].sum(), "after it:", over[120:].sum())
 axes[0].legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-axes[1].annotate("the drift begins", (120, 2e-3), (6, 0), textcoords="offset points", va="center")
+axes[1].annotate("drift begins", (120, 2e-3), (6, 0), textcoords="offset points", va="center")
 axes[1].set_xlabel("reading")
 plt.show()
 
 # %%
-# Contributions to SPE: the statistic less what it would be with that column at its median. Only
-# that of the thermometer grows with the drift.
+# Contributions to SPE: the statistic minus its value with that column at the training median. Only
+# the contribution of the thermometer grows with the drift.
 
 parts = pca.contributions(new[120:], "reconstruction_error")
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
@@ -76,5 +76,5 @@ ax.legend(frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# **Summary:** a broken relation between sensors shows in SPE, an unusual load in T². Ask
-# ``contributions`` before sending someone to look.
+# **Summary:** SPE detects a broken relation between sensors, T² an unusual load.
+# ``contributions`` identifies the sensor.

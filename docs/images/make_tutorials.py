@@ -1,7 +1,7 @@
 """Draw the figures of the tutorials: ``.venv/bin/python docs/images/make_tutorials.py [page …]``.
 
-The code blocks of a page are run in a temporary folder, and the figures that they save are copied to
-``tutorials/``.
+The code blocks of a page are run in a temporary folder, and the figures that they save are copied
+to ``tutorials/``.
 """
 
 import contextlib
