@@ -187,7 +187,7 @@ def test_every_public_name_has_an_example():
     assert not without, f"docstrings without an example (>>>): {without}"
 
 
-# --- tools of the documentation build --------------------------------------------------------------
+# --- tools of the documentation build -------------------------------------------------------------
 
 
 def import_file(path):
