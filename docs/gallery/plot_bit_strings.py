@@ -24,7 +24,7 @@ strings = np.asarray(space.objects)
 # The true distribution: half of the strings are mostly zeros, half mostly ones.
 
 ones = strings.sum(axis=1)
-truth = 0.5 * (0.2**ones * 0.8 ** (7 - ones) + 0.8**ones * 0.2 ** (7 - ones))
+expected = 0.5 * (0.2**ones * 0.8 ** (7 - ones) + 0.8**ones * 0.2 ** (7 - ones))
 code = strings @ 2 ** np.arange(7)
 frequency = np.bincount((X @ 2 ** np.arange(7)).astype(int), minlength=128)[code.astype(int)] / 60
 
@@ -39,10 +39,10 @@ print("sum of probabilities:", estimate.sum().round(12))
 def divergence(q):
     """Return the Kullback-Leibler divergence from the true distribution, in nats."""
     with np.errstate(divide="ignore"):
-        return float(np.sum(truth * np.log(truth / q)))
+        return float(np.sum(expected * np.log(expected / q)))
 
 
-order = np.lexsort((-truth, ones))
+order = np.lexsort((-expected, ones))
 figure, ax = plt.subplots(figsize=(9.5, 3.8), layout="constrained")
 position = np.arange(128)
 ax.bar(
@@ -53,7 +53,9 @@ ax.bar(
     width=1,
     label="frequency in 60 strings",
 )
-ax.step(position, truth[order], where="mid", color="black", linewidth=1.5, label="true probability")
+ax.step(
+    position, expected[order], where="mid", color="black", linewidth=1.5, label="true probability"
+)
 ax.plot(position, estimate[order], ".", color=PALETTE[1], markersize=6, label="mixture")
 borders = np.searchsorted(ones[order], np.arange(8))
 centers = (borders + np.append(borders[1:], 128)) / 2 - 0.5
