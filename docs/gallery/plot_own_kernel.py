@@ -76,9 +76,7 @@ left.plot(
 )
 line = Gaussian(0.2 * 24 / (2 * np.pi))  # same bandwidth, on a line
 gauss = line(clock, trips).mean(axis=1) / line.normalizer(1)
-left.plot(
-    clock, gauss, "--", color=PALETTE[0], linewidth=2, label="Gaussian: discontinuous at midnight"
-)
+left.plot(clock, gauss, "--", color=PALETTE[0], linewidth=2, label="Gaussian: not periodic")
 left.set_xticks(range(0, 25, 6))
 left.set_ylim(0, 0.27)
 left.set_xlabel("hour")
