@@ -1,8 +1,8 @@
 """Check a built site: ``python docs/check_links.py docs/_build/html``.
 
-Links within the site must lead to a file, and to an anchor where they name one; whatever a page
-loads (scripts, styles, fonts, pictures) must be part of the site. Links to other hosts are looked
-at for their form only, since this has to work without a network.
+Internal links must point to an existing file, and to an existing anchor if they name one.
+Everything that a page loads (scripts, styles, fonts, images) must be part of the site. External
+links are checked for their form only, because the check must work without a network.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _URL_IN_STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
-# what a page fetches by itself, as opposed to what a reader may follow
+# resources that the browser loads, as opposed to links
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 _NOT_LOADED = {"canonical", "next", "prev", "search", "index", "author", "copyright", "top", "up"}
 
 
 @dataclass
 class Page(HTMLParser):
-    """Anchors of a page, what it loads and where it leads."""
+    """Anchors, loaded resources and links of a page."""
 
     text: str
     anchors: set[str] = field(default_factory=set)
     loads: list[str] = field(default_factory=list)
-    leads: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
         self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what a tag defines, loads or leads to."""
-        found = {name: value or "" for name, value in attrs}
-        self.anchors |= {found[name] for name in ("id", "name") if name in found}
-        self.loads += [a or b for a, b in _URL_IN_STYLE.findall(found.get("style", ""))]
-        if tag in _LOADED and _LOADED[tag] in found:
-            kind = set(found.get("rel", "").split())
-            place = self.leads if kind & _NOT_LOADED else self.loads
-            place.append(found[_LOADED[tag]])
-        elif tag == "a" and "href" in found:
-            self.leads.append(found["href"])
+        """Collect the anchors, resources and links of a tag."""
+        values = {name: value or "" for name, value in attrs}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        self.loads += [a or b for a, b in _URL_IN_STYLE.findall(values.get("style", ""))]
+        if tag in _LOADED and _LOADED[tag] in values:
+            kind = set(values.get("rel", "").split())
+            target = self.links if kind & _NOT_LOADED else self.loads
+            target.append(values[_LOADED[tag]])
+        elif tag == "a" and "href" in values:
+            self.links.append(values["href"])
 
 
-def pages_of(site: Path) -> list[Path]:
-    """The site's pages, without the templates that a theme leaves among its own files."""
+def find_pages(site: Path) -> list[Path]:
+    """Return the pages of a site, without templates in the theme's static files."""
     return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
 
 
-def wrong_address(address: str) -> str | None:
-    """Say what is wrong with the form of an outside link; None where it is a good one."""
+def find_url_error(address: str) -> str | None:
+    """Return what is wrong with the form of an external link, or None."""
     parts = urlsplit(address)
     if parts.scheme == "mailto":
         return None if "@" in parts.path else "no address"
@@ -61,56 +61,58 @@ def wrong_address(address: str) -> str | None:
     return None if re.fullmatch(r"[\w.-]+\.\w+(:\d+)?", parts.netloc) else "no host"
 
 
-def target(page: Path, address: str) -> tuple[Path, str]:
-    """Turn an inside link into a file and an anchor ('' where it names none)."""
+def resolve(page: Path, address: str) -> tuple[Path, str]:
+    """Return file and anchor ('' if there is none) of an internal link."""
     parts = urlsplit(address)
     path = page.parent / unquote(parts.path) if parts.path else page
     return (path / "index.html" if path.is_dir() else path).resolve(), unquote(parts.fragment)
 
 
-def problems(site: Path) -> list[str]:
-    """Everything that is wrong with a site, in words."""
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in pages_of(site)}
+def find_problems(site: Path) -> list[str]:
+    """Return a message for every broken link and external resource."""
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in find_pages(site)}
     if not pages:
-        return [f"{site} holds no pages"]
-    found = []
+        return [f"{site} has no pages"]
+    problems = []
     for path, page in pages.items():
         here = path.relative_to(site.resolve())
         for address in page.loads:
             if urlsplit(address).scheme == "data":
                 continue
             if urlsplit(address).scheme or address.startswith("//"):
-                found.append(f"{here} loads {address}, which is not part of the site")
-            elif not target(path, address)[0].exists():
-                found.append(f"{here} loads {address}, which does not exist")
-        for address in page.leads:
+                problems.append(f"{here} loads {address}, which is not part of the site")
+            elif not resolve(path, address)[0].exists():
+                problems.append(f"{here} loads {address}, which does not exist")
+        for address in page.links:
             if urlsplit(address).scheme or address.startswith("//"):
-                if (wrong := wrong_address(address)) is not None:
-                    found.append(f"{here} leads to {address}: {wrong}")
+                if (error := find_url_error(address)) is not None:
+                    problems.append(f"{here} links to {address}: {error}")
                 continue
-            file, anchor = target(path, address)
+            file, anchor = resolve(path, address)
             if not file.exists():
-                found.append(f"{here} leads to {address}, which does not exist")
+                problems.append(f"{here} links to {address}, which does not exist")
             elif anchor and file in pages and anchor not in pages[file].anchors:
-                found.append(f"{here} leads to {address}, where there is no such anchor")
+                problems.append(f"{here} links to {address}, but there is no such anchor")
     for style in site.rglob("*.css"):
         for a, b in _URL_IN_STYLE.findall(style.read_text(encoding="utf-8")):
             address = a or b
             if urlsplit(address).scheme != "data" and (
-                urlsplit(address).scheme or not target(style.resolve(), address)[0].exists()
+                urlsplit(address).scheme or not resolve(style.resolve(), address)[0].exists()
             ):
-                found.append(f"{style.relative_to(site)} loads {address}, which is not there")
-    return found
+                problems.append(
+                    f"{style.relative_to(site)} loads {address}, which is not part of the site"
+                )
+    return problems
 
 
 def main(site: Path) -> int:
-    """Print what is wrong; 1 if anything is."""
-    found = problems(site)
-    for line in found:
+    """Print all problems. Return 1 if there are any."""
+    problems = find_problems(site)
+    for line in problems:
         print(line, file=sys.stderr)
-    pages = len(pages_of(site))
-    print(f"{pages} pages, {len(found)} broken links ({site / 'index.html'})")
-    return 1 if found else 0
+    pages = len(find_pages(site))
+    print(f"{pages} pages, {len(problems)} broken links ({site / 'index.html'})")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

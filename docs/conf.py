@@ -1,4 +1,4 @@
-"""How the pages are built: ``./run docs`` (offline; no page asks another host for anything)."""
+"""Sphinx configuration. ``./run docs`` builds the pages without a network."""
 
 import os
 import sys
@@ -28,12 +28,15 @@ templates_path = ["_templates"]
 smartquotes = False  # 1'K1 is a formula
 toc_object_entries_show_parents = "hide"
 nitpicky = True
-# Types are named in words; other projects' names have no inventory offline.
+# Docstrings describe types in prose; other projects' inventories are not available offline.
 nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas|dask)\..*"),
     (r"py:.*", r"collections\.abc\..*"),
-    # names below the public floors have no page: design.md tells what they are for
-    (r"py:.*", r"mercer\.(points|operators|maths|decomposition|preimages|config|writing)(\..*)?"),
+    # internal modules have no page in the reference; architecture.md describes them
+    (
+        r"py:.*",
+        r"mercer\.(atomic_files|chunks|config|data|decompose|maths|operators|preimages|resources)(\..*)?",
+    ),
 ]
 
 # --- Markdown -------------------------------------------------------------------------------------
@@ -45,7 +48,7 @@ myst_dmath_double_inline = True
 # --- The reference --------------------------------------------------------------------------------
 
 autosummary_generate = True
-autodoc_typehints = "none"  # numpydoc says the types, in words
+autodoc_typehints = "none"  # numpydoc sections describe the types
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -69,11 +72,11 @@ if (HERE / "gallery").is_dir():
         "matplotlib_animations": False,
         "image_scrapers": ("matplotlib",),
         "reset_modules": ("matplotlib",),
-        "parallel": True,  # as many as ``-j`` says
+        "parallel": True,  # number of processes: ``-j``
         "write_computation_times": False,
     }
 
-# --- How it looks ---------------------------------------------------------------------------------
+# --- Appearance ---------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
@@ -96,22 +99,22 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "when": [], "comparison": [], "benchmarks": []}
+html_sidebars = {"index": [], "comparison": [], "benchmarks": []}
 
 
-def only_what_is_there(app, name, source):
-    """Drop parts of the "learn" page that a checkout comes without: tutorials, gallery."""
-    if name == "learn":
+def drop_absent_pages(app, name, source):
+    """Remove entries of the user guide that are missing in a checkout: tutorials, gallery."""
+    if name == "user-guide":
         lines = source[0].split("\n")
-        absent = {line for line in lines if line.endswith("/index") and not parts_of(line)}
+        absent = {line for line in lines if line.endswith("/index") and not find_sources(line)}
         source[0] = "\n".join(line for line in lines if line not in absent)
 
 
-def parts_of(page):
-    """Files that a page's name may stand for."""
+def find_sources(page):
+    """Return the source files of a page, with any suffix."""
     return list(HERE.glob(f"{page}.*"))
 
 
 def setup(app):
-    """Listen to Sphinx."""
-    app.connect("source-read", only_what_is_there)
+    """Connect to Sphinx events."""
+    app.connect("source-read", drop_absent_pages)

@@ -1,4 +1,4 @@
-"""The pages tell the truth: their code runs and prints what they say; no name is left out."""
+"""Run the code of all pages, compare the printed output, and check the API reference."""
 
 import contextlib
 import doctest
@@ -31,12 +31,12 @@ PAGES = [
     ),
 ]
 FENCE = re.compile(r"^(?P<ticks>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=ticks)[ ]*$", re.M | re.S)
-AS_PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+OUTPUT_OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, whether it is marked to run, where it stands."""
+    """A fenced block: its language, whether it is marked with ``run``, and its first line."""
 
     language: str
     marked: bool
@@ -44,7 +44,7 @@ class Block:
     line: int
 
 
-def blocks_of(text):
+def find_blocks(text):
     return [
         Block(
             language=(match["info"].split() or [""])[0],
@@ -56,7 +56,7 @@ def blocks_of(text):
     ]
 
 
-def runnable(block):
+def is_runnable(block):
     return block.language == "python" or (block.language == "sh" and block.marked)
 
 
@@ -85,8 +85,8 @@ def run_commands(block, folder):
 
 
 @contextlib.contextmanager
-def known_module(module):
-    """Have ``sys.modules`` know one module more; what is imported meanwhile stays there."""
+def registered_module(module):
+    """Add a module to ``sys.modules`` temporarily; modules imported meanwhile stay there."""
     sys.modules[module.__name__] = module
     try:
         yield
@@ -95,29 +95,33 @@ def known_module(module):
 
 
 def check_page(page, text, folder):
-    """Run a page from top to bottom; a ``text`` block says what the block before it prints."""
-    module = types.ModuleType("page")  # a real one: classes of a page can be pickled
-    with known_module(module):
+    """Run a page from top to bottom; a ``text`` block is the output of the block before it."""
+    module = types.ModuleType("page")  # a real module, so that classes of a page can be pickled
+    with registered_module(module):
         check_blocks(page, text, folder, vars(module))
 
 
 def check_blocks(page, text, folder, names):
     printed = None
-    for block in blocks_of(text):
-        if runnable(block):
+    for block in find_blocks(text):
+        if is_runnable(block):
             is_python = block.language == "python"
             printed = run_python(block, page, names) if is_python else run_commands(block, folder)
         elif block.language == "text" and printed is not None:
-            agrees = doctest.OutputChecker().check_output(block.body, printed, AS_PRINTED)
-            where = f"{page}:{block.line}"
-            assert agrees, f"{where} says\n{block.body}\nbut the code prints\n{printed}"
+            agrees = doctest.OutputChecker().check_output(block.body, printed, OUTPUT_OPTIONS)
+            location = f"{page}:{block.line}"
+            assert agrees, f"{location} expects\n{block.body}\nbut the code prints\n{printed}"
         else:
             printed = None
 
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if any(map(runnable, blocks_of(page.read_text(encoding="utf-8"))))],
+    [
+        page
+        for page in PAGES
+        if any(map(is_runnable, find_blocks(page.read_text(encoding="utf-8"))))
+    ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_every_block_runs(page, tmp_path, monkeypatch):
@@ -130,9 +134,9 @@ def test_every_block_runs(page, tmp_path, monkeypatch):
         plt.close("all")
 
 
-def test_a_wrong_print_is_noticed(tmp_path):
+def test_check_page_detects_wrong_output(tmp_path):
     check_page("page", "```python\nprint(1.25)\n```\n\n```text\n1.2...\n```\n", tmp_path)
-    with pytest.raises(AssertionError, match="page:6 says"):
+    with pytest.raises(AssertionError, match="page:6"):
         check_page("page", "```python\nprint(1)\n```\n\n```text\n2\n```\n", tmp_path)
     with pytest.raises(AssertionError, match="mercer nonsense"):
         check_page("page", "```sh run\nmercer nonsense\n```\n", tmp_path)
@@ -149,26 +153,26 @@ PUBLIC = [
 ]
 
 
-def listed():
-    """What the API pages list, as (module, name)."""
-    found = set()
+def listed_names():
+    """Return the (module, name) pairs that the API pages list."""
+    names = set()
     for page in (ROOT / "docs" / "api").glob("*.rst"):
         module = None
         for line in page.read_text(encoding="utf-8").splitlines():
             if line.startswith(".. currentmodule::"):
                 module = line.split()[-1]
             elif re.fullmatch(r"   \w+", line):
-                found.add((module, line.strip()))
-    return found
+                names.add((module, line.strip()))
+    return names
 
 
 def test_every_public_name_is_in_the_reference():
-    missing = {pair for pair in PUBLIC if pair[1] != "__version__"} - listed()
-    assert not missing, f"list them in docs/api/*.rst: {sorted(missing)}"
+    missing = {pair for pair in PUBLIC if pair[1] != "__version__"} - listed_names()
+    assert not missing, f"add to docs/api/*.rst: {sorted(missing)}"
 
 
-def test_the_reference_lists_public_names_only():
-    extra = {pair for pair in listed() if pair[0]} - set(PUBLIC)
+def test_reference_lists_public_names_only():
+    extra = {pair for pair in listed_names() if pair[0]} - set(PUBLIC)
     assert not extra, f"not in any __all__: {sorted(extra)}"
 
 
@@ -177,25 +181,25 @@ def test_every_public_name_has_an_example():
         f"{module}.{name}"
         for module, name in PUBLIC
         for thing in [getattr(importlib.import_module(module), name)]
-        if (inspect.isclass(thing) or inspect.isroutine(thing))  # not a constant, nor a type alias
+        if (inspect.isclass(thing) or inspect.isroutine(thing))  # not constants or type aliases
         and ">>>" not in (thing.__doc__ or "")
     ]
-    assert not without, f"give these a docstring with a runnable example (>>>): {without}"
+    assert not without, f"docstrings without an example (>>>): {without}"
 
 
-# --- the site's own tools -------------------------------------------------------------------------
+# --- tools of the documentation build -------------------------------------------------------------
 
 
-def tool(path):
+def import_file(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    with known_module(module):  # dataclasses look there
+    with registered_module(module):  # needed by dataclasses
         spec.loader.exec_module(module)
     return module
 
 
-def test_broken_links_are_found(tmp_path):
-    check_links = tool(ROOT / "docs" / "check_links.py")
+def test_check_links_finds_broken_links(tmp_path):
+    check_links = import_file(ROOT / "docs" / "check_links.py")
     (tmp_path / "good.html").write_text(
         '<h1 id="top">x</h1><a href="#top"></a><a href="https://example.org/a"></a>'
         '<a href="other.html#here"></a><img src="data:image/png;base64,AA">'
@@ -203,7 +207,7 @@ def test_broken_links_are_found(tmp_path):
     )
     (tmp_path / "other.html").write_text('<p id="here">y</p>')
     (tmp_path / "a.js").write_text("")
-    assert check_links.problems(tmp_path) == []
+    assert check_links.find_problems(tmp_path) == []
 
     (tmp_path / "bad.html").write_text(
         '<a href="gone.html"></a><a href="other.html#gone"></a><a href="https:///nowhere"></a>'
@@ -211,22 +215,23 @@ def test_broken_links_are_found(tmp_path):
         '<p style="background: url(//fonts.example.org/f)"></p>'
     )
     (tmp_path / "bad.css").write_text("@font-face { src: url(https://example.org/font.woff) }")
-    found = check_links.problems(tmp_path)
-    for part in (
-        "leads to gone.html, which does not exist",
-        "leads to other.html#gone, where there is no such anchor",
-        "https:///nowhere: no host",
-        "loads https://cdn.example.org/x.js, which is not part of the site",
-        "loads gone.png, which does not exist",
-        "loads //fonts.example.org/f, which is not part of the site",
-        "bad.css loads https://example.org/font.woff",
-    ):
-        assert any(part in line for line in found), part
-    assert len(found) == 7
+    problems = check_links.find_problems(tmp_path)
+    expected = [
+        ("bad.html", "gone.html"),
+        ("bad.html", "other.html#gone"),
+        ("bad.html", "https:///nowhere"),
+        ("bad.html", "https://cdn.example.org/x.js"),
+        ("bad.html", "gone.png"),
+        ("bad.html", "//fonts.example.org/f"),
+        ("bad.css", "https://example.org/font.woff"),
+    ]
+    for file, target in expected:
+        assert any(file in line and target in line for line in problems), target
+    assert len(problems) == len(expected)
 
 
-def test_names_of_fitted_attributes_are_no_links():
-    escape = tool(ROOT / "docs" / "_ext" / "docstrings.py").escape
+def test_fitted_attribute_names_are_escaped():
+    escape = import_file(ROOT / "docs" / "_ext" / "docstrings.py").escape
     assert escape(["shape (n, rank_)", "``rank_`` of rank_.", "a_b"]) == [
         r"shape (n, rank\_)",
         r"``rank_`` of rank\_.",
@@ -236,12 +241,12 @@ def test_names_of_fitted_attributes_are_no_links():
     assert escape(example) == example
 
 
-def test_formulas_become_mathml_or_an_error():
+def test_formulas_are_converted_to_mathml():
     pytest.importorskip("latex2mathml")
     pytest.importorskip("sphinx")
-    to_mathml = tool(ROOT / "docs" / "_ext" / "mathml.py").to_mathml
+    to_mathml = import_file(ROOT / "docs" / "_ext" / "mathml.py").to_mathml
     assert "𝟏" in to_mathml(r"\mathbf{1}", block=False)
     assert "𝔼" in html.unescape(to_mathml(r"\mathbb{E}", block=False))
     assert 'display="block"' in to_mathml("x", block=True)
-    with pytest.raises(Exception, match=r"does not know .*nonsense"):
+    with pytest.raises(Exception, match="nonsense"):
         to_mathml(r"\nonsense x", block=False)

@@ -1,4 +1,4 @@
-"""Formulas as MathML: the browser draws them, no script and no font is fetched."""
+"""Render formulas as MathML, which needs no scripts and no fonts."""
 
 import re
 import unicodedata
@@ -8,11 +8,10 @@ from latex2mathml.converter import convert
 from sphinx.errors import ExtensionError
 from sphinx.util.math import get_node_equation_number
 
-# Browsers ignore mathvariant and columnalign: bold letters have places of their own in Unicode,
-# and a style aligns.
+# Browsers ignore mathvariant and columnalign: use the bold letters of Unicode and a style.
 _BOLD = re.compile(r'<(m[in]) mathvariant="bold">(.)<')
 _ALIGN = re.compile(r'<mtd columnalign="(\w+)">')
-_UNREAD = re.compile(r'>\\[a-zA-Z]+|mathvariant="(?!normal)[a-z-]+"')
+_UNSUPPORTED = re.compile(r'>\\[a-zA-Z]+|mathvariant="(?!normal)[a-z-]+"')
 
 
 def _bold(match):
@@ -22,26 +21,26 @@ def _bold(match):
 
 
 def to_mathml(latex, *, block):
-    """Turn a formula into a ``<math>`` element; what cannot be read is an error."""
+    """Convert a formula to a ``<math>`` element; raise an error if it is not supported."""
     latex = latex.strip().replace("aligned}", "align*}")
     try:
-        found = convert(latex, display="block" if block else "inline")
+        mathml = convert(latex, display="block" if block else "inline")
     except Exception as error:
-        raise ExtensionError(f"latex2mathml cannot read {latex!r}: {error!r}") from error
-    found = _ALIGN.sub(r'<mtd style="text-align:\1">', _BOLD.sub(_bold, found))
-    if unread := _UNREAD.findall(found):
-        raise ExtensionError(f"latex2mathml does not know {unread} in {latex!r}")
-    return found
+        raise ExtensionError(f"latex2mathml cannot parse {latex!r}: {error!r}") from error
+    mathml = _ALIGN.sub(r'<mtd style="text-align:\1">', _BOLD.sub(_bold, mathml))
+    if unsupported := _UNSUPPORTED.findall(mathml):
+        raise ExtensionError(f"latex2mathml does not support {unsupported} in {latex!r}")
+    return mathml
 
 
 def inline(translator, node):
-    """Write a formula within a sentence."""
+    """Write an inline formula."""
     translator.body.append(to_mathml(node.astext(), block=False))
     raise SkipNode
 
 
 def block(translator, node):
-    """Write a formula on its own line, with its number if it has one."""
+    """Write a display formula, with its number if it has one."""
     translator.body.append(translator.starttag(node, "div", CLASS="math-block"))
     translator.body.append(to_mathml(node.astext(), block=True))
     if node["number"]:
@@ -52,6 +51,6 @@ def block(translator, node):
 
 
 def setup(app):
-    """Register the renderer under the name that ``html_math_renderer`` asks for."""
+    """Register the renderer as ``mathml``, the value of ``html_math_renderer``."""
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,10 @@
 """
-What does the bandwidth do to the spectrum?
+How does the bandwidth change the spectrum?
 ===========================================
 
-It decides how many directions the data have. With a narrow kernel every point is alone and all
-eigenvalues are alike; with a wide one all points look the same and one eigenvalue takes it all.
-Structure is visible in between, where the eigenvalues fall off but not at once.
+With a small bandwidth every point is isolated and all eigenvalues are similar; with a large one all
+points are similar and one eigenvalue dominates. Structure is visible in between, where the
+eigenvalues decay gradually.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ bandwidths = (0.02, 0.1, 0.5, 3.0)
 # sphinx_gallery_thumbnail_number = 2
 
 # %%
-# Three clusters of 100 points. The kernel matrix, rows ordered by cluster: from a diagonal line
-# over three blocks to one even square.
+# Three clusters of 100 points. The kernel matrix, with rows ordered by cluster, changes from a
+# diagonal to three blocks to a nearly constant matrix.
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3.1), layout="constrained")
 for ax, bandwidth in zip(axes, bandwidths, strict=True):
@@ -37,8 +37,8 @@ figure.colorbar(display.image_, ax=axes, label="k(x, x′)", shrink=0.9)
 plt.show()
 
 # %%
-# The eigenvalues tell the same story. The Vendi score, the exponential of their entropy, turns it
-# into a number: how many different points there seem to be.
+# The Vendi score, the exponential of the entropy of the eigenvalues, is the effective number of
+# different points.
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for i, bandwidth in enumerate(bandwidths):
@@ -51,7 +51,7 @@ for i, bandwidth in enumerate(bandwidths):
         marker=MARKERS[i],
         markersize=4,
         color=PALETTE[i],
-        label=f"σ = {bandwidth:g}: like {score:.3g} points",
+        label=f"σ = {bandwidth:g}: Vendi score {score:.3g}",
     )
 ax.set_yscale("log")
 ax.set_ylim(1e-8, 2)
@@ -62,5 +62,5 @@ ax.set_title("300 points in three clusters")
 plt.show()
 
 # %%
-# **To remember:** a useful bandwidth lets the eigenvalues drop after as many as there are groups.
-# Here σ = 0.5 does: three eigenvalues of about the same size, then a cliff.
+# **Summary:** at a suitable bandwidth the number of large eigenvalues equals the number of
+# clusters. Here this is σ = 0.5: three eigenvalues of about the same size, then a sharp drop.

@@ -1,10 +1,10 @@
 """
-Can a density live on bit strings?
-==================================
+How do I estimate a probability distribution of bit strings?
+============================================================
 
-Yes: all it takes is a kernel. A Gaussian mixture in the feature space of the Hamming kernel induces
-a probability for each of the 128 strings of seven bits. Learned from 60 strings it is closer to the
-truth than smoothed frequencies, because it knows that similar strings are about as likely.
+A Gaussian mixture in the feature space of the Hamming kernel induces a probability for each of the
+128 strings of seven bits. Estimated from 60 strings it is closer to the true distribution than
+smoothed frequencies, because similar strings get similar probabilities.
 """
 
 import matplotlib.pyplot as plt
@@ -14,45 +14,54 @@ from mercer import MercerMixture
 from mercer.datasets import make_bits
 from mercer.domains import bit_strings
 from mercer.kernels import Hamming
-from mercer.plots.style import LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 X, _ = make_bits(60, random_state=0)
 space = bit_strings(7)
 strings = np.asarray(space.objects)
 
 # %%
-# The truth: half of the strings are mostly zeros, half mostly ones.
+# The true distribution: half of the strings are mostly zeros, half mostly ones.
 
 ones = strings.sum(axis=1)
-truth = 0.5 * (0.2**ones * 0.8 ** (7 - ones) + 0.8**ones * 0.2 ** (7 - ones))
+expected = 0.5 * (0.2**ones * 0.8 ** (7 - ones) + 0.8**ones * 0.2 ** (7 - ones))
 code = strings @ 2 ** np.arange(7)
 frequency = np.bincount((X @ 2 ** np.arange(7)).astype(int), minlength=128)[code.astype(int)] / 60
 
 # %%
-# One Gaussian in feature space, its width chosen by leaving strings out.
+# One Gaussian in feature space, with its regularization chosen by leave-one-out likelihood.
 
 mixture = MercerMixture(kernel=Hamming(0.7), domain=space, alpha="leave-one-out").fit(X)
-found = np.exp(mixture.score_samples(strings))
-print("adds up to", found.sum().round(12))
+estimate = np.exp(mixture.score_samples(strings))
+print("sum of probabilities:", estimate.sum().round(12))
 
 
 def divergence(q):
-    """Kullback-Leibler divergence from the truth, in nats."""
+    """Return the Kullback-Leibler divergence from the true distribution, in nats."""
     with np.errstate(divide="ignore"):
-        return float(np.sum(truth * np.log(truth / q)))
+        return float(np.sum(expected * np.log(expected / q)))
 
 
-order = np.lexsort((-truth, ones))
+order = np.lexsort((-expected, ones))
 figure, ax = plt.subplots(figsize=(9.5, 3.8), layout="constrained")
-place = np.arange(128)
-ax.bar(place, frequency[order], color=LEFT_OUT, alpha=0.45, width=1, label="frequency among 60")
-ax.step(place, truth[order], where="mid", color="black", linewidth=1.5, label="truth")
-ax.plot(place, found[order], ".", color=PALETTE[1], markersize=6, label="mixture")
+position = np.arange(128)
+ax.bar(
+    position,
+    frequency[order],
+    color=PALETTE[-1],
+    alpha=0.45,
+    width=1,
+    label="frequency in 60 strings",
+)
+ax.step(
+    position, expected[order], where="mid", color="black", linewidth=1.5, label="true probability"
+)
+ax.plot(position, estimate[order], ".", color=PALETTE[1], markersize=6, label="mixture")
 borders = np.searchsorted(ones[order], np.arange(8))
-centres = (borders + np.append(borders[1:], 128)) / 2 - 0.5
-ax.set_xticks(centres, [str(k) for k in range(8)])
+centers = (borders + np.append(borders[1:], 128)) / 2 - 0.5
+ax.set_xticks(centers, [str(k) for k in range(8)])
 for border in borders[1:]:
-    ax.axvline(border - 0.5, color=LEFT_OUT, linewidth=0.5)
+    ax.axvline(border - 0.5, color=PALETTE[-1], linewidth=0.5)
 ax.set_xlim(-1.5, 128.5)
 ax.set_xlabel("the 128 strings, by number of ones")
 ax.set_ylabel("probability")
@@ -60,10 +69,10 @@ ax.legend(frameon=False)
 plt.show()
 
 smoothed = (60 * frequency + 0.5) / (60 + 64)  # half a string added to each
-print("divergence from the truth, nats:")
-print(f"mixture {divergence(found):.3f}, smoothed frequencies {divergence(smoothed):.3f},")
-print(f"all strings alike {divergence(np.full(128, 1 / 128)):.3f}")
+print("divergence from the true distribution, nats:")
+print(f"mixture {divergence(estimate):.3f}, smoothed frequencies {divergence(smoothed):.3f},")
+print(f"uniform distribution {divergence(np.full(128, 1 / 128)):.3f}")
 
 # %%
-# **To remember:** name the space (``bit_strings``, ``FiniteSpace``, ``Box``) and the density is
-# normalised over it. New strings can be drawn with ``sample``.
+# **Summary:** pass a domain (``bit_strings``, ``FiniteSpace``, ``Box``) and the density is
+# normalized over it. ``sample`` draws new strings.

@@ -1,10 +1,10 @@
 """
-Which degree for a polynomial kernel?
-=====================================
+Which degree should a polynomial kernel have?
+=============================================
 
-A low one, and even or odd by where the groups lie. Even degrees cannot tell x from -x, so they
-separate what differs in distance from the origin; odd degrees separate what differs in direction.
-High degrees give the components to a few extreme points.
+A low one, even or odd depending on the location of the groups. Even degrees do not distinguish x
+from -x, so they separate groups that differ in their distance from the origin; odd degrees separate
+groups that differ in direction. Components of high degrees are dominated by a few extreme points.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ X, y = make_wheel(random_state=0)
 names = np.array(["hub", "rim"])[y]
 
 # %%
-# A hub inside a rim. The first two components at degrees 1, 2 and 3: only degree 2 pulls them
-# apart.
+# A disk (hub) inside a ring (rim). Of the degrees 1, 2 and 3 only degree 2 separates them in the
+# first two components.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
 for ax, degree in zip(axes, (1, 2, 3), strict=True):
@@ -30,9 +30,9 @@ for ax, degree in zip(axes, (1, 2, 3), strict=True):
 plt.show()
 
 # %%
-# All degrees up to six in numbers: how well the first two components separate the classes, their
-# share of the trace, what the outermost 1 % of the points own, and how uncertain the first
-# eigenvalue is.
+# All degrees up to six: separation of the classes by the first two components, their fraction of
+# the trace, the contribution of the outermost 1 % of the points, and the standard error of the
+# first eigenvalue.
 
 effect = degree_effect(X, y)
 EffectDisplay.from_effect(effect)
@@ -40,5 +40,4 @@ plt.show()
 print(effect)
 
 # %%
-# **To remember:** print ``degree_effect(X, y)`` before choosing a degree; it ends with a conclusion
-# in words.
+# **Summary:** print ``degree_effect(X, y)`` before choosing a degree; it ends with a conclusion.

@@ -1,10 +1,10 @@
 """
-Do eigenfunctions of a sample show the law, or the sample?
-==========================================================
+Do eigenfunctions of a sample show the population or the sample?
+================================================================
 
-The leading ones show the law. Eigenfunctions of the kernel matrix of 400 points, drawn over the
-plane, look like those of the operator that the matrix converges to; the further down the spectrum,
-the more of them is chance.
+The leading ones show the population. Eigenfunctions of the kernel matrix of 400 points are close to
+those of the operator to which the matrix converges; further down the spectrum the sampling error
+dominates.
 """
 
 import matplotlib.pyplot as plt
@@ -15,36 +15,38 @@ from mercer.plots import EigenfunctionDisplay
 from mercer.plots.style import MARKERS, PALETTE
 from mercer.population import GaussianOperator, Uniform, compare
 
-law = Uniform([0, 0], [3, 1])
-operator = GaussianOperator(0.5, law, n_components=30)
-X = law.sample(400, random_state=0)
+uniform = Uniform([0, 0], [3, 1])
+operator = GaussianOperator(0.5, uniform, n_components=30)
+X = uniform.sample(400, random_state=0)
 pca = KernelPCA(10, kernel=Gaussian(0.5), center=False).fit(X)
 
 # %%
-# A rectangle, evenly filled. Above the sample's eigenfunctions, below the law's. They are the
-# standing waves of the rectangle. Functions 4 and 5, whose eigenvalues are close, come out mixed.
+# A uniform distribution on a rectangle. Above the sample's eigenfunctions, below those of the
+# population. Functions 4 and 5, whose eigenvalues are close, are mixed.
 
 EigenfunctionDisplay.from_operator(operator, X, estimator=pca, n_functions=5)
 plt.show()
 
 # %%
-# Correlations under the law, of the sample above and of three others: near 1 for the first ones,
-# and for ever more of them the larger the sample.
+# Correlations between sample and population eigenfunctions, for the sample above and three others.
+# They are near 1 for the first ones, and for more of them in larger samples.
 
-comparison = compare(pca, law)
+comparison = compare(pca, uniform)
 print(comparison)
 
 figure, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 for i, n in enumerate((100, 400, 3000)):
-    model = KernelPCA(10, kernel=Gaussian(0.5), center=False).fit(law.sample(n, random_state=1))
-    found = compare(model, law)
-    ax.plot(found.ranks, found.correlations, marker=MARKERS[i], color=PALETTE[i], label=f"n = {n}")
+    model = KernelPCA(10, kernel=Gaussian(0.5), center=False).fit(uniform.sample(n, random_state=1))
+    result = compare(model, uniform)
+    ax.plot(
+        result.ranks, result.correlations, marker=MARKERS[i], color=PALETTE[i], label=f"n = {n}"
+    )
 ax.set_ylim(0, 1.05)
-ax.set_xticks(found.ranks)
+ax.set_xticks(result.ranks)
 ax.set_xlabel("component")
-ax.set_ylabel("|correlation| with the law's")
+ax.set_ylabel("|correlation| with the population")
 ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# **To remember:** interpret a component only if its eigenvalue stands clear of its neighbours.
+# **Summary:** interpret a component only if its eigenvalue is well separated from its neighbors.

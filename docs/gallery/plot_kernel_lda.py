@@ -1,10 +1,10 @@
 """
-How does kernel LDA divide the plane?
-=====================================
+Are the probabilities of kernel LDA calibrated?
+===============================================
 
-Along curves, with probabilities that can be believed. Discriminant functions live in kernel PCA
-coordinates; how sure the classifier may be is learned from rows that were left out, so
-probabilities are not the 0 and 1 that a flexible boundary suggests.
+Kernel LDA separates classes by curves in the input space. Its probabilities are calibrated by
+leave-one-out scores, so they are not the overconfident values near 0 and 1 that a flexible
+classifier gives on its training rows.
 """
 
 import matplotlib.pyplot as plt
@@ -14,24 +14,24 @@ from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_moons
 
 from mercer import KernelLDA
-from mercer.plots.style import KEPT, LEFT_OUT, MARKERS, PALETTE
+from mercer.plots.style import MARKERS, PALETTE
 
 X, y = make_moons(200, noise=0.3, random_state=0)
-new, truth = make_moons(5000, noise=0.3, random_state=1)
+new, y_new = make_moons(5000, noise=0.3, random_state=1)
 model = KernelLDA().fit(X, y)
-print(f"accuracy on new points: {model.score(new, truth):.3f}")
+print(f"accuracy on new points: {model.score(new, y_new):.3f}")
 
 # %%
-# The probability of the second class, and the line where both are equally likely.
+# The probability of the second class, and the decision boundary.
 
 side = np.linspace(-2, 3, 150), np.linspace(-1.6, 2, 150)
 nodes = np.stack(np.meshgrid(*side), axis=-1)
-chance = model.predict_proba(nodes.reshape(-1, 2))[:, 1].reshape(150, 150)
-colours = LinearSegmentedColormap.from_list("classes", (PALETTE[0], "white", PALETTE[1]))
+probability = model.predict_proba(nodes.reshape(-1, 2))[:, 1].reshape(150, 150)
+colors = LinearSegmentedColormap.from_list("classes", (PALETTE[0], "white", PALETTE[1]))
 
 figure, ax = plt.subplots(figsize=(6.6, 4.4), layout="constrained")
-filled = ax.contourf(*side, chance, levels=np.linspace(0, 1, 11), cmap=colours, alpha=0.5)
-ax.contour(*side, chance, levels=[0.5], colors="black", linewidths=1.5)
+filled = ax.contourf(*side, probability, levels=np.linspace(0, 1, 11), cmap=colors, alpha=0.5)
+ax.contour(*side, probability, levels=[0.5], colors="black", linewidths=1.5)
 for c in (0, 1):
     ax.scatter(*X[y == c].T, color=PALETTE[c], marker=MARKERS[c], s=22, label=f"class {c}")
 figure.colorbar(filled, ax=ax, label="probability of class 1")
@@ -41,21 +41,19 @@ ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# Are the probabilities right? Of new points to which the model gives 70 %, about 70 % should be in
-# class 1.
+# Calibration: of new points with a predicted probability of 70 %, about 70 % should be in class 1.
 
-said, seen = model.predict_proba(new)[:, 1], truth
-share, mean = calibration_curve(seen, said, n_bins=10)
+fraction, predicted = calibration_curve(y_new, model.predict_proba(new)[:, 1], n_bins=10)
 figure, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
-ax.plot([0, 1], [0, 1], color=LEFT_OUT, linestyle="--", label="perfect")
-ax.plot(mean, share, "o-", color=KEPT, label="5000 new points")
-ax.set_xlabel("probability that the model gives")
-ax.set_ylabel("share that is in class 1")
+ax.plot([0, 1], [0, 1], color=PALETTE[-1], linestyle="--", label="perfect calibration")
+ax.plot(predicted, fraction, "o-", color=PALETTE[1], label="5000 new points")
+ax.set_xlabel("predicted probability")
+ax.set_ylabel("fraction in class 1")
 ax.set_aspect("equal")
 ax.legend(frameon=False)
 plt.show()
 
 # %%
-# **To remember:** ``confidence_`` says by how much the scores were toned down. Without that the
-# probabilities would be those of a model that judges itself by its own training rows.
+# **Summary:** ``confidence_`` is the exponent that calibrates the posterior. Without it the
+# probabilities would be overconfident.
 print(f"confidence {model.confidence_:.2f}")

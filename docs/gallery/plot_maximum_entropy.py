@@ -1,10 +1,10 @@
 """
-Which projection of the data has the greatest entropy?
-======================================================
+Which projection has the largest entropy?
+=========================================
 
-A curved one that spreads the points evenly. A small network is trained until the Renyi entropy of
-its output, brought to variance 1, is as large as it can be. The paper behind it says that kernel
-principal components have the greatest entropy. They do not: they have less than linear ones.
+A nonlinear one that spreads the points evenly. A small neural network is trained to maximize the
+Renyi entropy of its output at unit variance. The paper behind it claims that kernel principal
+components have the largest entropy; in fact they have less than linear ones.
 """
 
 import matplotlib.pyplot as plt
@@ -14,14 +14,14 @@ from mercer import KernelPCA, MaximumEntropyProjection
 from mercer.datasets import make_two_gaussians
 from mercer.information import information_potential
 from mercer.kernels import Gaussian
-from mercer.plots.style import LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 X, y = make_two_gaussians(random_state=0)
 projection = MaximumEntropyProjection(hidden_units=2, output="standardized", random_state=0).fit(X)
 
 # %%
-# The learned function over the plane, and the information potential V during training. Of all laws
-# of variance 1 none has a V below 0.2657.
+# The learned function, and the information potential V during training. The minimum of V over all
+# distributions of variance 1 is 0.2657.
 
 side = np.linspace(-4.2, 2.8, 120), np.linspace(-2.6, 4.2, 120)
 nodes = np.stack(np.meshgrid(*side), axis=-1).reshape(-1, 2)
@@ -32,24 +32,26 @@ levels = np.linspace(-2, 2, 9)
 contours = left.contour(
     *side, values, levels=levels, cmap="PuOr", vmin=-2.2, vmax=2.2, linewidths=1.8
 )
-left.scatter(*X.T, s=10, color=LEFT_OUT)
+left.scatter(*X.T, s=10, color=PALETTE[-1])
 figure.colorbar(contours, ax=left, label="output")
 left.set_xlabel("x₁")
 left.set_ylabel("x₂")
-left.set_title("the network's output")
+left.set_title("output of the network")
 
 right.plot(projection.loss_curve_, color=PALETTE[0])
-right.axhline(0.2657, color=LEFT_OUT, linestyle="--")
-right.text(len(projection.loss_curve_) - 1, 0.265, "no law has less", ha="right", va="top")
+right.axhline(0.2657, color=PALETTE[-1], linestyle="--")
+right.text(
+    len(projection.loss_curve_) - 1, 0.265, "minimum of all distributions", ha="right", va="top"
+)
 right.set_ylim(0.24, None)
 right.set_xlabel("iteration")
 right.set_ylabel("information potential V")
-right.set_title("training: entropy is -log V")
+right.set_title("training (entropy: -log V)")
 plt.show()
 
 # %%
-# The outputs of three projections, each brought to variance 1: the more evenly spread, the greater
-# the entropy.
+# The outputs of three projections, each scaled to variance 1. A more even spread has a larger
+# entropy.
 
 outputs = {
     "network": projection.transform(X)[:, 0],
@@ -67,5 +69,5 @@ axes[0].set_ylabel("points")
 plt.show()
 
 # %%
-# **To remember:** kernel principal components of these data have *less* entropy than linear ones.
-# For large entropy, train for it.
+# **Summary:** kernel principal components of these data have *less* entropy than linear ones.
+# ``MaximumEntropyProjection`` maximizes it directly.

@@ -1,10 +1,10 @@
 """
-Which sensor made the alarm?
-============================
+Which sensor caused the alarm?
+==============================
 
-Kernel PCA of normal operation gives two statistics: T², how far a reading is out within the usual
-pattern, and SPE, how far it leaves the pattern. An alarm is a value above the limit; the
-contributions say which column caused it.
+Kernel PCA of normal operation gives two statistics for process monitoring: T², the distance within
+the normal pattern, and SPE, the distance from it. An alarm is a value above the control limit; the
+contributions show which column caused it.
 """
 
 import matplotlib.pyplot as plt
@@ -12,11 +12,11 @@ import numpy as np
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
-# A plant with four sensors: flow drives pressure and, in a curve, temperature; the valve follows
-# the flow. At reading 120 the thermometer begins to drift.
+# A plant with four sensors: pressure and valve depend linearly on the flow, the temperature
+# nonlinearly. At reading 120 the thermometer begins to drift.
 
 
 def readings(n, rng):
@@ -47,21 +47,21 @@ for ax, (name, (label, values)) in zip(axes, statistics.items(), strict=True):
     limit = limits[name]["quantile"]
     over = values > limit
     time = np.arange(len(values))
-    ax.plot(time, values, color=LEFT_OUT, linewidth=0.8)
-    ax.plot(time[over], values[over], "o", color=KEPT, markersize=4, label="above the limit")
+    ax.plot(time, values, color=PALETTE[-1], linewidth=0.8)
+    ax.plot(time[over], values[over], "o", color=PALETTE[1], markersize=4, label="above the limit")
     ax.axhline(limit, color=PALETTE[0], linestyle="--", label="99 % limit")
     ax.axvline(120, color="black", linestyle=":", linewidth=1)
     ax.set_yscale("log")
     ax.set_ylabel(f"{label}, log")
     print(label, "alarms before the fault:", over[:120].sum(), "after it:", over[120:].sum())
 axes[0].legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-axes[1].annotate("the drift begins", (120, 2e-3), (6, 0), textcoords="offset points", va="center")
+axes[1].annotate("drift begins", (120, 2e-3), (6, 0), textcoords="offset points", va="center")
 axes[1].set_xlabel("reading")
 plt.show()
 
 # %%
-# Contributions to SPE: the statistic less what it would be with that column at its median. Only
-# that of the thermometer grows with the drift.
+# Contributions to SPE: the statistic minus its value with that column at the training median. Only
+# the contribution of the thermometer grows with the drift.
 
 parts = pca.contributions(new[120:], "reconstruction_error")
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
@@ -69,12 +69,12 @@ for j, sensor in enumerate(sensors):
     look = {"color": PALETTE[j], "marker": "o^sD"[j], "markevery": 8, "markersize": 5}
     smooth = np.convolve(parts[:, j], np.full(9, 1 / 9), mode="valid")
     ax.plot(np.arange(124, 124 + len(smooth)), smooth, label=sensor, **look)
-ax.axhline(0, color=LEFT_OUT, linewidth=0.8)
+ax.axhline(0, color=PALETTE[-1], linewidth=0.8)
 ax.set_xlabel("reading")
 ax.set_ylabel("contribution to SPE\n(mean of 9 readings)")
 ax.legend(frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# **To remember:** a broken relation between sensors shows in SPE, an unusual load in T². Ask
-# ``contributions`` before sending someone to look.
+# **Summary:** SPE detects a broken relation between sensors, T² an unusual load.
+# ``contributions`` identifies the sensor.

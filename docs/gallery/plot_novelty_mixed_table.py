@@ -2,9 +2,9 @@
 Which rows of a mixed table are unusual?
 ========================================
 
-Those where the density of a mixture in feature space is low. It needs nothing but a kernel for
-rows, so labels, numbers and gaps may stand side by side. Rows whose values are each common but do
-not go together are found too.
+Those where the density of a mixture in feature space is low. The method needs only a kernel for
+rows, so numbers, categories and missing values are allowed. Rows whose values are each common but
+form an unusual combination are found too.
 """
 
 import matplotlib.pyplot as plt
@@ -13,15 +13,15 @@ import pandas as pd
 
 from mercer import MercerNovelty
 from mercer.kernels import table_kernel
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
-# A shop's orders. Weight goes with the kind of goods, the price with the weight; one cell in twenty
-# is missing.
+# Orders of a shop. The weight depends on the kind of goods, the price on the weight; 5 % of the
+# values are missing.
 
 
 def orders(n, rng):
-    """Return n ordinary orders."""
+    """Return n normal orders."""
     kind = rng.choice(["book", "lamp", "chair"], size=n, p=[0.5, 0.3, 0.2])
     weight = np.exp(pd.Series(kind).map({"book": -0.7, "lamp": 0.9, "chair": 2.0}).to_numpy())
     weight = weight * np.exp(rng.normal(0, 0.15, n))
@@ -39,11 +39,10 @@ for column in ("kind", "log kg", "log price"):
 novelty = MercerNovelty(kernel=table_kernel(train), contamination=0.02).fit(train)
 
 # %%
-# New orders: 200 ordinary ones, and four in which something does not fit. Each of their values
-# alone is quite usual.
+# New orders: 200 normal ones, and four with an unusual combination of common values.
 
 new = orders(200, rng)
-strange = pd.DataFrame(
+unusual = pd.DataFrame(
     {
         "kind": ["book", "chair", "lamp", "book"],
         "log kg": [2.0, -0.7, 0.9, -0.7],
@@ -51,42 +50,49 @@ strange = pd.DataFrame(
         "express": [False, False, True, False],
     }
 )
-strange.index = ["a book as heavy as a chair", "a chair like a book", "a cheap lamp", "a dear book"]
-usual_scores = novelty.decision_function(new)
-strange_scores = novelty.decision_function(strange)
-false_alarms = int((usual_scores < 0).sum())
+unusual.index = [
+    "a book as heavy as a chair",
+    "a chair as light as a book",
+    "a cheap lamp",
+    "an expensive book",
+]
+normal_scores = novelty.decision_function(new)
+unusual_scores = novelty.decision_function(unusual)
+false_alarms = int((normal_scores < 0).sum())
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 for i, kind in enumerate(("book", "lamp", "chair")):
-    mine = new["kind"] == kind
+    rows = new["kind"] == kind
     look = {"color": PALETTE[(0, 2, 3)[i]], "s": 16, "alpha": 0.7, "marker": "os^"[i]}
-    left.scatter(new["log kg"][mine], new["log price"][mine], label=kind, **look)
-    odd = strange["kind"] == kind
-    look = {"color": PALETTE[(0, 2, 3)[i]], "s": 130, "marker": "os^"[i], "edgecolor": KEPT}
-    left.scatter(strange["log kg"][odd], strange["log price"][odd], linewidths=2.5, **look)
+    left.scatter(new["log kg"][rows], new["log price"][rows], label=kind, **look)
+    rows = unusual["kind"] == kind
+    look = {"color": PALETTE[(0, 2, 3)[i]], "s": 130, "marker": "os^"[i], "edgecolor": PALETTE[1]}
+    left.scatter(unusual["log kg"][rows], unusual["log price"][rows], linewidths=2.5, **look)
 left.set_xlabel("log of the weight, kg")
 left.set_ylabel("log of the price")
-left.set_title("new orders; the strange ones ringed")
+left.set_title("new orders; unusual ones outlined")
 left.legend(frameon=False, loc="lower right")
 
-names = ["200 ordinary orders", *strange.index]
+names = ["200 normal orders", *unusual.index]
 right.axvline(0, color="black", linestyle="--", linewidth=1)
 heights = rng.uniform(-0.3, 0.3, len(new))
-right.scatter(usual_scores, heights, color=LEFT_OUT, s=12, alpha=0.6, linewidths=0)
-right.scatter(strange_scores, range(1, 5), color=KEPT, s=90, marker="D")
+right.scatter(normal_scores, heights, color=PALETTE[-1], s=12, alpha=0.6, linewidths=0)
+right.scatter(unusual_scores, range(1, 5), color=PALETTE[1], s=90, marker="D")
 right.set_yticks(range(5), names)
 right.set_ylim(4.6, -0.6)
 right.grid(axis="y", alpha=0.3)
-right.set_xlabel("score; below 0 is called unusual")
-right.set_title("what the detector says")
+right.set_xlabel("score (below 0: outlier)")
+right.set_title("scores of the detector")
 plt.show()
 
-print(f"{false_alarms} of 200 ordinary orders are called unusual,")
-print(f"{int((strange_scores < 0).sum())} of 4 strange ones")
+print(f"outliers: {false_alarms} of 200 normal orders,")
+print(f"{int((unusual_scores < 0).sum())} of 4 unusual ones")
 
 # %%
-# **To remember:** give ``MercerNovelty`` a kernel for your rows and a share of training rows to
-# call unusual. New rows may have gaps and labels never seen before.
-gaps = pd.DataFrame({"kind": ["sofa", "book"], "log kg": [2.0, None], "log price": [3.7, 1.9]})
-gaps["express"] = [False, True]
-print(novelty.predict(gaps))
+# **Summary:** pass a kernel for your rows and the nominal fraction of outliers to
+# ``MercerNovelty``. New rows may have missing values and unknown categories.
+incomplete = pd.DataFrame(
+    {"kind": ["sofa", "book"], "log kg": [2.0, None], "log price": [3.7, 1.9]}
+)
+incomplete["express"] = [False, True]
+print(novelty.predict(incomplete))

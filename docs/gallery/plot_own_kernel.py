@@ -1,10 +1,10 @@
 """
-How do I write a kernel of my own?
-==================================
+How do I write my own kernel?
+=============================
 
-Give it a formula and let ``check_kernel`` test it. A kernel for times of the day must know that
-23:30 is near 0:15. With ten lines of code every estimator of the library works on a clock: here,
-the density of trips, and their components.
+Implement the formula and test it with ``check_kernel``. A kernel for times of the day must treat
+23:30 and 0:15 as close. With ten lines of code every estimator of the library works on periodic
+data: here, the density of trips, and their components.
 """
 
 import matplotlib.pyplot as plt
@@ -12,11 +12,11 @@ import numpy as np
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian, Kernel, check_kernel
-from mercer.plots.style import KEPT, LEFT_OUT, PALETTE
+from mercer.plots.style import PALETTE
 
 # %%
-# On a circle the von Mises form, exp((cos δ - 1)/b²), does what the Gaussian does on a line. It is
-# positive semi-definite, which is what makes it a kernel.
+# On a circle the von Mises kernel, exp((cos δ - 1)/b²), corresponds to the Gaussian on a line. It
+# is positive semi-definite.
 
 
 class Clock(Kernel):
@@ -38,25 +38,25 @@ class Clock(Kernel):
 
 
 hours = np.random.default_rng(0).uniform(0, 24, size=(20, 1))
-check_kernel(Clock(0.5), hours)  # silent: all clauses hold
+check_kernel(Clock(0.5), hours)  # raises nothing: the contract holds
 
 # %%
-# What the check finds in a formula that is *not* a kernel: a hard cut-off, "within three hours".
+# A formula that is *not* a kernel: a hard cut-off at three hours.
 
 
 class Within(Clock):
-    """1 within three hours, else 0: looks harmless, and has negative eigenvalues."""
+    """1 within three hours, else 0. This matrix has negative eigenvalues."""
 
     def matrix(self, X, Y):
         """Return 1 where two hours are close."""
-        gap = np.abs(X - Y.T) % 24
-        return (np.minimum(gap, 24 - gap) < 3).astype(X.dtype)
+        difference = np.abs(X - Y.T) % 24
+        return (np.minimum(difference, 24 - difference) < 3).astype(X.dtype)
 
 
 try:
     check_kernel(Within(), hours)
 except AssertionError as error:
-    print("refused:", error)
+    print("check_kernel:", error)
 
 # %%
 # Trips of a day: before and after work, and a few around midnight.
@@ -69,14 +69,14 @@ trips = trips[:, None] % 24
 clock = np.linspace(0, 24, 400)[:, None]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharex=True)
-left.hist(trips[:, 0], np.arange(0, 24.5, 0.5), density=True, color=LEFT_OUT, alpha=0.4)
+left.hist(trips[:, 0], np.arange(0, 24.5, 0.5), density=True, color=PALETTE[-1], alpha=0.4)
 mean = Clock(0.2)(clock, trips).mean(axis=1)
 left.plot(
-    clock, mean / np.trapezoid(mean, clock[:, 0]), color=KEPT, linewidth=2, label="Clock(0.2)"
+    clock, mean / np.trapezoid(mean, clock[:, 0]), color=PALETTE[1], linewidth=2, label="Clock(0.2)"
 )
-line = Gaussian(0.2 * 24 / (2 * np.pi))  # as wide, but on a line
+line = Gaussian(0.2 * 24 / (2 * np.pi))  # same bandwidth, on a line
 gauss = line(clock, trips).mean(axis=1) / line.normalizer(1)
-left.plot(clock, gauss, "--", color=PALETTE[0], linewidth=2, label="Gaussian: breaks at midnight")
+left.plot(clock, gauss, "--", color=PALETTE[0], linewidth=2, label="Gaussian: not periodic")
 left.set_xticks(range(0, 25, 6))
 left.set_ylim(0, 0.27)
 left.set_xlabel("hour")
@@ -88,13 +88,13 @@ functions = pca.spectrum_.eigenfunctions(clock)
 for i, style in enumerate(("-", "--", "-.")):
     look = {"color": PALETTE[i], "linewidth": 2, "label": f"φ{i + 1}"}
     right.plot(clock, functions[:, i], style, **look)
-right.axhline(0, color=LEFT_OUT, linewidth=0.8)
+right.axhline(0, color=PALETTE[-1], linewidth=0.8)
 right.set_ylim(top=1.35 * functions.max())
-right.set_xlabel("hour; left and right edge are the same moment")
+right.set_xlabel("hour (periodic)")
 right.set_ylabel("eigenfunction")
 right.legend(frameon=False, loc="upper center", ncols=3)
 plt.show()
 
 # %%
-# **To remember:** a kernel is a class with a formula. ``check_kernel`` needs a second and finds
-# what would take days to notice: formulas that are no kernels.
+# **Summary:** a kernel is a class with a formula. ``check_kernel`` takes a second and detects
+# formulas that are not positive semi-definite.

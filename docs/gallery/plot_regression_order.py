@@ -1,10 +1,10 @@
 """
-Which components come first in regression?
-==========================================
+Entropy or variance: which order of components for regression?
+==============================================================
 
-It depends on what is to be predicted. Components that carry entropy are those with a mean, so on
-symmetric data the entropy order begins with even functions. An even target needs few of them; an
-odd one is not seen at all until the even components are used up.
+It depends on the target. Components with large entropy terms have a nonzero mean, so on symmetric
+data the entropy order begins with even functions. An even target needs few of them; an odd target
+is not represented until all even components are used.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +27,8 @@ targets = {
 # sphinx_gallery_thumbnail_number = 2
 
 # %%
-# Error on the whole interval for every number of components, in both orders. One fit gives them all
-# (``path``).
+# Error on the whole interval for every number of components, in both orders. ``path`` computes
+# all of them from one fit.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", sharey=True)
 for ax, (name, function) in zip(axes, targets.items(), strict=True):
@@ -46,7 +46,7 @@ axes[2].legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# What the first six components make of the third target.
+# The fit of the third target with six components.
 
 y = targets["both: sin 2x + cos 2x"](X) + 0.1 * rng.standard_normal(len(X))
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
@@ -61,5 +61,5 @@ ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# **To remember:** for regression try both orders, and let ``n_components="cv"`` choose the number.
+# **Summary:** for regression compare both orders, and select the number by ``n_components="cv"``.
 # On symmetric data order by variance.

@@ -1,10 +1,10 @@
 """
-Can texts be compared without any features?
-===========================================
+How do I compare texts with a kernel?
+=====================================
 
-Yes, by the pieces that they share. The n-gram kernel counts common runs of letters. From eight
-short sentences in each of five languages, with no other knowledge, kernel components tell English,
-German and Finnish apart and lay Spanish and Italian side by side.
+The n-gram kernel counts common substrings. From eight short sentences in each of five languages
+kernel components separate English, German and Finnish and place Spanish and Italian close to each
+other.
 """
 
 import matplotlib.pyplot as plt
@@ -61,8 +61,8 @@ languages = np.repeat(list(sentences), 8)
 kernel = NGram((2, 3), normalize=True)
 
 # %%
-# The kernel matrix first, language by language. Spanish and Italian share more than others do;
-# Finnish shares little with anyone.
+# The kernel matrix, ordered by language. Spanish and Italian are more similar than other pairs;
+# Finnish is similar to none.
 
 display = GramDisplay.from_gram(kernel(texts), labels=languages, title="common 2-grams and 3-grams")
 display.image_.set_clim(0, 0.4)
@@ -80,7 +80,7 @@ EmbeddingDisplay.from_estimator(pca, labels=languages)
 plt.show()
 
 # %%
-# A discriminant on the same kernel tells the language of sentences that it has not seen.
+# Kernel LDA with the same kernel predicts the language of new sentences.
 
 model = KernelLDA(kernel=kernel).fit(texts, languages)
 new = [
@@ -94,5 +94,5 @@ for sentence, language in zip(new, model.predict(new), strict=True):
     print(f"{language}: {sentence}")
 
 # %%
-# **To remember:** a kernel is all that the estimators need. For texts it is ``NGram``; for sets,
-# graphs and tables there are others, and they multiply.
+# **Summary:** estimators need only a kernel. ``NGram`` is for texts; there are kernels for sets,
+# graphs and tables, and kernels can be multiplied.

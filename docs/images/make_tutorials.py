@@ -1,7 +1,7 @@
-"""Draw the pictures of the tutorials: ``.venv/bin/python docs/images/make_tutorials.py [page …]``.
+"""Draw the figures of the tutorials: ``.venv/bin/python docs/images/make_tutorials.py [page …]``.
 
-The pages draw them themselves: their blocks are run in a temporary folder, and what they save there
-is copied to ``tutorials/``. So a picture is always that of the code beside it.
+The code blocks of a page are run in a temporary folder, and the figures that they save are copied
+to ``tutorials/``.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from PIL import Image
 os.environ["MPLBACKEND"] = "Agg"
 PAGES = Path(__file__).parents[1] / "tutorials"
 PICTURES = Path(__file__).with_name("tutorials")
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 
 
 def run(page):
@@ -31,19 +31,19 @@ def run(page):
 
 
 def copy(picture, place):
-    """Copy a picture, with 128 colours: they suffice, and a third of the bytes. Return its size."""
+    """Copy a figure with 128 colors, which needs a third of the bytes. Return its size."""
     with Image.open(picture) as image:
         image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(place, optimize=True)
     size = place.stat().st_size
-    if size > MOST_BYTES:
-        raise SystemExit(f"{place} has {size} bytes, more than {MOST_BYTES}: draw it smaller.")
+    if size > MAX_BYTES:
+        raise SystemExit(f"{place} has {size} bytes; the limit is {MAX_BYTES}. Draw it smaller.")
     return size
 
 
-def main(wanted):
-    """Draw the pictures of the pages with these names, or of all that have some."""
+def main(names):
+    """Draw the figures of the pages with these names, or of all pages with figures."""
     drawing = [p for p in sorted(PAGES.glob("*.md")) if "savefig(" in p.read_text(encoding="utf-8")]
-    pages = [PAGES / f"{name}.md" for name in wanted] or drawing
+    pages = [PAGES / f"{name}.md" for name in names] or drawing
     PICTURES.mkdir(exist_ok=True)
     for page in pages:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

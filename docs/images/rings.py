@@ -1,4 +1,4 @@
-"""Draws rings.png, the picture of the README: ``.venv/bin/python docs/images/rings.py``."""
+"""Draw rings.png, the figure of the README: ``.venv/bin/python docs/images/rings.py``."""
 
 from pathlib import Path
 

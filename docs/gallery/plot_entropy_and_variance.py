@@ -1,10 +1,10 @@
 """
-Why entropy instead of variance?
-================================
+Entropy or variance: which components does each criterion select?
+=================================================================
 
-Because the directions of largest variance may all belong to one group. On three rings the
-eigenvectors with the largest eigenvalues are 1, 2 and 3, and the third only divides the middle ring
-in two. The ones that carry the entropy are 1, 2 and 9: one for each ring.
+On three rings the eigenvectors with the largest eigenvalues are 1, 2 and 3, and the third only
+divides the middle ring in two. The eigenvectors with the largest entropy terms are 1, 2 and 9: one
+for each ring.
 """
 
 import matplotlib.pyplot as plt
@@ -20,12 +20,13 @@ kernel = Gaussian(bandwidth=3.7)
 # sphinx_gallery_thumbnail_number = 2
 
 # %%
-# An eigenvector assigns a number to every point. It carries entropy if these numbers add up to
-# something: constant on a ring and zero elsewhere does, plus here and minus there does not.
+# An eigenvector assigns a number to every point. Its entropy term is large if these numbers have a
+# large sum. An eigenvector that is constant on a ring and zero elsewhere has a large term; one that
+# oscillates has not.
 
 pca = KernelPCA(9, kernel=kernel, center=False).fit(X)
 vectors, terms = pca.spectrum_.eigenvectors, pca.spectrum_.entropy_terms
-share = terms / pca.spectrum_.potential
+ratio = terms / pca.spectrum_.potential
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3.4), layout="constrained", sharey=True)
 for ax, i in zip(axes, (0, 1, 2, 8), strict=True):
@@ -33,16 +34,16 @@ for ax, i in zip(axes, (0, 1, 2, 8), strict=True):
     drawn = ax.scatter(*X.T, c=vectors[:, i] / top, cmap="PuOr", vmin=-1, vmax=1, s=14)
     drawn.set_edgecolor("#6b7178")
     drawn.set_linewidth(0.3)
-    ax.set_title(f"eigenvector {i + 1}\n{100 * share[i]:.2g} % of the entropy")
+    ax.set_title(f"eigenvector {i + 1}\n{100 * ratio[i]:.2g} % of the entropy")
     ax.set_aspect("equal")
     ax.set_xlabel("x₁")
 axes[0].set_ylabel("x₂")
-figure.colorbar(drawn, ax=axes, label="entry, share of the largest", shrink=0.9)
+figure.colorbar(drawn, ax=axes, label="entry, relative to the largest", shrink=0.9)
 plt.show()
 
 # %%
-# Kernel PCA takes 1, 2 and 3: the outer ring ends up at the origin and the middle one turns into
-# an ellipse. Kernel ECA takes 1, 2 and 9, and each ring gets an axis of its own.
+# Kernel PCA selects 1, 2 and 3: the outer ring is mapped to the origin and the middle one to an
+# ellipse. Kernel ECA selects 1, 2 and 9, and each ring gets its own axis.
 
 eca = KernelECA(3, kernel=kernel).fit(X)
 views = {"kernel PCA": (pca, (1, 2, 3)), "kernel ECA": (eca, tuple(eca.component_ranks_))}
@@ -65,5 +66,5 @@ figure.legend(*ax.get_legend_handles_labels(), loc="lower center", ncols=3, fram
 plt.show()
 
 # %%
-# **To remember:** a large eigenvalue says that a direction varies much, a large entropy term that
-# a group of points agrees on it. ``KernelECA`` sorts by the second.
+# **Summary:** a large eigenvalue means large variance along a direction, a large entropy term that
+# a group of points has similar values. ``KernelECA`` sorts by entropy terms.

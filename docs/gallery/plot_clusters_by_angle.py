@@ -1,10 +1,9 @@
 """
-How do clusters look in feature space?
-======================================
+Why are clusters separated by angle in feature space?
+=====================================================
 
-Like rays from the origin. In the space of kernel entropy components a cluster points in a
-direction: its dense middle lies far out, its sparse margin near the origin. So clusters are told
-apart by angle, not by distance.
+In the space of kernel entropy components a cluster has a direction: its dense center lies far from
+the origin, its sparse margin near it. So clusters are separated by angle, not by distance.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +20,8 @@ clustering = EntropyClustering(2, kernel=Gaussian(0.8)).fit(X)
 
 # %%
 # Two round clusters that touch, and the same points in two entropy components. Arrows show the
-# directions that the clustering found: nearly at right angles, as the groups have little in common.
+# directions of the clusters. They are nearly orthogonal, because kernel values between the clusters
+# are small.
 
 names = np.array(["left", "right"])[y]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
@@ -41,8 +41,8 @@ for direction in clustering.cluster_centers_:
 plt.show()
 
 # %%
-# Angles of all points, from the first axis, make two peaks. Their lengths do not: both clusters
-# have long and short members.
+# The histogram of angles has two peaks. That of lengths has not: both clusters
+# have long and short projections.
 
 angles = np.degrees(np.arctan2(Z[:, 1], Z[:, 0]))
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3), layout="constrained")
@@ -56,5 +56,5 @@ axes[0].legend(frameon=False, loc="upper center")
 plt.show()
 
 # %%
-# **To remember:** compare directions, never distances, in a kernel ECA plot. And never centre: the
-# origin is what angles are measured from.
+# **Summary:** compare directions, not distances, in a kernel ECA plot. Kernel ECA does not center
+# the data, because angles are measured from the origin.
