@@ -339,7 +339,7 @@ def test_operators_for_means_only_do_not_multiply(center):
         gram.small_product(np.ones((len(gram.small_start), 1)))
 
 
-# --- Fourier features -------------------------------------------------------------------------------
+# --- Fourier features ----------------------------------------------------------------------------
 
 KERNELS = [Gaussian(1.0), Matern(1.0, nu=0.5), Matern(1.0, nu=1.5), Matern(1.0, nu=2.5)]
 KERNELS += [Matern(1.0, nu=4.2), Matern(1.0, nu=np.inf)]
