@@ -1,4 +1,4 @@
-"""Estimators on tables, strings and graphs, with every solver; and what they refuse."""
+"""Estimators on tables, strings and graphs, with every solver."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from tests.expectations import raises
 
 from mercer import ComponentClassifier, EntropyClustering, KernelECA, KernelPCA
 from mercer.bandwidth import spectroscopy
 from mercer.data import Points
+from mercer.errors import ApproximationWarning
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import (
     Categorical,
@@ -81,7 +83,7 @@ DATA = {
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("solver", ["dense", "lanczos", "auto"])
-def test_components_are_those_of_the_precomputed_matrix(name, estimator, solver):
+def test_components_agree_with_the_precomputed_matrix(name, estimator, solver):
     X, new, kernel = DATA[name]
     model = estimator(2, kernel=kernel, solver=solver).fit(X)
     K, cross = model.kernel_(X), model.kernel_(new, X)
@@ -96,7 +98,7 @@ def test_components_are_those_of_the_precomputed_matrix(name, estimator, solver)
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
-def test_landmarks_serve_all_data(name, estimator):
+def test_landmarks_for_all_data(name, estimator):
     """With every point a landmark the features are exact; with fewer the bound holds."""
     X, new, kernel = DATA[name]
     exact = estimator(2, kernel=kernel, solver="dense").fit(X)
@@ -114,7 +116,7 @@ def test_landmarks_serve_all_data(name, estimator):
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_weights_are_copies_and_models_can_be_pickled(name, estimator):
+def test_integer_weights_equal_repeated_rows_and_models_pickle(name, estimator):
     X, new, kernel = DATA[name]
     n = len(X)
     weights = np.random.default_rng(0).integers(0, 4, n)
@@ -132,7 +134,7 @@ def test_weights_are_copies_and_models_can_be_pickled(name, estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_columns_are_found_by_name(estimator):
+def test_columns_are_matched_by_name(estimator):
     frame, _ = table()
     model = estimator(2, kernel=KERNEL).fit(frame)
     assert model.n_features_in_ == 3
@@ -140,24 +142,24 @@ def test_columns_are_found_by_name(estimator):
     expected = model.transform(frame)
     reordered = frame[["note", "age", "colour"]].assign(more=1.0)
     assert_array_equal(model.transform(reordered), expected)
-    with pytest.raises(ValueError, match=r"no column 'colour'.*fitted with.*'age', 'note'"):
+    with raises(ValueError, "'colour'", "'age'", "'note'"):
         model.transform(frame.drop(columns="colour"))
-    with pytest.raises(ValueError, match="no names"):
+    with raises(ValueError, "names"):
         model.transform(frame.to_numpy())
 
 
-def test_columns_are_brought_into_order_for_kernels_that_see_all_of_them():
+def test_columns_are_reordered_for_kernels_on_all_columns():
     frame = pd.DataFrame({"a": list("xyxyz"), "b": list("uuvvu")})
     model = KernelECA(2, kernel=Hamming(0.4)).fit(frame)
     assert_array_equal(model.transform(frame[["b", "a"]]), model.transform(frame))
     assert_allclose(model.transform(frame.to_numpy()), model.transform(frame), atol=1e-14)
     assert_array_equal(model.transform(frame.to_numpy().tolist()), model.transform(frame))
-    with pytest.raises(ValueError, match="X has 1 columns, but KernelECA was fitted with 2"):
+    with raises(ValueError, "KernelECA", 1, 2):
         model.transform(frame.to_numpy()[:, :1])
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_numbers_of_columns_become_names(estimator):
+def test_column_indices_become_names(estimator):
     frame, _ = table()
     by_number = On(0, Gaussian("silverman")) * On([1], Categorical(0.6))
     by_name = On("age", Gaussian("silverman")) * On(["colour"], Categorical(0.6))
@@ -169,7 +171,7 @@ def test_numbers_of_columns_become_names(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_new_rows_may_be_strange_and_incomplete(estimator):
+def test_new_rows_with_unseen_and_missing_values(estimator):
     frame, _ = table()
     complete = frame.dropna()
     model = estimator(2, kernel=KERNEL).fit(complete)
@@ -184,7 +186,7 @@ def test_new_rows_may_be_strange_and_incomplete(estimator):
     assert np.isfinite(projected).all()
     for row in range(3):
         assert_allclose(model.transform(new.iloc[[row]])[0], projected[row], rtol=1e-12)
-    # a row that is missing altogether lies at the mean of each column
+    # a row of missing values is represented by the mean of each column
     nothing = pd.DataFrame({"age": [np.nan], "colour": [None], "note": [None]})
     K = model.kernel_(nothing, complete)
     parts = [term(complete).mean(axis=0) for term in model.kernel_.terms]
@@ -192,13 +194,13 @@ def test_new_rows_may_be_strange_and_incomplete(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_column_without_any_cell_is_refused_by_name(estimator):
+def test_column_without_values_raises(estimator):
     frame, _ = table()
-    with pytest.raises(ValueError, match=r"Column 'age' has no row that is observed.*Drop it"):
+    with raises(ValueError, "'age'"):
         estimator(kernel=KERNEL).fit(frame.assign(age=np.nan))
 
 
-def test_refitting_on_strings_forgets_the_columns():
+def test_refitting_on_strings_removes_feature_names():
     model = KernelPCA(2, kernel=KERNEL).fit(table()[0])
     model.set_params(kernel=NGram(2)).fit(strings())
     assert model.n_features_in_ == 1
@@ -206,7 +208,7 @@ def test_refitting_on_strings_forgets_the_columns():
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_table_kernel_embeds_a_table(estimator):
+def test_table_kernel_embeds_a_table(estimator):
     frame, kind = table(200)
     model = estimator(2, kernel=table_kernel(frame)).fit(frame)
     z = model.transform(table(100, seed=3)[0])
@@ -214,7 +216,7 @@ def test_a_table_kernel_embeds_a_table(estimator):
     assert score > 0.9
 
 
-def test_a_grid_search_reaches_a_columns_kernel():
+def test_grid_search_over_the_kernel_of_a_column():
     frame, kind = table(120)
     pipeline = make_pipeline(KernelPCA(3, kernel=KERNEL, solver="dense"), LogisticRegression())
     grid = {
@@ -246,13 +248,13 @@ def test_clusters_and_classes_of_all_data(name):
     assert classes.predict(new).shape == (len(new),)
 
 
-def test_clusters_of_a_table_are_its_two_kinds_of_rows():
+def test_clusters_of_a_table_match_its_classes():
     frame, kind = table(200)
     found = EntropyClustering(2, kernel=table_kernel(frame)).fit(frame).labels_
     assert max((found == kind).mean(), (found != kind).mean()) > 0.9
 
 
-def test_groups_are_counted_in_tables_too():
+def test_number_of_groups_in_tables():
     frame, _ = table(100)
     kernel = On("age", Gaussian("auto")) * On("colour", Categorical(0.1))
     groups = find_groups(frame, kernel=kernel)
@@ -261,11 +263,11 @@ def test_groups_are_counted_in_tables_too():
     assert width == pytest.approx(spectroscopy(frame[["age"]].dropna()), rel=1e-14)
 
 
-def test_batches_of_a_table_add_up():
+def test_partial_fit_on_tables():
     frame, _ = table(80)
     solver = Nystrom(20, random_state=0)
     model = KernelECA(2, kernel=KERNEL, solver=solver)
-    with pytest.warns(match="approximated"):
+    with pytest.warns(ApproximationWarning):
         model.partial_fit(frame.iloc[:50]).partial_fit(frame.iloc[50:])
     assert model.spectrum_.total_weight == 80
     assert model.transform(frame).shape == (80, 2)
@@ -281,7 +283,7 @@ def test_information_of_all_data(name):
     assert model.renyi_entropy_ == pytest.approx(-np.log(V), rel=1e-12)
     assert cauchy_schwarz_divergence(X, X, kernel) == pytest.approx(0, abs=1e-12)
     assert cauchy_schwarz_divergence(X, new, kernel) > 0
-    with pytest.raises(ValueError, match="not a density window"):
+    with pytest.raises(ValueError):
         information_potential(X, kernel, normalize=True)
 
 
@@ -294,22 +296,21 @@ def test_monitoring_of_all_data(name, estimator):
     assert (model.reconstruction_error(new) >= 0).all()
 
 
-def test_large_tables_take_landmarks():
+def test_large_tables_use_landmarks():
     frame = pd.DataFrame({"x": np.zeros(40_000)})
     sample = Sample(On("x", Gaussian(1.0)), Points(frame, "objects"))
     assert isinstance(Auto(2).choose(sample), Nystrom)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_default_kernel_tells_where_tables_are_welcome(estimator):
+def test_default_kernel_suggests_table_kernel(estimator):
     frame, _ = table()
     for part in (frame, frame[["age"]]):
-        with pytest.raises(ValueError, match=r"convert|NaN") as caught:
+        with raises(ValueError, "table_kernel"):
             estimator().fit(part)
-        assert "table_kernel" in "".join(caught.value.__notes__)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_dict_is_no_sequence_of_objects(estimator):
-    with pytest.raises(TypeError, match="not a single dict"):
+def test_dict_is_not_a_sequence_of_objects(estimator):
+    with raises(TypeError, "dict"):
         estimator(kernel=NGram()).fit({"a": "text"})

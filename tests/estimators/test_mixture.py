@@ -1,7 +1,6 @@
-"""Mixtures in feature space: densities, domains, draws, conditional use, novelty, bad input."""
+"""Mixtures in feature space: densities, domains, draws, conditional use, novelty, errors."""
 
 import pickle
-import re
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from tests.expectations import raises, warns
 
 from mercer import (
     JointMixtureClassifier,
@@ -33,13 +33,14 @@ from mercer.domains import (
     integrate,
     resample,
 )
-from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
+from mercer.errors import (
+    ApproximationWarning,
+    ConvergenceWarning,
+    IdentifiabilityWarning,
+    NoDomainError,
+)
 from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
 from mercer.solvers import Nystrom
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 def points(n=60, d=2, seed=0):
@@ -74,7 +75,7 @@ def test_responsibilities_are_predicted_at_full_rank(halo):
     assert_array_equal(mixture.fit_predict(X), mixture.responsibilities_.argmax(axis=1))
 
 
-def test_a_rank_cut_leaves_the_residual_to_predict_proba(halo):
+def test_predict_proba_adds_the_residual_of_a_limited_rank(halo):
     X, _ = halo
     mixture = MercerMixture(2, kernel=Gaussian(1.0), alpha=1.0, rank=3).fit(X)
     assert mixture.rank_ == 3
@@ -88,7 +89,7 @@ def test_auto_alpha_grows_with_the_sample():
 
 
 @pytest.mark.parametrize("settings", [{}, {"n_components": 2, "n_init": 3, "rank": 4}])
-def test_weights_are_copies(settings):
+def test_integer_weights_equal_repeated_rows(settings):
     rng = np.random.default_rng(1)
     X, w = points(30), rng.integers(0, 4, size=30)
     common = {"kernel": Gaussian(1.0), "domain": Box(-5, 5), "random_state": 0} | settings
@@ -99,7 +100,7 @@ def test_weights_are_copies(settings):
     assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-6)
 
 
-def test_leave_one_out_takes_weights_as_copies():
+def test_leave_one_out_weights_equal_repeated_rows():
     X, w = points(20), np.r_[np.ones(15), np.full(5, 3)].astype(int)
     common = {"kernel": Gaussian(1.0), "domain": Box(-5, 5, n_nodes=400), "alpha": "leave-one-out"}
     weighted = MercerMixture(**common).fit(X, sample_weight=w)
@@ -107,8 +108,8 @@ def test_leave_one_out_takes_weights_as_copies():
     assert_allclose(weighted.alpha_, copied.alpha_, rtol=1e-6)
 
 
-def test_collapse_is_reported_with_the_remedy():
-    with pytest.warns(IdentifiabilityWarning, match=r"(?s)collapsed to 1.*rank cut"):
+def test_collapsed_components_warn():
+    with warns(IdentifiabilityWarning, "n_components=2", 1, "rank=10"):
         mixture = MercerMixture(2, kernel=Gaussian(0.5), alpha=15.0).fit(points(100))
     assert len(mixture.effective_weights_) == 1
 
@@ -124,13 +125,13 @@ def test_scaled_alpha_follows_the_scale_of_the_kernel():
     assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=1e-6)
 
 
-def test_stopping_early_is_reported(halo):
+def test_max_iter_warns(halo):
     X, _ = halo
-    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+    with warns(ConvergenceWarning, "max_iter=1"):
         MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0, max_iter=1, tol=0).fit(X)
 
 
-def test_more_starts_are_never_worse(halo):
+def test_more_starts_never_decrease_the_bound(halo):
     X, _ = halo
     fits = [
         MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0, n_init=k, random_state=0).fit(X)
@@ -140,7 +141,7 @@ def test_more_starts_are_never_worse(halo):
     assert bounds == sorted(bounds)
 
 
-def test_landmarks_agree_where_they_are_all_points():
+def test_all_points_as_landmarks_are_exact():
     X = points(80)
     kernel = Gaussian(2.0)
     exact = MercerMixture(kernel=kernel, rank=10).fit(X)
@@ -167,7 +168,7 @@ def frame(n=80, seed=0):
     return pd.DataFrame({"size": size, "colour": colour, "flag": rng.random(n) < 0.3})
 
 
-def test_a_table_with_gaps():
+def test_table_with_missing_values():
     table = frame()
     mixture = MercerMixture(kernel=table_kernel(table)).fit(table)
     shuffled = table[["flag", "colour", "size"]]
@@ -186,14 +187,14 @@ def test_strings_as_a_finite_space():
     assert set(drawn) <= {"00", "01", "10", "11"}
 
 
-def test_outside_of_the_space_is_impossible():
+def test_density_is_zero_outside_the_space():
     mixture = MercerMixture(kernel=Categorical(0.5), domain=FiniteSpace(["a", "b"]))
     mixture.fit(["a", "b", "a"])
     assert mixture.score_samples(["c"])[0] == -np.inf
 
 
-def test_a_table_with_gaps_as_a_finite_space():
-    """Rows are found by what they hold; a gap equals a gap."""
+def test_table_with_missing_values_as_a_finite_space():
+    """Rows are matched by value; missing values match."""
     rows = pd.DataFrame({"size": [1.0, 2.0, np.nan], "colour": ["red", "green", "red"]})
     mixture = MercerMixture(kernel=table_kernel(rows), domain=FiniteSpace(rows), alpha=1.0)
     mixture.fit(rows.iloc[[0, 2, 2, 2]])
@@ -203,7 +204,7 @@ def test_a_table_with_gaps_as_a_finite_space():
     assert mixture.pdf(pd.DataFrame({"size": [3.0], "colour": ["red"]}))[0] == 0
 
 
-def test_objects_without_a_hash_are_taken_to_belong_to_their_space():
+def test_unhashable_objects_belong_to_their_space():
     space = FiniteSpace([{1}, {2}, {1, 2}])
     assert space.log_base(Points([{2}, {7}], "objects")).tolist() == [0.0, 0.0]
     assert FiniteSpace(["a", "b"]).log_base(Points([{7}], "objects")).tolist() == [0.0]
@@ -212,8 +213,8 @@ def test_objects_without_a_hash_are_taken_to_belong_to_their_space():
 # --- domains -------------------------------------------------------------------------------------
 
 
-def test_grid_sobol_and_base_measure_agree():
-    """The same integral in three ways: 3-D by scrambled points and by importance sampling."""
+def test_few_and_many_sobol_points_agree():
+    """The same integral in 3-D with few and with many scrambled points."""
     X = points(100, 3)
     mixture = MercerMixture(kernel=Gaussian(1.5), domain=Box(-6, 6)).fit(X)
     found = mixture.normalization_
@@ -224,7 +225,7 @@ def test_grid_sobol_and_base_measure_agree():
     assert gap < 5 * np.hypot(found.standard_errors, finer.standard_errors)
 
 
-def test_importance_sampling_matches_a_grid():
+def test_importance_sampling_agrees_with_a_grid():
     X = points(150)
     base = GaussianBase(n_nodes=20_000)
     mixture = MercerMixture(kernel=Gaussian(1.0), domain=base).fit(X)
@@ -240,8 +241,8 @@ def test_importance_sampling_matches_a_grid():
     assert found.effective_sizes[0] > 1000
 
 
-def test_a_local_kernel_has_no_normaliser_over_the_plane():
-    """The constant grows with the box: which is why a domain has to be named."""
+def test_local_kernels_have_no_normalizer_over_the_plane():
+    """The normalizer grows with the box."""
     X = points(50)
     mixture = MercerMixture(kernel=Gaussian(1.0)).fit(X)
     constants = [mixture.normalize(Box(-s, s)).normalization_.log_constants[0] for s in (10, 50)]
@@ -259,12 +260,12 @@ def test_normalize_after_fit():
     assert not hasattr(fitted.fit(X), "score")
 
 
-def test_more_nodes_are_asked_for():
-    with pytest.warns(ApproximationWarning, match="effective nodes"):
+def test_too_few_nodes_warn():
+    with pytest.warns(ApproximationWarning):
         MercerMixture(kernel=Gaussian(1.0), domain=GaussianBase(n_nodes=50)).fit(points())
 
 
-def test_a_base_measure_of_ones_own():
+def test_given_base_measure():
     X, mean, covariance = points(80), np.array([1.0, 0.0]), np.array([[4.0, 1.0], [1.0, 3.0]])
     base = GaussianBase(mean=mean, covariance=covariance)
     mixture = MercerMixture(kernel=Gaussian(1.0), domain=base).fit(X)
@@ -277,13 +278,13 @@ def test_a_base_measure_of_ones_own():
     assert_allclose(mixture.score_samples(grid.points.data), logs - found.log_constants, atol=1e-8)
 
 
-def test_a_long_box_has_no_more_nodes_than_others():
+def test_number_of_nodes_of_a_long_box_is_limited():
     assert 20_000 < len(Box([0, 0], [1, 1e9]).fitted_to(2).nodes().log_weights) <= 160**2
 
 
-def test_a_density_that_vanishes_cannot_be_normalised():
+def test_zero_density_cannot_be_normalized():
     space = FiniteSpace(["a", "b"])
-    with refused("vanishes at every node", "FiniteSpace(<2 objects>)", "more nodes"):
+    with raises(ValueError, "FiniteSpace(<2 objects>)"):
         integrate(space, space.nodes(), np.full((2, 1), -np.inf))
 
 
@@ -296,8 +297,8 @@ def test_draws_from_a_finite_space_follow_its_probabilities():
     mixture = MercerMixture(kernel=Hamming(0.6), domain=space).fit(X)
     drawn, labels = mixture.sample(20_000, random_state=0)
     places = (drawn @ [8, 4, 2, 1]).astype(int)
-    shares = np.bincount(places, minlength=16) / 20_000
-    assert_allclose(shares, mixture.pdf(space.objects), atol=0.015)
+    frequencies = np.bincount(places, minlength=16) / 20_000
+    assert_allclose(frequencies, mixture.pdf(space.objects), atol=0.015)
     assert_array_equal(labels, 0)
 
 
@@ -315,7 +316,7 @@ def test_draws_have_the_moments_of_the_density(domain):
 
 
 def test_draws_from_a_box_in_space_follow_the_density():
-    """No grid in 3-D: uniform candidates are drawn, and stay where they are."""
+    """Without a grid in 3-D, draws are uniform candidates."""
     mixture = MercerMixture(kernel=Polynomial(1, constant=1.0), alpha=5.0, domain=Box(-2, 2))
     mixture.fit(np.clip(points(100, 3), -2, 2))
     drawn, _ = mixture.sample(1000, random_state=0)
@@ -326,15 +327,15 @@ def test_draws_from_a_box_in_space_follow_the_density():
     assert_allclose((drawn**2).mean(axis=0), p @ nodes.points.data**2, rtol=0.15)
 
 
-def test_draws_that_repeat_are_warned_of():
+def test_repeated_draws_warn():
     nodes = Nodes(Points(np.zeros((4, 1))), np.full(4, -np.log(4)))
     logs = np.array([[0.0], [0.0], [-np.inf], [-np.inf]])
-    with pytest.warns(ApproximationWarning, match="9 draws .* from 2 effective candidates"):
+    with warns(ApproximationWarning, 9, 2):
         found = resample(nodes, logs, np.array([9]), np.random.default_rng(0))
     assert set(found) == {0, 1}
 
 
-def test_draws_are_labelled(halo):
+def test_draws_have_component_labels(halo):
     X, _ = halo
     mixture = MercerMixture(
         2, kernel=Polynomial(degree=2), alpha=1.0, n_init=8, random_state=0, domain=Box(-4, 4)
@@ -348,16 +349,16 @@ def test_draws_are_labelled(halo):
 # --- choice of parameters ----------------------------------------------------------------------
 
 
-def test_a_grid_search_needs_a_domain():
+def test_grid_search_requires_a_domain():
     grid = {"alpha": [1.0, 5.0], "kernel__bandwidth": [0.5, 1.0]}
-    with pytest.raises(TypeError, match="score"):
+    with raises(TypeError, "score"):
         GridSearchCV(MercerMixture(), grid).fit(points())
     search = GridSearchCV(MercerMixture(domain=Box(-6, 6, n_nodes=900)), grid, cv=3).fit(points())
     assert np.isfinite(search.best_score_)
 
 
-def test_score_refuses_in_words():
-    with refused("domain", "maximise nonsense", "GaussianBase", kind=ValueError):
+def test_score_requires_a_domain():
+    with raises(NoDomainError, "score", "domain", "GaussianBase"):
         MercerMixture().fit(points()).score(points())
 
 
@@ -378,7 +379,7 @@ def test_joint_regression_is_kernel_ridge():
 
 
 @pytest.mark.parametrize(("n", "weight"), [(2, 1.0), (40, 0.02)], ids=["two-rows", "light-rows"])
-def test_joint_models_of_too_little_to_leave_anything_out(n, weight):
+def test_joint_models_of_few_rows(n, weight):
     """Then α is a hundredth of what there is; y lies between those that were seen."""
     X, weights = points(n), np.full(n, weight)
     model = JointMixtureRegressor(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
@@ -430,7 +431,7 @@ def test_joint_classification_of_a_table():
 # --- novelty -----------------------------------------------------------------------------------
 
 
-def test_novelty_finds_what_is_far():
+def test_novelty_detects_distant_rows():
     X = points(300, 4)
     detector = MercerNovelty(contamination=0.05).fit(X)
     assert abs((detector.predict(X) == -1).mean() - 0.05) < 0.01
@@ -452,87 +453,87 @@ def test_novelty_in_a_table():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"alpha": -1.0}, ("alpha=-1.0", "above 0")),
-        ({"alpha": 0}, ("alpha=0", "above 0")),
-        ({"alpha": np.nan}, ("alpha=nan", "finite")),
+        ({"alpha": -1.0}, ("alpha=-1.0", "auto")),
+        ({"alpha": 0}, ("alpha=0", "auto")),
+        ({"alpha": np.nan}, ("alpha=nan",)),
         ({"alpha": "best"}, ("alpha='best'", "leave-one-out")),
-        ({"beta": -0.5}, ("beta=-0.5", "at least 0")),
+        ({"beta": -0.5}, ("beta=-0.5",)),
         ({"tol": -1.0}, ("tol=-1.0",)),
-        ({"n_components": 0}, ("n_components=0", "at least 1")),
-        ({"n_components": 61}, ("n_components=61", "60", "at most")),
+        ({"n_components": 0}, ("n_components=0",)),
+        ({"n_components": 61}, ("n_components=61", 60)),
         ({"n_components": 1.5}, ("n_components=1.5",)),
         ({"n_init": 0}, ("n_init=0",)),
         ({"max_iter": 0}, ("max_iter=0",)),
         ({"alpha": "leave-one-out"}, ("leave-one-out", "domain")),
-        ({"domain": Box([0, 0, 0], [1, 1, 1])}, ("shape (3,)", "2 columns")),
-        ({"domain": Box(-1, 1)}, ("training points lie outside", "Widen")),
-        ({"domain": Box(-np.inf, np.inf)}, ("finite corners", "GaussianBase")),
+        ({"domain": Box([0, 0, 0], [1, 1, 1])}, ((3,), 2)),
+        ({"domain": Box(-1, 1)}, ("Box",)),
+        ({"domain": Box(-np.inf, np.inf)}, ("Box", "GaussianBase")),
         ({"domain": Box(-9, 9, n_nodes=1)}, ("n_nodes=1",)),
         ({"domain": GaussianBase(-1)}, ("widen=-1",)),
-        ({"domain": GaussianBase(n_nodes=1.5)}, ("n_nodes=1.5", "whole number from 2")),
+        ({"domain": GaussianBase(n_nodes=1.5)}, ("n_nodes=1.5",)),
         (
             {"domain": GaussianBase(covariance=[[1, 2], [2, 1]])},
-            ("2.0], [2.0", "positive definite"),
+            ("2.0], [2.0",),
         ),
         (
             {"domain": GaussianBase(covariance=[[1, 1], [0, 1]])},
-            ("1.0], [0.0", "must be symmetric"),
+            ("1.0], [0.0",),
         ),
-        ({"domain": GaussianBase(mean=[0.0])}, ("mean of shape (1,)", "2 columns")),
-        ({"domain": bit_strings(3)}, ("3 features", "2 features")),
+        ({"domain": GaussianBase(mean=[0.0])}, ("mean", (1,), 2)),
+        ({"domain": bit_strings(3)}, (3, 2)),
     ],
 )
-def test_refusals(settings, words):
-    with refused(*words):
+def test_invalid_parameters_raise(settings, words):
+    with raises((TypeError, ValueError), *words):
         MercerMixture(**settings).fit(points())
 
 
 @pytest.mark.parametrize(
     ("X", "weights", "words"),
     [
-        ([[0.5, 0.5]], None, ("n_samples=1 weigh 1;",)),
-        ([[0.5, 0.5], [1.0, 0.0]], [0.25, 0.5], ("n_samples=2 weigh 0.75;",)),
+        ([[0.5, 0.5]], None, ("n_samples=1",)),
+        ([[0.5, 0.5], [1.0, 0.0]], [0.25, 0.5], ("n_samples=2", 0.75)),
     ],
     ids=["one-row", "light-rows"],
 )
-def test_too_little_to_leave_anything_out(X, weights, words):
+def test_leave_one_out_alpha_requires_two_rows(X, weights, words):
     model = MercerMixture(kernel=Gaussian(1.0), alpha="leave-one-out", domain=Box(-2, 2))
-    with refused("leave-one-out", "at least 2 rows", *words, "pass a number for alpha"):
+    with raises(ValueError, "leave-one-out", "alpha", *words):
         model.fit(X, sample_weight=weights)
 
 
-def test_a_rank_beyond_that_of_the_kernel_is_cut(halo):
+def test_rank_is_limited_by_the_kernel(halo):
     X, _ = halo
     expected = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=None).fit(X)
     for rank in (50, np.int64(50)):
         found = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=rank).fit(X)
         assert found.rank_ == expected.rank_ <= 6
-    with refused("K is 0 to rounding"):
+    with pytest.raises(ValueError):
         MercerMixture(kernel="linear", center=True, rank=2).fit(np.ones((5, 2)))
 
 
-def test_a_box_is_no_place_for_strings():
-    with refused("space of numbers", "FiniteSpace"):
+def test_box_rejects_strings():
+    with raises(ValueError, "FiniteSpace"):
         MercerMixture(kernel=Hamming(), domain=Box(0, 1)).fit(["01", "10"])
 
 
-def test_a_precomputed_kernel_knows_no_domain():
-    with refused("precomputed", "kernel object"):
+def test_precomputed_kernel_rejects_a_domain():
+    with raises(ValueError, "precomputed"):
         MercerMixture(kernel="precomputed", domain=GaussianBase()).fit(np.eye(4))
 
 
-def test_a_domain_is_an_object():
-    with refused("domain='plane'", "GaussianBase", kind=TypeError):
+def test_domain_must_be_an_object():
+    with raises(TypeError, "domain='plane'", "GaussianBase"):
         MercerMixture(domain="plane").fit(points())
 
 
-def test_nothing_to_normalise_or_draw_from():
+def test_sample_and_normalize_require_a_domain():
     mixture = MercerMixture(kernel=Gaussian(1.0)).fit(points())
-    with refused("sample needs a domain", "normalize"):
+    with raises(ValueError, "sample", "normalize"):
         mixture.sample(3)
-    with refused("normalize needs a domain", "no normaliser"):
+    with raises(ValueError, "normalize", "domain"):
         mixture.normalize(None)
-    with refused("n_samples=0"):
+    with raises(ValueError, "n_samples=0"):
         mixture.normalize(Box(-5, 5)).sample(0)
     with pytest.raises(NotFittedError):
         MercerMixture().sample()
@@ -540,35 +541,35 @@ def test_nothing_to_normalise_or_draw_from():
         MercerMixture().normalize(Box(-5, 5))
 
 
-def test_spaces_are_checked():
-    with refused("3 objects", "2 are different"):
+def test_finite_spaces_are_validated():
+    with raises(ValueError, 3, 2):
         FiniteSpace(["a", "b", "a"])
-    with refused("no objects"):
+    with pytest.raises(ValueError):
         FiniteSpace([])
-    with refused("length=40", "20"):
+    with raises(ValueError, "length=40", "20"):
         bit_strings(40)
 
 
-def test_a_constant_column_has_no_base_measure():
+def test_constant_column_has_no_base_measure():
     X = points()
     X[:, 1] = 3.0
-    with refused("GaussianBase", "constant"):
+    with raises(ValueError, "GaussianBase"):
         MercerMixture(kernel=Gaussian(1.0), domain=GaussianBase()).fit(X)
 
 
-@pytest.mark.parametrize("share", [0, -0.1, 0.6, "auto"])
-def test_contamination_is_checked(share):
-    with refused("contamination", "(0, 0.5]"):
-        MercerNovelty(contamination=share).fit(points())
+@pytest.mark.parametrize("contamination", [0, -0.1, 0.6, "auto"])
+def test_contamination_is_checked(contamination):
+    with raises((TypeError, ValueError), f"contamination={contamination!r}", 0.5):
+        MercerNovelty(contamination=contamination).fit(points())
 
 
-def test_novelty_and_joint_models_know_their_rules():
-    with refused("alpha='leave-one-out'", "auto"):
+def test_unknown_alpha_rules_raise():
+    with raises(ValueError, "alpha='leave-one-out'", "auto"):
         MercerNovelty(alpha="leave-one-out").fit(points())
-    with refused("alpha='best'", "auto"):
+    with raises(ValueError, "alpha='best'", "auto"):
         JointMixtureRegressor(alpha="best").fit(points(), np.arange(60.0))
-    with refused("one class"):
+    with raises(ValueError, "one class"):
         JointMixtureClassifier().fit(points(), np.zeros(60))
-    with refused("2 columns", "1"):
+    with raises(ValueError, 2, 1):
         model = JointMixtureRegressor().fit(points(), np.arange(60.0))
         model.log_density(points(), np.zeros((60, 2)))

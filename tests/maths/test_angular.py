@@ -14,6 +14,7 @@ from mercer.maths.angular import (
     farthest_directions,
     shortest,
 )
+from mercer.maths.row_passes import IN_MEMORY
 
 EPS = np.finfo(np.float64).eps
 
@@ -341,7 +342,7 @@ def test_an_empty_cluster_is_given_the_row_that_fits_worst():
         [[3.0], [1], [2], [1], [2], [1]]
     )
     before = np.array([[1.0, 0], [0, 1], [-1, 0]])  # nobody points to the third
-    step, after = _full_step(Z, None, before, 0.0)
+    step, after = _full_step(Z, None, before, 0.0, IN_MEMORY)
     assert_allclose(after, [[1, 0], [0, 1], [np.cos(angles[3]), np.sin(angles[3])]])
     assert step.counts.tolist() == [3, 2, 1]
     assert_allclose(step.sums[2], Z[3])
@@ -350,6 +351,6 @@ def test_an_empty_cluster_is_given_the_row_that_fits_worst():
 
 def test_empty_clusters_stay_where_there_are_no_more_directions():
     Z, directions = np.array([[1.0, 0], [2, 0], [0, 1]]), np.array([[1.0, 0], [0, 1], [-1, 0]])
-    step, after = _full_step(Z, None, directions, 0.0)
+    step, after = _full_step(Z, None, directions, 0.0, IN_MEMORY)
     assert step.counts.tolist() == [2, 1, 0]
     assert_allclose(after, directions)

@@ -18,7 +18,7 @@ from mercer.maths.gaussian_mixture import (
     log_components,
     maximization,
 )
-from mercer.maths.kmeans import farthest_rows, kmeans, scattered_rows
+from mercer.maths.kmeans import farthest_rows, kmeans, random_distant_rows
 from mercer.maths.leave_one_out import leave_each_out
 
 
@@ -71,7 +71,7 @@ def test_weights_are_copies(rng):
     copied = np.repeat(Z, w, axis=0)
     for seed in range(3):
         start, start_copied = (
-            kmeans(rows, mass, scattered_rows(rows, mass, 2, np.random.default_rng(seed)))
+            kmeans(rows, mass, random_distant_rows(rows, mass, 2, np.random.default_rng(seed)))
             for rows, mass in ((Z, w * 1.0), (copied, np.ones(len(copied))))
         )
         assert_allclose(np.repeat(start, w, axis=0), start_copied)
@@ -101,7 +101,7 @@ def test_starts_do_not_depend_on_the_order_of_rows(rng):
     order = rng.permutation(50)
     assert_allclose(farthest_rows(Z[order], w[order], 4), farthest_rows(Z, w, 4))
     drawn, again = (
-        scattered_rows(rows, mass, 4, np.random.default_rng(1))
+        random_distant_rows(rows, mass, 4, np.random.default_rng(1))
         for rows, mass in ((Z, w), (Z[order], w[order]))
     )
     assert_allclose(drawn, again)
@@ -110,7 +110,7 @@ def test_starts_do_not_depend_on_the_order_of_rows(rng):
 
 def test_starts_survive_equal_rows():
     Z = np.ones((5, 2))
-    rows = scattered_rows(Z, np.ones(5), 3, np.random.default_rng(0))
+    rows = random_distant_rows(Z, np.ones(5), 3, np.random.default_rng(0))
     assert kmeans(Z, np.ones(5), rows).shape == (5, 3)
 
 
@@ -161,7 +161,7 @@ def test_conditional_is_joint_over_marginal(rng):
     both, _ = expectation(joint, np.hstack([Z, T]), residuals)
     alone, shares = expectation(marginal, Z, residuals)
     given = condition(joint, Z, residuals)
-    assert_allclose(np.exp(given.log_shares), shares)
+    assert_allclose(np.exp(given.log_responsibilities), shares)
     assert_allclose(given.log_density(T), both - alone)
     assert_allclose(np.exp(given.log_choice(np.eye(2))).sum(axis=1), 1)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.maths.kmeans import farthest_rows, kmeans, scattered_rows, weighted_mean
+from mercer.maths.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
 
 
 def squared_distances(Z, places):
@@ -50,11 +50,11 @@ def naive_draws(Z, weights, count, rng):
 
 @pytest.mark.parametrize("n", [5, 60, 3000])
 @pytest.mark.parametrize("seed", range(4))
-def test_scattered_rows(n, seed):
+def test_random_distant_rows(n, seed):
     rng = np.random.default_rng(seed)
     Z, weights = rng.normal(size=(n, 2)), rng.uniform(0.1, 3, size=n)
     Z[: n // 5] *= 1e-3  # many rows in few bins
-    drawn = scattered_rows(Z, weights, 4, np.random.default_rng(seed))
+    drawn = random_distant_rows(Z, weights, 4, np.random.default_rng(seed))
     assert_array_equal(drawn, naive_draws(Z, weights, 4, np.random.default_rng(seed)))
 
 
@@ -63,20 +63,20 @@ def test_rows_that_are_close_in_the_first_coordinate_are_told_apart(outlier):
     rng = np.random.default_rng(1)
     Z = np.column_stack([1 + 1e-9 * rng.normal(size=4000), rng.normal(size=4000)])
     Z[0, 0] = outlier
-    drawn = scattered_rows(Z, np.ones(4000), 3, np.random.default_rng(2))
+    drawn = random_distant_rows(Z, np.ones(4000), 3, np.random.default_rng(2))
     assert_array_equal(drawn, naive_draws(Z, np.ones(4000), 3, np.random.default_rng(2)))
 
 
 def test_rows_are_drawn_again_where_all_are_taken(rng):
     Z = np.array([[0.0, 1.0], [2.0, 3.0]])[rng.integers(0, 2, size=30)]
-    drawn = scattered_rows(Z, np.ones(30), 5, rng)
+    drawn = random_distant_rows(Z, np.ones(30), 5, rng)
     assert len(np.unique(drawn[:2], axis=0)) == 2
     assert len(drawn) == 5
 
 
 def test_rows_of_no_weight_are_never_drawn(Z, weights, rng):
     weights[::2] = 0
-    for row in scattered_rows(Z, weights, 20, rng):
+    for row in random_distant_rows(Z, weights, 20, rng):
         assert (Z[1::2] == row).all(axis=1).any()
 
 
@@ -122,5 +122,5 @@ class FixedLevels:
 @pytest.mark.parametrize("n", [8, 2048])
 def test_levels_at_the_ends_and_between_rows(n, levels):
     Z = np.column_stack([np.arange(n), np.zeros(n)])
-    drawn = scattered_rows(Z, np.ones(n), 3, FixedLevels(levels))
+    drawn = random_distant_rows(Z, np.ones(n), 3, FixedLevels(levels))
     assert_array_equal(drawn, naive_draws(Z, np.ones(n), 3, FixedLevels(levels)))

@@ -19,6 +19,7 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 
 from mercer.chunks.cluster import client, total_memory
 from mercer.chunks.dask_internals import fuse_sources
@@ -74,12 +75,13 @@ def fused_tasks(
     axes : int
         Number of axes of the resulting array: the number of indices in a key.
     """
-    arrays = dask.optimize(*(column for column in columns if column is not None))
-    graph = {} if shared is None else dict(shared[1])
-    for array in arrays:
-        graph |= dict(array.__dask_graph__())
+    arrays = [column for column in columns if column is not None]
     blocks = [_block_keys(array) for array in arrays]
-    futures = _futures_in(graph)
+    sources = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    graph = {} if shared is None else dict(shared[1])
+    futures = _futures_in(graph | dict(sources))
+    graph |= dict(arrays[0].__dask_optimize__(sources, [key for keys in blocks for key in keys]))
+    graph |= futures  # the optimization drops them
     call: Any = function
     if len(cloudpickle.dumps(function)) > _SMALL:
         call = f"{name}-function"

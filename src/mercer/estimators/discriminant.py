@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,27 +24,28 @@ from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
 from mercer.solvers import Auto
 from mercer.spectrum import Spectrum
+from mercer.validation import check_integer, check_real
 
 __all__ = ["KernelLDA"]
 
-# the default rank: on 15 real sets, error and log-probability on new rows were near their best
+# The default rank: near-optimal error and log-probability on new rows of 15 real data sets.
 _ROWS_PER_COORDINATE = 4
-_FEW, _MOST = 10, 300
-_EXACT_UP_TO = 2000  # beyond, hundreds of exact components cost long and separate no better
-_NEGLIGIBLE = 1e-8  # eigenvalues below this share of the trace are left out,
-_NOISE = 100.0  # or below this multiple of the arithmetic's noise
-_CONSTANT = 1e-12  # a variance within classes below this share of the whole is rounding
+_MIN_RANK, _MAX_RANK = 10, 300
+_EXACT_UP_TO = 2000  # for more rows, hundreds of exact components are slow and separate no better
+_NEGLIGIBLE = 1e-8  # eigenvalues below this fraction of the trace are dropped,
+_NOISE = 100.0  # or below this multiple of the rounding error
+_CONSTANT = 1e-12  # within-class variance below this fraction of the total is rounding error
 _GRID = np.logspace(-5, 1, 13)
 
 
 class _Discriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin):  # type: ignore[misc]
-    """A classifier that transforms, as scikit-learn has it."""
+    """A classifier that is also a transformer."""
 
 
 class KernelLDA(_Discriminant, KernelEstimator):
-    r"""Kernel discriminant analysis: functions that vary much between classes, little within.
+    r"""Kernel discriminant analysis: maximize between-class relative to within-class variance.
 
-    In the coordinates :math:`z(x)` of centred kernel PCA, with class means :math:`m_l`, priors
+    In the coordinates :math:`z(x)` of centered kernel PCA, with class means :math:`m_l`, priors
     :math:`\pi_l`, :math:`m = \sum_l \pi_l m_l`, :math:`W = \sum_l \pi_l \mathrm{Cov}_l` and
     :math:`B = \sum_l \pi_l (m_l - m)(m_l - m)'`, the discriminant functions are
 
@@ -53,69 +53,70 @@ class KernelLDA(_Discriminant, KernelEstimator):
         f_i(x) = a_i'(z(x) - m), \qquad B a_i = \lambda_i (W + \gamma I) a_i, \qquad
         a_i'(W + \gamma I) a_i = 1,
 
-    with :math:`\gamma` = ``regularization`` · tr(W) / rank. Centring loses nothing, as B and W do
-    not change when all points move alike, and no component is spent on the mean.
+    with :math:`\gamma` = ``regularization`` · tr(W) / rank. Centering does not change B
+    and W, and no component is spent on the mean.
 
-    Each f has variance 1 within classes, up to the ridge, and is positive, in the mean, for the
-    last class (or the last one whose mean it moves): of two classes for the second. This is the
-    scale of :class:`mercer.population.PolynomialDiscriminant`, to which f converges up to a
-    constant; its ``ratio`` is :math:`\delta'W^{-1}\delta`, where ours for two classes is
+    Each f has within-class variance 1, up to the ridge, and a positive mean in the last class whose
+    mean is not zero (for two classes: in the second). This is the scale of
+    :class:`mercer.population.PolynomialDiscriminant`, to which f converges up to a constant; its
+    ``ratio`` is :math:`\delta'W^{-1}\delta`, whereas the eigenvalue here for two classes is
     :math:`\pi_0 \pi_1 \delta'W^{-1}\delta`.
 
     Classes are predicted as Gaussian with a common covariance: their scores are
     :math:`s_l = \log \pi_l - |f - f_l|^2 / 2`. Probabilities are the softmax of
-    :math:`t s_l`. The number t ≤ 1 makes the classes of left-out rows most likely
-    (``confidence_``): discriminants in many coordinates separate their own sample better than
-    any other, and without it probabilities are far too sure.
+    :math:`t s_l`. The factor t ≤ 1 (``confidence_``) maximizes the leave-one-out likelihood of the
+    classes: discriminants in many coordinates separate the training sample better than new rows,
+    and probabilities with t = 1 would be overconfident.
 
     Parameters
     ----------
     n_components : int or None
-        How many functions ``transform`` returns: all (classes less one) by default. Predictions
-        always use all.
+        Number of functions that ``transform`` returns; None for all (the number of classes minus
+        one). Predictions always use all.
     kernel : str or Kernel
     regularization : float or "cv"
-        Not negative. "cv" chooses between 1e-5 and 10 by the error of left-out rows, then by their
-        log-probability; it needs no refits (:func:`mercer.maths.discriminant.left_out_scores`).
+        Non-negative. "cv" selects between 1e-5 and 10 by leave-one-out error, then by
+        log-probability; it needs no refits
+        (:func:`mercer.maths.discriminant.leave_one_out_scores`).
     rank : int or None
-        At most so many coordinates. None takes a quarter of the rows (at least 10, at most 300):
-        with more, W is estimated badly; with fewer, accuracy suffers. Components with an eigenvalue
-        below 1e-8 of the trace, or near the noise of the arithmetic, are left out.
+        Maximum number of coordinates. None: a quarter of the rows (at least 10, at most 300). With
+        more, the estimate of W is poor; with fewer, accuracy decreases. Components with an
+        eigenvalue below 1e-8 of the trace, or near rounding error, are dropped.
     priors : array-like of shape (n_classes,) or None
-        Probabilities of ``classes_`` (sorted labels); None for their shares of the weight.
+        Probabilities of ``classes_`` (sorted labels); None for class frequencies.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object. "auto" goes over to
-        1000 landmarks at some 2000 rows (unless plane waves serve), where kernel PCA still
-        iterates: it is the span of many components that matters here, not each of them.
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object. "auto" uses 1000
+        landmarks for more than 2000 rows (unless Fourier features apply), where kernel PCA is
+        still exact: here the span of many components matters, not each component.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
     priors_ : array of shape (n_classes,)
     eigenvalues_ : array
-        λ, the ratio of the variation between classes to that within, for all functions.
+        λ, the ratio of between-class to within-class variance, for all functions.
     class_means_ : array of shape (n_classes, len(eigenvalues_))
         Means of the functions in each class.
     n_components_ : int
     rank_ : int
-        Coordinates in use.
+        Number of coordinates.
     regularization_ : float
-        As given, or as chosen.
+        The given or selected value.
     ridge_ : float
         γ.
     confidence_ : float
         t.
     cv_results_ : dict
-        ``regularization`` (one value, or the grid of "cv") with the ``error`` and the mean
-        ``log_probability`` of left-out rows.
+        ``regularization`` (one value, or the grid of "cv") with the leave-one-out ``error`` and
+        mean ``log_probability``.
     spectrum_ : Spectrum
-        Of centred kernel PCA.
+        Spectrum of centered kernel PCA.
     kernel_ : Kernel
 
     See Also
     --------
-    mercer.population.PolynomialDiscriminant : what two classes with known laws lead to.
-    mercer.ComponentClassifier : least squares on the same kind of coordinates.
+    mercer.population.PolynomialDiscriminant : the limit for two classes with known distributions.
+    mercer.ComponentClassifier : least squares on kernel coordinates.
 
     Examples
     --------
@@ -150,19 +151,19 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the coordinates of X and the functions that tell its classes apart.
+        """Fit the coordinates of X and the discriminant functions.
 
         Parameters
         ----------
         X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
         y : array-like of shape (n,)
-            Labels of any kind: numbers or strings.
+            Labels of any type: numbers or strings.
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            Sample weights; an integer weight is equivalent to repeated rows.
         """
         grid = self._grid()
         sample, classes, codes = self._validate_classes(X, y, sample_weight)
-        count = self._checked_count(len(classes) - 1)
+        count = self._resolved_count(len(classes) - 1)
         priors = self.priors
         if priors is not None:
             priors = checked_proportions(priors, len(classes), "priors", "classes")
@@ -207,7 +208,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
     @rowwise
     def transform(self, X: Any) -> Array:
-        """Values of the first ``n_components_`` discriminant functions.
+        """Return the values of the first ``n_components_`` discriminant functions.
 
         Parameters
         ----------
@@ -223,23 +224,21 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Logarithms of class probabilities, up to a constant of each row.
+        """Return log-probabilities of classes, up to a constant per row.
 
-        Of shape (m, n_classes); for two classes the logarithm of the odds of the second, of shape
-        (m,).
+        Of shape (m, n_classes); for two classes the log-odds of the second, of shape (m,).
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Most likely classes."""
-        winners = np.argmax(self._scores(X), axis=1)
-        return self.classes_[winners]
+        """Return the most likely classes."""
+        return self.classes_[np.argmax(self._scores(X), axis=1)]
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of ``classes_``, of shape (m, n_classes)."""
+        """Return the probabilities of ``classes_``, of shape (m, n_classes)."""
         return np.asarray(softmax(self._scores(X), axis=1))
 
     def _scores(self, X: Any) -> Array:
@@ -250,46 +249,25 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return self.spectrum_.project(points)[:, : self.rank_]
 
     def _grid(self) -> Array:
-        """The regularisations to choose from: one, or many for "cv"."""
+        """Candidates for the regularization: one, or a grid for "cv"."""
         value: Any = self.regularization
         if isinstance(value, str) and value == "cv":
             return _GRID
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise ValueError(f"regularization={value!r} must be a number, or 'cv'.")
-        if not 0 <= float(value) < np.inf:
-            raise ValueError(
-                f"regularization={value!r} must be finite and not negative: it is a share of the "
-                "mean variance within classes, such as 1e-3."
-            )
-        return np.array([float(value)])
+        remedy = "It is a fraction of the mean within-class variance, such as 1e-3, or 'cv'."
+        return np.array([check_real(value, "regularization", low=0, remedy=remedy)])
 
-    def _checked_count(self, most: int) -> int:
-        count: Any = self.n_components
-        if count is None:
+    def _resolved_count(self, most: int) -> int:
+        if self.n_components is None:
             return most
-        if (
-            isinstance(count, bool)
-            or not isinstance(count, int | np.integer)
-            or not 1 <= count <= most
-        ):
-            raise ValueError(
-                f"n_components={count!r} must be between 1 and the number of classes less one, "
-                f"here {most}; None takes them all."
-            )
-        return int(count)
+        remedy = "The limit is the number of classes minus one; None selects all."
+        return check_integer(self.n_components, "n_components", high=most, remedy=remedy)
 
     def _resolved_rank(self, sample: Sample) -> int:
         n = sample.points.n
-        rank: Any = self.rank
-        if rank is None:
+        if self.rank is None:
             rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
-            return min(n, max(_FEW, min(_MOST, rows // _ROWS_PER_COORDINATE)))
-        if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 1:
-            raise ValueError(
-                f"rank={rank!r} must be a whole number of at least 1, or None for a quarter "
-                "of the rows."
-            )
-        return min(n, int(rank))
+            return min(n, max(_MIN_RANK, min(_MAX_RANK, rows // _ROWS_PER_COORDINATE)))
+        return min(n, check_integer(self.rank, "rank", remedy="None is a quarter of the rows."))
 
     @property
     def _n_features_out(self) -> int:
@@ -305,10 +283,9 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
 
 def _usable(spectrum: Spectrum) -> int:
-    """How many coordinates mean something: beyond, they are noise of the arithmetic.
+    """Number of coordinates above rounding error.
 
-    An error of size ε in each kernel value moves a coordinate by about ε √(n/λ), where its own
-    size is √(λ/n).
+    An error of size ε in each kernel value changes a coordinate of size √(λ/n) by about ε √(n/λ).
     """
     least = max(_NEGLIGIBLE, _NOISE * spectrum.expansion.noise) * spectrum.trace
     return max(1, int((spectrum.eigenvalues > least).sum()))
@@ -318,9 +295,9 @@ def _check_variation(moments: ClassMoments, spectrum: Spectrum) -> None:
     total = float(spectrum.operator_eigenvalues.sum())
     if np.trace(moments.within) <= _CONSTANT * total:
         raise ValueError(
-            "Nothing varies within classes: all rows of a class are alike to the kernel, and the "
-            "ratio of variation between classes to variation within has no largest value. Give "
-            "each class rows that differ, or a kernel that tells them apart."
+            "The within-class variance is zero: all rows of a class are equal to the kernel, so "
+            "the ratio of between-class to within-class variance is unbounded. Provide distinct "
+            "rows in each class, or a kernel that distinguishes them."
         )
 
 
@@ -329,12 +306,12 @@ def _class_sizes(count: int, codes: Array) -> Array:
 
 
 def _warn_of_single_members(classes: Array, codes: Array, rows: RowPasses) -> None:
-    alone = classes[rows.sum(partial(_class_sizes, len(classes)), codes) == 1]
-    if len(alone):
-        some = ", ".join(map(repr, alone[:3].tolist())) + (", …" if len(alone) > 3 else "")
+    single = classes[rows.sum(partial(_class_sizes, len(classes)), codes) == 1]
+    if len(single):
+        some = ", ".join(map(repr, single[:3].tolist())) + (", …" if len(single) > 3 else "")
         warn(
-            f"{len(alone)} of {len(classes)} classes have one member only ({some}): they tell "
-            "nothing about the variation within classes, and cannot be left out to see how well "
-            "they are predicted. Give them more rows, or join them with other classes.",
+            f"{len(single)} of {len(classes)} classes have only one row ({some}). Such classes "
+            "do not contribute to the within-class variance or to the leave-one-out error. Provide "
+            "more rows, or merge them with other classes.",
             ApproximationWarning,
         )

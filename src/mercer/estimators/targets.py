@@ -67,7 +67,7 @@ def _combined_distinct(parts: Sequence[Array]) -> Array:
 def _check_several(classes: Array) -> None:
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class with positive weight, {classes[0]!r}; a classifier needs at "
+            f"y has only one class with positive weight, {classes.tolist()[0]!r}; a classifier needs at "
             "least 2."
         )
 

@@ -1,0 +1,1 @@
+"""Deprecated: this package is now :mod:`mercer.chunks`."""
