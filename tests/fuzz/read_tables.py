@@ -1,7 +1,7 @@
-"""The table reader: any bytes are a table that is what it says, or an error in words.
+"""Fuzz target for the table readers: a consistent table or a clear error for any bytes.
 
-The first byte of an input chooses how it is read (``OPTIONS``), and whether the reader of parts
-reads it too (``IN_PARTS``), which takes longer; the rest is the file.
+The first byte of an input selects the options (``OPTIONS``) and whether the file is also read in
+chunks (``IN_PARTS``), which takes longer. The other bytes are the file.
 """
 
 import bz2
@@ -16,7 +16,7 @@ from tests.fuzz import mutations
 from tests.fuzz.forging import archive, members_of
 from tests.fuzz.promises import holds, is_in_words, strict_warnings
 
-KINDS = {"number", "date", "category", "text"}
+COLUMN_TYPES = {"number", "date", "category", "text"}
 OPTIONS = (
     {},
     {"missing": "drop"},
@@ -58,9 +58,9 @@ def seeds():
         b"a,a,b\n1,True,\n2,False,2\n3,True,3\n4,True,4\n",
     ]
     files = [*texts, *_arrays(), *_parquet()]
-    pressed = [gzip.compress(texts[0], mtime=0), bz2.compress(texts[0]), lzma.compress(texts[0])]
-    pressed += [gzip.compress(_arrays()[0], mtime=0), gzip.compress(files[-1], mtime=0)]
-    plain = [b"\0" + content for content in [*files, *pressed]]
+    compressed = [gzip.compress(texts[0], mtime=0), bz2.compress(texts[0]), lzma.compress(texts[0])]
+    compressed += [gzip.compress(_arrays()[0], mtime=0), gzip.compress(files[-1], mtime=0)]
+    plain = [b"\0" + content for content in [*files, *compressed]]
     plain += [bytes([i]) + texts[i % 2] for i in range(1, len(OPTIONS))]
     plain += [b"\3" + content for content in _parquet()]
     return [
@@ -73,9 +73,9 @@ def _arrays():
     X = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.5, np.nan], [7.0, 1.0], [2.0, 2.0]])
     records = np.array([(1, 2.0, b"x"), (2, 1.0, b"y"), (4, 1.5, b"x")], "i4,f8,S1")
     days = np.array(["2024-01-31", "2024-02-29", "NaT", "2025-01-01"], "M8[D]")
-    whole = np.nan_to_num(X).astype(">i2")
-    made = [_saved(np.save, one) for one in (X, whole, records, days)]
-    return [*made, _saved(np.savez, X=X, b=np.arange(6)), _saved(np.savez_compressed, X)]
+    integers = np.nan_to_num(X).astype(">i2")
+    single = [_saved(np.save, one) for one in (X, integers, records, days)]
+    return [*single, _saved(np.savez, X=X, b=np.arange(6)), _saved(np.savez_compressed, X)]
 
 
 def _saved(save, *arrays, **named):
@@ -100,7 +100,7 @@ def _parquet():
 
 
 def mutate(data, random):
-    """Bytes near these; sometimes of what is compressed, and now and then compressed once more."""
+    """Return similar bytes; the content of compressed files is changed before compression."""
     option, content = data[:1] or b"\0", data[1:]
     if random.random() < 0.1:
         option = bytes([random.randrange(len(OPTIONS)) + random.choice((0, 0, IN_PARTS))])
@@ -109,12 +109,12 @@ def mutate(data, random):
         return option + _other_archive(content, random)
     if opened is None:
         return option + mutations.near(content, random, TOKENS, _others())
-    press, plain = opened
-    return option + press(mutations.near(plain, random, TOKENS, _others()))
+    compress, plain = opened
+    return option + compress(mutations.near(plain, random, TOKENS, _others()))
 
 
 def _other_archive(content, random):
-    """One of the arrays changed, or called otherwise, under checksums that are right."""
+    """Return an archive with a changed or renamed array, and valid checksums."""
     try:
         members = members_of(content)
     except Exception:
@@ -134,37 +134,37 @@ def _others():
 
 
 def seeds_once():
-    if not _kept:
-        _kept.extend(seeds())
-    return _kept
+    if not _seeds:
+        _seeds.extend(seeds())
+    return _seeds
 
 
-_kept = []
+_seeds = []
 
 
 def _opened(content):
-    """How it was compressed, and what was; None where it was not."""
-    for magic, press, expand in (
+    """Return the compression function and the content, or None if it is not compressed."""
+    for magic, compress, expand in (
         (b"\x1f\x8b", lambda plain: gzip.compress(plain, mtime=0), gzip.decompress),
         (b"BZh", bz2.compress, bz2.decompress),
         (b"\xfd7zXZ", lzma.compress, lzma.decompress),
     ):
         if content.startswith(magic):
             try:
-                return press, expand(content)[: mutations.LARGEST]
+                return compress, expand(content)[: mutations.LARGEST]
             except Exception:
                 return None
     return None
 
 
-# --- promises --------------------------------------------------------------------------------
+# --- checks ----------------------------------------------------------------------------------
 
 
 def check(data, folder):
     from mercer.tables import read_table
 
-    way, content = data[0] if data else 0, data[1:]
-    options = OPTIONS[way % IN_PARTS % len(OPTIONS)]
+    first, content = data[0] if data else 0, data[1:]
+    options = OPTIONS[first % IN_PARTS % len(OPTIONS)]
     with strict_warnings():
         table = outcome(lambda: read_table(io.BytesIO(content), **options))
         path = folder / "the file"
@@ -173,12 +173,12 @@ def check(data, folder):
         same_outcome(table, again, str(path))
         if not isinstance(table, str):
             is_sound(table, options)
-        if way >= IN_PARTS:
-            in_parts(content, options, table, folder)
+        if first >= IN_PARTS:
+            in_chunks(content, options, table, folder)
 
 
 def outcome(read):
-    """What was read, or the words of the refusal."""
+    """Return the table, or the message of a clear error."""
     try:
         return read()
     except Exception as error:
@@ -200,69 +200,70 @@ def same_outcome(first, second, path):
     holds(first.frame.equals(second.frame), "cells differ when they are read twice")
 
 
-def without(words, names):
-    words = re.sub(r"0x[0-9a-f]{8,}", "", str(words))
+def without(text, names):
+    text = re.sub(r"0x[0-9a-f]{8,}", "", str(text))
     for name in names:
-        words = words.replace(name, "")
-    return words
+        text = text.replace(name, "")
+    return text
 
 
 def facts(table):
     labels = None if table.labels is None else table.labels.tolist()
     return (
-        *(table.kinds, table.label, table.rows_read, table.omissions, table.notes),
+        *(table.column_types, table.label, table.rows_read, table.omissions, table.notes),
         *(table.rows.tolist(), labels, table.missing),
     )
 
 
 def is_sound(table, options):
-    """A table is what it says."""
-    frame, kinds = table.frame, table.kinds
-    holds(set(kinds.values()) <= KINDS, kinds)
-    holds(list(frame.columns) == list(kinds) == list(table.columns), frame.columns, kinds)
-    holds(len(set(kinds)) == len(kinds) and all(type(name) is str for name in kinds), kinds)
-    holds(table.n == len(frame) == len(table.rows) >= 3 and len(kinds) >= 1, frame.shape)
-    holds(frame.index.equals(frame.reset_index().index), "the rows are not counted from 0")
+    """Check that the attributes of a table are consistent."""
+    frame, types = table.frame, table.column_types
+    holds(set(types.values()) <= COLUMN_TYPES, types)
+    holds(list(frame.columns) == list(types) == list(table.columns), frame.columns, types)
+    holds(len(set(types)) == len(types) and all(type(name) is str for name in types), types)
+    holds(table.n == len(frame) == len(table.rows) >= 3 and len(types) >= 1, frame.shape)
+    holds(frame.index.equals(frame.reset_index().index), "the index is not a range from 0")
     rows = table.rows.tolist()
     holds(sorted(set(rows)) == rows and rows[0] >= 0 and rows[-1] < table.rows_read, rows)
     holds(table.rows_omitted == table.rows_read - table.n, table.rows_omitted)
     holds(table.labels is None or len(table.labels) == table.n, table.labels)
-    holds(all(o.reason and o.column not in kinds for o in table.omissions), table.omissions)
-    holds(repr(table) and repr(table.kinds), "a table has no repr")
-    gaps = {name: int(frame[name].isna().sum()) for name in kinds}
-    holds(table.missing == {name: count for name, count in gaps.items() if count}, gaps)
+    holds(all(o.reason and o.column not in types for o in table.omissions), table.omissions)
+    holds(repr(table) and repr(types), "a table has no repr")
+    missing = {name: int(frame[name].isna().sum()) for name in types}
+    holds(table.missing == {name: count for name, count in missing.items() if count}, missing)
     holds(options.get("missing") != "drop" or not table.missing, table.missing)
-    for name, kind in kinds.items():
+    for name, column_type in types.items():
         holds(frame[name].nunique() > 1, f"column {name!r} is constant")
-        if kind == "number":
+        if column_type == "number":
             holds(frame[name].dtype == np.float64, frame[name].dtype)
             holds(not np.isinf(frame[name].to_numpy()).any(), f"infinity in {name!r}")
-        if kind == "date":
+        if column_type == "date":
             holds(frame[name].dtype.kind == "M", frame[name].dtype)
     if table.is_numeric:
         holds(np.isfinite(table.X).all() and table.X.shape == frame.shape, table.X)
 
 
-def in_parts(content, options, table, folder):
-    """The reader of parts: the same table, where it reads one and both do; else words."""
+def in_chunks(content, options, table, folder):
+    """Check that reading in chunks gives the same table, or a clear error."""
     from mercer.tables.chunked_table import read_chunked_rows
 
     ending = "parquet" if content.startswith(b"PAR1") else "csv"
     if not isinstance(table, str) and not table.is_numeric:
-        return  # parts hold numbers only, and saying so needs no second reader
+        return  # tables in chunks are numeric
     path = folder / f"part.{ending}"
     path.write_bytes(content)
-    reading = {key: value for key, value in options.items() if key in ("label", "encoding")}
-    deciding = {key: value for key, value in options.items() if key in ("ignore", "missing")}
+    read_options = {key: value for key, value in options.items() if key in ("label", "encoding")}
+    select_options = {key: value for key, value in options.items() if key in ("ignore", "missing")}
     if "categorical" in options:
         return
-    parts = outcome(lambda: read_chunked_rows(path, **reading).table(**deciding))
-    if isinstance(parts, str) or isinstance(table, str) or table.notes:
+    chunked = outcome(lambda: read_chunked_rows(path, **read_options).table(**select_options))
+    if isinstance(chunked, str) or isinstance(table, str) or table.notes:
         return
-    holds(parts.kinds == table.kinds, f"in parts {parts.kinds}, in memory {table.kinds}")
-    holds(parts.rows_read == table.rows_read, f"{parts.rows_read} rows in parts")
-    holds(parts.n == table.n, f"{parts.n} rows are left in parts, {table.n} in memory")
+    types = chunked.column_types
+    holds(types == table.column_types, f"in chunks {types}, in memory {table.column_types}")
+    holds(chunked.rows_read == table.rows_read, f"{chunked.rows_read} rows in chunks")
+    holds(chunked.n == table.n, f"{chunked.n} rows in chunks, {table.n} in memory")
     with np.errstate(all="ignore"):
-        centre, spread = (table.X / table.n).sum(axis=0), np.abs(table.X).max(axis=0)
-        close = np.abs(parts.mean - centre) <= 1e-9 * spread
-    holds(close.all(), f"means in parts {parts.mean}, in memory {centre}")
+        center, spread = (table.X / table.n).sum(axis=0), np.abs(table.X).max(axis=0)
+        close = np.abs(chunked.mean - center) <= 1e-9 * spread
+    holds(close.all(), f"means in chunks {chunked.mean}, in memory {center}")
