@@ -1,6 +1,6 @@
-"""What a notebook shows of an object: small HTML tables without scripts or style sheets.
+"""HTML tables for the display of objects in notebooks, without scripts or style sheets.
 
-Colours are those of the page they stand in, so they can be read on light and on dark ground.
+They use the colors of the page, so they are readable on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -8,26 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["bar", "table"]
+__all__ = ["Markup", "bar", "table"]
 
 _CELL = "padding:0.15em 0.8em;text-align:left;border-bottom:1px solid rgba(127,127,127,0.35)"
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """A string of HTML, which is not escaped."""
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> str:
-    """Set a table; cells are escaped unless they are :class:`Markup`.
+    """Return an HTML table; cells are escaped unless they are :class:`Markup`.
 
     Parameters
     ----------
     caption : str
     head : sequence of str
     rows : iterable of sequences of str
-        The first cell of each names the row.
+        The first cell is the header of the row.
     note : str
-        Shown below.
+        Text below the table.
 
     Examples
     --------
@@ -45,14 +45,18 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], note
     )
 
 
-def bar(share: float) -> Markup:
-    """Draw a share of 1 as a bar with its percentage."""
-    inside = f"width:{100 * min(max(share, 0.0), 1.0):.1f}%"
+def bar(fraction: float) -> Markup:
+    """Return a bar with the percentage of a fraction.
+
+    >>> bar(0.25).endswith("25 %")
+    True
+    """
+    inside = f"width:{100 * min(max(fraction, 0.0), 1.0):.1f}%"
     track = "display:inline-block;width:6em;height:0.7em;margin-right:0.5em"
     fill = "display:block;height:100%;background:currentColor;opacity:0.55"
     return Markup(
         f'<span style="{track}" aria-hidden="true"><span style="{fill};{inside}"></span></span>'
-        f"{100 * share:.3g} %"
+        f"{100 * fraction:.3g} %"
     )
 
 

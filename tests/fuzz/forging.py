@@ -1,4 +1,4 @@
-"""Forged model files: any content with a valid checksum."""
+"""Forged model files: any content, with a valid checksum."""
 
 import hashlib
 import io
@@ -14,18 +14,18 @@ COMMENT = b"mercer model file; sha256 of all bytes before: "
 
 
 def signed(data):
-    """Replace the checksum at the end by the valid one."""
+    """Return the bytes with a valid checksum at the end."""
     body = data[:-64]
     return body + hashlib.sha256(body).hexdigest().encode()
 
 
 def forged(members, compression=zipfile.ZIP_STORED):
-    """Build a model file of these (name, bytes) members with a valid checksum."""
+    """Return a file of these members (name, bytes), with a valid checksum."""
     return signed(archive(members, compression, COMMENT + b"0" * 64))
 
 
 def archive(members, compression=zipfile.ZIP_STORED, comment=b""):
-    """Build a zip archive of these (name, bytes) members."""
+    """Return a zip archive of these members (name, bytes)."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as made:
         for name, data in members:

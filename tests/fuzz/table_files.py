@@ -1,7 +1,7 @@
-"""Table reader: any bytes give a consistent table or a clear error.
+"""Fuzz target for the table readers: a consistent table or a clear error for any bytes.
 
-The first byte of an input selects the options (``OPTIONS``) and whether the chunked reader is
-checked too (``IN_PARTS``), which takes longer; the rest is the file.
+The first byte of an input selects the options (``OPTIONS``) and whether the file is also read in
+chunks (``IN_PARTS``), which takes longer. The other bytes are the file.
 """
 
 import bz2
@@ -14,9 +14,9 @@ import numpy as np
 
 from tests.fuzz import mutations
 from tests.fuzz.forging import archive, members_of
-from tests.fuzz.invariants import is_clear_error, require, strict_warnings
+from tests.fuzz.invariants import require, is_in_words, strict_warnings
 
-KINDS = {"number", "date", "category", "text"}
+COLUMN_TYPES = {"number", "date", "category", "text"}
 OPTIONS = (
     {},
     {"missing": "drop"},
@@ -73,9 +73,9 @@ def _arrays():
     X = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.5, np.nan], [7.0, 1.0], [2.0, 2.0]])
     records = np.array([(1, 2.0, b"x"), (2, 1.0, b"y"), (4, 1.5, b"x")], "i4,f8,S1")
     days = np.array(["2024-01-31", "2024-02-29", "NaT", "2025-01-01"], "M8[D]")
-    whole = np.nan_to_num(X).astype(">i2")
-    made = [_saved(np.save, one) for one in (X, whole, records, days)]
-    return [*made, _saved(np.savez, X=X, b=np.arange(6)), _saved(np.savez_compressed, X)]
+    integers = np.nan_to_num(X).astype(">i2")
+    single = [_saved(np.save, one) for one in (X, integers, records, days)]
+    return [*single, _saved(np.savez, X=X, b=np.arange(6)), _saved(np.savez_compressed, X)]
 
 
 def _saved(save, *arrays, **named):
@@ -100,21 +100,21 @@ def _parquet():
 
 
 def mutate(data, random):
-    """Mutate the bytes, or the decompressed content."""
+    """Return similar bytes; the content of compressed files is changed before compression."""
     option, content = data[:1] or b"\0", data[1:]
     if random.random() < 0.1:
         option = bytes([random.randrange(len(OPTIONS)) + random.choice((0, 0, IN_PARTS))])
-    decompressed = _decompressed(content) if random.random() < 0.8 else None
-    if decompressed is None and content.startswith(b"PK\x03\x04") and random.random() < 0.8:
+    opened = _opened(content) if random.random() < 0.8 else None
+    if opened is None and content.startswith(b"PK\x03\x04") and random.random() < 0.8:
         return option + _other_archive(content, random)
-    if decompressed is None:
+    if opened is None:
         return option + mutations.near(content, random, TOKENS, _others())
-    compress, plain = decompressed
+    compress, plain = opened
     return option + compress(mutations.near(plain, random, TOKENS, _others()))
 
 
 def _other_archive(content, random):
-    """Mutate, add or rename an array of an archive, with valid checksums."""
+    """Return an archive with a changed or renamed array, and valid checksums."""
     try:
         members = members_of(content)
     except Exception:
@@ -134,16 +134,16 @@ def _others():
 
 
 def seeds_once():
-    if not _cache:
-        _cache.extend(seeds())
-    return _cache
+    if not _seeds:
+        _seeds.extend(seeds())
+    return _seeds
 
 
-_cache = []
+_seeds = []
 
 
-def _decompressed(content):
-    """Return the compressor and the decompressed content; None for uncompressed content."""
+def _opened(content):
+    """Return the compression function and the content, or None if it is not compressed."""
     for magic, compress, expand in (
         (b"\x1f\x8b", lambda plain: gzip.compress(plain, mtime=0), gzip.decompress),
         (b"BZh", bz2.compress, bz2.decompress),
@@ -157,14 +157,14 @@ def _decompressed(content):
     return None
 
 
-# --- invariants --------------------------------------------------------------------------------
+# --- checks ----------------------------------------------------------------------------------
 
 
 def check(data, folder):
     from mercer.tables import read_table
 
-    way, content = data[0] if data else 0, data[1:]
-    options = OPTIONS[way % IN_PARTS % len(OPTIONS)]
+    first, content = data[0] if data else 0, data[1:]
+    options = OPTIONS[first % IN_PARTS % len(OPTIONS)]
     with strict_warnings():
         table = outcome(lambda: read_table(io.BytesIO(content), **options))
         path = folder / "the file"
@@ -172,9 +172,9 @@ def check(data, folder):
         again = outcome(lambda: read_table(path, **options))
         same_outcome(table, again, str(path))
         if not isinstance(table, str):
-            check_table(table, options)
-        if way >= IN_PARTS:
-            check_parts(content, options, table, folder)
+            is_sound(table, options)
+        if first >= IN_PARTS:
+            in_chunks(content, options, table, folder)
 
 
 def outcome(read):
@@ -182,7 +182,7 @@ def outcome(read):
     try:
         return read()
     except Exception as error:
-        if is_clear_error(error):
+        if is_in_words(error):
             return str(error)
         raise
 
@@ -196,73 +196,74 @@ def same_outcome(first, second, path):
         )
         return
     first_facts, second_facts = facts(first), facts(second)
-    require(first_facts == second_facts, "the two results differ:", first_facts, second_facts)
-    require(first.frame.equals(second.frame), "cells differ between two reads")
+    require(first_facts == second_facts, "read twice:", first_facts, second_facts)
+    require(first.frame.equals(second.frame), "cells differ when they are read twice")
 
 
-def without(message, names):
-    message = re.sub(r"0x[0-9a-f]{8,}", "", str(message))
+def without(text, names):
+    text = re.sub(r"0x[0-9a-f]{8,}", "", str(text))
     for name in names:
-        message = message.replace(name, "")
-    return message
+        text = text.replace(name, "")
+    return text
 
 
 def facts(table):
     labels = None if table.labels is None else table.labels.tolist()
     return (
-        *(table.kinds, table.label, table.rows_read, table.omissions, table.notes),
+        *(table.column_types, table.label, table.rows_read, table.omissions, table.notes),
         *(table.rows.tolist(), labels, table.missing),
     )
 
 
-def check_table(table, options):
-    """Check that the attributes of a table agree with each other."""
-    frame, kinds = table.frame, table.kinds
-    require(set(kinds.values()) <= KINDS, kinds)
-    require(list(frame.columns) == list(kinds) == list(table.columns), frame.columns, kinds)
-    require(len(set(kinds)) == len(kinds) and all(type(name) is str for name in kinds), kinds)
-    require(table.n == len(frame) == len(table.rows) >= 3 and len(kinds) >= 1, frame.shape)
-    require(frame.index.equals(frame.reset_index().index), "the index does not start at 0")
+def is_sound(table, options):
+    """Check that the attributes of a table are consistent."""
+    frame, types = table.frame, table.column_types
+    require(set(types.values()) <= COLUMN_TYPES, types)
+    require(list(frame.columns) == list(types) == list(table.columns), frame.columns, types)
+    require(len(set(types)) == len(types) and all(type(name) is str for name in types), types)
+    require(table.n == len(frame) == len(table.rows) >= 3 and len(types) >= 1, frame.shape)
+    require(frame.index.equals(frame.reset_index().index), "the index is not a range from 0")
     rows = table.rows.tolist()
     require(sorted(set(rows)) == rows and rows[0] >= 0 and rows[-1] < table.rows_read, rows)
     require(table.rows_omitted == table.rows_read - table.n, table.rows_omitted)
     require(table.labels is None or len(table.labels) == table.n, table.labels)
-    require(all(o.reason and o.column not in kinds for o in table.omissions), table.omissions)
-    require(repr(table) and repr(table.kinds), "a table has no repr")
-    missing = {name: int(frame[name].isna().sum()) for name in kinds}
+    require(all(o.reason and o.column not in types for o in table.omissions), table.omissions)
+    require(repr(table) and repr(types), "a table has no repr")
+    missing = {name: int(frame[name].isna().sum()) for name in types}
     require(table.missing == {name: count for name, count in missing.items() if count}, missing)
     require(options.get("missing") != "drop" or not table.missing, table.missing)
-    for name, kind in kinds.items():
+    for name, column_type in types.items():
         require(frame[name].nunique() > 1, f"column {name!r} is constant")
-        if kind == "number":
+        if column_type == "number":
             require(frame[name].dtype == np.float64, frame[name].dtype)
             require(not np.isinf(frame[name].to_numpy()).any(), f"infinity in {name!r}")
-        if kind == "date":
+        if column_type == "date":
             require(frame[name].dtype.kind == "M", frame[name].dtype)
     if table.is_numeric:
         require(np.isfinite(table.X).all() and table.X.shape == frame.shape, table.X)
 
 
-def check_parts(content, options, table, folder):
-    """Check that the chunked reader gives the same table or a clear error."""
+def in_chunks(content, options, table, folder):
+    """Check that reading in chunks gives the same table, or a clear error."""
     from mercer.tables.chunked_table import read_chunked_rows
 
     ending = "parquet" if content.startswith(b"PAR1") else "csv"
     if not isinstance(table, str) and not table.is_numeric:
-        return  # the chunked reader rejects tables with other columns
+        return  # tables in chunks are numeric
     path = folder / f"part.{ending}"
     path.write_bytes(content)
-    reading = {key: value for key, value in options.items() if key in ("label", "encoding")}
-    deciding = {key: value for key, value in options.items() if key in ("ignore", "missing")}
+    read_options = {key: value for key, value in options.items() if key in ("label", "encoding")}
+    select_options = {key: value for key, value in options.items() if key in ("ignore", "missing")}
     if "categorical" in options:
         return
-    parts = outcome(lambda: read_chunked_rows(path, **reading).table(**deciding))
-    if isinstance(parts, str) or isinstance(table, str) or table.notes:
+    chunked = outcome(lambda: read_chunked_rows(path, **read_options).table(**select_options))
+    if isinstance(chunked, str) or isinstance(table, str) or table.notes:
         return
-    require(parts.kinds == table.kinds, f"in parts {parts.kinds}, in memory {table.kinds}")
-    require(parts.rows_read == table.rows_read, f"{parts.rows_read} rows in parts")
-    require(parts.n == table.n, f"{parts.n} rows remain in parts, {table.n} in memory")
+    types = chunked.column_types
+    require(types == table.column_types, f"in chunks {types}, in memory {table.column_types}")
+    require(chunked.rows_read == table.rows_read, f"{chunked.rows_read} rows in chunks")
+    require(chunked.n == table.n, f"{chunked.n} rows in chunks, {table.n} in memory")
     with np.errstate(all="ignore"):
         center, spread = (table.X / table.n).sum(axis=0), np.abs(table.X).max(axis=0)
-        close = np.abs(parts.mean - center) <= 1e-9 * spread
-    require(close.all(), f"means in parts {parts.mean}, in memory {center}")
+        close = np.abs(chunked.mean - center) <= 1e-9 * spread
+    require(close.all(), f"means in chunks {chunked.mean}, in memory {center}")

@@ -13,7 +13,9 @@ from mercer.tables.preparation import BANDWIDTH_FACTORS, Preparation, prepare
 from mercer.tables.table import Missing, Rows, Table, as_table, read_rows, read_table
 
 # deprecated names
-WIDTH_FACTORS, Modelling, modelling = BANDWIDTH_FACTORS, Preparation, prepare
+WIDTH_FACTORS = BANDWIDTH_FACTORS
+Modelling = Preparation
+modelling = prepare
 
 __all__ = [
     "BANDWIDTH_FACTORS",
