@@ -77,8 +77,8 @@ def test_all_views_use_the_picked_components(client):
     spectrum = KernelPCA(5, kernel=Gaussian(3.7), center=False).fit(X).spectrum_
     assert answer["summary"]["ranks"] == [1, 5]
     assert answer["views"]["spectrum"]["selected"] == [1, 5]
-    share = spectrum.entropy_terms[[0, 4]].sum() / spectrum.potential
-    assert answer["summary"]["potential_fraction"] == pytest.approx(share, rel=1e-9)
+    fraction = spectrum.entropy_terms[[0, 4]].sum() / spectrum.potential
+    assert answer["summary"]["potential_fraction"] == pytest.approx(fraction, rel=1e-9)
     for ours, column in zip(answer["views"]["embedding"]["eca"], (0, 4), strict=True):
         assert up_to_sign(ours, spectrum.projections[:, column])
     assert len(answer["views"]["clusters"]["sizes"]) == 2
