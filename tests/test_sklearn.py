@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, with no expected failures."""
+"""scikit-learn's estimator checks, with no expected failures."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
