@@ -32,7 +32,7 @@ _MERCER = {
     "mercer.estimators.pca": "KernelPCA",
     "mercer.estimators.maximum_entropy": "MaximumEntropyProjection _Output",
     "mercer.estimators.series_density": "SeriesDensity",
-    "mercer.kernels.base": "Product Scaled Sum",
+    "mercer.kernels.algebra": "Product Scaled Sum",
     "mercer.kernels.categories": "Categorical Hamming",
     "mercer.kernels.columns": "Observed On",
     "mercer.kernels.dot": "Cosine Linear Polynomial Sigmoid",
