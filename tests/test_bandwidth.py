@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tracemalloc
 import warnings
 from math import sqrt
@@ -17,10 +16,11 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelECA, KernelPCA
-from mercer.bandwidth import distance_fraction, median_distance, resolve, scott, silverman
+from mercer.bandwidth import distance_fraction, fit_kernel, median_distance, scott, silverman
 from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+from tests.expectations import raises, warns
 
 RULES = [silverman, scott, median_distance, distance_fraction]
 DISTANCE_RULES = [median_distance, distance_fraction]
@@ -76,8 +76,8 @@ def test_rules_are_their_formulas(n, d):
         assert_allclose(distance_fraction(X), 0.15 * median, rtol=1e-13)
         assert_allclose(distance_fraction(X, fraction=0.2), 0.2 * median, rtol=1e-13)
     auto = silverman(X) if d <= 3 else median_distance(X) / sqrt(2)
-    assert resolve(Gaussian("auto"), X).bandwidth == auto
-    assert resolve(Gaussian(), X).bandwidth == auto
+    assert fit_kernel(Gaussian("auto"), X).bandwidth == auto
+    assert fit_kernel(Gaussian(), X).bandwidth == auto
 
 
 def test_where_most_rows_coincide_the_mean_of_the_other_distances_serves():
@@ -88,10 +88,10 @@ def test_where_most_rows_coincide_the_mean_of_the_other_distances_serves():
     assert_allclose(median_distance(X), expected, rtol=1e-14)
 
 
-def test_resolve_replaces_every_name_and_nothing_else():
+def test_fit_kernel_replaces_every_name_and_nothing_else():
     X = array(50, 4)
     kernel = Gaussian("scott") + 2.0 * (Matern("median-distance", nu=2.5) * Laplacian(3.0))
-    found = resolve(kernel + Linear(0.5), X).get_params()
+    found = fit_kernel(kernel + Linear(0.5), X).get_params()
     assert found["0__bandwidth"] == scott(X)
     assert found["1__kernel__0__bandwidth"] == median_distance(X)
     assert found["1__kernel__0__nu"] == 2.5
@@ -102,10 +102,10 @@ def test_resolve_replaces_every_name_and_nothing_else():
 
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
 @pytest.mark.parametrize("name", NAMES)
-def test_estimators_resolve_the_name_at_fit(estimator, name):
+def test_estimators_fit_kernel_the_name_at_fit(estimator, name):
     X = array(50, 4)
     model = estimator(kernel=Gaussian(name)).fit(X)
-    assert model.kernel_ == resolve(Gaussian(name), X)
+    assert model.kernel_ == fit_kernel(Gaussian(name), X)
     assert model.kernel == Gaussian(name)
 
 
@@ -184,12 +184,12 @@ def test_weights_equal_copies_when_both_are_sampled(rule):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_weights_reach_the_rule_through_resolve(name):
+def test_weights_reach_the_rule_through_fit_kernel(name):
     X, weights = array(40, 4), np.random.default_rng(1).integers(0, 4, 40)
-    found = resolve(Gaussian(name), X, weights).bandwidth
-    expected = resolve(Gaussian(name), np.repeat(X, weights, axis=0)).bandwidth
+    found = fit_kernel(Gaussian(name), X, weights).bandwidth
+    expected = fit_kernel(Gaussian(name), np.repeat(X, weights, axis=0)).bandwidth
     assert_allclose(found, expected, rtol=1e-13)
-    assert abs(found / resolve(Gaussian(name), X).bandwidth - 1) > 1e-4
+    assert abs(found / fit_kernel(Gaussian(name), X).bandwidth - 1) > 1e-4
 
 
 # --- invariances -------------------------------------------------------------------------------
@@ -216,11 +216,11 @@ def test_scale_goes_through(rule, scale, n):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scale_goes_through_resolve(name):
+def test_scale_goes_through_fit_kernel(name):
     X = array(60, 4)
     for scale in (1e-200, 1e200):
-        found = resolve(Gaussian(name), scale * X).bandwidth
-        assert_allclose(found / scale, resolve(Gaussian(name), X).bandwidth, rtol=1e-12)
+        found = fit_kernel(Gaussian(name), scale * X).bandwidth
+        assert_allclose(found / scale, fit_kernel(Gaussian(name), X).bandwidth, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -254,36 +254,34 @@ def test_lists_and_single_precision_are_points_too():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_equal_rows_and_one_row_are_refused_in_words(rule):
-    with pytest.raises(ValueError, match=r"all 7 rows equal: every distance is 0.*bandwidth=1\.0"):
+    with raises(ValueError, 7, "bandwidth=1.0"):
         rule(np.full((7, 3), 0.1))
-    with pytest.raises(ValueError, match=r"1 sample.*Give the kernel a number"):
+    with raises(ValueError, 1, "bandwidth=1.0"):
         rule([[1.0, 2.0]])
     weights = np.zeros(60)
     weights[3] = 5.0  # five copies of one row
-    with pytest.raises(ValueError, match="every distance is 0"):
+    with raises(ValueError, "bandwidth=1.0"):
         rule(array(), weights)
 
 
 @pytest.mark.parametrize("fraction", [0, -0.1, float("nan")])
 def test_the_fraction_must_be_positive(fraction):
-    with pytest.raises(ValueError, match=rf"fraction={fraction}.*above 0.*0\.10 to 0\.20"):
+    with raises(ValueError, f"fraction={fraction}", 0.10, 0.20):
         distance_fraction(array(), fraction=fraction)
 
 
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
 def test_an_unknown_rule_is_refused_with_the_list(estimator):
-    with pytest.raises(ValueError, match="'median' is no rule") as refused:
+    with raises(ValueError, "'median'", *map(repr, NAMES)):
         estimator(kernel=Gaussian("median")).fit(array())
-    for name in NAMES:
-        assert repr(name) in str(refused.value)
 
 
 def test_columns_of_unequal_scale_are_warned_of():
     X = array(60, 3)
     X[:, 1] *= 1000
     ratio = X.std(axis=0).max() / X.std(axis=0).min()
-    with pytest.warns(ApproximationWarning, match=re.escape(f"{ratio:.3g}-fold")):
-        resolve(Gaussian("auto"), X)
+    with warns(ApproximationWarning, f"{ratio:.3g}"):
+        fit_kernel(Gaussian("auto"), X)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 / 3])
@@ -293,7 +291,7 @@ def test_a_constant_column_is_no_unequal_scale(value, n):
     X[:, 1] = value
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resolve(Gaussian("auto"), X)
+        fit_kernel(Gaussian("auto"), X)
 
 
 def test_rows_of_no_weight_do_not_warn_of_scales():
@@ -301,7 +299,7 @@ def test_rows_of_no_weight_do_not_warn_of_scales():
     X[7, 1], weights[7] = 1e9, 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resolve(Gaussian("auto"), X, weights)
+        fit_kernel(Gaussian("auto"), X, weights)
 
 
 def test_equal_scales_and_given_bandwidths_are_not_warned_of():
@@ -309,9 +307,9 @@ def test_equal_scales_and_given_bandwidths_are_not_warned_of():
     wide = X * [1.0, 1e6, 1.0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resolve(Gaussian("auto"), X)
-        resolve(Gaussian(np.array([1.0, 1e6, 1.0])), wide)
-        resolve(Gaussian(2.0), wide)
+        fit_kernel(Gaussian("auto"), X)
+        fit_kernel(Gaussian(np.array([1.0, 1e6, 1.0])), wide)
+        fit_kernel(Gaussian(2.0), wide)
 
 
 # --- cost --------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The baselines against naive versions and scikit-learn."""
 
-import re
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,12 +11,9 @@ from mercer import EntropyClustering, config_context
 from mercer.baselines import kernel_pca_clustering, njw_clustering
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Gaussian, Linear, Sigmoid
+from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture
@@ -112,7 +107,7 @@ def test_a_pair_far_from_all_is_a_group(X, y):
 def test_njw_where_degrees_are_negative(kernel):
     """Opposite points have negative similarities, of which no root can be taken: words, no nan."""
     points = [[1.0], [1.1], [-1.0], [-1.1], [-0.9]]
-    with refused("negative"):
+    with raises(ValueError, "negative"):
         njw_clustering(points, 2, kernel=kernel)
 
 
@@ -145,19 +140,19 @@ def test_same_seed_same_labels_and_default_kernel(cluster, X, y):
 @pytest.mark.parametrize("cluster", [njw_clustering, kernel_pca_clustering])
 @pytest.mark.parametrize("count", [0, -1, 2.5, 0.5, "three", None, True, 1000])
 def test_counts_of_clusters_that_are_none(cluster, count, X):
-    with pytest.raises((ValueError, TypeError), match=f"n_clusters={re.escape(repr(count))}"):
+    with raises((ValueError, TypeError), f"n_clusters={count!r}"):
         cluster(X, count, kernel=Gaussian(1.0))
 
 
 def test_bad_input(X):
-    with refused("metric='cosine'", "'angular' or 'euclidean'"):
+    with raises(ValueError, "metric='cosine'", "'angular'", "'euclidean'"):
         kernel_pca_clustering(X, 2, metric="cosine")
     for cluster in (njw_clustering, kernel_pca_clustering):
-        with refused("NaN"):
+        with raises(ValueError, "NaN"):
             cluster([[np.nan], [1.0]], 2)
-        with refused("square"):
+        with raises(ValueError, 3, 2):
             cluster(np.ones((3, 2)), 2, kernel="precomputed")
-        with refused("nonsense"):
+        with raises(ValueError, "nonsense"):
             cluster(X, 2, kernel="nonsense")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.diagnostics import clustering_error
+from tests.expectations import raises
 
 
 def slow_error(truth, labels, names):
@@ -39,5 +40,5 @@ def test_more_clusters_than_classes():
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match=r"same length.*\(3,\) and \(2,\)"):
+    with raises(ValueError, "(3,)", "(2,)"):
         clustering_error([0, 0, 1], [0, 1])

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from mercer import KernelECA, config_context
-from mercer.bandwidth import resolve
+from mercer.bandwidth import fit_kernel
 from mercer.errors import ApproximationWarning
 from mercer.information import (
     cauchy_schwarz_divergence,
@@ -33,6 +33,7 @@ from mercer.kernels import (
     Precomputed,
     Sigmoid,
 )
+from tests.expectations import raises, warns
 
 KERNELS = [
     Gaussian(1.3),
@@ -45,7 +46,7 @@ KERNELS = [
     Cosine(),
     Gaussian(1.0) + 0.5 * Linear(),
 ]
-WINDOWS = [k for k in KERNELS if k.is_window]
+WINDOWS = [k for k in KERNELS if k.is_density]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
@@ -102,9 +103,9 @@ def test_normalizing_divides_by_the_normalizer(kernel):
 
 def test_normalizing_needs_a_window():
     for kernel in (Linear(), Cosine(), Polynomial()):
-        with pytest.raises(ValueError, match="not a density window"):
+        with raises(ValueError, repr(kernel), "Gaussian"):
             information_potential(array(), kernel, normalize=True)
-    with pytest.raises(ValueError, match="not a density window"):
+    with raises(ValueError, "Precomputed()", "Gaussian"):
         information_potential(np.eye(3), "precomputed", normalize=True)
 
 
@@ -149,7 +150,7 @@ def test_the_entropy_agrees_with_kernel_eca(kernel):
         model = KernelECA(2, kernel=kernel).fit(X)
         assert_allclose(renyi_entropy(X, kernel), model.renyi_entropy_, rtol=1e-12)
         assert_allclose(information_potential(X, kernel), model.information_potential_, rtol=1e-12)
-    log_normalizer = kernel.log_normalizer(3) if kernel.is_window else 0.0
+    log_normalizer = kernel.log_normalizer(3) if kernel.is_density else 0.0
     expected = log_normalizer - np.log(information_potential(X, kernel))
     assert_allclose(renyi_entropy(X, kernel), expected, rtol=1e-12)
 
@@ -189,25 +190,25 @@ def test_the_integral_of_the_squared_density_in_two_dimensions():
 
 def test_the_integral_with_weights_and_a_rule():
     X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
-    wide = Gaussian(np.sqrt(2) * resolve(Gaussian("scott"), X, w).bandwidth)
+    wide = Gaussian(np.sqrt(2) * fit_kernel(Gaussian("scott"), X, w).bandwidth)
     found = renyi_entropy(X, Gaussian("scott"), estimator="integral", sample_weight=w)
     assert_allclose(found, renyi_entropy(X, wide, sample_weight=w), rtol=1e-13)
 
 
 @pytest.mark.parametrize("kernel", [Laplacian(1.0), Epanechnikov(1.0), Matern(1.0)], ids=repr)
 def test_the_integral_needs_a_gaussian(kernel):
-    with pytest.raises(ValueError, match=r"no self-convolution.*estimator='mean', or a Gaussian"):
+    with raises(ValueError, repr(kernel), "estimator='mean'", "Gaussian"):
         renyi_entropy(array(), kernel, estimator="integral")
 
 
 def test_unknown_estimators_are_refused_with_the_choices():
-    with pytest.raises(ValueError, match=r"'shannon' must be 'mean' or 'integral'"):
+    with raises(ValueError, "'shannon'", "'mean'", "'integral'"):
         renyi_entropy(array(), estimator="shannon")
 
 
 def test_no_entropy_without_potential():
     K = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    with pytest.raises(ValueError, match=r"needs V > 0.*centred, or indefinite"):
+    with raises(ValueError, "V", 0):
         renyi_entropy(K, "precomputed")
 
 
@@ -231,7 +232,7 @@ def test_samples_too_many_to_be_summed_where_waves_end(monkeypatch):
     X, Y, kernel = array(6000, d=1), array(6000, d=1, seed=1, shift=30.0), Gaussian(1.0)
     exact = cauchy_schwarz_divergence(X, Y, kernel)
     monkeypatch.setattr("mercer.information._PAIRS_WORTH_SUMMING", 10**6)
-    with pytest.warns(ApproximationWarning, match="hardly reach each other.*larger bandwidth"):
+    with warns(ApproximationWarning, "bandwidth"):
         found = cauchy_schwarz_divergence(X, Y, kernel)
     assert 10 < found < exact
 
@@ -272,17 +273,17 @@ def test_samples_out_of_reach_are_infinitely_apart(kernel):
 
 def test_a_precomputed_kernel_cannot_compare_two_samples():
     for kernel in ("precomputed", Precomputed()):
-        with pytest.raises(ValueError, match=r"cannot compare two samples; pass a kernel object"):
+        with raises(ValueError, "precomputed"):
             cauchy_schwarz_divergence(np.eye(3), np.eye(3), kernel)
 
 
 def test_samples_with_other_columns_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"3 (columns|features).*2"):
+    with raises(ValueError, 3, 2):
         cauchy_schwarz_divergence(array(), array(d=2), Gaussian(1.0))
 
 
 def test_one_array_of_weights_for_two_samples_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"sample_weight.*pair"):
+    with raises(ValueError, "sample_weight"):
         cauchy_schwarz_divergence(array(), array(), sample_weight=np.ones(40))
 
 
@@ -290,7 +291,7 @@ def test_an_indefinite_kernel_has_no_angle():
     X = np.array([[1.0], [-1.5]])
     kernel = Sigmoid(1.0, -2.0)  # V < 0
     assert information_potential(X, kernel) < 0
-    with pytest.raises(ValueError, match="V"):
+    with raises(ValueError, "V"):
         cauchy_schwarz_divergence(X, X, kernel)
 
 
@@ -424,14 +425,14 @@ def test_quadratic_entropy_of_many_points_needs_no_eigenvalues():
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), 2.0 * Gaussian(1.0)], ids=repr)
 def test_kernels_without_a_unit_diagonal_are_refused(kernel):
     for measure in (matrix_renyi_entropy, vendi_score, matrix_renyi_bounds):
-        with pytest.raises(ValueError, match=r"k\(x, x\) must be 1 .* values from"):
+        with raises(ValueError, "k(x, x)", 1, repr(kernel)):
             measure(array(), kernel)
 
 
 def test_orders_below_zero_are_refused():
-    with pytest.raises(ValueError, match="alpha=-1 must be at least 0"):
+    with raises(ValueError, "alpha=-1", 0):
         matrix_renyi_entropy(array(), alpha=-1)
-    with pytest.raises(ValueError, match="q=-1 must be at least 0"):
+    with raises(ValueError, "q=-1", 0):
         vendi_score(array(), q=-1)
 
 
@@ -448,5 +449,5 @@ def test_gradients_by_plane_waves_and_by_pairs_agree(d):
 
 
 def test_gradients_of_other_kernels_are_refused():
-    with pytest.raises(ValueError, match="known for a Gaussian kernel, not for Laplacian"):
+    with raises(ValueError, "Laplacian", "Gaussian"):
         potential_gradient(array(), Laplacian(1.0))

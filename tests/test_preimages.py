@@ -1,6 +1,5 @@
 """Pre-images: Kwok-Tsang, Mika's fixed point and ridge, for both transforms."""
 
-import re
 import warnings
 
 import numpy as np
@@ -24,6 +23,7 @@ from mercer.kernels import (
 )
 from mercer.preimages import preimages
 from mercer.solvers import Fourier, Nystrom
+from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -36,10 +36,6 @@ every_transform = pytest.mark.parametrize(
     ],
     ids=["centred PCA", "PCA", "ECA"],
 )
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture(autouse=True)
@@ -173,26 +169,26 @@ def test_matern_inverse_of_hopeless_values_is_finite(nu):
     assert far[0] >= far[1] > 100
 
 
-def test_neighbours_that_differ_by_a_billionth_are_told_apart():
+def test_neighbours_that_differ_by_a_billionth_are_distinguished():
     """Trap 11: ⟨f, φ⟩ a little under 1 cancels in squared distances, and neighbours are lost."""
     X = np.concatenate([[[0.0]], 10.0 ** -np.arange(1, 8)[:, None], [[1.0], [2.0]]])
     kernel = Gaussian(20.0)  # all kernel values within 1e-2 of 1, most within 1e-9
     model = KernelPCA(None, kernel=kernel, center=False).fit(X)
-    from mercer.preimages import _Nearness
+    from mercer.preimages import _Similarity
 
-    nearness = _Nearness(model.spectrum_)
-    X = nearness.data
+    similarity = _Similarity(model.spectrum_)
+    X = similarity.data
     exact = kernel(X)
-    near = nearness.nearest(exact, 3)
+    near = similarity.nearest(exact, 3)
     assert near[0].tolist()[0] == 0
-    told_apart = 0
+    distinguished = 0
     for i in range(len(X)):
         order = np.argsort(np.abs(X[:, 0] - X[i, 0]), kind="stable")
         apart = np.diff(-exact[i, order[:4]]) > 1e-14
         if apart.all():  # as far as double precision knows
-            told_apart += 1
+            distinguished += 1
             assert near[i].tolist() == order[:3].tolist()
-    assert told_apart >= 4
+    assert distinguished >= 4
 
 
 def test_which_of_the_points_out_of_reach_are_neighbours_does_not_hang_on_their_order(rng):
@@ -241,7 +237,7 @@ def test_far_points_come_back_to_the_data(kernel, X):
 @every_transform
 def test_kernels_that_cannot_translate_distances_say_so(make, kernel, X):
     model = make(1, kernel=kernel).fit(X + 1)
-    with refused(repr(kernel), "cannot translate a distance", "preimage='ridge'"):
+    with raises(ValueError, repr(kernel), "preimage='ridge'"):
         model.inverse_transform(np.ones((2, 1)))
     ridge = make(1, kernel=kernel, preimage="ridge").fit(X + 1)
     assert np.isfinite(ridge.inverse_transform(ridge.transform(X))).all()
@@ -249,7 +245,7 @@ def test_kernels_that_cannot_translate_distances_say_so(make, kernel, X):
 
 def test_linear_kernel_without_slope_is_refused(X):
     model = KernelECA(1, kernel=Linear(0.0, 1.0)).fit(X)
-    with refused("cannot translate a distance"):
+    with raises(ValueError, "Linear(scale=0.0"):
         model.inverse_transform([[1.0]])
 
 
@@ -314,7 +310,7 @@ def test_mika_of_training_points_with_all_components(X):
 @pytest.mark.parametrize("kernel", [Matern(1.0), Linear(), 2.0 * Gaussian(1.0)], ids=repr)
 def test_mika_is_for_the_gaussian_kernel(kernel, X):
     model = KernelECA(2, kernel=kernel, preimage="mika").fit(X)
-    with refused("Gaussian kernel", repr(kernel), "'kwok-tsang' or 'ridge'"):
+    with raises(ValueError, "Gaussian", repr(kernel), "'kwok-tsang'", "'ridge'"):
         model.inverse_transform(np.ones((1, 2)))
 
 
@@ -413,7 +409,7 @@ def test_many_rows_are_done_in_pieces(way, X, monkeypatch, rng):
     model = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X)
     scores = model.transform(rng.normal(size=(50, 2)))
     whole = model.inverse_transform(scores)
-    monkeypatch.setattr(module, "_CHUNK", 100)
+    monkeypatch.setattr(module, "_ENTRIES_PER_CHUNK", 100)
     assert_allclose(model.inverse_transform(scores), whole, atol=1e-7)
 
 
@@ -448,22 +444,22 @@ def test_after_batches(way, solver, rng):
 @every_transform
 def test_scores_of_another_width_and_values_that_are_not_numbers(make, X):
     model = make(2, kernel=Gaussian(1.0)).fit(X)
-    with refused("Z has 3 columns", "2 components", "transform"):
+    with raises(ValueError, "Z", 3, 2):
         model.inverse_transform(np.ones((4, 3)))
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
-        with refused("Z", name):
+        with raises(ValueError, "Z", name):
             model.inverse_transform([[value, 1.0]])
-    with refused("Expected 2D array"):
+    with raises(ValueError, "2D"):
         model.inverse_transform([1.0, 2.0])
-    with refused("0 sample(s)"):
+    with raises(ValueError, 0):
         model.inverse_transform(np.empty((0, 2)))
-    with refused("could not convert string"):
+    with raises(ValueError):
         model.inverse_transform([["a", "b"]])
 
 
 @every_transform
 def test_before_fit(make):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+    with raises(NotFittedError):
         make(2).inverse_transform(np.ones((1, 2)))
 
 
@@ -472,27 +468,27 @@ def test_before_fit(make):
 def test_a_precomputed_kernel_has_no_points(make, way, X):
     K = Gaussian(1.0)(X)
     model = make(2, kernel="precomputed", preimage=way).fit(K)
-    with refused("Pre-images are points", "Use a kernel on vectors"):
+    with raises(ValueError, "Precomputed()", "vectors"):
         model.inverse_transform(model.transform(K))
 
 
 def test_objects_have_no_space_to_look_in():
     model = KernelECA(1, kernel=Words()).fit(["abc", "bcd", "cde"])
-    with refused("Pre-images are points", "objects"):
+    with raises(ValueError, "objects", "vectors"):
         model.inverse_transform([[1.0]])
 
 
 @pytest.mark.parametrize("way", ["kwok", "", None, 3])
 def test_ways_that_do_not_exist(way, X):
     model = KernelECA(2, kernel=Gaussian(1.0), preimage=way).fit(X)
-    with refused(f"preimage={way!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
+    with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
         model.inverse_transform(np.ones((1, 2)))
 
 
 @pytest.mark.parametrize("count", [0, -3, 2.5, "ten", None])
 def test_counts_of_neighbours_that_are_none(count, X):
     model = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
-    with refused(f"n_neighbors={count!r}", "at least 1"):
+    with raises((TypeError, ValueError), f"n_neighbors={count!r}", 1):
         model.inverse_transform(np.ones((1, 2)), n_neighbors=count)
 
 

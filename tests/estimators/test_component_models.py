@@ -1,7 +1,6 @@
 """ComponentRegressor and ComponentClassifier against plain least squares and plain loops."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, StratifiedKFold
+from tests.expectations import raises
 
 from mercer import ComponentClassifier, ComponentRegressor, KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
@@ -17,10 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
 both_models = pytest.mark.parametrize("model", [ComponentRegressor, ComponentClassifier])
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture
@@ -290,7 +286,7 @@ def test_cv_of_a_low_rank_kernel(X, y):
 
 
 def test_cv_with_more_folds_than_rows():
-    with refused("n_splits=5"):
+    with raises(ValueError, "n_splits=5"):
         ComponentRegressor("cv", kernel=Gaussian(1.0)).fit(np.arange(3.0)[:, None], [0, 1, 2])
 
 
@@ -342,7 +338,7 @@ def test_pickle_clone_frames_and_single_precision(model, X, y):
     frame = pandas.DataFrame(X, columns=list("abc"))
     framed = model(4, kernel=Gaussian(1.0)).fit(frame, pandas.Series(target))
     assert_allclose(framed.predict(frame), fitted.predict(X))
-    with refused("feature names"):
+    with raises(ValueError, "names"):
         framed.predict(frame[list("cba")])
     single = model(4, kernel=Gaussian(1.0)).fit(X.astype(np.float32), target)
     same = np.isclose(single.predict(X.astype(np.float32)), fitted.predict(X), atol=1e-2)
@@ -377,7 +373,7 @@ def test_an_unknown_class_is_never_right(X, labels):
 @both_models
 @pytest.mark.parametrize("count", [0, -2, 2.5, 0.5, "many", None, True])
 def test_counts_of_components_that_are_none(model, count, X, y):
-    with refused("n_components=", "at least 1", "'cv'"):
+    with raises((TypeError, ValueError), f"n_components={count!r}", 1, "'cv'"):
         model(count).fit(X, y > 1)
 
 
@@ -385,40 +381,40 @@ def test_counts_of_components_that_are_none(model, count, X, y):
 def test_bad_targets(model, X, y):
     fitted = model(3, kernel=Gaussian(1.0)).fit(X, y > 1)
     for wrong in (y[:-1], np.r_[y, 1.0]):
-        with refused("inconsistent numbers of samples"):
+        with raises(ValueError, 50, len(wrong)):
             model().fit(X, wrong > 1)
-        with refused("inconsistent numbers of samples"):
+        with raises(ValueError, 50, len(wrong)):
             fitted.path(X, wrong > 1)
-    with refused("y", "None"):
+    with raises(ValueError, "y", "None"):
         model().fit(X, None)
     missing = y.copy()
     missing[3] = np.nan
-    with refused("y", "NaN"):
+    with raises(ValueError, "y", "NaN"):
         model().fit(X, missing)
 
 
 def test_targets_of_the_other_kind(X, y, labels):
-    with refused("could not convert string"):
+    with raises(ValueError):
         ComponentRegressor().fit(X, labels)
-    with refused("continuous"):
+    with raises(ValueError, "continuous"):
         ComponentClassifier().fit(X, y)
-    with refused("one class only", "at least two"):
+    with raises(ValueError, "class"):
         ComponentClassifier().fit(X, np.zeros(50))
     weights = (labels == "bee").astype(float)
-    with refused("one class only", "positive weight", "bee"):
+    with raises(ValueError, "bee"):
         ComponentClassifier().fit(X, labels, sample_weight=weights)
 
 
 @both_models
 def test_before_fit(model, X):
     for name in ("predict", "path"):
-        with pytest.raises(NotFittedError, match="not fitted yet"):
+        with raises(NotFittedError):
             getattr(model(), name)(*(X, np.zeros(50))[: 1 + (name == "path")])
 
 
 @both_models
 def test_orders_that_do_not_exist(model, X, y):
-    with refused("order='size'", "'entropy' or 'variance'"):
+    with raises(ValueError, "order='size'", "'entropy'", "'variance'"):
         model(order="size").fit(X, y > 1)
 
 

@@ -1,13 +1,13 @@
 """KernelDenoiser: projection and pre-image in one, with the laws of both."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from tests.expectations import raises
 
 from mercer import KernelDenoiser, KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
@@ -16,10 +16,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
 both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture
@@ -96,7 +92,7 @@ def test_names_precision_and_pickle(circle, noisy):
     out = denoiser.transform(frame)
     assert list(out.columns) == ["a", "b"]
     assert denoiser.get_feature_names_out().tolist() == ["a", "b"]
-    with refused("feature names"):
+    with raises(ValueError, "names"):
         denoiser.transform(frame[["b", "a"]])
     plain = KernelDenoiser(5, kernel=Gaussian(0.4)).fit(circle)
     again = pickle.loads(pickle.dumps(plain))
@@ -117,25 +113,25 @@ def test_one_row():
 
 @pytest.mark.parametrize("order", ["size", "", None, "Entropy"])
 def test_orders_that_do_not_exist(order, circle):
-    with refused(f"order={order!r}", "'entropy' or 'variance'"):
+    with raises(ValueError, f"order={order!r}", "'entropy'", "'variance'"):
         KernelDenoiser(3, order=order).fit(circle)
 
 
 @pytest.mark.parametrize("way", ["kwok", None, 1])
 def test_ways_that_do_not_exist(way, circle):
-    with refused(f"preimage={way!r}", "'kwok-tsang'"):
+    with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'"):
         KernelDenoiser(3, preimage=way).fit(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "ten"])
 def test_counts_of_neighbours_that_are_none(count, circle):
-    with refused(f"n_neighbors={count!r}", "at least 1"):
+    with raises((TypeError, ValueError), f"n_neighbors={count!r}", 1):
         KernelDenoiser(3, n_neighbors=count).fit(circle)
 
 
 def test_precomputed_is_refused(circle):
     """There is no space to look for points in, and fit knows that already."""
-    with refused("Pre-images are points", "Use a kernel on vectors"):
+    with raises(ValueError, "Precomputed()", "vectors"):
         KernelDenoiser(3, kernel="precomputed").fit(Gaussian(1.0)(circle))
 
 
@@ -145,23 +141,23 @@ def test_precomputed_is_refused(circle):
     ids=repr,
 )
 def test_kernels_without_a_way_back(kernel, way, circle):
-    with refused(repr(kernel), "'ridge'"):
+    with raises(ValueError, repr(kernel), "'ridge'"):
         KernelDenoiser(2, kernel=kernel, preimage=way).fit(circle).transform(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 61])
 def test_counts_of_components_that_are_none(count, circle):
-    with refused("n_components="):
+    with raises((TypeError, ValueError), f"n_components={count}"):
         KernelDenoiser(count, kernel=Gaussian(0.4)).fit(circle)
 
 
 def test_bad_arrays(circle):
     denoiser = KernelDenoiser(3, kernel=Gaussian(0.4)).fit(circle)
-    with refused("NaN"):
+    with raises(ValueError, "NaN"):
         denoiser.transform([[np.nan, 1.0]])
-    with refused("NaN"):
+    with raises(ValueError, "NaN"):
         KernelDenoiser(3).fit([[np.nan, 1.0], [1.0, 2.0]])
-    with refused("expecting 2 features"):
+    with raises(ValueError, 3, 2):
         denoiser.transform(np.ones((2, 3)))
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+    with raises(NotFittedError):
         KernelDenoiser().transform(circle)

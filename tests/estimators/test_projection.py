@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
+from tests.expectations import raises
 
 from mercer import MaximumEntropyProjection
 from mercer.datasets import make_two_gaussians
@@ -100,12 +101,12 @@ def test_many_points_go_through_plane_waves(output):
 
 def test_bad_parameters_are_refused_in_words():
     for name, value in [("hidden_units", 0), ("n_components", 0), ("max_iter", 1.5)]:
-        with pytest.raises(ValueError, match=f"{name}=.* whole number, at least 1"):
+        with raises((TypeError, ValueError), f"{name}={value}", 1):
             MaximumEntropyProjection(**{name: value}).fit(X)
     for name in ("bandwidth", "learning_rate"):
-        with pytest.raises(ValueError, match=f"{name}=-1 must be a number above 0"):
+        with raises(ValueError, f"{name}=-1", 0):
             MaximumEntropyProjection(**{name: -1}).fit(X)
-    with pytest.raises(ValueError, match="output='linear' must be one of"):
+    with raises(ValueError, "output='linear'", "'tanh'"):
         MaximumEntropyProjection(output="linear").fit(X)
-    with pytest.raises(ValueError, match="optimizer='adam' must be one of"):
+    with raises(ValueError, "optimizer='adam'", "'lbfgs'"):
         MaximumEntropyProjection(optimizer="adam").fit(X)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.expectations import raises
 
 from mercer import KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Laplacian, Polynomial
@@ -82,10 +83,10 @@ def test_weights_count_as_their_effective_number():
 
 
 def test_compare_refuses_what_it_cannot_read():
-    with pytest.raises(TypeError, match="fit a KernelPCA"):
+    with raises(TypeError, "KernelPCA"):
         compare(KernelPCA(), ONE)
     pca = KernelPCA(1, kernel=Gaussian(1.0)).fit(two_sides(40)[0])
-    with pytest.raises(ValueError, match="fitted to 2 columns, the measure has 1"):
+    with raises(ValueError, 2, 1):
         compare(pca, ONE)
 
 
@@ -170,19 +171,19 @@ def test_wide_data_take_the_gram_route():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "values"),
     [
-        (lambda: degree_effect(np.ones((5, 2)), degrees=()), "degrees is empty"),
-        (lambda: degree_effect(np.ones((5, 2)), degrees=(0,)), "degree=0"),
-        (lambda: degree_effect(two_sides(20)[0], np.zeros(20)), "single class"),
-        (lambda: degree_effect(two_sides(20)[0], np.zeros(3)), r"expected \(20,\)"),
-        (lambda: centering_effect(two_sides(20)[0], n_components=0), "n_components=0"),
-        (lambda: bounding_weights(np.ones((3, 1)), "linear", quantile=1.0), "quantile=1.0"),
-        (lambda: bounding_weights(np.zeros((3, 1)), "linear"), "must be positive"),
+        (lambda: degree_effect(np.ones((5, 2)), degrees=()), ["degrees"]),
+        (lambda: degree_effect(np.ones((5, 2)), degrees=(0,)), ["degree=0"]),
+        (lambda: degree_effect(two_sides(20)[0], np.zeros(20)), ["y"]),
+        (lambda: degree_effect(two_sides(20)[0], np.zeros(3)), ["y", "(3,)", "(20,)"]),
+        (lambda: centering_effect(two_sides(20)[0], n_components=0), ["n_components=0"]),
+        (lambda: bounding_weights(np.ones((3, 1)), "linear", quantile=1.0), ["quantile=1.0"]),
+        (lambda: bounding_weights(np.zeros((3, 1)), "linear"), ["k(x, x)", 0.75]),
     ],
 )
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_input(call, values):
+    with raises(ValueError, *values):
         call()
 
 
@@ -253,7 +254,7 @@ def test_bounded_kernels_need_no_weights():
 
 
 def test_separated_spectrum_refuses_what_is_no_mixture():
-    with pytest.raises(TypeError, match="needs a Mixture"):
+    with raises(TypeError, "Mixture"):
         separated_spectrum(Gaussian(1.0), ONE)
 
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import dblquad, quad
+from tests.expectations import raises, warns
 
 from mercer.errors import ApproximationWarning
 from mercer.population import Empirical, Mixture, Normal, Product, Uniform
@@ -89,7 +90,7 @@ def test_scattered_nodes_converge(measure):
 @pytest.mark.parametrize("measure", [m for m in MEASURES if m.dimension == 1], ids=repr)
 def test_densities_on_the_line(measure):
     if measure.is_discrete:
-        with pytest.raises(ValueError, match="no density"):
+        with raises(ValueError, "density"):
             measure.pdf([[0.0]])
         return
     breaks = [-2, 0, 1, 2, 3, 4]
@@ -174,7 +175,7 @@ def test_remaining_error_of_a_geometric_series():
 
 
 def test_rough_functions_are_reported():
-    with pytest.warns(ApproximationWarning, match="expectation is known to about"):
+    with warns(ApproximationWarning, "expectation", "1.0e-10"):
         Normal(0, 1).expectation(lambda X: (X[:, 0] > 0.1234).astype(float))
 
 
@@ -185,38 +186,38 @@ def test_many_dimensions():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "values"),
     [
-        (lambda: Normal([0, 0], np.eye(3)), r"2 coordinates but cov has shape \(3, 3\)"),
-        (lambda: Normal([0, 0], [[1, 2], [2, 1]]), "negative eigenvalue -1"),
-        (lambda: Normal([0, 0], [[1, 0.5], [0.2, 1]]), "symmetric"),
-        (lambda: Normal(0, -1), "negative eigenvalue"),
-        (lambda: Normal(np.nan, 1), "finite"),
-        (lambda: Uniform(1, 0), "low < high"),
-        (lambda: Uniform(0, np.inf), "finite"),
-        (lambda: Mixture([], []), "0 parts"),
-        (lambda: Product([]), "0 parts"),
-        (lambda: Mixture([0.5, 0.6], [Normal(0), Normal(1)]), "adds up to 1.1"),
-        (lambda: Mixture([1.0], [Normal(0), Normal(1)]), "1 entries for 2 laws"),
-        (lambda: Mixture([1.5, -0.5], [Normal(0), Normal(1)]), "must be positive"),
-        (lambda: Mixture([0.5, 0.5], [Normal(0), Normal([0, 0])]), r"dimensions \[1, 2\]"),
-        (lambda: Empirical(np.empty((0, 2))), "0 sample"),
-        (lambda: Empirical([[1.0]], weights=[-1]), "negative"),
-        (lambda: Normal(0).moment((1, 2)), "needs 1 whole numbers"),
-        (lambda: Normal(0).moment(-1), "at least 0"),
-        (lambda: Normal(0).moment(1.5), "whole numbers"),
-        (lambda: Normal(0).sample(0), "n=0"),
-        (lambda: Normal([0, 0]).pdf([[1.0]]), "1 columns, but the measure lives in 2"),
-        (lambda: Normal([0, 0], [[1, 1], [1, 1]]).pdf([[0, 0]]), "rank 1 in 2 dimensions"),
-        (lambda: Normal(np.zeros(9)).quadrature(32), "at most 131072 are built"),
-        (lambda: as_measure(stats.cauchy()).moment(2), r"E X\^2 does not exist"),
-        (lambda: as_measure(stats.t(3)).moment(4), "does not exist"),
-        (lambda: Product([Normal(0), stats.cauchy()]).moment((0, 1)), "does not exist"),
-        (lambda: as_measure(stats.expon(0, np.nan)).quadrature(9), "not finite at 9 of 9 nodes"),
+        (lambda: Normal([0, 0], np.eye(3)), ["cov", 2, "(3, 3)"]),
+        (lambda: Normal([0, 0], [[1, 2], [2, 1]]), ["cov", -1]),
+        (lambda: Normal([0, 0], [[1, 0.5], [0.2, 1]]), ["cov", 0.3]),
+        (lambda: Normal(0, -1), ["cov", -1]),
+        (lambda: Normal(np.nan, 1), ["mean"]),
+        (lambda: Uniform(1, 0), ["low=[1.0]", "high=[0.0]"]),
+        (lambda: Uniform(0, np.inf), ["high=[inf]"]),
+        (lambda: Mixture([], []), [0]),
+        (lambda: Product([]), [0]),
+        (lambda: Mixture([0.5, 0.6], [Normal(0), Normal(1)]), ["weights", 1.1]),
+        (lambda: Mixture([1.0], [Normal(0), Normal(1)]), ["weights", 1, 2]),
+        (lambda: Mixture([1.5, -0.5], [Normal(0), Normal(1)]), ["weights", -0.5]),
+        (lambda: Mixture([0.5, 0.5], [Normal(0), Normal([0, 0])]), ["[1, 2]"]),
+        (lambda: Empirical(np.empty((0, 2))), [0]),
+        (lambda: Empirical([[1.0]], weights=[-1]), ["-1"]),
+        (lambda: Normal(0).moment((1, 2)), ["(1, 2)", 1]),
+        (lambda: Normal(0).moment(-1), [-1, 0]),
+        (lambda: Normal(0).moment(1.5), [1.5]),
+        (lambda: Normal(0).sample(0), ["n=0"]),
+        (lambda: Normal([0, 0]).pdf([[1.0]]), ["1 column", 2]),
+        (lambda: Normal([0, 0], [[1, 1], [1, 1]]).pdf([[0, 0]]), ["rank 1", 2]),
+        (lambda: Normal(np.zeros(9)).quadrature(32), [131072]),
+        (lambda: as_measure(stats.cauchy()).moment(2), ["E X^2", "cauchy"]),
+        (lambda: as_measure(stats.t(3)).moment(4), ["E X^4"]),
+        (lambda: Product([Normal(0), stats.cauchy()]).moment((0, 1)), ["cauchy"]),
+        (lambda: as_measure(stats.expon(0, np.nan)).quadrature(9), ["expon", 9]),
     ],
 )
-def test_bad_input_is_refused_with_numbers(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors_name_the_invalid_values(make, values):
+    with raises(ValueError, *values):
         make()
 
 
@@ -234,7 +235,7 @@ def test_a_mixture_may_be_drawn_from_fewer_times_than_it_has_parts():
 
 
 def test_what_is_no_measure():
-    with pytest.raises(TypeError, match="is no measure"):
+    with raises(TypeError, 3.0, "Normal"):
         Product([3.0])
-    with pytest.raises(TypeError, match="is no measure"):
+    with raises(TypeError, "Normal"):
         as_measure(stats.norm)  # not frozen: unclear what is meant

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import brentq
+from tests.expectations import raises, warns
 
 from mercer.errors import ApproximationWarning, MemoryBudgetError
 from mercer.kernels import (
@@ -342,7 +343,7 @@ def test_laplacian_kernel_on_an_interval():
     change = np.flatnonzero(np.diff(np.sign(equation(grid))))
     roots = np.array([brentq(equation, grid[i], grid[i + 1]) for i in change])
     true = (2 * b / (1 + (b * roots) ** 2))[:6]
-    with pytest.warns(ApproximationWarning, match="known to about"):
+    with warns(ApproximationWarning, "Laplacian", "1.0e-10"):
         operator = KernelOperator(Laplacian(b), Uniform(0, 1), n_components=6, max_nodes=600)
     gap = np.abs(operator.eigenvalues - true)
     assert (gap <= operator.errors).all()  # the reported error is honest
@@ -363,7 +364,7 @@ def test_epanechnikov_kernel_inside_its_bandwidth():
 def test_quasi_random_nodes_report_an_honest_error():
     law = Normal(np.zeros(6), 0.8)
     exact = GaussianOperator(1.3, law, n_components=8)
-    with pytest.warns(ApproximationWarning, match="quasi-random"):
+    with warns(ApproximationWarning, "quasi-random"):
         found = KernelOperator(Gaussian(1.3), law, n_components=8, max_nodes=1024)
     gap = np.abs(found.eigenvalues - exact.eigenvalues)
     assert gap.max() <= 2 * found.error_bound
@@ -420,38 +421,41 @@ def test_narrow_bandwidths_refine_until_they_are_resolved():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "values"),
     [
-        (lambda: PolynomialOperator(0, Normal(0)), "degree=0"),
-        (lambda: PolynomialOperator(1.5, Normal(0)), "degree=1.5"),
-        (lambda: PolynomialOperator(2, Normal(0), constant=-1), "constant=-1"),
-        (lambda: PolynomialOperator(2, Normal(0), constant=np.nan), "constant=nan"),
-        (lambda: PolynomialOperator(1, stats.cauchy()), "does not exist"),
-        (lambda: PolynomialOperator(2, Normal(0), n_components=0), "n_components=0"),
-        (lambda: PolynomialOperator(1, Empirical([[2.0]]), center=True), "Every eigenvalue is 0"),
-        (lambda: PolynomialOperator(40, Normal(0, 1e12)), "overflow|infinite|large"),
-        (lambda: GaussianOperator(0.0, Normal(0)), "positive"),
-        (lambda: GaussianOperator([1.0, 2.0], Normal(0)), "2 bandwidths for 1 columns"),
-        (lambda: GaussianOperator("auto", Normal(0)), "names a rule"),
-        (lambda: GaussianOperator(1.0, Normal(0, 0), center=True), "Nothing is left"),
-        (lambda: GaussianOperator(1.0, Normal(0), n_components=2.5), "n_components=2.5"),
-        (lambda: KernelOperator(Gaussian(1.0), Empirical([[1.0]]), center=True), "No eigenvalue"),
-        (lambda: KernelOperator(Precomputed(), Normal(0)), "kernel of vectors"),
-        (lambda: KernelOperator("gaussian", Normal(0)), "names a rule"),
-        (lambda: KernelOperator(Gaussian(1.0), Normal(0), tolerance=0), "tolerance=0"),
-        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[1.0, 2.0]]), "2 columns"),
-        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[np.nan]]), "NaN"),
+        (lambda: PolynomialOperator(0, Normal(0)), ["degree=0"]),
+        (lambda: PolynomialOperator(1.5, Normal(0)), ["degree=1.5"]),
+        (lambda: PolynomialOperator(2, Normal(0), constant=-1), ["constant=-1"]),
+        (lambda: PolynomialOperator(2, Normal(0), constant=np.nan), ["constant=nan"]),
+        (lambda: PolynomialOperator(1, stats.cauchy()), ["cauchy"]),
+        (lambda: PolynomialOperator(2, Normal(0), n_components=0), ["n_components=0"]),
+        (lambda: PolynomialOperator(1, Empirical([[2.0]]), center=True), ["Empirical"]),
+        (lambda: PolynomialOperator(40, Normal(0, 1e12)), [80, "overflow"]),
+        (lambda: GaussianOperator(0.0, Normal(0)), ["bandwidth=0.0"]),
+        (lambda: GaussianOperator([1.0, 2.0], Normal(0)), [2, 1]),
+        (lambda: GaussianOperator("auto", Normal(0)), ["'auto'"]),
+        (lambda: GaussianOperator(1.0, Normal(0, 0), center=True), ["Normal"]),
+        (lambda: GaussianOperator(1.0, Normal(0), n_components=2.5), ["n_components=2.5"]),
+        (
+            lambda: KernelOperator(Gaussian(1.0), Empirical([[1.0]]), center=True),
+            ["Gaussian", "Empirical"],
+        ),
+        (lambda: KernelOperator(Precomputed(), Normal(0)), ["Precomputed()", "gram"]),
+        (lambda: KernelOperator("gaussian", Normal(0)), ["'auto'"]),
+        (lambda: KernelOperator(Gaussian(1.0), Normal(0), tolerance=0), ["tolerance=0"]),
+        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[1.0, 2.0]]), ["2 columns", 1]),
+        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[np.nan]]), ["NaN"]),
     ],
 )
-def test_bad_input_is_refused_with_numbers(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors_name_the_invalid_values(make, values):
+    with raises((TypeError, ValueError), *values):
         make()
 
 
 def test_too_many_monomials_are_refused_with_their_number():
-    with pytest.raises(MemoryBudgetError, match=r"32896 monomials.*KernelOperator"):
+    with raises(MemoryBudgetError, 32896, "KernelOperator"):
         PolynomialOperator(2, Normal(np.zeros(256)))
-    with pytest.raises(MemoryBudgetError, match="5000 points"):
+    with raises(MemoryBudgetError, 5000):
         KernelOperator(Gaussian(1.0), Empirical(np.arange(5000.0)[:, None]))
 
 
@@ -471,5 +475,5 @@ def test_a_point_mass_has_one_eigenvalue():
 def test_a_kernel_may_have_a_whole_degree_of_any_type():
     found = operator_of(Polynomial(2.0), CORRELATED, center=False, n_components=3)
     assert_allclose(found.eigenvalues, PolynomialOperator(2, CORRELATED).eigenvalues)
-    with pytest.raises(ValueError, match=r"degree=1\.5"):
+    with raises((TypeError, ValueError), "degree=1.5"):
         operator_of(Polynomial(1.5), CORRELATED, center=False, n_components=3)
