@@ -231,7 +231,7 @@ def test_samples_too_many_to_be_summed_where_waves_end(monkeypatch):
     """Far apart, plane waves know only that the divergence is at least so large."""
     X, Y, kernel = array(6000, d=1), array(6000, d=1, seed=1, shift=30.0), Gaussian(1.0)
     exact = cauchy_schwarz_divergence(X, Y, kernel)
-    monkeypatch.setattr("mercer.information._PAIRS_WORTH_SUMMING", 10**6)
+    monkeypatch.setattr("mercer.information.divergence._MAX_SUMMED_PAIRS", 10**6)
     with warns(ApproximationWarning, "bandwidth"):
         found = cauchy_schwarz_divergence(X, Y, kernel)
     assert 10 < found < exact

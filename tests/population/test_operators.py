@@ -1,5 +1,6 @@
 """Laws that hold for every operator under every measure, whatever the route."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -402,7 +403,7 @@ def test_few_nodes_lie_on_the_better_of_grid_and_scatter():
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 def test_grids_end_before_the_matrix_is_full(monkeypatch):
     """The best of the grids there are is taken, with what is known of its error."""
-    monkeypatch.setattr("mercer.population.kernel._GRID_NODES", 150)
+    monkeypatch.setattr("mercer.population.kernel._MAX_GRID_NODES", 150)
     exact = GaussianOperator(0.4, Normal(0, 1), n_components=5)
     found = KernelOperator(Gaussian(0.4), Normal(0, 1), n_components=5, max_nodes=1000)
     assert 64 < found.rule.size <= 150
@@ -477,3 +478,40 @@ def test_a_kernel_may_have_a_whole_degree_of_any_type():
     assert_allclose(found.eigenvalues, PolynomialOperator(2, CORRELATED).eigenvalues)
     with raises((TypeError, ValueError), "degree=1.5"):
         operator_of(Polynomial(1.5), CORRELATED, center=False, n_components=3)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        CORRELATED,
+        Uniform([0, 0], [1, 2]),
+        Product([Normal(0), Empirical([[0.0], [1.0], [3.0]])]),
+        Mixture([0.5, 0.5], [Normal([0, 0]), Normal([3, 3])]),
+    ],
+    ids=repr,
+)
+def test_operators_can_be_pickled(measure, center):
+    X = measure.sample(5, random_state=0)
+    for operator in (
+        GaussianOperator(1.5, measure, center=center, n_components=4),
+        PolynomialOperator(2, measure, center=center),
+    ):
+        restored = pickle.loads(pickle.dumps(operator))
+        assert_allclose(restored.eigenfunctions(X), operator.eigenfunctions(X))
+        assert_allclose(restored.eigenvalues, operator.eigenvalues)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda: Normal(0, 1).expectation(lambda X: (X[:, 0] > 0.1234).astype(float)),
+        lambda: KernelOperator(Laplacian(1.0), Uniform(0, 1), n_components=3, max_nodes=150),
+        lambda: GaussianOperator(0.02, Mixture([0.5, 0.5], [Uniform(0, 1), Normal(2)])),
+    ],
+)
+def test_warnings_point_at_the_caller(compute):
+    """They name the line that called mercer, however deep the warning is raised (core e13)."""
+    with pytest.warns(ApproximationWarning) as caught:
+        compute()
+    assert {warning.filename for warning in caught} == {__file__}

@@ -18,7 +18,8 @@ _MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 # module -> classes; a private module of scikit-learn is named by its public parent
 _MERCER = {
-    "mercer.domains": "Box FiniteSpace GaussianBase Normalization",
+    "mercer.domains.base": "Normalization",
+    "mercer.domains.spaces": "Box FiniteSpace GaussianBase",
     "mercer.estimators.clustering": "BandwidthRecord EntropyClustering",
     "mercer.estimators.component_models": "ComponentClassifier ComponentRegressor",
     "mercer.estimators.denoising": "KernelDenoiser",
