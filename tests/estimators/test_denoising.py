@@ -31,7 +31,7 @@ def noisy(circle, rng):
 
 @both_orders
 @every_way
-def test_it_is_transform_and_inverse_transform(order, way, circle, noisy):
+def test_transform_equals_transform_and_inverse_transform(order, way, circle, noisy):
     settings = {"kernel": Gaussian(0.4), "preimage": way}
     denoiser = KernelDenoiser(5, order=order, **settings).fit(circle)
     transform = (
@@ -44,14 +44,14 @@ def test_it_is_transform_and_inverse_transform(order, way, circle, noisy):
 
 @both_orders
 @pytest.mark.parametrize("kernel", [Gaussian(0.4), Matern(0.8), Linear(), Polynomial(3)], ids=repr)
-def test_clean_points_stay_put_with_all_components(order, kernel, circle):
+def test_clean_points_are_unchanged_with_all_components(order, kernel, circle):
     circle = circle + np.array([2.0, 1.0])  # around 0 odd kernels carry no entropy
     denoiser = KernelDenoiser(None, kernel=kernel, order=order).fit(circle)
     assert_allclose(denoiser.transform(circle), circle, atol=1e-6)
     assert_allclose(denoiser.fit_transform(circle), circle, atol=1e-6)
 
 
-def test_noise_around_a_circle_goes(circle, noisy):
+def test_noise_around_a_circle_is_removed(circle, noisy):
     """The distance to the circle falls, whatever the way."""
     for way in ("kwok-tsang", "mika", "ridge"):
         denoiser = KernelDenoiser(15, kernel=Gaussian(0.4), order="variance", preimage=way)
@@ -61,7 +61,7 @@ def test_noise_around_a_circle_goes(circle, noisy):
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3, 59, 60, 1000])
-def test_neighbours(n_neighbors, circle, noisy):
+def test_n_neighbors(n_neighbors, circle, noisy):
     denoiser = KernelDenoiser(5, kernel=Gaussian(0.4), n_neighbors=n_neighbors).fit(circle)
     cleaned = denoiser.transform(noisy)
     assert np.isfinite(cleaned).all()
@@ -71,7 +71,7 @@ def test_neighbours(n_neighbors, circle, noisy):
 
 
 @every_way
-def test_weights_are_copies(way, circle, noisy, rng):
+def test_weights_equal_copies(way, circle, noisy, rng):
     weights = rng.integers(0, 3, size=len(circle))
     make = KernelDenoiser(4, kernel=Gaussian(0.5), preimage=way)
     weighted = clone(make).fit(circle, sample_weight=weights).transform(noisy)
@@ -112,24 +112,24 @@ def test_one_row():
 
 
 @pytest.mark.parametrize("order", ["size", "", None, "Entropy"])
-def test_orders_that_do_not_exist(order, circle):
+def test_unknown_orders_raise(order, circle):
     with raises(ValueError, f"order={order!r}", "'entropy'", "'variance'"):
         KernelDenoiser(3, order=order).fit(circle)
 
 
 @pytest.mark.parametrize("way", ["kwok", None, 1])
-def test_ways_that_do_not_exist(way, circle):
+def test_unknown_methods_raise(way, circle):
     with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'"):
         KernelDenoiser(3, preimage=way).fit(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "ten"])
-def test_counts_of_neighbours_that_are_none(count, circle):
+def test_invalid_n_neighbors_raise(count, circle):
     with raises((TypeError, ValueError), f"n_neighbors={count!r}", 1):
         KernelDenoiser(3, n_neighbors=count).fit(circle)
 
 
-def test_precomputed_is_refused(circle):
+def test_precomputed_kernels_raise(circle):
     """There is no space to look for points in, and fit knows that already."""
     with raises(ValueError, "Precomputed()", "vectors"):
         KernelDenoiser(3, kernel="precomputed").fit(Gaussian(1.0)(circle))
@@ -140,18 +140,18 @@ def test_precomputed_is_refused(circle):
     [(Laplacian(1.0), "kwok-tsang"), (Polynomial(2), "kwok-tsang"), (Matern(1.0), "mika")],
     ids=repr,
 )
-def test_kernels_without_a_way_back(kernel, way, circle):
+def test_kernels_without_preimages_raise(kernel, way, circle):
     with raises(ValueError, repr(kernel), "'ridge'"):
         KernelDenoiser(2, kernel=kernel, preimage=way).fit(circle).transform(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 61])
-def test_counts_of_components_that_are_none(count, circle):
+def test_invalid_n_components_raise(count, circle):
     with raises((TypeError, ValueError), f"n_components={count}"):
         KernelDenoiser(count, kernel=Gaussian(0.4)).fit(circle)
 
 
-def test_bad_arrays(circle):
+def test_invalid_arrays_raise(circle):
     denoiser = KernelDenoiser(3, kernel=Gaussian(0.4)).fit(circle)
     with raises(ValueError, "NaN"):
         denoiser.transform([[np.nan, 1.0]])

@@ -14,13 +14,13 @@ ALL = slice(None)
 
 
 @pytest.mark.parametrize("other", [3, "gaussian", None])
-def test_what_is_no_kernel_is_no_term(other):
+def test_sum_rejects_non_kernels(other):
     with pytest.raises(TypeError):
         Gaussian(1.0) + other
 
 
 @pytest.mark.parametrize("other", ["2", None])
-def test_what_is_no_number_is_no_factor(other):
+def test_product_rejects_non_numbers(other):
     with pytest.raises(TypeError):
         Gaussian(1.0) * other
 
@@ -35,7 +35,7 @@ class Tent(Kernel):
 
 
 @pytest.mark.parametrize("kernel", [Tent(), 0.0 * Gaussian(1.0), 3.0 * Tent()], ids=repr)
-def test_logarithms_of_a_formula(kernel):
+def test_log_tiles_of_a_kernel_defined_by_matrix(kernel):
     X = np.array([[0.0], [0.25], [4.0]])
     with np.errstate(divide="ignore"):
         expected = np.log(kernel(X))
@@ -44,18 +44,18 @@ def test_logarithms_of_a_formula(kernel):
     assert np.isneginf(found[0, 2])
 
 
-def test_a_kernel_turned_over_has_no_distances():
+def test_negative_multiples_have_no_input_distances():
     one = np.ones((1, 1))
     with raises(ValueError, -1.0, "preimage='ridge'"):
         input_distances(-1.0 * Gaussian(1.0), one, one, one)
 
 
-def test_categories_have_at_most_two_axes():
+def test_categories_are_1d_or_2d():
     with raises(ValueError, 3):
         Hamming(0.5)(np.zeros((2, 2, 2), dtype=int))
 
 
-def test_the_cell_that_is_no_number_is_the_one_that_is_named():
+def test_errors_name_the_value_that_is_not_a_number():
     frame = pd.DataFrame({"size": pd.Series([1, "2.5", "tall", "wide"], dtype=object)})
     with raises(ValueError, "'size'", "'tall'"):
         KernelPCA(1, kernel=On("size", Gaussian(1.0))).fit(frame)

@@ -122,7 +122,7 @@ IDS = [repr(kernel) for kernel, _ in FORMULAS]
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel, _ in FORMULAS], ids=IDS)
-def test_every_kernel_keeps_the_contract(kernel):
+def test_check_kernel_passes_for_every_kernel(kernel):
     check_kernel(kernel)
 
 
@@ -138,7 +138,7 @@ def test_every_kernel_keeps_the_contract(kernel):
     ],
     ids=repr,
 )
-def test_combinations_keep_the_contract(kernel):
+def test_check_kernel_passes_for_combinations(kernel):
     check_kernel(kernel)
 
 
@@ -323,14 +323,14 @@ def test_log_normalizer_is_finite_where_the_normalizer_overflows(window):
     ],
     ids=repr,
 )
-def test_kernels_without_a_normalizer_say_so(kernel):
+def test_non_densities_have_no_normalizer(kernel):
     assert not kernel.is_density
     for ask in (kernel.log_normalizer, kernel.normalizer):
         with raises(ValueError, "Gaussian", "Laplacian"):
             ask(2)
 
 
-def test_windows_know_that_they_are_windows():
+def test_is_density():
     for window in WINDOWS:
         assert window(1.0).is_density
     assert (Gaussian(1.0) + Laplacian(2.0)).is_density
@@ -445,7 +445,7 @@ def test_kernel_algebra_is_matrix_algebra(tree):
 
 @settings(max_examples=60, deadline=None)
 @given(trees)
-def test_trees_that_claim_so_are_positive_semidefinite(tree):
+def test_trees_with_is_psd_are_positive_semidefinite(tree):
     kernel, _, _ = tree
     if not kernel.is_psd:
         return
@@ -456,7 +456,7 @@ def test_trees_that_claim_so_are_positive_semidefinite(tree):
 
 @settings(max_examples=60, deadline=None)
 @given(trees)
-def test_parameters_survive_every_road(tree):
+def test_parameters_survive_clone_pickle_and_set_params(tree):
     kernel, _, _ = tree
     K = kernel(LEFT, RIGHT)
     before = repr(kernel)
@@ -499,7 +499,7 @@ def test_combinations_flatten_and_name_their_parts():
     assert kernel == Gaussian(5.0) + Laplacian(2.0) + 3.0 * Polynomial(3) * Linear()
 
 
-def test_numbers_of_numpy_scale_from_either_side():
+def test_numpy_scalars_multiply_from_either_side():
     X = points()
     for factor in (np.float64(2.0), np.int64(2), 2):
         for kernel in (factor * Gaussian(1.0), Gaussian(1.0) * factor):
@@ -507,7 +507,7 @@ def test_numbers_of_numpy_scale_from_either_side():
             assert_array_equal(kernel(X), 2 * Gaussian(1.0)(X))
 
 
-def test_unknown_parameters_are_named_with_the_known_ones():
+def test_errors_for_unknown_parameters_list_the_known_ones():
     with raises(ValueError, "'gamma'", "bandwidth"):
         Gaussian(1.0).set_params(gamma=2.0)
     with raises(ValueError, "'2__bandwidth'", "0__bandwidth"):
@@ -530,7 +530,7 @@ def test_kernels_that_differ_are_not_equal():
     assert Gaussian(many) != Gaussian(other)
 
 
-def test_kernels_on_different_data_cannot_be_joined():
+def test_kernels_on_different_data_cannot_be_combined():
     class OnObjects(Kernel):
         compares = "objects"
 
@@ -550,7 +550,7 @@ def test_a_factor_on_a_precomputed_kernel_is_not_silently_lost():
     assert_allclose(scaled, 2 * plain, rtol=1e-10)
 
 
-def test_names_become_kernels_and_others_are_refused_with_the_list():
+def test_as_kernel():
     for name, kind in [
         ("gaussian", Gaussian),
         ("rbf", Gaussian),
@@ -774,7 +774,7 @@ class _Cauchy(Kernel):
         return 1 / (1 + cdist(X, Y) ** 2)
 
 
-def test_every_kernel_has_logarithms(rng):
+def test_log_tiles_default(rng):
     """Also those that give nothing but a formula, and where they are 0."""
     X, Y = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
     for kernel in (_Cauchy(), 3.0 * _Cauchy()):
@@ -785,7 +785,7 @@ def test_every_kernel_has_logarithms(rng):
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
-def test_rounding_is_judged_by_the_size_of_values(factor):
+def test_check_kernel_tolerances_are_relative(factor):
     check_kernel(factor * (Linear() + Polynomial(3, constant=1.0)))
     check_kernel(factor * Linear())
 
@@ -837,7 +837,7 @@ def test_a_common_offset_cancels_exactly(kind, d, width):
 @pytest.mark.parametrize("kind", RADIAL)
 @pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1e-10), (np.float32, 2e-4)])
 @pytest.mark.parametrize("d", [1, 5])
-def test_one_outlier_does_not_cost_the_others_their_digits(kind, dtype, limit, d):
+def test_one_outlier_does_not_reduce_accuracy(kind, dtype, limit, d):
     X = points(20, d).astype(dtype)
     far = np.vstack([X, np.full((1, d), 1e8, dtype)])
     # `limit` is the error of ‖x - y‖²/2 that maths.distances accepts; |dk/dh| ≤ 2
@@ -864,7 +864,7 @@ def test_scale_goes_with_the_bandwidth(kind, scale, d):
 
 @pytest.mark.parametrize("kind", RADIAL)
 @pytest.mark.parametrize("d", [1, 5])
-def test_points_out_of_all_reach_have_nothing_in_common(kind, d):
+def test_distant_points_have_kernel_zero(kind, d):
     X = np.zeros((2, d))
     X[1] = 1e200  # its square overflows, its kernel value is 0
     assert_array_equal(kind(1.0)(X), np.eye(2))
@@ -903,7 +903,7 @@ def test_diagonals_and_features_take_lists_and_integers(kernel):
 
 
 @pytest.mark.parametrize("degree", [0, -1, 1.5])
-def test_degree_must_be_a_positive_whole_number(degree):
+def test_degree_must_be_a_positive_integer(degree):
     with raises(ValueError, f"degree={degree}", 1):
         Polynomial(degree)(points())
 
@@ -991,7 +991,7 @@ class _Remembering(Gaussian):
         return self.kept
 
 
-def test_joining_diagonals_leaves_those_of_the_terms_alone():
+def test_combined_diagonals_do_not_change_those_of_the_terms():
     total = (_Remembering(1.0) + Gaussian(1.0)).diagonal(np.zeros((3, 1)))
     assert_array_equal(total, 2.0)
     assert_array_equal(_Remembering.kept, 1.0)
@@ -1006,13 +1006,13 @@ def test_a_precomputed_matrix_that_is_not_symmetric_has_no_diagonal():
             Precomputed().diagonal(wrong)
 
 
-def test_without_a_bandwidth_columns_are_in_their_own_units():
+def test_length_scales():
     assert_array_equal(length_scales(Linear(), 3), np.ones(3))
     assert_array_equal(length_scales(2.0 * Gaussian([1.0, 3.0]), 2), [1.0, 3.0])
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0])
-def test_what_needs_a_positive_factor_says_so(factor):
+def test_non_positive_factors(factor):
     kernel = factor * Gaussian(1.0)
     with raises(ValueError, repr(kernel), "preimage='ridge'"):
         input_distances(kernel, np.ones(1), np.ones(1), np.ones(1))
@@ -1024,7 +1024,7 @@ def test_what_needs_a_positive_factor_says_so(factor):
 
 
 @pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(3, scale=-1.0), Linear(1e200)])
-def test_one_long_row_on_either_side_is_refused(kernel):
+def test_overflow_of_dot_products_raises(kernel):
     short, long = np.ones((3, 2)), np.array([[0.0, 1.0], [1e120, 0.0]])
     for pair in ((short, long), (long, short), (long, long), (long,)):
         with raises(ValueError, repr(kernel), "float64"):
@@ -1043,7 +1043,7 @@ def test_only_kernels_and_numbers_multiply():
         Gaussian(1.0) * None
 
 
-def test_a_precomputed_kernel_gives_the_matrix_and_its_columns():
+def test_precomputed_columns():
     K = Gaussian(1.0)(points(5))
     assert_array_equal(Precomputed()(K), K)
     assert_array_equal(Precomputed()(K[:2], [4, 0]), K[:2][:, [4, 0]])

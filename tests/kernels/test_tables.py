@@ -80,7 +80,7 @@ SELECTIONS = [
 
 
 @pytest.mark.parametrize(("columns", "kernel", "cells"), SELECTIONS)
-def test_a_kernel_sees_its_columns_and_nothing_else(columns, kernel, cells):
+def test_on_uses_its_columns_only(columns, kernel, cells):
     expected = kernel(cells)
     on = On(columns, kernel)
     assert_array_equal(on(FRAME), expected)
@@ -103,7 +103,7 @@ def test_sums_and_products_of_columns_are_those_of_matrices():
     check_kernel(one * two + 0.5 * one, FRAME)
 
 
-def test_numbers_are_found_in_their_columns_only():
+def test_bandwidth_rules_use_their_columns_only():
     kernel = On("age", Gaussian("silverman")) * On("height", Gaussian("silverman"))
     fitted = fit_kernel(kernel, FRAME)
     for term, name in zip(fitted.terms, ("age", "height"), strict=True):
@@ -116,7 +116,7 @@ def test_numbers_are_found_in_their_columns_only():
     )
 
 
-def test_numbers_of_columns_become_names_when_fitted_on_a_frame():
+def test_column_positions_become_names_when_fitted():
     fitted = fit_kernel(On([1, 0], Gaussian(1.0)) + On(2, Categorical()), FRAME)
     assert fitted.terms[0].columns == ["height", "age"]
     assert fitted.terms[1].columns == "land"
@@ -195,7 +195,7 @@ def mean_embedding(kernel, cells, missing, weights=None):
         ("alive", Categorical(0.6)),
     ],
 )
-def test_a_missing_cell_is_the_mean_of_the_observed_ones(name, kernel):
+def test_missing_value_is_the_mean_embedding(name, kernel):
     frame = with_gaps(FRAME)
     fitted = fit_kernel(On(name, kernel), frame)
     missing = frame[name].isna().to_numpy()
@@ -234,7 +234,7 @@ def test_every_kind_of_missing_object(gap):
     assert_allclose(fit_kernel(On(0, Categorical(0.5)), table)(table), expected, rtol=1e-14)
 
 
-def test_columns_of_sets_and_graphs_may_have_gaps():
+def test_columns_of_sets_and_graphs_may_have_missing_values():
     triangle, path = [(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]
     frame = pd.DataFrame({"tags": [{1, 2}, None, {2}], "molecule": [triangle, path, None]})
     kernel = On("tags", Jaccard()) * On("molecule", Graph(2, normalize=True))
@@ -246,7 +246,7 @@ def test_columns_of_sets_and_graphs_may_have_gaps():
     check_kernel(fitted, frame)
 
 
-def test_weights_count_copies_and_zeros_are_absent():
+def test_weights_equal_copies():
     frame = with_gaps(FRAME)
     weights = np.array([2, 1, 0, 3, 1, 0, 1, 2, 1])
     kernel = On("age", Gaussian("silverman")) * On("land", Categorical(0.3)) * On("name", NGram(2))
@@ -262,7 +262,7 @@ def test_weights_count_copies_and_zeros_are_absent():
     assert_allclose(found[np.ix_(present, present)], expected[np.ix_(present, present)], rtol=1e-13)
 
 
-def test_leaving_a_missing_column_out_would_not_be_positive_semidefinite():
+def test_omitting_missing_columns_is_not_positive_semidefinite():
     """Why missing cells have features: the usual shortcut fails on four rows."""
     rows = [("a", "a"), ("a", None), (None, "b"), ("b", "b"), ("b", "a")]
 
@@ -277,7 +277,7 @@ def test_leaving_a_missing_column_out_would_not_be_positive_semidefinite():
     assert smallest_eigenvalue(fit_kernel(kernel, table)(table)) > -1e-14
 
 
-def test_many_cells_have_representatives():
+def test_many_values_are_replaced_by_representatives():
     rng = np.random.default_rng(0)
     x = rng.normal(size=5000)
     frame = pd.DataFrame({"x": x, "word": [f"{i:05d}" for i in rng.permutation(5000)]})
@@ -296,12 +296,12 @@ def test_many_cells_have_representatives():
     assert words.observed == fit_kernel(On("word", NGram(2)), shuffled).observed
 
 
-def test_an_unfitted_kernel_refuses_missing_cells_with_the_remedy():
+def test_unfitted_kernel_rejects_missing_values():
     with raises(ValueError, "'age'", "mercer.bandwidth.fit_kernel"):
         On("age", Gaussian(1.0))(with_gaps(FRAME))
 
 
-def test_a_column_that_is_never_observed_is_refused_by_name():
+def test_columns_without_observed_values_raise():
     frame = FRAME.assign(age=np.nan)
     with raises(ValueError, "'age'", 9):
         fit_kernel(On("age", Gaussian("auto")), frame)
@@ -361,7 +361,7 @@ def test_kernels_follow_the_types_of_columns():
     assert isinstance(table_kernel(many).kernel, NGram)
 
 
-def test_a_table_kernel_is_printed_readably():
+def test_repr_of_table_kernel():
     text = repr(table_kernel(FRAME[["age", "land", "size"]]))
     assert re.fullmatch(
         r"On\('age', Gaussian\(bandwidth=[\d.]+\)\) \* "
@@ -398,7 +398,7 @@ def test_a_rare_category_does_not_isolate_its_rows():
     assert kernel.terms[1].kernel.rho == pytest.approx(np.exp(-2), rel=1e-3)
 
 
-def test_what_is_no_table_is_refused():
+def test_table_kernel_rejects_invalid_tables():
     with raises(TypeError, "ndarray", "pandas.DataFrame"):
         table_kernel(np.zeros((3, 2)))
     with raises(ValueError, 2):
@@ -437,7 +437,7 @@ def tables(draw):
 
 @settings(deadline=None, max_examples=150)
 @given(tables())
-def test_table_kernels_are_positive_semidefinite_with_missing_cells(frame):
+def test_table_kernels_are_positive_semidefinite_with_missing_values(frame):
     if frame.shape[1] == 0:
         return
     kernel = table_kernel(frame)
@@ -452,7 +452,7 @@ def test_table_kernels_are_positive_semidefinite_with_missing_cells(frame):
         assert smallest_eigenvalue(table_kernel(first)(frame)) >= -1e-10 * len(frame)
 
 
-def test_widening_divides_squared_distances():
+def test_scaling_bandwidths_divides_squared_distances():
     frame = pd.DataFrame({"x": [0.0, 1.0, 3.0], "c": ["a", "b", "a"]})
     kernel = On("x", Gaussian(2.0)) * On("c", Categorical(0.3))
     assert_allclose(kernel.scale_bandwidths(0.5)(frame), kernel(frame) ** 4, rtol=1e-12)
@@ -462,7 +462,7 @@ def test_widening_divides_squared_distances():
     )
 
 
-def test_widening_needs_a_width():
+def test_scaling_needs_a_bandwidth():
     with raises(ValueError, "Linear"):
         Linear().scale_bandwidths(2.0)
     with raises(ValueError, "'auto'"):
@@ -471,7 +471,7 @@ def test_widening_needs_a_width():
         Gaussian(1.0).scale_bandwidths(0)
 
 
-def test_what_stands_for_missing_cells_may_change():
+def test_observed_values_may_be_changed():
     frame = with_gaps(FRAME)
     fitted = fit_kernel(On("land", Categorical(0.3)), frame)
     fitted(frame)  # k(?, ?) is known now
@@ -488,7 +488,7 @@ def test_integer_arrays_have_columns_too():
     assert_array_equal(On([0, 1], Linear())(X), Linear()(X))
 
 
-def test_cells_without_an_order_keep_that_of_the_rows():
+def test_unsortable_values_have_row_order():
     table = np.array([["a"], [1], [None], ["a"]], dtype=object)
     expected = mean_embedding(Categorical(0.5), ["a", 1, None, "a"], [0, 0, 1, 0])
     fitted = fit_kernel(On(0, Categorical(0.5)), table)
@@ -504,7 +504,7 @@ def test_the_sign_of_numbers_does_not_matter():
     assert 0 < ours.get_params()["0__kernel__bandwidth"] < 10
 
 
-def test_columns_of_different_types_are_compared_cell_by_cell():
+def test_columns_of_different_types():
     days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01"])
     frame = pd.DataFrame({"day": days, "count": [1, 1, 2]})
     expected = [[1, 0.5, 0.5], [0.5, 1, 0.25], [0.5, 0.25, 1]]
@@ -530,7 +530,7 @@ def test_labels_and_texts(different, rows, length, texts):
 
 
 @pytest.mark.parametrize("columns", [1, 3])
-def test_a_typical_pair_of_texts_has_its_share(columns):
+def test_typical_kernel_value_of_texts(columns):
     """``ρ + (1 - ρ) · mean cosine = exp(-1/D)``, to the four digits of ρ."""
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcd"), size=20)) for _ in range(80)]
@@ -553,7 +553,7 @@ def test_mean_embedding_does_not_depend_on_row_order(rng):
     )
 
 
-def test_booleans_with_gaps_are_categories():
+def test_booleans_with_missing_values_are_categories():
     frame = pd.DataFrame({"smoker": [True, None, False, True], "age": [30, None, 40.0, 22]})
     kernel = table_kernel(frame.astype({"smoker": object}))
     assert [type(term.kernel) for term in kernel.terms] == [Categorical, Gaussian]

@@ -24,7 +24,7 @@ def ratio_of(function, priors):
 
 @pytest.mark.parametrize("constant", [0.0, 0.5])
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_no_other_function_of_the_kernel_does_better(degree, constant):
+def test_discriminant_maximizes_the_ratio(degree, constant):
     f = PolynomialDiscriminant(degree, [FIRST, SECOND], PRIORS, constant=constant)
     assert_allclose(ratio_of(f, PRIORS), f.ratio, rtol=1e-8)
     rng = np.random.default_rng(degree)
@@ -34,14 +34,14 @@ def test_no_other_function_of_the_kernel_does_better(degree, constant):
         assert ratio_of(f, PRIORS) < f.ratio * (1 + 1e-9)
 
 
-def test_generalised_eigen_equation():
+def test_generalized_eigenvalue_equation():
     f = PolynomialDiscriminant(3, [FIRST, SECOND], PRIORS)
     C = f.thesis_coefficients
     assert_allclose(f.between @ C, f.ratio * f.within @ C, rtol=1e-6, atol=1e-8)
     assert_allclose(C @ f.within @ C, 1)
 
 
-def test_a_discriminant_says_what_it_tells_apart():
+def test_repr_of_discriminant():
     f = PolynomialDiscriminant(1, [Normal([2, -2]), Normal([-1, 2])], [0.5, 0.5])
     assert repr(f).startswith("PolynomialDiscriminant(ratio=25, [Normal(")
 

@@ -118,7 +118,7 @@ def test_isserlis():
     assert_allclose(Normal(np.zeros(4), S).moment((1, 1, 1, 1)), pairings)
 
 
-def test_moments_of_a_rotated_normal_law():
+def test_moments_of_a_rotated_normal_distribution():
     angle = 0.7
     Q = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     rotated = Normal(Q @ CORRELATED.mean, Q @ CORRELATED.cov @ Q.T)
@@ -130,7 +130,7 @@ def test_moments_of_a_rotated_normal_law():
     assert_allclose(rotated.moment((3, 1)), CORRELATED.expectation(of_image), rtol=1e-10)
 
 
-def test_scipy_laws_are_recognised():
+def test_scipy_distributions_are_converted():
     assert isinstance(as_measure(stats.norm(1, 2)), Normal)
     assert_allclose(as_measure(stats.norm(1, 2)).cov, [[4]])
     frozen = stats.multivariate_normal([1, 2], [[2, 1], [1, 3]])
@@ -138,7 +138,7 @@ def test_scipy_laws_are_recognised():
     assert_allclose(as_measure(stats.binom(5, 0.3)).moment(1), 1.5)
 
 
-def test_heavy_tails_do_no_harm_to_bounded_functions():
+def test_bounded_functions_of_heavy_tails():
     """E cos X = e⁻¹ under the Cauchy law; the rule does not see that no moment exists."""
     cauchy = as_measure(stats.cauchy())
     value = cauchy.expectation(lambda X: 1 / (1 + X[:, 0] ** 2))
@@ -152,7 +152,7 @@ def test_gauss_hermite_is_exact_to_its_degree():
 
 
 @pytest.mark.parametrize("n", [40, 96, 97, 200, 3000])
-def test_large_rules_of_the_normal_law(n):
+def test_large_rules_of_the_normal_distribution(n):
     x, w = normal_rule(n)
     assert_allclose([w @ x**k for k in (2, 4, 6, 8, 10)], [1, 3, 15, 105, 945], rtol=1e-12)
     assert_allclose(w @ np.cos(3 * x), np.exp(-4.5), rtol=1e-9)
@@ -221,20 +221,20 @@ def test_errors_name_the_invalid_values(make, values):
         make()
 
 
-def test_a_law_without_variance_is_a_point():
+def test_normal_without_variance_is_a_point():
     law = Normal([1.0, 2.0], 0.0)
     assert law.quadrature(5).points.tolist() == [[1.0, 2.0]]
     assert law.expectation(lambda X: X[:, 0] * X[:, 1]) == law.moment((1, 1)) == 2
 
 
-def test_a_mixture_may_be_drawn_from_fewer_times_than_it_has_parts():
+def test_sampling_fewer_points_than_parts():
     law = Mixture([0.5, 0.5], [Normal(-9, 0.01), Normal(9, 0.01)])
     drawn = np.array([law.sample(1, random_state=seed)[0, 0] for seed in range(40)])
     assert_allclose(np.abs(drawn), 9, atol=0.6)
     assert 8 < np.count_nonzero(drawn > 0) < 32
 
 
-def test_what_is_no_measure():
+def test_as_measure_rejects_other_objects():
     with raises(TypeError, 3.0, "Normal"):
         Product([3.0])
     with raises(TypeError, "Normal"):

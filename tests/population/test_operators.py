@@ -362,7 +362,7 @@ def test_epanechnikov_kernel_inside_its_bandwidth():
     assert_allclose(operator.eigenvalues, true[true > 0], rtol=1e-10)
 
 
-def test_quasi_random_nodes_report_an_honest_error():
+def test_errors_of_quasi_random_nodes():
     law = Normal(np.zeros(6), 0.8)
     exact = GaussianOperator(1.3, law, n_components=8)
     with warns(ApproximationWarning, "quasi-random"):
@@ -381,7 +381,7 @@ def test_boxes_in_many_dimensions_need_no_grid():
     assert operator.error_bound < 1e-9
 
 
-def test_independent_normal_parts_are_one_normal_law():
+def test_independent_normal_parts_are_one_normal_distribution():
     """Products are solved part by part, and a part may have a closed form."""
     parts = GaussianOperator(0.7, Product([Normal(1, 2.0), Normal(0, 0.5)]), n_components=12)
     whole = GaussianOperator(0.7, Normal([1, 0], [[2.0, 0.0], [0.0, 0.5]]), n_components=12)
@@ -391,7 +391,7 @@ def test_independent_normal_parts_are_one_normal_law():
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
-def test_few_nodes_lie_on_the_better_of_grid_and_scatter():
+def test_better_of_grid_and_scattered_nodes_is_used():
     law = Normal([0.0, 0.0], 1.0)
     exact = GaussianOperator(0.8, law, n_components=3)
     found = KernelOperator(Gaussian(0.8), law, n_components=3, max_nodes=200)
@@ -453,14 +453,14 @@ def test_errors_name_the_invalid_values(make, values):
         make()
 
 
-def test_too_many_monomials_are_refused_with_their_number():
+def test_errors_name_the_number_of_monomials():
     with raises(MemoryBudgetError, 32896, "KernelOperator"):
         PolynomialOperator(2, Normal(np.zeros(256)))
     with raises(MemoryBudgetError, 5000):
         KernelOperator(Gaussian(1.0), Empirical(np.arange(5000.0)[:, None]))
 
 
-def test_the_gram_route_replaces_too_many_monomials():
+def test_gram_matrix_replaces_too_many_monomials():
     X = np.random.default_rng(0).normal(size=(30, 120))
     found = operator_of(Polynomial(3), Empirical(X), center=False, n_components=4)
     assert isinstance(found, KernelOperator)
@@ -473,7 +473,7 @@ def test_a_point_mass_has_one_eigenvalue():
     assert_allclose(operator.eigenfunctions([[1.0, 2.0]]), [[1]])
 
 
-def test_a_kernel_may_have_a_whole_degree_of_any_type():
+def test_degree_may_be_an_integral_float():
     found = operator_of(Polynomial(2.0), CORRELATED, center=False, n_components=3)
     assert_allclose(found.eigenvalues, PolynomialOperator(2, CORRELATED).eigenvalues)
     with raises((TypeError, ValueError), "degree=1.5"):

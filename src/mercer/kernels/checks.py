@@ -80,7 +80,7 @@ def _check_memory_is_not_shared(kernel: Kernel, X: Any, Y: Any) -> None:
     """Sums, products and multiples change the blocks of their parts in place."""
     tiles = kernel.tiles(kernel._as_points(X), kernel._as_points(Y))
     blocks = [tiles(slice(None), slice(None), None) for _ in range(2)]
-    assert not np.shares_memory(*blocks), (
+    assert not np.shares_memory(blocks[0], blocks[1]), (
         f"tiles of {kernel!r} share memory: return a new array each time, or a copy"
     )
     expected = blocks[0].copy()
