@@ -1,6 +1,5 @@
 """Pre-images: Kwok-Tsang, Mika's fixed point and ridge, for both transforms."""
 
-import re
 import warnings
 
 import numpy as np
@@ -24,6 +23,7 @@ from mercer.kernels import (
 )
 from mercer.preimages import preimages
 from mercer.solvers import Fourier, Nystrom
+from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -36,10 +36,6 @@ every_transform = pytest.mark.parametrize(
     ],
     ids=["centred PCA", "PCA", "ECA"],
 )
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +82,7 @@ ROUND_TRIPS = [
 
 @every_transform
 @pytest.mark.parametrize("kernel", ROUND_TRIPS, ids=repr)
-def test_with_all_components_training_points_come_back(make, kernel, X):
+def test_all_components_recover_training_points(make, kernel, X):
     model = make(None, kernel=kernel)
     scores = model.fit_transform(X)
     assert_allclose(model.inverse_transform(scores), X, atol=1e-7)
@@ -95,7 +91,7 @@ def test_with_all_components_training_points_come_back(make, kernel, X):
 
 @every_transform
 @pytest.mark.parametrize("kernel", [Linear(1.5, 0.2), Polynomial(3, 1.0), Polynomial(3)], ids=repr)
-def test_with_finite_features_any_point_comes_back(make, kernel, X, rng):
+def test_finite_features_recover_any_point(make, kernel, X, rng):
     """Where the components span feature space the projection of a new point is its image."""
     new = rng.normal(size=(7, 2))
     model = make(None, kernel=kernel).fit(X)
@@ -134,7 +130,7 @@ def test_kwok_tsang_against_the_direct_formula(center, k, X, rng):
         assert_allclose(found[i], expected, atol=1e-7)
 
 
-def test_columns_are_weighed_by_their_bandwidths(X, rng):
+def test_distances_are_in_bandwidths(X, rng):
     """Stretching a column and its bandwidth together stretches the pre-images."""
     stretch = np.array([1.0, 1000.0])
     new = rng.normal(size=(5, 2))
@@ -146,7 +142,7 @@ def test_columns_are_weighed_by_their_bandwidths(X, rng):
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Matern(1.2)], ids=repr)
 @pytest.mark.parametrize("center", [False, True])
-def test_moving_and_turning_the_data_moves_and_turns_the_pre_images(kernel, center, X, rng):
+def test_preimages_are_equivariant_under_rotation_and_translation(kernel, center, X, rng):
     rotation, _ = np.linalg.qr(rng.normal(size=(2, 2)))
     new = rng.normal(size=(5, 2))
     here = KernelPCA(5, kernel=kernel, center=center).fit(X)
@@ -166,36 +162,36 @@ def test_matern_profile_is_inverted(nu):
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 3.3, np.inf])
-def test_matern_inverse_of_hopeless_values_is_finite(nu):
+def test_matern_inverse_of_tiny_values_is_finite(nu):
     kernel = Matern(1.0, nu=nu)
     far = kernel.inverse_profile(np.array([np.finfo(float).tiny, 1e-200]))
     assert np.isfinite(far).all()
     assert far[0] >= far[1] > 100
 
 
-def test_neighbours_that_differ_by_a_billionth_are_told_apart():
+def test_nearly_equal_neighbors_are_distinguished():
     """Trap 11: ⟨f, φ⟩ a little under 1 cancels in squared distances, and neighbours are lost."""
     X = np.concatenate([[[0.0]], 10.0 ** -np.arange(1, 8)[:, None], [[1.0], [2.0]]])
     kernel = Gaussian(20.0)  # all kernel values within 1e-2 of 1, most within 1e-9
     model = KernelPCA(None, kernel=kernel, center=False).fit(X)
-    from mercer.preimages import _Nearness
+    from mercer.preimages import _Similarity
 
-    nearness = _Nearness(model.spectrum_)
-    X = nearness.data
+    similarity = _Similarity(model.spectrum_)
+    X = similarity.data
     exact = kernel(X)
-    near = nearness.nearest(exact, 3)
+    near = similarity.nearest(exact, 3)
     assert near[0].tolist()[0] == 0
-    told_apart = 0
+    distinguished = 0
     for i in range(len(X)):
         order = np.argsort(np.abs(X[:, 0] - X[i, 0]), kind="stable")
         apart = np.diff(-exact[i, order[:4]]) > 1e-14
         if apart.all():  # as far as double precision knows
-            told_apart += 1
+            distinguished += 1
             assert near[i].tolist() == order[:3].tolist()
-    assert told_apart >= 4
+    assert distinguished >= 4
 
 
-def test_which_of_the_points_out_of_reach_are_neighbours_does_not_hang_on_their_order(rng):
+def test_neighbors_of_distant_points_do_not_depend_on_row_order(rng):
     """Two groups, and more neighbours asked for than a group has."""
     X = np.concatenate([rng.normal(0, 0.6, size=(6, 2)), rng.normal(9, 0.6, size=(5, 2))])
     new, kernel = rng.normal(0, 0.6, size=(5, 2)), Gaussian(0.5)
@@ -212,7 +208,7 @@ def test_kernel_values_near_one_still_give_the_point(rng):
     assert_allclose(found, X, atol=1e-3)
 
 
-def test_kernel_values_of_nothing_still_give_a_point(X):
+def test_kernel_values_of_zero_give_a_point(X):
     """A projection far from all training points (scores of 0) is clipped, not nan."""
     model = KernelECA(2, kernel=Gaussian(0.5)).fit(X)
     for scores in (np.zeros((1, 2)), np.array([[50.0, -50.0]]), np.array([[-1e8, 1e8]])):
@@ -220,7 +216,7 @@ def test_kernel_values_of_nothing_still_give_a_point(X):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0), Epanechnikov(6.0)], ids=repr)
-def test_far_points_come_back_to_the_data(kernel, X):
+def test_preimages_of_distant_points_are_near_the_data(kernel, X):
     model = KernelECA(2, kernel=kernel).fit(X)
     found = model.inverse_transform(model.transform([[1e3, 1e3]]))
     assert np.isfinite(found).all()
@@ -239,17 +235,17 @@ def test_far_points_come_back_to_the_data(kernel, X):
     ids=repr,
 )
 @every_transform
-def test_kernels_that_cannot_translate_distances_say_so(make, kernel, X):
+def test_kernels_without_input_distances_raise(make, kernel, X):
     model = make(1, kernel=kernel).fit(X + 1)
-    with refused(repr(kernel), "cannot translate a distance", "preimage='ridge'"):
+    with raises(ValueError, repr(kernel), "preimage='ridge'"):
         model.inverse_transform(np.ones((2, 1)))
     ridge = make(1, kernel=kernel, preimage="ridge").fit(X + 1)
     assert np.isfinite(ridge.inverse_transform(ridge.transform(X))).all()
 
 
-def test_linear_kernel_without_slope_is_refused(X):
+def test_linear_kernel_with_scale_zero_raises(X):
     model = KernelECA(1, kernel=Linear(0.0, 1.0)).fit(X)
-    with refused("cannot translate a distance"):
+    with raises(ValueError, "Linear(scale=0.0"):
         model.inverse_transform([[1.0]])
 
 
@@ -293,7 +289,7 @@ def test_mika_finds_a_fixed_point_nearer_than_any_training_point(make, weighted,
 
 
 @every_transform
-def test_mika_never_ends_farther_than_it_began(make, rng):
+def test_mika_never_increases_the_distance(make, rng):
     """Also for scores that no point has."""
     X = rng.normal(size=(25, 2))
     model = make(3, kernel=Gaussian(0.5), preimage="mika").fit(X)
@@ -314,11 +310,11 @@ def test_mika_of_training_points_with_all_components(X):
 @pytest.mark.parametrize("kernel", [Matern(1.0), Linear(), 2.0 * Gaussian(1.0)], ids=repr)
 def test_mika_is_for_the_gaussian_kernel(kernel, X):
     model = KernelECA(2, kernel=kernel, preimage="mika").fit(X)
-    with refused("Gaussian kernel", repr(kernel), "'kwok-tsang' or 'ridge'"):
+    with raises(ValueError, "Gaussian", repr(kernel), "'kwok-tsang'", "'ridge'"):
         model.inverse_transform(np.ones((1, 2)))
 
 
-def test_mika_where_nothing_pulls_stays_at_a_training_point(X):
+def test_mika_without_a_fixed_point_returns_a_training_point(X):
     model = KernelECA(2, kernel=Gaussian(0.5), preimage="mika").fit(X)
     found = model.inverse_transform([[0.0, 0.0]])
     assert (np.abs(X - found).max(axis=1) == 0).any()
@@ -361,7 +357,7 @@ every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
 
 @every_way
 @every_transform
-def test_duplicates_are_weights_and_zero_weights_absent(make, way, X, rng):
+def test_weights_equal_copies(make, way, X, rng):
     weights = rng.integers(0, 4, size=len(X))
     new = rng.normal(size=(5, 2))
     settings = {"kernel": Gaussian(0.9), "preimage": way}
@@ -396,7 +392,7 @@ def test_single_precision(way, X, rng):
 
 @every_way
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_fewer_points_than_neighbours(way, n, rng):
+def test_fewer_points_than_neighbors(way, n, rng):
     X = rng.normal(size=(n, 2))
     model = KernelECA(1, kernel=Gaussian(1.0), preimage=way).fit(X)
     found = model.inverse_transform(model.transform(X))
@@ -407,13 +403,13 @@ def test_fewer_points_than_neighbours(way, n, rng):
 
 
 @every_way
-def test_many_rows_are_done_in_pieces(way, X, monkeypatch, rng):
+def test_rows_are_processed_in_chunks(way, X, monkeypatch, rng):
     import mercer.preimages as module
 
     model = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X)
     scores = model.transform(rng.normal(size=(50, 2)))
     whole = model.inverse_transform(scores)
-    monkeypatch.setattr(module, "_CHUNK", 100)
+    monkeypatch.setattr(module, "_ENTRIES_PER_CHUNK", 100)
     assert_allclose(model.inverse_transform(scores), whole, atol=1e-7)
 
 
@@ -446,57 +442,57 @@ def test_after_batches(way, solver, rng):
 
 
 @every_transform
-def test_scores_of_another_width_and_values_that_are_not_numbers(make, X):
+def test_invalid_scores_raise(make, X):
     model = make(2, kernel=Gaussian(1.0)).fit(X)
-    with refused("Z has 3 columns", "2 components", "transform"):
+    with raises(ValueError, "Z", 3, 2):
         model.inverse_transform(np.ones((4, 3)))
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
-        with refused("Z", name):
+        with raises(ValueError, "Z", name):
             model.inverse_transform([[value, 1.0]])
-    with refused("Expected 2D array"):
+    with raises(ValueError, "2D"):
         model.inverse_transform([1.0, 2.0])
-    with refused("0 sample(s)"):
+    with raises(ValueError, 0):
         model.inverse_transform(np.empty((0, 2)))
-    with refused("could not convert string"):
+    with raises(ValueError):
         model.inverse_transform([["a", "b"]])
 
 
 @every_transform
 def test_before_fit(make):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+    with raises(NotFittedError):
         make(2).inverse_transform(np.ones((1, 2)))
 
 
 @every_transform
 @pytest.mark.parametrize("way", ["kwok-tsang", "ridge"])
-def test_a_precomputed_kernel_has_no_points(make, way, X):
+def test_precomputed_kernels_have_no_preimages(make, way, X):
     K = Gaussian(1.0)(X)
     model = make(2, kernel="precomputed", preimage=way).fit(K)
-    with refused("Pre-images are points", "Use a kernel on vectors"):
+    with raises(ValueError, "Precomputed()", "vectors"):
         model.inverse_transform(model.transform(K))
 
 
-def test_objects_have_no_space_to_look_in():
+def test_kernels_on_objects_have_no_preimages():
     model = KernelECA(1, kernel=Words()).fit(["abc", "bcd", "cde"])
-    with refused("Pre-images are points", "objects"):
+    with raises(ValueError, "objects", "vectors"):
         model.inverse_transform([[1.0]])
 
 
 @pytest.mark.parametrize("way", ["kwok", "", None, 3])
-def test_ways_that_do_not_exist(way, X):
+def test_unknown_methods_raise(way, X):
     model = KernelECA(2, kernel=Gaussian(1.0), preimage=way).fit(X)
-    with refused(f"preimage={way!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
+    with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
         model.inverse_transform(np.ones((1, 2)))
 
 
 @pytest.mark.parametrize("count", [0, -3, 2.5, "ten", None])
-def test_counts_of_neighbours_that_are_none(count, X):
+def test_invalid_n_neighbors_raise(count, X):
     model = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
-    with refused(f"n_neighbors={count!r}", "at least 1"):
+    with raises((TypeError, ValueError), f"n_neighbors={count!r}", 1):
         model.inverse_transform(np.ones((1, 2)), n_neighbors=count)
 
 
-def test_the_function_says_what_the_method_says(X):
+def test_function_and_method_agree(X):
     model = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
     scores = model.transform(X[:4])
     assert_allclose(preimages(model.spectrum_, scores), model.inverse_transform(scores))
@@ -508,7 +504,7 @@ def test_in_a_pipeline(X):
     assert_allclose(pipeline.inverse_transform(scores), 10 * X + 3, atol=1e-5)
 
 
-def test_no_warning_on_the_way(X):
+def test_preimages_do_not_warn(X):
     model = KernelPCA(5, kernel=Gaussian(0.7)).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

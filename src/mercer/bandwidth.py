@@ -1,26 +1,27 @@
 """Bandwidth rules, with the definitions that reproduce the papers.
 
-Every rule takes points and optional weights, where a weight of two is two copies, and returns one
-number. Distances are taken among at most 2000 rows, chosen by their values and not by their
-places, so a rule never costs O(n²) and does not depend on the order of rows.
+Every rule takes points and optional weights (a weight of 2 is equivalent to two copies) and returns
+one number. Distances are computed between at most 2000 representative rows, selected by value, so a
+rule never costs O(n²) and does not depend on the order of rows.
 
 ========================= =================================================================
 "auto"                    d ≤ 3: "silverman"; d > 3: "median-distance" / √2
 "silverman"               ``s (4 / ((2d + 1) n))^(1/(d+4))``, s² the mean marginal variance
 "scott"                   ``s n^(-1/(d+4))``
 "median-distance"         median over rows of the median distance to all rows, itself included
-"distance-fraction"       0.15 of the "median-distance" (Jenssen takes 0.10 to 0.20)
-"spectroscopy"            such that 95 % of the points have 5 % of all within the kernel's reach
-"leave-one-out"           where each point is most likely under the density of the others
+"distance-fraction"       0.15 of the "median-distance" (Jenssen uses 0.10 to 0.20)
+"spectroscopy"            95 % of the points have 5 % of all points within the kernel's radius
+"leave-one-out"           maximum of the leave-one-out likelihood
 ========================= =================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -30,16 +31,14 @@ from mercer.data import PointSet, validate_points, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.distances import euclidean_distances
-from mercer.maths.quantiles import (
-    distinct_rows,
-    evenly_spaced,
-    weighted_median,
-    weighted_quantile,
-)
+from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
+from mercer.subsampling import representative_rows
+from mercer.validation import check_real
 
 __all__ = [
     "distance_fraction",
+    "fit_kernel",
     "leave_one_out",
     "median_distance",
     "representatives",
@@ -49,10 +48,16 @@ __all__ = [
     "spectroscopy",
 ]
 
-_SAMPLE = 2000
-_BLOCK = 256
-_UNEQUAL_SCALES = 100.0
-_TRIALS = 25  # bandwidths tried before the best of them is refined
+_MAX_ROWS = 2000  # between which distances are computed
+_ROWS_PER_BLOCK = 256
+_MAX_SCALE_RATIO = 100.0  # of the columns' standard deviations, beyond which a fit warns
+_N_TRIALS = 25  # bandwidths tried before the best of them is refined
+
+#: Deprecated alias of :func:`mercer.subsampling.representative_rows`.
+representatives = representative_rows
+
+
+# --- rules ---------------------------------------------------------------------------------------
 
 
 def silverman(X: Any, sample_weight: Any = None) -> float:
@@ -68,9 +73,7 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
     >>> round(silverman(np.arange(10.0).reshape(-1, 1)), 4)
     1.9196
     """
-    sample = _admitted(X, sample_weight)
-    n, d = sample.total, sample.dimension
-    return float(sample.spread() * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
+    return _silverman(_validated(X, sample_weight))
 
 
 def scott(X: Any, sample_weight: Any = None) -> float:
@@ -83,8 +86,7 @@ def scott(X: Any, sample_weight: Any = None) -> float:
     >>> round(scott(np.arange(10.0).reshape(-1, 1)), 4)
     1.8123
     """
-    sample = _admitted(X, sample_weight)
-    return float(sample.spread() * sample.total ** (-1 / (sample.dimension + 4)))
+    return _scott(_validated(X, sample_weight))
 
 
 def median_distance(X: Any, sample_weight: Any = None) -> float:
@@ -99,23 +101,14 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     >>> median_distance([[0.0], [1.0], [2.0], [3.0], [10.0]])
     2.0
     """
-    X, weights = _admitted(X, sample_weight).representatives()
-    medians = [
-        weighted_median(euclidean_distances(X[i : i + _BLOCK], X), weights)
-        for i in range(0, len(X), _BLOCK)
-    ]
-    median = float(weighted_median(np.concatenate(medians), weights))
-    if median == 0:
-        # more than half of the rows coincide: fall back on the mean distance of those that do not
-        median = _mean_distance(X, weights)
-    return median
+    return _median_distance(_validated(X, sample_weight))
 
 
 def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.15) -> float:
-    """A fraction of :func:`median_distance`; Jenssen 2010 clusters with 10 to 20 per cent.
+    """A fraction of :func:`median_distance`; Jenssen 2010 clusters with 10 to 20 percent.
 
-    In many dimensions so small a bandwidth makes K almost the identity: it is a range to sweep
-    rather than a value to trust.
+    In many dimensions so small a bandwidth makes K almost the identity: use it as a range to search
+    rather than as a single value.
 
     Examples
     --------
@@ -123,8 +116,7 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
     >>> distance_fraction([[0.0], [1.0], [2.0], [3.0], [10.0]], fraction=0.5)
     1.0
     """
-    if not fraction > 0:
-        raise ValueError(f"fraction={fraction!r} must be above 0; Jenssen 2010 uses 0.10 to 0.20.")
+    check_real(fraction, "fraction", above=0, remedy="Jenssen 2010 uses 0.10 to 0.20.")
     return fraction * median_distance(X, sample_weight)
 
 
@@ -133,7 +125,7 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
 
     :math:`q / \sqrt{\chi^2_{0.95, d}}` with q the 95 % quantile, over rows, of the 5 % quantile of
     a row's distances to all rows, itself included: 95 % of the points then have 5 % of all points
-    within the radius that holds 95 % of the mass of a Gaussian window.
+    within the radius that contains 95 % of the mass of a Gaussian.
 
     Examples
     --------
@@ -143,24 +135,15 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     >>> round(spectroscopy(X), 3), round(spectroscopy(10 * X), 2)
     (0.482, 4.82)
     """
-    X, weights = _admitted(X, sample_weight).representatives()
-    near = [
-        weighted_quantile(euclidean_distances(X[i : i + _BLOCK], X), weights, 0.05)
-        for i in range(0, len(X), _BLOCK)
-    ]
-    reach = float(weighted_quantile(np.concatenate(near), weights, 0.95))
-    if reach == 0:
-        # most rows have more than 5 % copies: the distances of those that have not
-        reach = _mean_distance(X, weights) * 0.05
-    return reach / sqrt(chi2.ppf(0.95, X.shape[1]))
+    return _spectroscopy(_validated(X, sample_weight))
 
 
 def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | None = None) -> float:
-    r"""The bandwidth at which each point is most likely under the density of the others.
+    r"""The bandwidth that maximizes the leave-one-out likelihood.
 
     .. math:: \max_h \sum_i w_i \log \frac{1}{n - w_i} \sum_{j: x_j \ne x_i} w_j k_h(x_i, x_j)
 
-    with the normalised window :math:`k_h`. Copies of a point are left out together with it:
+    with the normalized kernel :math:`k_h`. All copies of a point are left out together:
     otherwise rounded data would be most likely at bandwidth 0.
 
     Parameters
@@ -168,12 +151,12 @@ def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | Non
     X : array-like of shape (n, d)
     sample_weight : array-like of shape (n,) or None
     kernel : Stationary or None
-        The window, whose own bandwidth is not used; None for the Gaussian.
+        The kernel of the density, whose own bandwidth is not used; None for the Gaussian.
 
     Notes
     -----
-    Exact for up to 2000 distinct rows. Of more rows 2000 are taken, evenly spaced in lexicographic
-    order, and the result is brought to the size of the sample by the factor
+    Exact for up to 2000 distinct rows. Of more rows 2000 are used, evenly spaced in lexicographic
+    order, and the result is extrapolated to the size of the sample by the factor
     :math:`(2000/n)^{1/(d+4)}`, the rate at which the best bandwidth falls.
 
     Examples
@@ -181,65 +164,19 @@ def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | Non
     >>> import numpy as np
     >>> from mercer.bandwidth import leave_one_out
     >>> X = np.random.default_rng(0).normal(size=(500, 1))
-    >>> round(leave_one_out(X), 2)  # the best for a normal law is about 1.06 n^(-1/5) = 0.31
+    >>> round(leave_one_out(X), 2)  # the best for a normal distribution: about 1.06 n^(-1/5) = 0.31
     0.3
     """
-    sample = _admitted(X, sample_weight)
-    window = Gaussian() if kernel is None else kernel
-    d = sample.dimension
-    rows, counts = sample.representatives()
-    shrink = float(counts.sum() / sample.total) ** (1 / (d + 4))
-
-    def cost(log_width: float) -> float:
-        return -_left_out_likelihood(window.with_bandwidth(float(np.exp(log_width))), rows, counts)
-
-    gaps = np.sort(_nearest_distances(rows))
-    low = log(max(0.1 * float(np.median(gaps)), 1e-3 * float(gaps[-1])))
-    high = log(2 * max(_spread(rows, counts) * sqrt(d), float(gaps[-1])))
-    trials = np.linspace(low, high, _TRIALS)
-    costs = [cost(trial) for trial in trials]
-    best = int(np.argmin(costs))
-    around = trials[max(best - 1, 0)], trials[min(best + 1, _TRIALS - 1)]
-    refined = minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-4})
-    return shrink * float(np.exp(refined.x))
+    return _leave_one_out(_validated(X, sample_weight), Gaussian() if kernel is None else kernel)
 
 
-def _left_out_likelihood(kernel: Stationary, X: Array, weights: Array) -> float:
-    """Mean log density of distinct points under the others; -inf if one has no other in reach."""
-    tiles = kernel.log_tiles(X, X.copy())  # a copy, so that no pair counts as one point twice
-    log_weights, total = np.log(weights), 0.0
-    for first in range(0, len(X), _BLOCK):
-        rows = slice(first, min(first + _BLOCK, len(X)))
-        logs = tiles(rows, slice(0, len(X)), None)
-        logs += log_weights
-        logs[np.arange(len(logs)), np.arange(rows.start, rows.stop)] = -np.inf
-        top = logs.max(axis=1)
-        if np.isneginf(top).any():
-            return -np.inf
-        sums = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
-        total += float(weights[rows] @ (sums - np.log(weights.sum() - weights[rows])))
-    return total / float(weights.sum()) - kernel.log_normalizer(X.shape[1])
+def _auto_rule(X: Any, sample_weight: Any = None) -> float:
+    return _auto(_validated(X, sample_weight))
 
 
-def _nearest_distances(X: Array) -> Array:
-    """Distance of each distinct row to the nearest other."""
-    nearest = np.empty(len(X))
-    for first in range(0, len(X), _BLOCK):
-        rows = slice(first, min(first + _BLOCK, len(X)))
-        distances = euclidean_distances(X[rows], X)
-        distances[np.arange(len(distances)), np.arange(rows.start, rows.stop)] = np.inf
-        nearest[rows] = distances.min(axis=1)
-    return nearest
-
-
-def _auto(X: Any, sample_weight: Any = None) -> float:
-    if X.shape[1] <= 3:
-        return silverman(X, sample_weight)
-    return median_distance(X, sample_weight) / sqrt(2)
-
-
+#: Rules by the name that a bandwidth may have; each takes points and weights.
 RULES: dict[str, Callable[..., float]] = {
-    "auto": _auto,
+    "auto": _auto_rule,
     "silverman": silverman,
     "scott": scott,
     "median-distance": median_distance,
@@ -247,87 +184,137 @@ RULES: dict[str, Callable[..., float]] = {
     "spectroscopy": spectroscopy,
     "leave-one-out": leave_one_out,
 }
-# rules whose answer depends on the shape of the window
-_OF_THE_WINDOW = (leave_one_out,)
 
 
-def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
-    """Return the kernel settled on this sample.
+# --- fitting a kernel ----------------------------------------------------------------------------
 
-    Every rule's name is replaced by the number it gives here, and kernels that see columns
-    (:class:`~mercer.kernels.On`) learn what stands in for a missing cell.
+
+def fit_kernel(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
+    """Return the kernel fitted to a sample.
+
+    Every bandwidth rule is replaced by its value, and kernels on columns
+    (:class:`~mercer.kernels.On`) store the values that represent a missing one.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : data that the kernel compares, or Points
+        Points are taken as validated, and so are the weights then.
+    sample_weight : array-like of shape (n,) or None
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.bandwidth import resolve
+    >>> from mercer.bandwidth import fit_kernel
     >>> from mercer.kernels import Gaussian
-    >>> resolve(Gaussian("scott"), np.arange(10.0).reshape(-1, 1))
+    >>> fit_kernel(Gaussian("scott"), np.arange(10.0).reshape(-1, 1))
     Gaussian(bandwidth=1.81228...)
     """
-    points: Any = validate_points(X, kernel.compares)
-
-    def settle(leaf: Kernel, data: Any, weights: Array | None) -> Kernel:
-        if not isinstance(leaf, Stationary) or not isinstance(leaf.bandwidth, str):
-            return leaf
-        rule = RULES.get(leaf.bandwidth)
-        if rule is None:
-            raise ValueError(
-                f"bandwidth={leaf.bandwidth!r} is no rule; use a positive number, one per column, "
-                f"or one of {', '.join(map(repr, RULES))}."
-            )
-        _warn_of_scales(data, weights)
-        shape = {"kernel": leaf} if rule in _OF_THE_WINDOW else {}
-        return leaf.with_bandwidth(rule(data, weights, **shape))
-
-    # weights of points were validated together with them
-    weights = sample_weight if points is X else validate_weights(sample_weight, points)
+    points: Any = X
+    weights = sample_weight
+    if not isinstance(X, PointSet):
+        points = validate_points(X, kernel.compares)
+        weights = validate_weights(sample_weight, points)
     if points.is_chunked:
-        return kernel.fitted(points.with_weights(weights), None, settle)
-    return kernel.fitted(points.data, weights, settle)
+        return _fit(kernel, points.with_weights(weights), None)
+    return _fit(kernel, points.data, weights)
 
 
-class _Sample(Protocol):
-    """What rules ask of a sample."""
+def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
+    """Deprecated alias of :func:`fit_kernel`.
 
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
+    >>> resolve(Gaussian("median-distance"), [[0.0], [1.0], [3.0]])
+    Gaussian(bandwidth=1.0)
+    """
+    return fit_kernel(kernel, X, sample_weight)
 
-    @property
-    def dimension(self) -> int:
-        """Number of columns."""
 
-    def spread(self) -> float:
-        """Root of the mean marginal variance."""
+def _fit(kernel: Kernel, data: Any, weights: Array | None) -> Kernel:
+    """Fit a kernel, or the kernels inside it, to the data that each compares."""
+    if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, str):
+        return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
+    split = kernel.split_for_fit(data, weights)
+    if split is None:
+        return copy(kernel)
+    try:
+        fitted = [_fit(*part) for part in split.parts]
+    except ValueError as error:
+        if not split.label:
+            raise
+        raise ValueError(f"{split.label}: {error}") from error
+    return split.assemble(fitted)
 
-    def representatives(self) -> tuple[Array, Array]:
-        """At most 2000 rows that stand for all, and their weights."""
+
+def _bandwidth(kernel: Stationary, data: Any, weights: Array | None) -> float:
+    """Apply the rule that a kernel names."""
+    if kernel.bandwidth not in RULES:
+        raise ValueError(
+            f"bandwidth={kernel.bandwidth!r} is not a rule; use a positive number, one per column, "
+            f"or one of {', '.join(map(repr, RULES))}."
+        )
+    _warn_of_scales(data, weights)
+    sample = _sample_of(data, weights)
+    if kernel.bandwidth == "leave-one-out":
+        return _leave_one_out(sample, kernel)
+    return _FORMULAS[str(kernel.bandwidth)](sample)
+
+
+def _warn_of_scales(X: Any, weights: Array | None) -> None:
+    if isinstance(X, PointSet):
+        survey: Any = X.survey  # type: ignore[attr-defined]
+        deviations = survey.deviation[survey.deviation > 0]
+    else:
+        X = X if weights is None else X[weights > 0]
+        extent = np.ptp(X, axis=0)
+        varies = (extent > 0) & np.isfinite(extent)
+        scaled = X[:, varies] / extent[varies]  # squares must not overflow
+        deviations = scaled.std(axis=0, dtype=np.float64) * extent[varies]
+    if len(deviations) > 1 and deviations.max() > _MAX_SCALE_RATIO * deviations.min():
+        warn(
+            f"The standard deviations of the columns differ by a factor of "
+            f"{deviations.max() / deviations.min():.3g}: with one bandwidth, only the columns with "
+            "the largest ones matter. Standardize the columns (for example with "
+            "sklearn.preprocessing.StandardScaler) or pass one bandwidth per column.",
+            ApproximationWarning,
+        )
+
+
+# --- samples -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _InMemory:
+    """Rows in double precision with positive weights; None if all weights are 1."""
+
     X: Array
-    weights: Array
+    weights: Array | None
 
     @property
     def total(self) -> float:
-        return float(self.weights.sum())
+        return float(len(self.X) if self.weights is None else self.weights.sum())
 
     @property
     def dimension(self) -> int:
         return self.X.shape[1]
 
     def spread(self) -> float:
-        return _spread(self.X, self.weights)
+        """Root of the mean marginal variance."""
+        return _spread(self.X, _or_ones(self.weights, self.X))
 
-    def representatives(self) -> tuple[Array, Array]:
-        rows, weights = representatives(self.X, self.weights)
-        return self.X[rows], weights
+    def representatives(self) -> tuple[Array, Array | None]:
+        """At most 2000 distinct rows and their weights; None if all weights are 1."""
+        if self.weights is None and len(self.X) <= _MAX_ROWS:
+            rows = self.X[np.lexsort(self.X.T[::-1])]
+            if (rows[1:] != rows[:-1]).any(axis=1).all():
+                return rows, None
+        indices, weights = representative_rows(self.X, _or_ones(self.weights, self.X), _MAX_ROWS)
+        return self.X[indices], weights
 
 
 @dataclass(frozen=True)
 class _InChunks:
+    """The same for a Dask collection."""
+
     points: Any  # ChunkedPoints
 
     @property
@@ -341,93 +328,173 @@ class _InChunks:
     def spread(self) -> float:
         return self.points.spread()
 
-    def representatives(self) -> tuple[Array, Array]:
-        return self.points.representatives(_SAMPLE)
+    def representatives(self) -> tuple[Array, Array | None]:
+        return self.points.representatives(_MAX_ROWS)
 
 
-def _admitted(X: Any, sample_weight: Any) -> _Sample:
-    """Vectors in double precision with weights, without the rows that weigh nothing."""
+_Sample = _InMemory | _InChunks
+
+
+def _validated(X: Any, sample_weight: Any) -> _Sample:
     points: Any = validate_points(X, "vectors")
+    weights = validate_weights(sample_weight, points)
     if points.is_chunked:
-        points = points.with_weights(sample_weight)
-        low, high = points.bounds()
+        return _sample_of(points.with_weights(weights), None)
+    return _sample_of(points.data, weights)
+
+
+def _sample_of(data: Any, weights: Array | None) -> _Sample:
+    """Wrap validated data, without rows of zero weight."""
+    if isinstance(data, PointSet):
+        low, high = data.bounds()
         if (low == high).all():
-            raise _no_distance(points.n)
-        return _InChunks(points)
-    data = points.data.astype(np.float64, copy=False)
-    weights = sample_weight if points is X else validate_weights(sample_weight, len(data))
-    if weights is None:
-        weights = np.ones(len(data))
-    keep = weights > 0
-    data, weights = (data, weights) if keep.all() else (data[keep], weights[keep])
-    if len(data) == 1 or (data == data[0]).all():
-        raise _no_distance(len(data))
-    return _InMemory(data, weights)
+            raise _no_distance(data.n)
+        return _InChunks(data)
+    X = data.astype(np.float64, copy=False)
+    if weights is not None and (weights == 0).any():
+        X, weights = X[weights > 0], weights[weights > 0]
+    if len(X) == 1 or (X[0] == X).all():
+        raise _no_distance(len(X))
+    return _InMemory(X, weights)
 
 
 def _no_distance(n: int) -> ValueError:
-    rows = "1 sample" if n == 1 else f"all {n} rows equal"
+    rows = "1 sample" if n == 1 else f"{n} equal rows"
     return ValueError(
-        f"No bandwidth can be chosen from {rows}: every distance is 0. Give the kernel a "
-        "number, such as Gaussian(bandwidth=1.0)."
+        f"No bandwidth can be chosen from {rows}: every distance is 0. Pass a number, such as "
+        "Gaussian(bandwidth=1.0)."
     )
 
 
+def _or_ones(weights: Array | None, X: Array) -> Array:
+    return np.ones(len(X)) if weights is None else weights
+
+
 def _spread(X: Array, weights: Array) -> float:
-    """Root of the mean marginal variance, safe from overflow."""
-    share = weights / weights.sum()
-    centred = X - share @ X
-    scale = np.abs(centred).max()
-    return float(scale * np.sqrt((share @ (centred / scale) ** 2).mean()))
+    """Root of the mean marginal variance; does not overflow."""
+    weights = weights / weights.sum()
+    centered = X - weights @ X
+    scale = np.abs(centered).max()
+    return float(scale * np.sqrt((weights @ (centered / scale) ** 2).mean()))
 
 
-def representatives(X: Array, weights: Array, most: int = _SAMPLE) -> tuple[Array, Array]:
-    """Numbers and weights of at most ``most`` rows that stand for all.
-
-    The distinct rows, or evenly spaced ones in lexicographic order by weight. Equal rows are merged
-    first, so that it does not matter whether they came as copies or weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import representatives
-    >>> X = np.array([[3.0], [1.0], [2.0], [1.0]])
-    >>> rows, weights = representatives(X, np.ones(4))
-    >>> X[rows, 0].tolist(), weights.tolist()
-    ([1.0, 2.0, 3.0], [2.0, 1.0, 1.0])
-    """
-    rows, weights = distinct_rows(X, weights)
-    if len(rows) <= most:
-        return rows, weights
-    return rows[evenly_spaced(weights, most)], np.ones(most)
+# --- formulas ------------------------------------------------------------------------------------
 
 
-def _mean_distance(X: Array, weights: Array) -> float:
+def _auto(sample: _Sample) -> float:
+    return _silverman(sample) if sample.dimension <= 3 else _median_distance(sample) / sqrt(2)
+
+
+def _silverman(sample: _Sample) -> float:
+    n, d = sample.total, sample.dimension
+    return float(sample.spread() * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
+
+
+def _scott(sample: _Sample) -> float:
+    return float(sample.spread() * sample.total ** (-1 / (sample.dimension + 4)))
+
+
+def _median_distance(sample: _Sample) -> float:
+    X, weights = sample.representatives()
+    medians = np.concatenate([_median(rows, weights) for rows in _distance_blocks(X)])
+    median = float(_median(medians, weights))
+    # 0 if more than half of the rows are equal: use the mean distance of distinct rows
+    return median if median > 0 else _mean_distance(X, weights)
+
+
+def _spectroscopy(sample: _Sample) -> float:
+    X, weights = sample.representatives()
+    near = np.concatenate([_quantile(rows, weights, 0.05) for rows in _distance_blocks(X)])
+    radius = float(_quantile(near, weights, 0.95))
+    if radius == 0:  # most rows have more than 5 % copies
+        radius = _mean_distance(X, weights) * 0.05
+    return radius / sqrt(chi2.ppf(0.95, X.shape[1]))
+
+
+#: The rules that depend on the sample alone.
+_FORMULAS: dict[str, Callable[[_Sample], float]] = {
+    "auto": _auto,
+    "silverman": _silverman,
+    "scott": _scott,
+    "median-distance": _median_distance,
+    "distance-fraction": lambda sample: 0.15 * _median_distance(sample),
+    "spectroscopy": _spectroscopy,
+}
+
+
+def _median(values: Array, weights: Array | None) -> Array:
+    if weights is None:
+        return np.asarray(np.median(values, axis=-1))
+    return weighted_median(values, weights)
+
+
+def _quantile(values: Array, weights: Array | None, level: float) -> Array:
+    if weights is None:
+        return np.asarray(np.quantile(values, level, axis=-1))
+    return weighted_quantile(values, weights, level)
+
+
+def _distance_blocks(X: Array) -> Iterator[Array]:
+    for first in range(0, len(X), _ROWS_PER_BLOCK):
+        yield euclidean_distances(X[first : first + _ROWS_PER_BLOCK], X)
+
+
+def _mean_distance(X: Array, weights: Array | None) -> float:
+    """Mean distance between distinct rows."""
+    weights = _or_ones(weights, X)
     total = mass = 0.0
-    for i in range(0, len(X), _BLOCK):
-        distances = euclidean_distances(X[i : i + _BLOCK], X)
-        pairs = weights[i : i + _BLOCK, None] * weights
+    for i, distances in enumerate(_distance_blocks(X)):
+        rows = slice(i * _ROWS_PER_BLOCK, i * _ROWS_PER_BLOCK + len(distances))
+        pairs = weights[rows, None] * weights
         total += float((distances * pairs).sum())
         mass += float(pairs[distances > 0].sum())
     return total / mass
 
 
-def _warn_of_scales(X: Any, sample_weight: Any) -> None:
-    if isinstance(X, PointSet):
-        deviation: Array = X.survey.deviation  # type: ignore[attr-defined]
-        return _warn_of_spreads(deviation[deviation > 0])
-    X = X if sample_weight is None else X[sample_weight > 0]
-    X = X[:: max(1, len(X) // 10_000)]  # a warning needs no more
-    extent = np.ptp(X, axis=0)
-    varies = (extent > 0) & np.isfinite(extent)
-    _warn_of_spreads((X[:, varies] / extent[varies]).std(axis=0, dtype=np.float64) * extent[varies])
+def _leave_one_out(sample: _Sample, kernel: Stationary) -> float:
+    d = sample.dimension
+    rows, weights = sample.representatives()
+    weights = _or_ones(weights, rows)
+    shrink = float(weights.sum() / sample.total) ** (1 / (d + 4))
+
+    def cost(log_bandwidth: float) -> float:
+        candidate = kernel.with_bandwidth(float(np.exp(log_bandwidth)))
+        return -_leave_one_out_likelihood(candidate, rows, weights)
+
+    nearest = np.sort(_nearest_distances(rows))
+    low = log(max(0.1 * float(np.median(nearest)), 1e-3 * float(nearest[-1])))
+    high = log(2 * max(_spread(rows, weights) * sqrt(d), float(nearest[-1])))
+    trials = np.linspace(low, high, _N_TRIALS)
+    costs = [cost(trial) for trial in trials]
+    best = int(np.argmin(costs))
+    around = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
+    refined = minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-4})
+    return shrink * float(np.exp(refined.x))
 
 
-def _warn_of_spreads(spread: Array) -> None:
-    if len(spread) > 1 and spread.max() > _UNEQUAL_SCALES * spread.min():
-        warn(
-            f"The columns' standard deviations differ {spread.max() / spread.min():.3g}-fold: one "
-            "bandwidth for all of them sees only the widest. Standardise the columns (for example "
-            "with sklearn.preprocessing.StandardScaler) or give one bandwidth per column.",
-            ApproximationWarning,
-        )
+def _leave_one_out_likelihood(kernel: Stationary, X: Array, weights: Array) -> float:
+    """Mean log density of distinct points given the others; -inf if it is 0 at one of them."""
+    tiles = kernel.log_tiles(X, X.copy())  # a copy: X and itself would be the same points
+    log_weights, total = np.log(weights), 0.0
+    for first in range(0, len(X), _ROWS_PER_BLOCK):
+        rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
+        logs = tiles(rows, slice(0, len(X)), None)
+        logs += log_weights
+        logs[np.arange(len(logs)), np.arange(rows.start, rows.stop)] = -np.inf
+        top = logs.max(axis=1)
+        if np.isneginf(top).any():
+            return -np.inf
+        sums = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
+        total += float(weights[rows] @ (sums - np.log(weights.sum() - weights[rows])))
+    return total / float(weights.sum()) - kernel.log_normalizer(X.shape[1])
+
+
+def _nearest_distances(X: Array) -> Array:
+    """Distance of each distinct row to its nearest neighbor."""
+    nearest = np.empty(len(X))
+    for first in range(0, len(X), _ROWS_PER_BLOCK):
+        rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
+        distances = euclidean_distances(X[rows], X)
+        distances[np.arange(len(distances)), np.arange(rows.start, rows.stop)] = np.inf
+        nearest[rows] = distances.min(axis=1)
+    return nearest

@@ -1,4 +1,4 @@
-"""What kernel entropy clustering is compared with: thin, honest versions of two standards."""
+"""Baselines for kernel entropy clustering: kernel PCA and spectral clustering."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.cluster import KMeans
 
-from mercer.bandwidth import resolve
+from mercer.bandwidth import fit_kernel
 from mercer.data import validate_points
-from mercer.errors import MemoryBudgetError
 from mercer.estimators import KernelPCA
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.angular import angular_kmeans
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.resources import memory_budget
+from mercer.resources import check_memory
+from mercer.validation import check_choice, check_integer
 
 __all__ = ["kernel_pca_clustering", "njw_clustering"]
 
-_DEGREE_FLOOR = 1e-12  # of the largest: a point alone has no degree to divide by
+_MIN_DEGREE = 1e-12  # relative to the largest; isolated points have degree 0
 
 
 def kernel_pca_clustering(
@@ -36,16 +36,16 @@ def kernel_pca_clustering(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     n_clusters : int
     kernel : str or Kernel
     metric : {"angular", "euclidean"}
         "angular" clusters as :class:`mercer.EntropyClustering` does, so that the two differ in
         their components alone.
     center : bool
-        As in :class:`mercer.KernelPCA`; the papers compare without.
+        As in :class:`mercer.KernelPCA`; the papers do not center.
     n_init, random_state : int
-        Starts of Euclidean k-means, and their seed.
+        Number of starts of Euclidean k-means, and their seed.
 
     Returns
     -------
@@ -59,11 +59,10 @@ def kernel_pca_clustering(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    if metric not in ("angular", "euclidean"):
-        raise ValueError(f"metric={metric!r} must be 'angular' or 'euclidean'.")
+    check_choice(metric, "metric", ("angular", "euclidean"))
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel.compares)
-    _check_clusters(n_clusters, points.n)
+    check_integer(n_clusters, "n_clusters", high=points.n)
     Z = KernelPCA(n_clusters, kernel=kernel, center=center).fit_transform(X)
     if metric == "angular":
         return angular_kmeans(Z, n_clusters, noise=float(np.finfo(points.dtype).eps)).labels
@@ -80,16 +79,16 @@ def njw_clustering(
 ) -> Array:
     """Spectral clustering of Ng, Jordan and Weiss (2002).
 
-    Leading eigenvectors of ``D^{-1/2} (K - diag K) D^{-1/2}``, rows scaled to unit length, k-means.
-    The diagonal is left out as in their paper; degrees that underflow are floored.
+    K-means on the rows of the leading eigenvectors of ``D^{-1/2} (K - diag K) D^{-1/2}``, scaled to
+    unit norm. The diagonal is set to 0 as in their paper; degrees are bounded from below.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     n_clusters : int
     kernel : str or Kernel
     n_init, random_state : int
-        Starts of k-means, and their seed.
+        Number of starts of k-means, and their seed.
 
     Returns
     -------
@@ -105,14 +104,13 @@ def njw_clustering(
     """
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel.compares)
-    sample = Sample.of(resolve(kernel, points), points, None)
-    _check_clusters(n_clusters, points.n)
-    if 3 * 8 * points.n**2 > memory_budget():
-        raise MemoryBudgetError(
-            f"The full decomposition for {points.n} points needs {24e-9 * points.n**2:.3g} GB; the "
-            f"memory budget is {memory_budget() / 1e9:.3g} GB. Raise it (mercer.set_config), or "
-            "use EntropyClustering."
-        )
+    sample = Sample.of(fit_kernel(kernel, points), points, None)
+    check_integer(n_clusters, "n_clusters", high=points.n)
+    check_memory(
+        3 * 8 * points.n**2,
+        f"A full decomposition of {points.n} points",
+        "Use EntropyClustering",
+    )
     return _euclidean(_njw_rows(sample, n_clusters), n_clusters, n_init, random_state)
 
 
@@ -123,25 +121,16 @@ def _njw_rows(sample: Sample, n_clusters: int) -> Array:
     degrees = A.sum(axis=1)
     if degrees.min() < 0:
         raise ValueError(
-            f"The degrees of some points are negative (down to {degrees.min():.3g}): normalised "
-            "spectral clustering needs similarities that are not. Use a Gaussian kernel."
+            f"Some points have a negative degree (down to {degrees.min():.3g}), but spectral "
+            "clustering needs non-negative similarities. Use a Gaussian kernel."
         )
-    roots = np.sqrt(np.maximum(degrees, _DEGREE_FLOOR * max(degrees.max(), 1e-300)))
+    roots = np.sqrt(np.maximum(degrees, _MIN_DEGREE * max(degrees.max(), 1e-300)))
     A /= roots[:, None]
     A /= roots
     _, vectors = np.linalg.eigh(A)
     rows = vectors[:, ::-1][:, :n_clusters]
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
-
-
-def _check_clusters(n_clusters: Any, n: int) -> None:
-    whole = isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool)
-    if not whole or not 1 <= n_clusters <= n:
-        raise ValueError(
-            f"n_clusters={n_clusters!r} must be a whole number between 1 and the number of rows, "
-            f"{n}."
-        )
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1))
 
 
 def _euclidean(Z: Array, n_clusters: int, n_init: int, random_state: int | None) -> Array:

@@ -1,9 +1,8 @@
-"""Clusters beside what is known: which eigenvector speaks for which, and how many are wrong.
+"""Diagnostics of clusterings: which eigenvector represents which cluster, and the error rate.
 
-Section 4.1 of Jenssen 2010 explains angular structure by eigenvectors that speak for one cluster.
-
-An eigenvector that belongs to one cluster is nearly constant there and nearly 0 elsewhere; one that
-tells parts of a cluster apart oscillates around 0 within it, and then carries no entropy.
+Section 4.1 of Jenssen 2010 explains angular structure by eigenvectors that represent one cluster.
+Such an eigenvector is nearly constant on its cluster and nearly 0 elsewhere; one that separates
+parts of a cluster oscillates around 0 within it, and has a small entropy term.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from mercer.spectrum import Spectrum
 
 __all__ = ["ClusterProfile", "cluster_profile", "clustering_error"]
 
-_LOUD = 0.5
+_MIN_REPRESENTATION = 0.5
 
 
 @dataclass(frozen=True)
 class ClusterProfile:
-    """How k eigenvectors relate to C clusters.
+    """The relation of k eigenvectors to C clusters.
 
     Attributes
     ----------
     clusters : array of shape (C,)
-        The labels, in order.
+        The labels, sorted.
     mass : array of shape (k, C)
-        Share of each eigenvector's square that lies in each cluster; rows add up to 1 (less what
-        lies on unlabelled points).
+        Fraction of each eigenvector's squared norm on each cluster; rows add up to 1 minus the
+        fraction on unlabeled points.
     constancy : array of shape (k, C)
         ``(Σ_c e)² / (n_c Σ_c e²)``: 1 where the eigenvector is constant on the cluster, 0 where it
         oscillates evenly around 0.
     entropy_terms : array of shape (k,)
-        ψ of each.
-    speaks_for : array of shape (k,)
-        The cluster with the largest ``mass · constancy``, where that is at least one half; None
-        for an eigenvector that speaks for no cluster.
+        ψ of each eigenvector.
+    represents : array of shape (k,)
+        The cluster that each eigenvector represents: that of the largest ``mass · constancy``, if
+        this is at least one half; None otherwise.
 
     Examples
     --------
@@ -50,7 +49,7 @@ class ClusterProfile:
     >>> from mercer.kernels import Gaussian
     >>> X, y = make_rings(random_state=0)
     >>> profile = cluster_profile(KernelECA(3, kernel=Gaussian(3.7)).fit(X), y)
-    >>> profile.mass.shape, profile.speaks_for.tolist()
+    >>> profile.mass.shape, profile.represents.tolist()
     ((3, 3), [0, 1, 2])
     """
 
@@ -58,22 +57,27 @@ class ClusterProfile:
     mass: Array
     constancy: Array
     entropy_terms: Array
-    speaks_for: Array
+    represents: Array
+
+    @property
+    def speaks_for(self) -> Array:
+        """Deprecated alias of :attr:`represents`."""
+        return self.represents
 
     def __str__(self) -> str:
         width = max([12, *(len(str(c)) + 2 for c in self.clusters)])
         head = "".join(f"{c!s:>{width}}" for c in self.clusters)
         lines = [
-            f"{'':>4}{'entropy':>10}  speaks for  share (constancy) in cluster",
+            f"{'':>4}{'entropy':>10}  represents  mass (constancy) on cluster",
             f"{'':28}{head}",
         ]
         for i, term in enumerate(self.entropy_terms):
-            voice = "-" if self.speaks_for[i] is None else str(self.speaks_for[i])
+            cluster = "-" if self.represents[i] is None else str(self.represents[i])
             cells = [
                 f"{f'{m:.2f} ({c:.2f})':>{width}}"
                 for m, c in zip(self.mass[i], self.constancy[i], strict=True)
             ]
-            lines.append(f"{i + 1:>4}{term:>10.2e}{voice:>12}  {''.join(cells)}")
+            lines.append(f"{i + 1:>4}{term:>10.2e}{cluster:>12}  {''.join(cells)}")
         return "\n".join(lines)
 
 
@@ -83,10 +87,10 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     Parameters
     ----------
     spectrum : Spectrum or estimator with ``spectrum_``
-        For all leading eigenvectors, not only those that carry entropy, fit
+        For the leading eigenvectors by eigenvalue instead of entropy, fit
         ``KernelPCA(n_components=…, center=False)``.
     labels : array-like of shape (n,)
-        Clusters or classes of the training points; a label of -1 is no cluster.
+        Clusters or classes of the training points; -1 for points without a cluster.
 
     Examples
     --------
@@ -96,7 +100,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     >>> from mercer.kernels import Gaussian
     >>> X, y = make_ring_and_blob(random_state=0)
     >>> pca = KernelPCA(4, kernel=Gaussian(1.2), center=False).fit(X)
-    >>> cluster_profile(pca, y).speaks_for.tolist()
+    >>> cluster_profile(pca, y).represents.tolist()
     [1, None, None, 0]
     """
     spectrum = getattr(spectrum, "spectrum_", spectrum)
@@ -107,8 +111,8 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     vectors = spectrum.eigenvectors
     if labels.shape != (len(vectors),):
         raise ValueError(
-            f"labels have shape {labels.shape}; there must be one for each of the {len(vectors)} "
-            "training points with a positive weight."
+            f"labels have shape {labels.shape}; pass one for each of the {len(vectors)} training "
+            "points with a positive weight."
         )
     weights = spectrum.counts
     clusters = np.array([c for c in np.unique(labels) if c != -1])
@@ -117,19 +121,23 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     sums = (np.sqrt(weights)[:, None] * vectors).T @ members
     sizes = weights @ members
     constancy = np.divide(sums**2, sizes * mass, out=np.zeros_like(mass), where=mass > 0)
-    voice = mass * constancy if len(clusters) else np.zeros((len(mass), 1))
-    loudest = voice.argmax(axis=1)
-    speaks_for = np.array(
-        [clusters[c].item() if voice[i, c] >= _LOUD else None for i, c in enumerate(loudest)],
+    constancy = np.minimum(constancy, 1.0)  # Cauchy-Schwarz, apart from rounding
+    strength = mass * constancy if len(clusters) else np.zeros((len(mass), 1))
+    strongest = strength.argmax(axis=1)
+    represents = np.array(
+        [
+            clusters[c].item() if strength[i, c] >= _MIN_REPRESENTATION else None
+            for i, c in enumerate(strongest)
+        ],
         dtype=object,
     )
-    return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, speaks_for)
+    return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, represents)
 
 
 def clustering_error(classes: Any, labels: Any) -> float:
-    """Share of points outside their class under the best matching of clusters to classes.
+    """Fraction of points misclassified under the best matching of clusters to classes.
 
-    A point without a cluster (label -1) counts as wrong.
+    A point without a cluster (label -1) counts as misclassified.
 
     Parameters
     ----------
@@ -144,7 +152,7 @@ def clustering_error(classes: Any, labels: Any) -> float:
     classes, labels = np.asarray(classes), np.asarray(labels)
     if classes.shape != labels.shape or classes.ndim != 1 or not len(classes):
         raise ValueError(
-            f"classes and labels must be two lists of the same length, at least 1; got shapes "
+            f"classes and labels must be two sequences of the same positive length; got shapes "
             f"{classes.shape} and {labels.shape}."
         )
     codes, clusters = (np.unique(a, return_inverse=True)[1] for a in (classes, labels))

@@ -1,16 +1,20 @@
-"""From scores back to points: pre-images of projections, three ways.
+"""Pre-images: points whose projections are close to given scores.
 
-A projection ``f = m + Σ_i z_i u_i`` (m = 0 where nothing is centred) lies in feature space, and
-hardly ever is the image φ(x) of a point. A pre-image is a point whose image comes close to it.
+A projection ``f = m + Σ_i z_i u_i`` (m = 0 without centering) lies in feature space and is rarely
+the image φ(x) of a point. A pre-image is a point whose image is close to f.
 
 =============  ====================================================================================
-"kwok-tsang"   distances from f to the images of its nearest training points, translated into
-               input distances, fix a point in the span of these (Kwok and Tsang 2004)
+"kwok-tsang"   distances from f to the images of its nearest training points, converted to input
+               distances, determine a point in the span of these (Kwok and Tsang 2004)
 "mika"         fixed-point iteration ``x = Σ γ_j k(x,x_j) x_j / Σ γ_j k(x,x_j)`` for the Gaussian
-               kernel (Mika et al. 1999), from the training point nearest to f
-"ridge"        kernel ridge regression from scores to points (Bakır et al. 2004): any kernel on
-               vectors, no distances needed
+               kernel (Mika et al. 1999), starting from the training point nearest to f
+"ridge"        kernel ridge regression from scores to points (Bakır et al. 2004), for any kernel on
+               vectors
 =============  ====================================================================================
+
+"kwok-tsang" knows how to convert distances for radial kernels, odd dot-product kernels and their
+positive multiples. A kernel of your own may define ``squared_distances(products, norms,
+other_norms)`` and ``length_scales(d)`` (see :func:`input_distances` and :func:`length_scales`).
 """
 
 from __future__ import annotations
@@ -21,38 +25,49 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from mercer.bandwidth import median_distance, representatives
-from mercer.kernels import Gaussian, Kernel
+from mercer.bandwidth import median_distance
+from mercer.kernels import Gaussian, Kernel, Scaled, Stationary
+from mercer.kernels.dot import DotProduct
+from mercer.kernels.stationary import Radial
 from mercer.maths.preimages import points_at_distances
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
+from mercer.subsampling import representative_rows
+from mercer.validation import check_choice, check_integer
 
-__all__ = ["METHODS", "Preimage", "check_preimage", "preimages"]
+__all__ = [
+    "METHODS",
+    "Preimage",
+    "check_preimage",
+    "input_distances",
+    "length_scales",
+    "preimages",
+]
 
 Preimage = Literal["kwok-tsang", "mika", "ridge"]
 
-_CHUNK = 2**22  # numbers held at a time
-_MIKA_STEPS = 100
-_MIKA_SETTLED = 1e-8
-_TIED = 4e-15  # of the nearest: points whose nearness differs by less are equally near
-_RIDGE = 1e-3  # beside the 1 on the diagonal of K
+_ENTRIES_PER_CHUNK = 2**22
+_MIKA_MAX_ITER = 100
+_MIKA_TOLERANCE = 1e-8  # of a step, in bandwidths
+_TIE_TOLERANCE = 4e-15  # relative to the largest similarity: smaller differences are ties
+_RIDGE = 1e-3  # added to the diagonal of K, which is 1
 
 
 def preimages(
     spectrum: Spectrum, scores: Array, method: Preimage = "kwok-tsang", n_neighbors: int = 10
 ) -> Array:
-    """Points whose projections are (nearly) these scores.
+    """Return points whose projections are close to these scores.
 
     Parameters
     ----------
     spectrum : Spectrum
         Of vectors.
     scores : array of shape (m, k)
-        As :meth:`Spectrum.project` gives them.
+        As :meth:`Spectrum.project` returns them.
     method : {"kwok-tsang", "mika", "ridge"}
     n_neighbors : int
-        How many training points "kwok-tsang" leans on; all, if there are fewer.
+        Training points that "kwok-tsang" uses; all, if there are fewer.
 
     Returns
     -------
@@ -63,34 +78,76 @@ def preimages(
 
 
 def check_preimage(kernel: Kernel, method: str, n_neighbors: Any) -> None:
-    """Refuse what can be known to fail before any work is done."""
-    if method not in METHODS:
-        raise ValueError(f"preimage={method!r} must be one of {', '.join(map(repr, METHODS))}.")
+    """Raise an error if a method cannot work with a kernel, before any computation."""
+    check_choice(method, "preimage", tuple(METHODS))
     if kernel.compares != "vectors":
         raise ValueError(
-            f"Pre-images are points, and {kernel!r} compares {kernel.compares}: there is no space "
-            "to look for them in. Use a kernel on vectors."
+            f"Pre-images are vectors, but {kernel!r} compares {kernel.compares}. Use a kernel on "
+            "vectors."
         )
-    whole = isinstance(n_neighbors, int | np.integer) and not isinstance(n_neighbors, bool)
-    if not whole or n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be a whole number of at least 1.")
+    check_integer(n_neighbors, "n_neighbors")
     if method == "mika" and not isinstance(kernel, Gaussian):
         raise ValueError(
-            f"The fixed point of preimage='mika' is that of the Gaussian kernel, not of {kernel!r}."
-            " Use preimage='kwok-tsang' or 'ridge'."
+            f"preimage='mika' needs a Gaussian kernel, not {kernel!r}. Use preimage='kwok-tsang' "
+            "or 'ridge'."
         )
     if method == "kwok-tsang":
         one = np.ones((1, 1))
-        kernel.squared_distances(one, one, one)  # refuses where it cannot translate
+        input_distances(kernel, one, one, one)  # raises for kernels without a formula
 
 
-class _Nearness:
+def input_distances(kernel: Kernel, products: Array, norms: Array, other_norms: Array) -> Array:
+    """Convert inner products in feature space to squared distances in input space.
+
+    Returns the squared distance, in units of :func:`length_scales`, at which the images of two
+    points would have these products and norms.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    products : array
+        ``⟨f, φ(y)⟩`` for elements f of feature space, which need not be images of points.
+    norms, other_norms : arrays that broadcast with ``products``
+        ``|f|²`` and ``k(y, y)``.
+    """
+    if hasattr(kernel, "squared_distances"):
+        return np.asarray(kernel.squared_distances(products, norms, other_norms))
+    if isinstance(kernel, Scaled) and kernel.factor > 0:
+        scaled = (part / kernel.factor for part in (products, norms, other_norms))
+        return input_distances(kernel.kernel, *scaled)
+    if isinstance(kernel, Radial):
+        # k = 1 - |f - φ(y)|²/2, clipped into (0, 1]: an f between the images of points may be
+        # nearer to one of them than any image, or farther than all
+        values = 1 - 0.5 * (norms + other_norms) + products
+        return kernel.inverse_profile(np.clip(values, np.finfo(np.float64).tiny, 1))
+    if isinstance(kernel, DotProduct):
+        parts = [kernel.inverse_profile(values) for values in (products, norms, other_norms)]
+        if all(part is not None for part in parts):
+            inner, own, other = parts
+            return np.maximum(own + other - 2 * inner, 0)  # type: ignore[operator]
+    raise ValueError(
+        f"{kernel!r} cannot convert distances in feature space to distances in input space, which "
+        "preimage='kwok-tsang' needs. Use preimage='ridge', or a Gaussian, Matern, Epanechnikov, "
+        "linear or odd polynomial kernel."
+    )
+
+
+def length_scales(kernel: Kernel, d: int) -> Array:
+    """Return the units of the d columns in which :func:`input_distances` measures: bandwidths."""
+    if hasattr(kernel, "length_scales"):
+        return np.asarray(kernel.length_scales(d))
+    if isinstance(kernel, Scaled):
+        return length_scales(kernel.kernel, d)
+    return kernel.bandwidth_vector(d) if isinstance(kernel, Stationary) else np.ones(d)
+
+
+class _Similarity:
     """Products of projections with the images of the (distinct) training points."""
 
     def __init__(self, spectrum: Spectrum) -> None:
         expansion = spectrum.expansion
         data = spectrum.points.data
-        rows, _ = distinct_rows(data, np.ones(len(data)))  # a copy is not another neighbour
+        rows, _ = distinct_rows(data, np.ones(len(data)))  # copies count as one neighbor
         points = spectrum.points.take(rows)
         self.data = points.data
         self.known = spectrum.projections[rows]
@@ -112,89 +169,89 @@ class _Nearness:
         return norms if self.shift is None else norms + 2 * scores @ self.shift
 
     def nearest(self, products: Array, count: int) -> Array:
-        """Numbers of the training points nearest to each f, nearest first.
+        """Indices of the training points nearest to each f, nearest first.
 
-        By ``⟨f, φ⟩ - k(x,x)/2``: squared distances, which only add terms that are the same for all,
-        would lose what is left of the products beside 1. Points out of reach are all equally near
-        but for rounding: of such the first in lexicographic order comes first, whatever order the
-        rows came in.
+        They are ordered by ``⟨f, φ⟩ - k(x,x)/2``: squared distances, which add a constant, would
+        lose digits. Distant points are equally near up to rounding error: ties are broken by the
+        lexicographic order of rows, so that the order of rows does not matter.
         """
-        nearness = products - 0.5 * (self.norms - self.norms.min())
-        unit = _TIED * np.abs(nearness).max(axis=1, keepdims=True)
-        farness = -np.round(np.divide(nearness, unit, out=np.zeros_like(nearness), where=unit > 0))
-        last = np.partition(farness, count - 1, axis=1)[:, count - 1 : count]
-        nearer, tied = farness < last, farness == last
+        similarity = products - 0.5 * (self.norms - self.norms.min())
+        unit = _TIE_TOLERANCE * np.abs(similarity).max(axis=1, keepdims=True)
+        rounded = np.divide(similarity, unit, out=np.zeros_like(similarity), where=unit > 0)
+        distance = -np.round(rounded)
+        last = np.partition(distance, count - 1, axis=1)[:, count - 1 : count]
+        nearer, tied = distance < last, distance == last
         tied &= np.cumsum(tied, axis=1) <= count - nearer.sum(axis=1, keepdims=True)
         few = np.nonzero(nearer | tied)[1].reshape(len(products), count)
-        order = np.argsort(np.take_along_axis(farness, few, axis=1), axis=1, kind="stable")
+        order = np.argsort(np.take_along_axis(distance, few, axis=1), axis=1, kind="stable")
         return np.take_along_axis(few, order, axis=1)
 
 
-def _chunks(rows: int, width: int) -> list[slice]:
-    size = max(1, _CHUNK // max(width, 1))
+def _chunks(rows: int, columns: int) -> list[slice]:
+    size = max(1, _ENTRIES_PER_CHUNK // max(columns, 1))
     return [slice(i, i + size) for i in range(0, rows, size)]
 
 
 def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    nearness = _Nearness(spectrum)
-    data, kernel = nearness.data, spectrum.kernel
-    scales = kernel.length_scales(data.shape[1])
-    widest = float(scales.max())
-    relative = scales / widest
+    similarity = _Similarity(spectrum)
+    data, kernel = similarity.data, spectrum.kernel
+    scales = length_scales(kernel, data.shape[1])
+    largest_scale = float(scales.max())
+    relative = scales / largest_scale
     count = min(n_neighbors, len(data))
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), max(len(data), count * data.shape[1])):
-        products = nearness.products(scores[rows])
-        near = nearness.nearest(products, count)
-        squared = kernel.squared_distances(
+        products = similarity.products(scores[rows])
+        near = similarity.nearest(products, count)
+        squared = input_distances(
+            kernel,
             np.take_along_axis(products, near, axis=1),
-            nearness.own_norms(scores[rows])[:, None],
-            nearness.norms[near],
+            similarity.own_norms(scores[rows])[:, None],
+            similarity.norms[near],
         )
-        # from the neighbours' mean, in units of their extent: bandwidths may be far smaller
+        # relative to the neighbors' mean, in units of their extent: bandwidths may be far smaller
         neighbors = data[near].astype(np.float64, copy=False)
         middle = neighbors.mean(axis=1)
         offsets = (neighbors - middle[:, None]) / relative
-        extent = float(np.abs(offsets).max()) or widest
-        steps = points_at_distances(offsets / extent, squared * (widest / extent) ** 2)
+        extent = float(np.abs(offsets).max()) or largest_scale
+        steps = points_at_distances(offsets / extent, squared * (largest_scale / extent) ** 2)
         found[rows] = middle + extent * relative * steps
     return found
 
 
 def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    """Each row keeps its best point: ``|f - φ(x)|²`` falls as ``Σ_j γ_j k(x, x_j)`` rises."""
+    """Iterate, and return the best point of each row: that of the largest ``Σ_j γ_j k(x, x_j)``."""
     kernel = spectrum.kernel
-    nearness = _Nearness(spectrum)
+    similarity = _Similarity(spectrum)
     data = spectrum.points.data.astype(np.float64, copy=False)
     weights = spectrum.counts
     coefficients = weights[:, None] * spectrum.projections / spectrum.eigenvalues
-    scales = kernel.length_scales(data.shape[1])
+    scales = length_scales(kernel, data.shape[1])
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), len(data)):
         gamma = scores[rows] @ coefficients.T
-        if nearness.shift is not None:  # eigenvectors sum to 0, so only the mean itself is missing
+        if similarity.shift is not None:  # eigenvectors sum to 0: only the mean has to be added
             gamma += weights / weights.sum()
-        x = nearness.data[nearness.nearest(nearness.products(scores[rows]), 1)[:, 0]].astype(
-            np.float64
-        )
+        nearest = similarity.nearest(similarity.products(scores[rows]), 1)[:, 0]
+        x = similarity.data[nearest].astype(np.float64)
         best = np.full(len(x), -np.inf)
-        for _ in range(_MIKA_STEPS):
-            pull = gamma * kernel(x, data)
-            total = pull.sum(axis=1)
+        for _ in range(_MIKA_MAX_ITER):
+            terms = gamma * kernel(x, data)
+            total = terms.sum(axis=1)
             better = total > best
             best[better] = total[better]
             found[rows][better] = x[better]
             usable = better & (total > np.finfo(np.float64).tiny)
-            step = (pull[usable] @ data) / total[usable, None] - x[usable]
+            step = (terms[usable] @ data) / total[usable, None] - x[usable]
             x[usable] += step
-            if not np.abs(step / scales).max(initial=0) > _MIKA_SETTLED:
+            if not np.abs(step / scales).max(initial=0) > _MIKA_TOLERANCE:
                 break
     return found
 
 
 def _ridge(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    """Fitted on the distinct training points, 2000 of them at most."""
-    rows, _ = representatives(spectrum.points.data, np.ones(spectrum.points.n))
+    """Ridge regression on at most 2000 distinct training points."""
+    rows, _ = representative_rows(spectrum.points.data, np.ones(spectrum.points.n))
     known = spectrum.projections[rows]
     targets = spectrum.points.data[rows].astype(np.float64)
     if len(rows) == 1 or (known == known[0]).all():

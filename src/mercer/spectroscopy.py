@@ -1,9 +1,9 @@
-"""How many groups? Eigenvectors that do not change sign (data spectroscopy).
+"""Data spectroscopy: the number of groups from eigenvectors that do not change sign.
 
-Under a mixture of well separated parts the top eigenfunction of each part's own kernel operator
-shows up among those of the whole, and it alone has no change of sign (Shi, Belkin and Yu 2009;
-Liang 2014, section 2.3.2). Counting such eigenvectors of the uncentred Gram matrix counts the
-groups.
+Under a mixture of well separated parts the first eigenfunction of each part's kernel operator is
+close to an eigenfunction of the mixture, and only these do not change sign (Shi, Belkin and Yu
+2009; Liang 2014, section 2.3.2). So the number of groups is the number of eigenvectors of the
+uncentered Gram matrix that do not change sign.
 """
 
 from __future__ import annotations
@@ -14,39 +14,41 @@ from typing import Any
 
 import numpy as np
 
-from mercer.bandwidth import representatives, resolve
+from mercer.bandwidth import fit_kernel
 from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import decompose
 from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel, Stationary, as_kernel
+from mercer.kernels.base import map_leaves
 from mercer.maths.eigen import TIE, is_sign_free, separate_ties
 from mercer.maths.types import Array
 from mercer.operators import Sample
+from mercer.subsampling import evenly_spaced_rows, representative_rows
 
 __all__ = ["Groups", "find_groups", "groups_of"]
 
-_ROWS = 2000
-_LEADING = 200
-# An isolated point has a sign-free eigenvector of its own: a group should hold more than this.
-_SMALLEST_SHARE = 0.02
+_MAX_ROWS = 2000
+_N_LEADING = 200
+# An isolated point has an eigenvector without sign change: a group must have a larger fraction.
+_MIN_FRACTION = 0.02
 
 
 @dataclass(frozen=True)
 class Groups:
-    """What :func:`find_groups` found.
+    """The result of :func:`find_groups`.
 
     Attributes
     ----------
     n_groups : int
         At least 1.
     components : int array of shape (n_groups,)
-        1-based places of the sign-free eigenvectors among all.
-    shares : array of shape (n_groups,)
-        Share of the points that each speaks loudest for.
+        1-based ranks of the eigenvectors without sign change.
+    fractions : array of shape (n_groups,)
+        Fraction of the points at which each has the largest entry.
     kernel : Kernel
-        The kernel that was used, with its numbers.
+        The fitted kernel.
     n_rows : int
-        Rows that were looked at.
+        Number of rows used.
 
     Examples
     --------
@@ -55,29 +57,34 @@ class Groups:
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(at, 1, size=(100, 2)) for at in (0, 10)])
     >>> groups = find_groups(X)
-    >>> groups.n_groups, groups.shares.tolist()
+    >>> groups.n_groups, groups.fractions.tolist()
     (2, [0.5, 0.5])
     """
 
     n_groups: int
     components: Array
-    shares: Array
+    fractions: Array
     kernel: Kernel
     n_rows: int
+
+    @property
+    def shares(self) -> Array:
+        """Deprecated alias of :attr:`fractions`."""
+        return self.fractions
 
 
 def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any = None) -> Groups:
     """Count groups by eigenvectors without a change of sign.
 
-    With a bandwidth of "auto" (the default kernel's) the bandwidth is that of data spectroscopy.
-    At most 2000 rows are looked at, chosen by their values, and their 200 leading eigenvectors.
-    An eigenvector counts if none of its entries has the other sign by more than a share 1/n of the
-    largest entry, and if more than 2 % of the points have their largest entry (among those that
-    count) in it: single outliers have sign-free eigenvectors too, and are no groups.
+    The bandwidth "auto" (the default) means that of data spectroscopy. At most 2000 representative
+    rows and their 200 leading eigenvectors are used. An eigenvector counts if no entry of the
+    opposite sign exceeds 1/n of the largest entry, and if it has the largest entry (among those
+    eigenvectors) at more than 2 % of the points: single outliers have eigenvectors without sign
+    change too, but are not groups.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     kernel : str or Kernel
     sample_weight : array-like of shape (n,) or None
 
@@ -99,7 +106,7 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
 
 
 def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
-    """:func:`find_groups` for admitted data; rules of the kernel are resolved here.
+    """:func:`find_groups` for validated data.
 
     Examples
     --------
@@ -112,49 +119,50 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     >>> groups_of(Gaussian("spectroscopy"), validate_points(X, "vectors"), None).n_groups
     2
     """
-    kernel = kernel.replace_parts(_spectroscopic)
+    kernel = map_leaves(kernel, _with_spectroscopy_rule)
     if points.kind != "gram":
-        points, weights = _few_rows(points, weights)
-    sample = Sample.of(resolve(kernel, points, weights), points, weights)
-    # all, and the leading ones of these: fewer may be positive than are looked at
+        points, weights = _subsample(points, weights)
+    sample = Sample.of(fit_kernel(kernel, points, weights), points, weights)
+    # all eigenvectors, of which the leading ones are used: fewer may have positive eigenvalues
     with suppress_warnings():
         spectrum = decompose(sample, "variance", None, solver="dense")
     if spectrum.n_components == 0:
-        raise ValueError("K is 0 to rounding: there are no groups to count. Check the kernel.")
+        raise ValueError("K is 0 up to rounding error, so there are no groups. Check the kernel.")
     n = spectrum.total_weight
-    count = max(isqrt(int(n)), _LEADING)
+    count = max(isqrt(int(n)), _N_LEADING)
     values, vectors = spectrum.eigenvalues[:count], spectrum.eigenvectors[:, :count]
     if sample.weights is not None:
         vectors = vectors / np.sqrt(sample.weights)[:, None]
     vectors = separate_ties(values, vectors, TIE * values[0], sample.weights)
-    free = np.flatnonzero(is_sign_free(vectors, n))
-    if not len(free):
-        free = np.array([0])
-    loudest = np.argmax(np.abs(vectors[:, free]), axis=1)
-    shares = np.bincount(loudest, sample.weights, minlength=len(free)) / n
-    large = np.flatnonzero(shares > _SMALLEST_SHARE)
-    if not len(large):  # nothing but outliers: then they are one group
-        large = np.array([int(np.argmax(shares))])
-    return Groups(len(large), free[large] + 1, shares[large], sample.kernel, sample.points.n)
+    same_sign = np.flatnonzero(is_sign_free(vectors, n))
+    if not len(same_sign):
+        same_sign = np.array([0])
+    largest = np.argmax(np.abs(vectors[:, same_sign]), axis=1)
+    fractions = np.bincount(largest, sample.weights, minlength=len(same_sign)) / n
+    groups = np.flatnonzero(fractions > _MIN_FRACTION)
+    if not len(groups):  # only outliers: one group
+        groups = np.array([int(np.argmax(fractions))])
+    components = same_sign[groups] + 1
+    return Groups(len(groups), components, fractions[groups], sample.kernel, sample.points.n)
 
 
-def _spectroscopic(leaf: Kernel) -> Kernel:
+def _with_spectroscopy_rule(leaf: Kernel) -> Kernel:
     if isinstance(leaf, Stationary) and leaf.has_rule("auto"):
         return leaf.with_bandwidth("spectroscopy")
     return leaf
 
 
-def _few_rows(points: Any, weights: Array | None) -> tuple[Points, Array | None]:
+def _subsample(points: Any, weights: Array | None) -> tuple[Points, Array | None]:
     if points.is_chunked:
-        found, shares = points.with_weights(weights).representatives(_ROWS)
-        return Points(found), shares
-    if points.n <= _ROWS:
+        rows, counts = points.with_weights(weights).representatives(_MAX_ROWS)
+        return Points(rows), counts
+    if points.n <= _MAX_ROWS:
         return points, weights
     if points.kind == "vectors":
-        rows, shares = representatives(
-            points.data, np.ones(points.n) if weights is None else weights
-        )
-        return points.take(rows), shares
-    rows = np.arange(points.n) if weights is None else np.flatnonzero(weights)
-    rows = rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(int)]
-    return points.take(rows), None if weights is None else weights[rows]
+        counts = np.ones(points.n) if weights is None else weights
+        indices, counts = representative_rows(points.data, counts, _MAX_ROWS)
+        return points.take(indices), counts
+    present = np.arange(points.n) if weights is None else np.flatnonzero(weights)
+    # objects have no order but that of the rows
+    indices = present[evenly_spaced_rows(present, _MAX_ROWS)]
+    return points.take(indices), None if weights is None else weights[indices]

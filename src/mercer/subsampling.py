@@ -1,4 +1,14 @@
-"""Some rows stand for all where all would take too long."""
+"""Subsets of rows for computations that would take too long on all rows.
+
+============================ ==================================================================
+:func:`random_rows`          drawn at random with a seed
+:func:`representative_rows`  weighted quantiles of the distinct rows in lexicographic order; does
+                             not depend on the order of rows, nor on whether copies come as
+                             weights
+:func:`evenly_spaced_rows`   evenly spaced in lexicographic order, copies included; objects, which
+                             have no such order, by position
+============================ ==================================================================
+"""
 
 from __future__ import annotations
 
@@ -6,15 +16,23 @@ from typing import Any
 
 import numpy as np
 
+from mercer.maths.quantiles import distinct_rows, evenly_spaced
 from mercer.maths.types import Array
 
-__all__ = ["drawn_rows", "take"]
+__all__ = [
+    "drawn_rows",
+    "evenly_spaced_rows",
+    "random_rows",
+    "representative_rows",
+    "take",
+    "take_rows",
+]
 
 
-def drawn_rows(n: int, most: int, seed: int = 0) -> Array:
-    """Row numbers, rising: all, or ``most`` of them drawn at random with a fixed seed.
+def random_rows(n: int, most: int, seed: int = 0) -> Array:
+    """Return sorted indices of all n rows, or of ``most`` of them drawn with this seed.
 
-    >>> drawn_rows(3, 5).tolist(), len(drawn_rows(100, 5))
+    >>> random_rows(3, 5).tolist(), len(random_rows(100, 5))
     ([0, 1, 2], 5)
     """
     if n <= most:
@@ -22,6 +40,48 @@ def drawn_rows(n: int, most: int, seed: int = 0) -> Array:
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
 
 
-def take(data: Any, rows: Array) -> Any:
-    """Rows of an array or of a data frame."""
+def representative_rows(X: Array, weights: Array, most: int = 2000) -> tuple[Array, Array]:
+    """Return indices and weights of at most ``most`` rows that represent a weighted sample.
+
+    These are the distinct rows or, if there are more, those at evenly spaced quantiles in
+    lexicographic order. Equal rows are merged first, so that copies and weights are equivalent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.subsampling import representative_rows
+    >>> X = np.array([[3.0], [1.0], [2.0], [1.0]])
+    >>> rows, weights = representative_rows(X, np.ones(4))
+    >>> X[rows, 0].tolist(), weights.tolist()
+    ([1.0, 2.0, 3.0], [2.0, 1.0, 1.0])
+    """
+    rows, weights = distinct_rows(X, weights)
+    if len(rows) <= most:
+        return rows, weights
+    return rows[evenly_spaced(weights, most)], np.ones(most)
+
+
+def evenly_spaced_rows(data: Any, most: int) -> Array:
+    """Return sorted indices of all rows, or of ``most`` of them, evenly spaced.
+
+    Rows of a numeric array are spaced in lexicographic order, other objects by position.
+
+    >>> evenly_spaced_rows(np.array([[4.0], [3.0], [2.0], [1.0], [0.0]]), 2).tolist()
+    [1, 3]
+    """
+    n = len(data)
+    if n <= most:
+        return np.arange(n)
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "biuf":
+        return np.sort(np.lexsort(data.T[::-1])[evenly_spaced(np.ones(n), most)])
+    return np.linspace(0, n - 1, most).astype(int)
+
+
+def take_rows(data: Any, rows: Array) -> Any:
+    """Return rows of an array or of a data frame, whose index is reset."""
     return data.iloc[rows].reset_index(drop=True) if hasattr(data, "iloc") else data[rows]
+
+
+#: Deprecated aliases.
+drawn_rows = random_rows
+take = take_rows

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from tests.expectations import raises
 
 from mercer import ComponentClassifier, EntropyClustering, KernelECA, KernelPCA
 from mercer.bandwidth import spectroscopy
@@ -30,6 +29,7 @@ from mercer.kernels import (
 from mercer.operators import Sample
 from mercer.solvers import Auto, Nystrom
 from mercer.spectroscopy import find_groups
+from tests.expectations import raises
 
 pd = pytest.importorskip("pandas")
 

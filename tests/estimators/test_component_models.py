@@ -1,7 +1,6 @@
 """ComponentRegressor and ComponentClassifier against plain least squares and plain loops."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -12,15 +11,12 @@ from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, Stratified
 
 from mercer import ComponentClassifier, ComponentRegressor, KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
+from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
 both_models = pytest.mark.parametrize("model", [ComponentRegressor, ComponentClassifier])
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture
@@ -114,7 +110,7 @@ def test_classification_path_equals_separate_fits(order, classes, X, labels, rng
     assert_allclose(model.path(new, truth)[-1], 1 - model.score(new, truth), atol=1e-12)
 
 
-def test_shapes_of_what_was_fitted(X, y, labels):
+def test_shapes_of_fitted_attributes(X, y, labels):
     one = ComponentRegressor(4, kernel=Gaussian(1.0)).fit(X, y)
     assert one.coef_.shape == (1, 4)
     assert one.predict(X).shape == (50,)
@@ -134,7 +130,7 @@ def test_shapes_of_what_was_fitted(X, y, labels):
 
 
 @both_orders
-def test_weights_are_copies(order, X, y, labels, rng):
+def test_weights_equal_copies(order, X, y, labels, rng):
     weights = rng.integers(0, 4, size=len(X))
     repeat = np.repeat(np.arange(len(X)), weights)
     for model, target in ((ComponentRegressor, y), (ComponentClassifier, labels)):
@@ -180,7 +176,7 @@ def test_a_linear_kernel_is_linear_regression(order, X, y):
 
 
 @both_orders
-def test_a_component_along_the_intercept_harms_no_other(order, X, y):
+def test_component_parallel_to_the_intercept(order, X, y):
     """Centred columns and a constant: the first component by entropy is the intercept again."""
     X = X - X.mean(axis=0)
     model = ComponentRegressor(4, kernel=Linear(1.0, 1.0), order=order).fit(X, y)
@@ -196,7 +192,7 @@ def test_a_component_along_the_intercept_harms_no_other(order, X, y):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_equal_groups_are_told_apart(k):
+def test_equal_groups_are_distinguished(k):
     """Three equal blocks: the first component carries all entropy and is the intercept again."""
     y = np.repeat([0.0, 1.0, 5.0], 6)
     K = (y[:, None] == y).astype(float)
@@ -276,7 +272,7 @@ def test_cv_with_a_precomputed_kernel(model, X, y):
     assert_allclose(weighted.cv_errors_[:m], absent.cv_errors_[:m], rtol=1e-6, atol=1e-9)
 
 
-def test_cv_leaving_one_out_and_splits_by_hand(X, y):
+def test_cv_with_leave_one_out_and_explicit_splits(X, y):
     X, y = X[:12], y[:12]
     splits = list(LeaveOneOut().split(X))
     one = ComponentRegressor("cv", kernel=Gaussian(1.0), cv=LeaveOneOut()).fit(X, y)
@@ -290,7 +286,7 @@ def test_cv_of_a_low_rank_kernel(X, y):
 
 
 def test_cv_with_more_folds_than_rows():
-    with refused("n_splits=5"):
+    with raises(ValueError, "n_splits=5"):
         ComponentRegressor("cv", kernel=Gaussian(1.0)).fit(np.arange(3.0)[:, None], [0, 1, 2])
 
 
@@ -342,7 +338,7 @@ def test_pickle_clone_frames_and_single_precision(model, X, y):
     frame = pandas.DataFrame(X, columns=list("abc"))
     framed = model(4, kernel=Gaussian(1.0)).fit(frame, pandas.Series(target))
     assert_allclose(framed.predict(frame), fitted.predict(X))
-    with refused("feature names"):
+    with raises(ValueError, "names"):
         framed.predict(frame[list("cba")])
     single = model(4, kernel=Gaussian(1.0)).fit(X.astype(np.float32), target)
     same = np.isclose(single.predict(X.astype(np.float32)), fitted.predict(X), atol=1e-2)
@@ -361,7 +357,7 @@ def test_pandas_categories_as_labels(X, labels):
 # --- bad input ----------------------------------------------------------------------------------
 
 
-def test_an_unknown_class_is_never_right(X, labels):
+def test_unknown_classes_are_errors(X, labels):
     model = ComponentClassifier(6, kernel=Gaussian(1.0)).fit(X, labels)
     strange = labels.copy().astype("<U10")
     strange[:10] = ["aardvark", "zebra"] * 5  # before and after all known ones
@@ -376,49 +372,49 @@ def test_an_unknown_class_is_never_right(X, labels):
 
 @both_models
 @pytest.mark.parametrize("count", [0, -2, 2.5, 0.5, "many", None, True])
-def test_counts_of_components_that_are_none(model, count, X, y):
-    with refused("n_components=", "at least 1", "'cv'"):
+def test_invalid_n_components_raise(model, count, X, y):
+    with raises((TypeError, ValueError), f"n_components={count!r}", 1, "'cv'"):
         model(count).fit(X, y > 1)
 
 
 @both_models
-def test_bad_targets(model, X, y):
+def test_invalid_targets_raise(model, X, y):
     fitted = model(3, kernel=Gaussian(1.0)).fit(X, y > 1)
     for wrong in (y[:-1], np.r_[y, 1.0]):
-        with refused("inconsistent numbers of samples"):
+        with raises(ValueError, 50, len(wrong)):
             model().fit(X, wrong > 1)
-        with refused("inconsistent numbers of samples"):
+        with raises(ValueError, 50, len(wrong)):
             fitted.path(X, wrong > 1)
-    with refused("y", "None"):
+    with raises(ValueError, "y", "None"):
         model().fit(X, None)
     missing = y.copy()
     missing[3] = np.nan
-    with refused("y", "NaN"):
+    with raises(ValueError, "y", "NaN"):
         model().fit(X, missing)
 
 
-def test_targets_of_the_other_kind(X, y, labels):
-    with refused("could not convert string"):
+def test_targets_of_the_wrong_type_raise(X, y, labels):
+    with raises(ValueError):
         ComponentRegressor().fit(X, labels)
-    with refused("continuous"):
+    with raises(ValueError, "continuous"):
         ComponentClassifier().fit(X, y)
-    with refused("one class only", "at least two"):
+    with raises(ValueError, "class"):
         ComponentClassifier().fit(X, np.zeros(50))
     weights = (labels == "bee").astype(float)
-    with refused("one class only", "positive weight", "bee"):
+    with raises(ValueError, "bee"):
         ComponentClassifier().fit(X, labels, sample_weight=weights)
 
 
 @both_models
 def test_before_fit(model, X):
     for name in ("predict", "path"):
-        with pytest.raises(NotFittedError, match="not fitted yet"):
+        with raises(NotFittedError):
             getattr(model(), name)(*(X, np.zeros(50))[: 1 + (name == "path")])
 
 
 @both_models
-def test_orders_that_do_not_exist(model, X, y):
-    with refused("order='size'", "'entropy' or 'variance'"):
+def test_unknown_orders_raise(model, X, y):
+    with raises(ValueError, "order='size'", "'entropy'", "'variance'"):
         model(order="size").fit(X, y > 1)
 
 
@@ -430,7 +426,7 @@ class Interrupted(Kernel):
 
 
 @both_models
-def test_an_interrupted_refit_keeps_the_earlier_one(model, X, labels, y):
+def test_interrupted_refit_preserves_the_fitted_model(model, X, labels, y):
     target = y if model is ComponentRegressor else labels
     fitted = model(3, kernel=Gaussian(1.0)).fit(X, target)
     before = fitted.predict(X)
@@ -441,7 +437,7 @@ def test_an_interrupted_refit_keeps_the_earlier_one(model, X, labels, y):
 
 
 @both_models
-def test_an_interrupted_fit_leaves_nothing_half_done(model, X, y):
+def test_interrupted_fit_sets_no_attributes(model, X, y):
     fresh = model(3, kernel=Interrupted())
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X, y > 1)

@@ -1,7 +1,6 @@
 """KernelDenoiser: projection and pre-image in one, with the laws of both."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -11,15 +10,12 @@ from sklearn.exceptions import NotFittedError
 
 from mercer import KernelDenoiser, KernelECA, KernelPCA
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
+from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
 both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
-
-
-def refused(*parts, kind=ValueError):
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
 
 
 @pytest.fixture
@@ -35,7 +31,7 @@ def noisy(circle, rng):
 
 @both_orders
 @every_way
-def test_it_is_transform_and_inverse_transform(order, way, circle, noisy):
+def test_transform_equals_transform_and_inverse_transform(order, way, circle, noisy):
     settings = {"kernel": Gaussian(0.4), "preimage": way}
     denoiser = KernelDenoiser(5, order=order, **settings).fit(circle)
     transform = (
@@ -48,14 +44,14 @@ def test_it_is_transform_and_inverse_transform(order, way, circle, noisy):
 
 @both_orders
 @pytest.mark.parametrize("kernel", [Gaussian(0.4), Matern(0.8), Linear(), Polynomial(3)], ids=repr)
-def test_clean_points_stay_put_with_all_components(order, kernel, circle):
+def test_clean_points_are_unchanged_with_all_components(order, kernel, circle):
     circle = circle + np.array([2.0, 1.0])  # around 0 odd kernels carry no entropy
     denoiser = KernelDenoiser(None, kernel=kernel, order=order).fit(circle)
     assert_allclose(denoiser.transform(circle), circle, atol=1e-6)
     assert_allclose(denoiser.fit_transform(circle), circle, atol=1e-6)
 
 
-def test_noise_around_a_circle_goes(circle, noisy):
+def test_noise_around_a_circle_is_removed(circle, noisy):
     """The distance to the circle falls, whatever the way."""
     for way in ("kwok-tsang", "mika", "ridge"):
         denoiser = KernelDenoiser(15, kernel=Gaussian(0.4), order="variance", preimage=way)
@@ -65,7 +61,7 @@ def test_noise_around_a_circle_goes(circle, noisy):
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3, 59, 60, 1000])
-def test_neighbours(n_neighbors, circle, noisy):
+def test_n_neighbors(n_neighbors, circle, noisy):
     denoiser = KernelDenoiser(5, kernel=Gaussian(0.4), n_neighbors=n_neighbors).fit(circle)
     cleaned = denoiser.transform(noisy)
     assert np.isfinite(cleaned).all()
@@ -75,7 +71,7 @@ def test_neighbours(n_neighbors, circle, noisy):
 
 
 @every_way
-def test_weights_are_copies(way, circle, noisy, rng):
+def test_weights_equal_copies(way, circle, noisy, rng):
     weights = rng.integers(0, 3, size=len(circle))
     make = KernelDenoiser(4, kernel=Gaussian(0.5), preimage=way)
     weighted = clone(make).fit(circle, sample_weight=weights).transform(noisy)
@@ -96,7 +92,7 @@ def test_names_precision_and_pickle(circle, noisy):
     out = denoiser.transform(frame)
     assert list(out.columns) == ["a", "b"]
     assert denoiser.get_feature_names_out().tolist() == ["a", "b"]
-    with refused("feature names"):
+    with raises(ValueError, "names"):
         denoiser.transform(frame[["b", "a"]])
     plain = KernelDenoiser(5, kernel=Gaussian(0.4)).fit(circle)
     again = pickle.loads(pickle.dumps(plain))
@@ -116,26 +112,26 @@ def test_one_row():
 
 
 @pytest.mark.parametrize("order", ["size", "", None, "Entropy"])
-def test_orders_that_do_not_exist(order, circle):
-    with refused(f"order={order!r}", "'entropy' or 'variance'"):
+def test_unknown_orders_raise(order, circle):
+    with raises(ValueError, f"order={order!r}", "'entropy'", "'variance'"):
         KernelDenoiser(3, order=order).fit(circle)
 
 
 @pytest.mark.parametrize("way", ["kwok", None, 1])
-def test_ways_that_do_not_exist(way, circle):
-    with refused(f"preimage={way!r}", "'kwok-tsang'"):
+def test_unknown_methods_raise(way, circle):
+    with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'"):
         KernelDenoiser(3, preimage=way).fit(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "ten"])
-def test_counts_of_neighbours_that_are_none(count, circle):
-    with refused(f"n_neighbors={count!r}", "at least 1"):
+def test_invalid_n_neighbors_raise(count, circle):
+    with raises((TypeError, ValueError), f"n_neighbors={count!r}", 1):
         KernelDenoiser(3, n_neighbors=count).fit(circle)
 
 
-def test_precomputed_is_refused(circle):
+def test_precomputed_kernels_raise(circle):
     """There is no space to look for points in, and fit knows that already."""
-    with refused("Pre-images are points", "Use a kernel on vectors"):
+    with raises(ValueError, "Precomputed()", "vectors"):
         KernelDenoiser(3, kernel="precomputed").fit(Gaussian(1.0)(circle))
 
 
@@ -144,24 +140,24 @@ def test_precomputed_is_refused(circle):
     [(Laplacian(1.0), "kwok-tsang"), (Polynomial(2), "kwok-tsang"), (Matern(1.0), "mika")],
     ids=repr,
 )
-def test_kernels_without_a_way_back(kernel, way, circle):
-    with refused(repr(kernel), "'ridge'"):
+def test_kernels_without_preimages_raise(kernel, way, circle):
+    with raises(ValueError, repr(kernel), "'ridge'"):
         KernelDenoiser(2, kernel=kernel, preimage=way).fit(circle).transform(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 61])
-def test_counts_of_components_that_are_none(count, circle):
-    with refused("n_components="):
+def test_invalid_n_components_raise(count, circle):
+    with raises((TypeError, ValueError), f"n_components={count}"):
         KernelDenoiser(count, kernel=Gaussian(0.4)).fit(circle)
 
 
-def test_bad_arrays(circle):
+def test_invalid_arrays_raise(circle):
     denoiser = KernelDenoiser(3, kernel=Gaussian(0.4)).fit(circle)
-    with refused("NaN"):
+    with raises(ValueError, "NaN"):
         denoiser.transform([[np.nan, 1.0]])
-    with refused("NaN"):
+    with raises(ValueError, "NaN"):
         KernelDenoiser(3).fit([[np.nan, 1.0], [1.0, 2.0]])
-    with refused("expecting 2 features"):
+    with raises(ValueError, 3, 2):
         denoiser.transform(np.ones((2, 3)))
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+    with raises(NotFittedError):
         KernelDenoiser().transform(circle)

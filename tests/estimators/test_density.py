@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KernelDensity
-from tests.expectations import raises, warns
 
 from mercer import OrthogonalSeries, ParzenDensity, SeriesDensity
 from mercer.bandwidth import leave_one_out
@@ -28,6 +27,7 @@ from mercer.kernels import (
     Polynomial,
 )
 from mercer.operators import WindowSum
+from tests.expectations import raises, warns
 
 WINDOWS = [
     Gaussian(0.4),

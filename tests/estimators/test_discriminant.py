@@ -10,13 +10,13 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV
-from tests.expectations import raises, warns
 
 from mercer import KernelLDA, KernelPCA
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.maths.discriminant import ClassMoments, LeaveOneOutScore, leave_one_out_scores
 from mercer.solvers import Fourier, Lanczos, Nystrom
+from tests.expectations import raises, warns
 
 KERNELS = [Gaussian(1.5), Polynomial(2, 1.0), Polynomial(3), Linear()]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)

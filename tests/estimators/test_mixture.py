@@ -14,7 +14,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from tests.expectations import raises, warns
 
 from mercer import (
     JointMixtureClassifier,
@@ -41,6 +40,7 @@ from mercer.errors import (
 )
 from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
 from mercer.solvers import Nystrom
+from tests.expectations import raises, warns
 
 
 def points(n=60, d=2, seed=0):

@@ -15,9 +15,9 @@ from tests.fuzz import mutations
 from tests.fuzz.forging import claim, forged, members_of, npy, places, signed
 from tests.fuzz.invariants import (
     InvariantError,
+    is_clear_error,
+    no_side_effects,
     require,
-    is_in_words,
-    no_code,
     strict_warnings,
 )
 from tests.timeouts import alarm
@@ -165,10 +165,10 @@ def check(data, folder):
     path.write_bytes(data)
     with strict_warnings():
         try:
-            with no_code():
+            with no_side_effects():
                 value = mercer.load(path)
         except Exception as error:
-            if not is_in_words(error):
+            if not is_clear_error(error):
                 raise
             require(str(path) in str(error), "the error does not name the file:", error)
             return
@@ -186,7 +186,7 @@ def runs_no_code(value):
         if predict is None:
             continue
         try:
-            with no_code(), alarm(2, TimeoutError), np.errstate(all="ignore"):
+            with no_side_effects(), alarm(2, TimeoutError), np.errstate(all="ignore"):
                 predict(X)
         except InvariantError:
             raise

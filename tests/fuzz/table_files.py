@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.fuzz import mutations
 from tests.fuzz.forging import archive, members_of
-from tests.fuzz.invariants import require, is_in_words, strict_warnings
+from tests.fuzz.invariants import is_clear_error, require, strict_warnings
 
 COLUMN_TYPES = {"number", "date", "category", "text"}
 OPTIONS = (
@@ -182,7 +182,7 @@ def outcome(read):
     try:
         return read()
     except Exception as error:
-        if is_in_words(error):
+        if is_clear_error(error):
             return str(error)
         raise
 

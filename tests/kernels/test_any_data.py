@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import product
 from math import sqrt
@@ -24,6 +23,7 @@ from mercer.kernels import (
     NGram,
     check_kernel,
 )
+from tests.expectations import raises
 
 WORDS = ["banana", "ananas", "kiwi", "", "ab", "abab", "an", "bananas and kiwis", "ab"]
 NEW = ["anna", "kiwi", "", "zz", "nab"]
@@ -52,7 +52,7 @@ def bits(n, length, seed=0):
 @pytest.mark.parametrize("places", [1, 3, 4, 5, 40])
 @pytest.mark.parametrize("rho", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("categories", [2, 3, 50])
-def test_hamming_counts_differing_places(places, rho, categories):
+def test_hamming_counts_differing_positions(places, rho, categories):
     rng = np.random.default_rng(places)
     X, Y = (rng.integers(0, categories, size=(n, places)) for n in (12, 7))
     expected = naive(lambda x, y: rho ** differing(x, y), X, Y)
@@ -93,31 +93,31 @@ def test_hamming_on_all_bit_strings_has_the_spectrum_of_its_factors():
 @pytest.mark.parametrize("rho", [0.0, -0.5, 1.5, float("nan")])
 @pytest.mark.parametrize("kernel", [Hamming, Categorical])
 def test_rho_must_lie_between_0_and_1(kernel, rho):
-    with pytest.raises(ValueError, match=rf"{kernel.__name__}\(rho={rho}\) must lie in \(0, 1\]"):
+    with raises(ValueError, f"{kernel.__name__}(rho={rho})", "(0, 1]"):
         kernel(rho)([[0, 1], [1, 1]])
 
 
-def test_strings_of_different_lengths_are_refused_with_the_kernels_that_take_them():
-    with pytest.raises(ValueError, match=r"lengths from 2 to 3.*Categorical.*NGram"):
+def test_hamming_rejects_strings_of_different_lengths():
+    with raises(ValueError, 2, 3, "Categorical", "NGram"):
         Hamming()(["010", "01"])
-    with pytest.raises(ValueError, match="lengths from 0 to 0"):
+    with raises(ValueError, 0):
         Hamming()(["", ""])
-    with pytest.raises(ValueError, match="3 places on one side and 2 on the other"):
+    with raises(ValueError, 3, 2):
         Hamming()(["010", "011"], ["01", "11"])
 
 
 @pytest.mark.parametrize("gap", [None, np.nan])
 @pytest.mark.parametrize("kernel", [Hamming(), Categorical(), Categorical(order=("a", "b"))])
-def test_missing_categories_are_refused_with_the_remedy(kernel, gap):
-    with pytest.raises(ValueError, match=r"missing cells.*On\(column, kernel\)"):
+def test_categories_reject_missing_values(kernel, gap):
+    with raises(ValueError, "missing", "On(column, kernel)"):
         kernel(np.array([["a"], [gap], ["b"]], dtype=object))
 
 
 @pytest.mark.parametrize("kernel", [Hamming(), Categorical(), Categorical(order=("a",))])
-def test_unhashable_categories_are_refused_in_words(kernel):
+def test_categories_reject_unhashable_objects(kernel):
     cells = np.empty(2, dtype=object)
     cells[:] = [["a"], {"b": 1}]
-    with pytest.raises(TypeError, match="hashable"):
+    with raises(TypeError, "hashable"):
         kernel(cells)
 
 
@@ -166,14 +166,14 @@ def test_unknown_categories_differ_from_all_others():
     st.floats(0.01, 1.0),
     st.integers(1, 7),
 )
-def test_ordered_categories_with_strangers_are_positive_semidefinite(X, rho, known):
+def test_ordered_categories_with_unknown_ones_are_positive_semidefinite(X, rho, known):
     K = Categorical(rho, "abcdefg"[:known])(X)
     assert smallest_eigenvalue(K) >= -1e-12 * len(X)
 
 
-def test_an_order_names_every_category_once():
+def test_order_must_list_every_category_once():
     for order in ((), ("a", "b", "a")):
-        with pytest.raises(ValueError, match="must name every category once"):
+        with raises(ValueError, f"order={order!r}"):
             Categorical(0.5, order)(["a"])
 
 
@@ -214,7 +214,7 @@ def test_ngrams_of_any_text_equal_a_naive_count(texts, n):
     assert smallest_eigenvalue(NGram(n, normalize=True)(texts)) >= -1e-12 * len(texts)
 
 
-def test_normalised_ngrams_are_cosines():
+def test_normalized_ngrams_are_cosines():
     def cosine(x, y):
         if not grams(x, 2) or not grams(y, 2):
             return x == y
@@ -227,7 +227,7 @@ def test_normalised_ngrams_are_cosines():
     assert_array_equal(NGram(2, normalize=True).diagonal(WORDS), np.ones(len(WORDS)))
 
 
-def test_strings_without_ngrams_are_defined():
+def test_strings_without_ngrams():
     K = NGram(3)(["", "ab", "abc"])
     assert_array_equal(K, [[0, 0, 0], [0, 0, 0], [0, 0, 1]])
     normalised = NGram(3, normalize=True)(["", "ab", "abc", "", "xy"], ["", "ab"])
@@ -244,18 +244,18 @@ def test_tokens_are_compared_like_characters():
 
 
 @pytest.mark.parametrize("item", [None, 3, float("nan"), {"a"}])
-def test_what_is_no_string_is_refused(item):
-    with pytest.raises(TypeError, match=r"NGram compares strings.*not " + type(item).__name__):
+def test_ngram_rejects_non_strings(item):
+    with raises(TypeError, "NGram", type(item).__name__):
         NGram()(["abc", item])
 
 
 def test_parameters_of_ngrams_are_checked():
     for n in (0, (), (2, 2), (1, 0)):
-        with pytest.raises(ValueError, match=re.escape(f"NGram(n={n!r}) must be a length")):
+        with raises(ValueError, f"NGram(n={n!r})"):
             NGram(n)(["abc"])
-    with pytest.raises(ValueError, match=r"rho=1\.0\) must lie in \[0, 1\)"):
+    with raises(ValueError, "rho=1.0", "[0, 1)"):
         NGram(rho=1.0)(["abc"])
-    with pytest.raises(ValueError, match="single cells, not rows of 2 columns"):
+    with raises(ValueError, 2, "On(column, kernel)"):
         NGram()(np.array([["a", "b"]]))
 
 
@@ -309,21 +309,21 @@ def test_overlaps_are_positive_semidefinite(rows):
     assert smallest_eigenvalue(Jaccard()(X)) >= -1e-12 * len(X)
 
 
-def test_what_has_no_overlap_is_refused():
-    with pytest.raises(ValueError, match=r"at least 0; found -1 to 2"):
+def test_set_kernels_reject_invalid_data():
+    with raises(ValueError, 0, -1, 2):
         MinMax()([[1.0, -1.0], [2.0, 0.0]])
-    with pytest.raises(ValueError, match="finite amounts of at least 0"):
+    with raises(ValueError, 0, -1.0):
         MinMax()([{"a": -1.0}])
-    with pytest.raises(ValueError, match=r"missing cells.*On"):
+    with raises(ValueError, "missing", "On("):
         MinMax()([[1.0, np.nan]])
-    with pytest.raises(TypeError, match=r"not str.*set\(string\)"):
+    with raises(TypeError, "str", "set(string)"):
         Jaccard()(["abc", "abd"])
-    with pytest.raises(TypeError, match="hashable"):
+    with raises(TypeError, "hashable"):
         Jaccard()([[[1], [2]], [[3]]])
-    with pytest.raises(TypeError, match="rows of numbers or sets"):
+    with raises(TypeError, "MinMax", "abc"):
         MinMax()(["abc"])
     for kernel in (Jaccard(), MinMax()):
-        with pytest.raises(ValueError, match="3 columns on one side and 2 on the other"):
+        with raises(ValueError, 3, 2):
             kernel(np.ones((4, 3)), np.ones((4, 2)))
 
 
@@ -383,7 +383,7 @@ class NetworkX:
         return self._edges
 
 
-def test_graphs_come_in_every_form():
+def test_graph_input_formats():
     kernel = Graph(2, label="element")
     for adjacency, labels in GRAPHS:
         pairs = [(int(i), int(j)) for i, j in zip(*adjacency.nonzero(), strict=True) if i < j]
@@ -422,7 +422,7 @@ def test_isomorphic_graphs_are_the_same():
     assert_array_equal(K, np.full((2, 2), K[0, 0]))
 
 
-def test_a_graph_without_nodes_is_defined():
+def test_empty_graphs():
     empty = [np.zeros((0, 0)), [], ([], []), ([], {})]
     graphs = [*empty, GRAPHS[0]]
     K = Graph(2)(graphs)
@@ -434,23 +434,23 @@ def test_a_graph_without_nodes_is_defined():
 
 
 @pytest.mark.parametrize(
-    ("graph", "error", "message"),
+    ("graph", "error", "values"),
     [
-        ((np.eye(3), "ab"), ValueError, "3 nodes and 2 labels"),
-        (([(0, 5)], "ab"), ValueError, "edge (0, 5)"),
-        (([("a", "b")], {"a": 1}), ValueError, "edge ('a', 'b')"),
-        ("abc", TypeError, "Graph compares graphs"),
-        (7, TypeError, "Graph compares graphs"),
-        (([(0, 1)], [["unhashable"], "b"]), TypeError, "hashable"),
+        ((np.eye(3), "ab"), ValueError, (3, 2)),
+        (([(0, 5)], "ab"), ValueError, ("(0, 5)",)),
+        (([("a", "b")], {"a": 1}), ValueError, ("('a', 'b')",)),
+        ("abc", TypeError, ("Graph", "abc")),
+        (7, TypeError, ("Graph", 7)),
+        (([(0, 1)], [["unhashable"], "b"]), TypeError, ("hashable",)),
     ],
 )
-def test_what_is_no_graph_is_refused(graph, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+def test_graph_rejects_other_objects(graph, error, values):
+    with raises(error, *values):
         Graph()([graph])
 
 
 def test_iterations_are_checked():
-    with pytest.raises(ValueError, match=r"Graph\(iterations=-1\)"):
+    with raises(ValueError, "Graph(iterations=-1)"):
         Graph(-1)(GRAPHS)
 
 
@@ -469,21 +469,21 @@ ALL = [
 
 
 @pytest.mark.parametrize(("kernel", "X"), ALL, ids=[repr(kernel) for kernel, _ in ALL])
-def test_algebra_parameters_and_windows(kernel, X):
+def test_algebra_and_parameters_of_kernels_on_objects(kernel, X):
     K = kernel(X)
     tree = 2.0 * kernel + kernel * kernel
     assert_allclose(tree(X), 2 * K + K**2, rtol=1e-13)
     check_kernel(tree, X)
-    assert not kernel.is_window
-    with pytest.raises(ValueError, match="not a density window"):
+    assert not kernel.is_density
+    with raises(ValueError, repr(kernel), "Gaussian"):
         kernel.normalizer(3)
-    with pytest.raises(ValueError, match="objects and vectors"):
+    with raises(ValueError, "objects", "vectors"):
         (kernel * Gaussian(1.0)).compares  # noqa: B018
     names = set(kernel.get_params())
     assert {f"0__kernel__{name}" for name in names} <= set(tree.get_params())
 
 
-def test_a_category_out_of_the_order_is_all_steps_away():
+def test_unknown_category_has_the_maximal_distance():
     """On either side, from known ones and from other strangers; not from itself."""
     kernel = Categorical(0.5, ("a", "b", "c"))
     assert_array_equal(kernel(["a", "b", "c"], ["b", "x"]), [[0.5, 0.25], [1, 0.25], [0.5, 0.25]])
@@ -499,7 +499,7 @@ def test_rows_need_finite_numbers_of_at_least_0(kernel, wrong):
     X = np.array([[0.5, 1.0], [2.0, 0.0]])
     assert kernel(X).shape == (2, 2)
     X[1, 1] = wrong
-    with pytest.raises(ValueError, match="needs finite numbers of at least 0"):
+    with raises(ValueError, 0):
         kernel(X)
 
 
@@ -514,11 +514,11 @@ def test_rows_of_one_label_are_labels_in_lists_as_in_arrays():
 
 
 @pytest.mark.parametrize("edges", [[(0, 1), (1, 0, 0)], [(0, 1), (0,)], [(0, 1, 1)], [(0,)] * 2])
-def test_an_edge_has_two_ends(edges):
-    with pytest.raises(ValueError, match="an edge must be a pair of nodes"):
+def test_edges_must_be_pairs(edges):
+    with raises(ValueError, "edge"):
         Graph()([(edges, "abc")])
 
 
-def test_nodes_may_be_tuples_and_words_at_once():
+def test_nodes_may_have_different_types():
     odd = [("root", (0, 1)), ((0, 1), "leaf")], {"root": "C", (0, 1): "C", "leaf": "O"}
     assert_array_equal(Graph()([odd, ([(0, 1), (1, 2)], "CCO")]), Graph()([odd, odd]))

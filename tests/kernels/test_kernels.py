@@ -26,6 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 from mercer import KernelECA, KernelPCA
+from mercer.bandwidth import fit_kernel
 from mercer.datasets import make_rings
 from mercer.kernels import (
     Cosine,
@@ -35,6 +36,7 @@ from mercer.kernels import (
     Laplacian,
     Linear,
     Matern,
+    On,
     Polynomial,
     Precomputed,
     Product,
@@ -44,6 +46,8 @@ from mercer.kernels import (
     as_kernel,
     check_kernel,
 )
+from mercer.preimages import input_distances, length_scales
+from tests.expectations import raises
 
 WIDTHS = (0.7, 1.3, 2.0, 0.4)
 
@@ -118,7 +122,7 @@ IDS = [repr(kernel) for kernel, _ in FORMULAS]
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel, _ in FORMULAS], ids=IDS)
-def test_every_kernel_keeps_the_contract(kernel):
+def test_check_kernel_passes_for_every_kernel(kernel):
     check_kernel(kernel)
 
 
@@ -134,7 +138,7 @@ def test_every_kernel_keeps_the_contract(kernel):
     ],
     ids=repr,
 )
-def test_combinations_keep_the_contract(kernel):
+def test_check_kernel_passes_for_combinations(kernel):
     check_kernel(kernel)
 
 
@@ -319,25 +323,25 @@ def test_log_normalizer_is_finite_where_the_normalizer_overflows(window):
     ],
     ids=repr,
 )
-def test_kernels_without_a_normalizer_say_so(kernel):
-    assert not kernel.is_window
+def test_non_densities_have_no_normalizer(kernel):
+    assert not kernel.is_density
     for ask in (kernel.log_normalizer, kernel.normalizer):
-        with pytest.raises(ValueError, match=r"not a density window.*Gaussian, Laplacian"):
+        with raises(ValueError, "Gaussian", "Laplacian"):
             ask(2)
 
 
-def test_windows_know_that_they_are_windows():
+def test_is_density():
     for window in WINDOWS:
-        assert window(1.0).is_window
-    assert (Gaussian(1.0) + Laplacian(2.0)).is_window
-    assert (3.0 * Gaussian(1.0)).is_window
+        assert window(1.0).is_density
+    assert (Gaussian(1.0) + Laplacian(2.0)).is_density
+    assert (3.0 * Gaussian(1.0)).is_density
 
 
 def test_only_the_gaussian_has_a_self_convolution():
     assert Gaussian(3.0).self_convolution().bandwidth == pytest.approx(3 * sqrt(2), rel=1e-15)
     widths = Gaussian(np.array([1.0, 2.0])).self_convolution().bandwidth
     assert_allclose(widths, sqrt(2) * np.array([1.0, 2.0]), rtol=1e-15)
-    with pytest.raises(ValueError, match=r"Laplacian.*no self-convolution.*Gaussian"):
+    with raises(ValueError, "Laplacian", "Gaussian"):
         Laplacian(1.0).self_convolution()
 
 
@@ -441,7 +445,7 @@ def test_kernel_algebra_is_matrix_algebra(tree):
 
 @settings(max_examples=60, deadline=None)
 @given(trees)
-def test_trees_that_claim_so_are_positive_semidefinite(tree):
+def test_trees_with_is_psd_are_positive_semidefinite(tree):
     kernel, _, _ = tree
     if not kernel.is_psd:
         return
@@ -452,7 +456,7 @@ def test_trees_that_claim_so_are_positive_semidefinite(tree):
 
 @settings(max_examples=60, deadline=None)
 @given(trees)
-def test_parameters_survive_every_road(tree):
+def test_parameters_survive_clone_pickle_and_set_params(tree):
     kernel, _, _ = tree
     K = kernel(LEFT, RIGHT)
     before = repr(kernel)
@@ -495,7 +499,7 @@ def test_combinations_flatten_and_name_their_parts():
     assert kernel == Gaussian(5.0) + Laplacian(2.0) + 3.0 * Polynomial(3) * Linear()
 
 
-def test_numbers_of_numpy_scale_from_either_side():
+def test_numpy_scalars_multiply_from_either_side():
     X = points()
     for factor in (np.float64(2.0), np.int64(2), 2):
         for kernel in (factor * Gaussian(1.0), Gaussian(1.0) * factor):
@@ -503,10 +507,10 @@ def test_numbers_of_numpy_scale_from_either_side():
             assert_array_equal(kernel(X), 2 * Gaussian(1.0)(X))
 
 
-def test_unknown_parameters_are_named_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"no parameter 'gamma'; it has: bandwidth"):
+def test_errors_for_unknown_parameters_list_the_known_ones():
+    with raises(ValueError, "'gamma'", "bandwidth"):
         Gaussian(1.0).set_params(gamma=2.0)
-    with pytest.raises(ValueError, match=r"'2__bandwidth'.*0__bandwidth"):
+    with raises(ValueError, "'2__bandwidth'", "0__bandwidth"):
         (Gaussian(1.0) + Laplacian(1.0)).set_params(**{"2__bandwidth": 2.0})
 
 
@@ -526,13 +530,13 @@ def test_kernels_that_differ_are_not_equal():
     assert Gaussian(many) != Gaussian(other)
 
 
-def test_kernels_on_different_data_cannot_be_joined():
+def test_kernels_on_different_data_cannot_be_combined():
     class OnObjects(Kernel):
         compares = "objects"
 
-    with pytest.raises(ValueError, match="objects and vectors"):
+    with raises(ValueError, "objects", "vectors"):
         KernelPCA(kernel=Gaussian(1.0) + OnObjects()).fit(points())
-    with pytest.raises(ValueError, match="combined beforehand"):
+    with raises(ValueError, "gram", "Precomputed()"):
         KernelPCA(kernel=Precomputed() + Precomputed()).fit(np.eye(4))
 
 
@@ -546,7 +550,7 @@ def test_a_factor_on_a_precomputed_kernel_is_not_silently_lost():
     assert_allclose(scaled, 2 * plain, rtol=1e-10)
 
 
-def test_names_become_kernels_and_others_are_refused_with_the_list():
+def test_as_kernel():
     for name, kind in [
         ("gaussian", Gaussian),
         ("rbf", Gaussian),
@@ -561,7 +565,7 @@ def test_names_become_kernels_and_others_are_refused_with_the_list():
     kernel = Gaussian(2.0)
     assert as_kernel(kernel) is kernel
     for wrong in ("gauss", 3, None, Gaussian, ["gaussian"]):
-        with pytest.raises(ValueError, match=r"'gaussian', 'rbf', 'laplacian'.*'precomputed'"):
+        with raises(ValueError, repr(wrong), "'gaussian'", "'rbf'", "'precomputed'"):
             as_kernel(wrong)
 
 
@@ -661,8 +665,108 @@ class _Elsewhere(_Plain):
         return lambda rows, columns, out: inner(rows, columns, None)
 
 
-def test_a_kernel_of_one_formula_passes():
+class _SharesTiles(_Plain):
+    """Returns the same array for every tile of the same points."""
+
+    def tiles(self, X, Y=None):
+        K = super().tiles(X, Y)(slice(None), slice(None), None)
+
+        def tile(rows, columns, out):
+            if out is None:
+                return K[rows, columns]
+            out[...] = K[rows, columns]
+            return out
+
+        return tile
+
+
+class _ReadOnlyTiles(_Plain):
+    def tiles(self, X, Y=None):
+        inner = super().tiles(X, Y)
+
+        def tile(rows, columns, out):
+            block = inner(rows, columns, out)
+            block.flags.writeable = out is not None
+            return block
+
+        return tile
+
+
+def test_check_kernel_accepts_a_kernel_defined_by_matrix():
     check_kernel(_Plain(0.7))
+
+
+class _Cached(Kernel):
+    """Computes its Gram matrix once and returns the stored array."""
+
+    def __init__(self):
+        self._stored = {}
+
+    def matrix(self, X, Y):
+        key = X.tobytes(), Y.tobytes()
+        if key not in self._stored:
+            self._stored[key] = Gaussian(1.0)(X, Y)
+        return self._stored[key]
+
+
+class _Constant(Kernel):
+    """Returns a read-only broadcast array."""
+
+    def matrix(self, X, Y):
+        return np.broadcast_to(X.dtype.type(0.5), (len(X), len(Y)))
+
+
+@pytest.mark.parametrize("inner", [_Cached, _Constant])
+@pytest.mark.parametrize(
+    "combine",
+    [
+        lambda k: 2.0 * k,
+        lambda k: k + k,
+        lambda k: k * k,
+        lambda k: k + Gaussian(2.0),
+        lambda k: k * Gaussian(2.0),
+    ],
+)
+def test_algebra_does_not_change_arrays_that_a_kernel_stores(inner, combine):
+    X, kernel = points(), inner()
+    expected = combine(Gaussian(1.0) if inner is _Cached else _Constant())(X).copy()
+    for _ in range(3):
+        assert_allclose(combine(kernel)(X), expected, rtol=1e-14)
+
+
+def test_logarithms_and_missing_values_do_not_change_stored_arrays():
+    X, kernel = points(), _Cached()
+    expected = kernel(X).copy()
+    kernel.log_tiles(X, X)(slice(None), slice(None), None)
+    assert_array_equal(kernel(X), expected)
+    table = np.array([[0.0], [1.0], [np.nan]])
+    on = fit_kernel(On(0, kernel), table)
+    first = on(table)
+    assert_array_equal(on(table), first)
+
+
+def test_sum_of_a_list_of_kernels():
+    assert sum([Gaussian(1.0), Linear()]) == Gaussian(1.0) + Linear()
+    with raises(TypeError):
+        1.0 + Gaussian(1.0)
+
+
+def test_nested_multiples_are_read_in_linear_time():
+    """Each kernel is asked once for the data that it compares, not 2^depth times."""
+    reads = 0
+
+    class Counting(Kernel):
+        @property
+        def compares(self):
+            nonlocal reads
+            reads += 1
+            return "vectors"
+
+    kernel = Counting()
+    for _ in range(12):
+        kernel = 0.5 * kernel
+    assert kernel.compares == "vectors"
+    assert reads == 1
 
 
 class _Cauchy(Kernel):
@@ -670,7 +774,7 @@ class _Cauchy(Kernel):
         return 1 / (1 + cdist(X, Y) ** 2)
 
 
-def test_every_kernel_has_logarithms(rng):
+def test_log_tiles_default(rng):
     """Also those that give nothing but a formula, and where they are 0."""
     X, Y = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
     for kernel in (_Cauchy(), 3.0 * _Cauchy()):
@@ -681,33 +785,35 @@ def test_every_kernel_has_logarithms(rng):
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
-def test_rounding_is_judged_by_the_size_of_values(factor):
+def test_check_kernel_tolerances_are_relative(factor):
     check_kernel(factor * (Linear() + Polynomial(3, constant=1.0)))
     check_kernel(factor * Linear())
 
 
 @pytest.mark.parametrize(
-    ("defect", "clause"),
+    ("defect", "values"),
     [
-        (_Asymmetric(0.7), "not symmetric"),
-        (_WrongDiagonal(0.7), "diagonal"),
-        (_FalsePsd(2.0), "claims is_psd but has the eigenvalue -"),
-        (_Mutating(0.7), "changed its input"),
-        (_LosesSingle(0.7), "turned float32 into float64"),
-        (_WrongTile(0.7), "tile"),
-        (_WrongFeatures(), "features"),
-        (_Forgetful(0.7), "changes"),
-        (_NotFinite(0.7), "not finite"),
-        (_Cropped(0.7), r"\(X\) has shape \(22, 23\) for 23 points"),
-        (_CroppedCross(0.7), r"\(X, Y\) has shape \(23, 10\)"),
-        (_OtherWithItself(0.7), r"\(X\) is not .*\(X, X\)"),
-        (_NotTheTranspose(0.7), "not the transpose"),
-        (_Elsewhere(0.7), "not written where"),
+        (_Asymmetric(0.7), ["symmetric"]),
+        (_WrongDiagonal(0.7), ["diagonal"]),
+        (_FalsePsd(2.0), ["is_psd", "eigenvalue -"]),
+        (_Mutating(0.7), ["input"]),
+        (_LosesSingle(0.7), ["float32", "float64"]),
+        (_WrongTile(0.7), ["tile"]),
+        (_WrongFeatures(), ["features"]),
+        (_Forgetful(0.7), ["clone"]),
+        (_NotFinite(0.7), ["finite"]),
+        (_Cropped(0.7), ["(22, 23)", 23]),
+        (_CroppedCross(0.7), ["(23, 10)"]),
+        (_OtherWithItself(0.7), ["(X, X)"]),
+        (_NotTheTranspose(0.7), ["transpose"]),
+        (_Elsewhere(0.7), ["tile"]),
+        (_SharesTiles(0.7), ["memory"]),
+        (_ReadOnlyTiles(0.7), ["read-only"]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Kernel) else "",
 )
-def test_planted_defects_are_caught(defect, clause):
-    with pytest.raises(AssertionError, match=clause):
+def test_check_kernel_detects_defects(defect, values):
+    with raises(AssertionError, *values):
         check_kernel(defect)
 
 
@@ -731,7 +837,7 @@ def test_a_common_offset_cancels_exactly(kind, d, width):
 @pytest.mark.parametrize("kind", RADIAL)
 @pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1e-10), (np.float32, 2e-4)])
 @pytest.mark.parametrize("d", [1, 5])
-def test_one_outlier_does_not_cost_the_others_their_digits(kind, dtype, limit, d):
+def test_one_outlier_does_not_reduce_accuracy(kind, dtype, limit, d):
     X = points(20, d).astype(dtype)
     far = np.vstack([X, np.full((1, d), 1e8, dtype)])
     # `limit` is the error of ‖x - y‖²/2 that maths.distances accepts; |dk/dh| ≤ 2
@@ -758,7 +864,7 @@ def test_scale_goes_with_the_bandwidth(kind, scale, d):
 
 @pytest.mark.parametrize("kind", RADIAL)
 @pytest.mark.parametrize("d", [1, 5])
-def test_points_out_of_all_reach_have_nothing_in_common(kind, d):
+def test_distant_points_have_kernel_zero(kind, d):
     X = np.zeros((2, d))
     X[1] = 1e200  # its square overflows, its kernel value is 0
     assert_array_equal(kind(1.0)(X), np.eye(2))
@@ -781,7 +887,7 @@ def test_single_and_double_precision_mix():
 def test_lists_and_integers_are_points_too():
     expected = Gaussian(2.0)(np.array([[0.0, 1.0], [3.0, 4.0]]))
     assert_array_equal(Gaussian(2.0)([[0, 1], [3, 4]]), expected)
-    with pytest.raises(ValueError, match=r"2-D.*1-D.*reshape"):
+    with raises(ValueError, "2-D", "1-D", "reshape"):
         Gaussian(2.0)(np.arange(3.0))
 
 
@@ -797,16 +903,16 @@ def test_diagonals_and_features_take_lists_and_integers(kernel):
 
 
 @pytest.mark.parametrize("degree", [0, -1, 1.5])
-def test_degree_must_be_a_positive_whole_number(degree):
-    with pytest.raises(ValueError, match=rf"degree={degree}.*at least 1"):
+def test_degree_must_be_a_positive_integer(degree):
+    with raises(ValueError, f"degree={degree}", 1):
         Polynomial(degree)(points())
 
 
 @pytest.mark.parametrize("nu", [0, -0.5, float("nan")])
 def test_smoothness_must_be_positive(nu):
-    with pytest.raises(ValueError, match=rf"nu={nu}.*above 0"):
+    with raises(ValueError, f"nu={nu}", 0):
         Matern(1.0, nu)(points())
-    with pytest.raises(ValueError, match=rf"nu={nu}.*above 0"):
+    with raises(ValueError, f"nu={nu}", 0):
         Matern(1.0, nu).log_normalizer(2)
 
 
@@ -849,7 +955,7 @@ def test_set_params_from_a_name(estimator):
     assert model.kernel == Laplacian(2.0)
     model.set_params(kernel__degree=3, kernel="polynomial")
     assert model.kernel == Polynomial(3)
-    with pytest.raises(ValueError, match="no parameter 'bandwidth'"):
+    with raises(ValueError, "'bandwidth'", "degree"):
         model.set_params(kernel__bandwidth=1.0)
 
 
@@ -885,7 +991,7 @@ class _Remembering(Gaussian):
         return self.kept
 
 
-def test_joining_diagonals_leaves_those_of_the_terms_alone():
+def test_combined_diagonals_do_not_change_those_of_the_terms():
     total = (_Remembering(1.0) + Gaussian(1.0)).diagonal(np.zeros((3, 1)))
     assert_array_equal(total, 2.0)
     assert_array_equal(_Remembering.kept, 1.0)
@@ -896,48 +1002,48 @@ def test_a_precomputed_matrix_that_is_not_symmetric_has_no_diagonal():
     assert_array_equal(Precomputed().diagonal(K), 1.0)
     K[0, 1] *= 1.01
     for wrong in (K, K[:3], K[0]):
-        with pytest.raises(ValueError, match=r"does not know k\(x, x\) of new points"):
+        with raises(ValueError, "precomputed", "k(x, x)"):
             Precomputed().diagonal(wrong)
 
 
-def test_without_a_bandwidth_columns_are_in_their_own_units():
-    assert_array_equal(Linear().length_scales(3), np.ones(3))
-    assert_array_equal((2.0 * Gaussian([1.0, 3.0])).length_scales(2), [1.0, 3.0])
+def test_length_scales():
+    assert_array_equal(length_scales(Linear(), 3), np.ones(3))
+    assert_array_equal(length_scales(2.0 * Gaussian([1.0, 3.0]), 2), [1.0, 3.0])
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0])
-def test_what_needs_a_positive_factor_says_so(factor):
+def test_non_positive_factors(factor):
     kernel = factor * Gaussian(1.0)
-    with pytest.raises(ValueError, match="cannot translate a distance"):
-        kernel.squared_distances(np.ones(1), np.ones(1), np.ones(1))
-    with pytest.raises(ValueError, match="is not a density window"):
+    with raises(ValueError, repr(kernel), "preimage='ridge'"):
+        input_distances(kernel, np.ones(1), np.ones(1), np.ones(1))
+    with raises(ValueError, repr(kernel)):
         kernel.log_normalizer(2)
-    assert not kernel.is_window
+    assert not kernel.is_density
     assert kernel.is_psd is (factor == 0)
     assert (factor * Linear()).features(np.ones((2, 1))) is None
 
 
 @pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(3, scale=-1.0), Linear(1e200)])
-def test_one_long_row_on_either_side_is_refused(kernel):
+def test_overflow_of_dot_products_raises(kernel):
     short, long = np.ones((3, 2)), np.array([[0.0, 1.0], [1e120, 0.0]])
     for pair in ((short, long), (long, short), (long, long), (long,)):
-        with pytest.raises(ValueError, match="overflows: inner products reach"):
+        with raises(ValueError, repr(kernel), "float64"):
             kernel(*pair)
     assert np.isfinite(kernel(short, np.ones((2, 2)))).all()
 
 
 @pytest.mark.parametrize("other", [3, "gaussian", None])
 def test_only_kernels_are_added(other):
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with raises(TypeError):
         Gaussian(1.0) + other
 
 
 def test_only_kernels_and_numbers_multiply():
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with raises(TypeError):
         Gaussian(1.0) * None
 
 
-def test_a_precomputed_kernel_gives_the_matrix_and_its_columns():
+def test_precomputed_columns():
     K = Gaussian(1.0)(points(5))
     assert_array_equal(Precomputed()(K), K)
     assert_array_equal(Precomputed()(K[:2], [4, 0]), K[:2][:, [4, 0]])

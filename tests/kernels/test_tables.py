@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from mercer.bandwidth import resolve, silverman
+from mercer.bandwidth import fit_kernel, silverman
 from mercer.kernels import (
     Categorical,
     Gaussian,
@@ -30,6 +30,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.columns import Observed
 from mercer.kernels.tables import are_texts
+from tests.expectations import raises
 
 pd = pytest.importorskip("pandas")
 
@@ -79,7 +80,7 @@ SELECTIONS = [
 
 
 @pytest.mark.parametrize(("columns", "kernel", "cells"), SELECTIONS)
-def test_a_kernel_sees_its_columns_and_nothing_else(columns, kernel, cells):
+def test_on_uses_its_columns_only(columns, kernel, cells):
     expected = kernel(cells)
     on = On(columns, kernel)
     assert_array_equal(on(FRAME), expected)
@@ -102,58 +103,58 @@ def test_sums_and_products_of_columns_are_those_of_matrices():
     check_kernel(one * two + 0.5 * one, FRAME)
 
 
-def test_numbers_are_found_in_their_columns_only():
+def test_bandwidth_rules_use_their_columns_only():
     kernel = On("age", Gaussian("silverman")) * On("height", Gaussian("silverman"))
-    settled = resolve(kernel, FRAME)
-    for term, name in zip(settled.terms, ("age", "height"), strict=True):
+    fitted = fit_kernel(kernel, FRAME)
+    for term, name in zip(fitted.terms, ("age", "height"), strict=True):
         assert term.kernel.bandwidth == silverman(FRAME[[name]])
     assert isinstance(kernel.terms[0].kernel.bandwidth, str)
     gaps = with_gaps(FRAME)
     seen = gaps["age"].dropna().to_numpy()[:, None]
-    assert resolve(On("age", Gaussian("scott")), gaps).kernel.bandwidth == pytest.approx(
-        resolve(Gaussian("scott"), seen).bandwidth, rel=1e-14
+    assert fit_kernel(On("age", Gaussian("scott")), gaps).kernel.bandwidth == pytest.approx(
+        fit_kernel(Gaussian("scott"), seen).bandwidth, rel=1e-14
     )
 
 
-def test_numbers_of_columns_become_names_when_fitted_on_a_frame():
-    settled = resolve(On([1, 0], Gaussian(1.0)) + On(2, Categorical()), FRAME)
-    assert settled.terms[0].columns == ["height", "age"]
-    assert settled.terms[1].columns == "land"
-    assert resolve(On(1, Gaussian(1.0)), FRAME[["age", "height"]].to_numpy()).columns == 1
+def test_column_positions_become_names_when_fitted():
+    fitted = fit_kernel(On([1, 0], Gaussian(1.0)) + On(2, Categorical()), FRAME)
+    assert fitted.terms[0].columns == ["height", "age"]
+    assert fitted.terms[1].columns == "land"
+    assert fit_kernel(On(1, Gaussian(1.0)), FRAME[["age", "height"]].to_numpy()).columns == 1
     labelled = FRAME[["age", "height"]].set_axis([1, 0], axis=1)  # labels before places
     assert_array_equal(On(1, Gaussian(9.0))(labelled), On("age", Gaussian(9.0))(FRAME))
 
 
 @pytest.mark.parametrize(
-    ("kernel", "data", "message"),
+    ("kernel", "data", "values"),
     [
-        (On("weight", Linear()), FRAME, r"no column 'weight'.*it has: 'age', 'height'"),
-        (On(["age", "weight"], Linear()), FRAME, r"no column 'weight'"),
-        (On("age", Linear()), FRAME.to_numpy(), r"6 columns and no names.*'age'.*data frame"),
-        (On(6, Linear()), np.zeros((3, 6)), r"6 columns.*column 6 is not there"),
-        (On(6, Linear()), FRAME, r"no column 6"),
-        (On([], Linear()), FRAME, "selects no column"),
-        (On(slice(9, 12), Linear()), FRAME, "selects no column of the 6"),
-        (On(0, Linear()), ["a", "b"], "data frame or a 2-D array"),
-        (On("land", Gaussian(1.0)), FRAME, r"Column 'land' holds 'uk'.*Categorical.*NGram"),
-        (On("age", Linear()), FRAME.assign(age=np.inf), "Column 'age' holds an infinite value"),
-        (On("age", Precomputed()), FRAME, "no columns to choose"),
+        (On("weight", Linear()), FRAME, ["'weight'", "'age'", "'height'"]),
+        (On(["age", "weight"], Linear()), FRAME, ["'weight'"]),
+        (On("age", Linear()), FRAME.to_numpy(), [6, "'age'"]),
+        (On(6, Linear()), np.zeros((3, 6)), ["6 columns", "column 6"]),
+        (On(6, Linear()), FRAME, [6]),
+        (On([], Linear()), FRAME, ["On([]"]),
+        (On(slice(9, 12), Linear()), FRAME, ["slice(9, 12", 6]),
+        (On(0, Linear()), ["a", "b"], ["list", 1]),
+        (On("land", Gaussian(1.0)), FRAME, ["'land'", "'uk'", "Categorical"]),
+        (On("age", Linear()), FRAME.assign(age=np.inf), ["'age'", "infinite"]),
+        (On("age", Precomputed()), FRAME, ["'age'", "Precomputed()"]),
         (
             On("age", Linear()),
             pd.concat([FRAME, FRAME[["age"]]], axis=1),
-            "2 columns called 'age'",
+            [2, "'age'"],
         ),
     ],
 )
-def test_what_cannot_be_selected_is_refused_by_name(kernel, data, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors_name_columns_that_cannot_be_selected(kernel, data, values):
+    with raises(ValueError, *values):
         kernel(data)
 
 
 def test_errors_name_the_column():
-    with pytest.raises(ValueError, match="Column 'age': No bandwidth can be chosen"):
-        resolve(On("age", Gaussian("auto")), FRAME.assign(age=1.0))
-    with pytest.raises(TypeError, match=r"On\('age', kernel\) needs a kernel object.*'gaussian'"):
+    with raises(ValueError, "'age'", "bandwidth"):
+        fit_kernel(On("age", Gaussian("auto")), FRAME.assign(age=1.0))
+    with raises(TypeError, "'age'", "'gaussian'"):
         On("age", "gaussian")(FRAME)
 
 
@@ -165,7 +166,7 @@ def test_dates_are_days():
     assert_allclose(On("when", Gaussian(30.0))(frame), expected, rtol=1e-9)
     assert_allclose(On("after", Gaussian(30.0))(frame), expected, rtol=1e-9)
     frame.loc[1, "when"] = pd.NaT
-    assert smallest_eigenvalue(resolve(On("when", Gaussian(30.0)), frame)(frame)) > -1e-14
+    assert smallest_eigenvalue(fit_kernel(On("when", Gaussian(30.0)), frame)(frame)) > -1e-14
 
 
 # --- missing cells -----------------------------------------------------------------------------
@@ -194,15 +195,15 @@ def mean_embedding(kernel, cells, missing, weights=None):
         ("alive", Categorical(0.6)),
     ],
 )
-def test_a_missing_cell_is_the_mean_of_the_observed_ones(name, kernel):
+def test_missing_value_is_the_mean_embedding(name, kernel):
     frame = with_gaps(FRAME)
-    settled = resolve(On(name, kernel), frame)
+    fitted = fit_kernel(On(name, kernel), frame)
     missing = frame[name].isna().to_numpy()
     assert 0 < missing.sum() < 8
     expected = mean_embedding(kernel, frame[name].tolist(), missing)
-    assert_allclose(settled(frame), expected, rtol=1e-13)
-    assert_allclose(settled.diagonal(frame), expected.diagonal(), rtol=1e-13)
-    check_kernel(settled, frame, frame.iloc[2:8])
+    assert_allclose(fitted(frame), expected, rtol=1e-13)
+    assert_allclose(fitted.diagonal(frame), expected.diagonal(), rtol=1e-13)
+    check_kernel(fitted, frame, frame.iloc[2:8])
 
 
 def test_missing_numbers_in_frames_and_arrays():
@@ -211,11 +212,11 @@ def test_missing_numbers_in_frames_and_arrays():
     gone = np.isnan(X).any(axis=1)
     expected = mean_embedding(Gaussian(15.0), X, gone)
     for columns, data in [(["age", "height"], frame), ([0, 1], X), ([0, 1], X.astype(object))]:
-        settled = resolve(On(columns, Gaussian(15.0)), data)
-        assert_allclose(settled(data), expected, rtol=1e-13)
-        assert_allclose(settled(data[:4], data), expected[:4], rtol=1e-13)
-        assert_allclose(settled(data, data[2:]), expected[:, 2:], rtol=1e-13)
-        check_kernel(settled, data)
+        fitted = fit_kernel(On(columns, Gaussian(15.0)), data)
+        assert_allclose(fitted(data), expected, rtol=1e-13)
+        assert_allclose(fitted(data[:4], data), expected[:4], rtol=1e-13)
+        assert_allclose(fitted(data, data[2:]), expected[:, 2:], rtol=1e-13)
+        check_kernel(fitted, data)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float64", "float64", object])
@@ -223,45 +224,45 @@ def test_every_kind_of_missing_number(dtype):
     values = pd.Series([1, 5, None, 9], dtype=dtype)
     frame = pd.DataFrame({"x": values})
     expected = mean_embedding(Gaussian(3.0), [[1.0], [5.0], [0.0], [9.0]], [0, 0, 1, 0])
-    assert_allclose(resolve(On("x", Gaussian(3.0)), frame)(frame), expected, rtol=1e-13)
+    assert_allclose(fit_kernel(On("x", Gaussian(3.0)), frame)(frame), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
 def test_every_kind_of_missing_object(gap):
     table = np.array([["a"], ["b"], [gap], ["a"]], dtype=object)
     expected = mean_embedding(Categorical(0.5), ["a", "b", "", "a"], [0, 0, 1, 0])
-    assert_allclose(resolve(On(0, Categorical(0.5)), table)(table), expected, rtol=1e-14)
+    assert_allclose(fit_kernel(On(0, Categorical(0.5)), table)(table), expected, rtol=1e-14)
 
 
-def test_columns_of_sets_and_graphs_may_have_gaps():
+def test_columns_of_sets_and_graphs_may_have_missing_values():
     triangle, path = [(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]
     frame = pd.DataFrame({"tags": [{1, 2}, None, {2}], "molecule": [triangle, path, None]})
     kernel = On("tags", Jaccard()) * On("molecule", Graph(2, normalize=True))
     expected = mean_embedding(Jaccard(), [{1, 2}, None, {2}], [0, 1, 0]) * mean_embedding(
         Graph(2, normalize=True), [triangle, path, None], [0, 0, 1]
     )
-    settled = resolve(kernel, frame)
-    assert_allclose(settled(frame), expected, rtol=1e-13)
-    check_kernel(settled, frame)
+    fitted = fit_kernel(kernel, frame)
+    assert_allclose(fitted(frame), expected, rtol=1e-13)
+    check_kernel(fitted, frame)
 
 
-def test_weights_count_copies_and_zeros_are_absent():
+def test_weights_equal_copies():
     frame = with_gaps(FRAME)
     weights = np.array([2, 1, 0, 3, 1, 0, 1, 2, 1])
     kernel = On("age", Gaussian("silverman")) * On("land", Categorical(0.3)) * On("name", NGram(2))
-    settled = resolve(kernel, frame, weights)
-    repeated = resolve(kernel, frame.iloc[np.repeat(np.arange(9), weights)])
-    assert_allclose(settled(frame), repeated(frame), rtol=1e-12)
+    fitted = fit_kernel(kernel, frame, weights)
+    repeated = fit_kernel(kernel, frame.iloc[np.repeat(np.arange(9), weights)])
+    assert_allclose(fitted(frame), repeated(frame), rtol=1e-12)
     land = On("land", Categorical(0.3))
     expected = mean_embedding(
         Categorical(0.3), frame["land"].tolist(), frame["land"].isna().to_numpy(), weights
     )
     present = weights > 0  # an absent cell may be a stranger
-    found = resolve(land, frame, weights)(frame)
+    found = fit_kernel(land, frame, weights)(frame)
     assert_allclose(found[np.ix_(present, present)], expected[np.ix_(present, present)], rtol=1e-13)
 
 
-def test_leaving_a_missing_column_out_would_not_be_positive_semidefinite():
+def test_omitting_missing_columns_is_not_positive_semidefinite():
     """Why missing cells have features: the usual shortcut fails on four rows."""
     rows = [("a", "a"), ("a", None), (None, "b"), ("b", "b"), ("b", "a")]
 
@@ -273,53 +274,53 @@ def test_leaving_a_missing_column_out_would_not_be_positive_semidefinite():
     assert np.linalg.eigvalsh(shortcut)[0] < -0.1
     table = np.array(rows, dtype=object)
     kernel = On(0, Categorical(1e-9)) * On(1, Categorical(1e-9))
-    assert smallest_eigenvalue(resolve(kernel, table)(table)) > -1e-14
+    assert smallest_eigenvalue(fit_kernel(kernel, table)(table)) > -1e-14
 
 
-def test_many_cells_have_representatives():
+def test_many_values_are_replaced_by_representatives():
     rng = np.random.default_rng(0)
     x = rng.normal(size=5000)
     frame = pd.DataFrame({"x": x, "word": [f"{i:05d}" for i in rng.permutation(5000)]})
     frame.loc[5000] = [np.nan, None]
-    settled = resolve(On("x", Gaussian(0.5)), frame)
-    assert len(settled.observed.cells) == 256
+    fitted = fit_kernel(On("x", Gaussian(0.5)), frame)
+    assert len(fitted.observed.cells) == 256
     exact = Gaussian(0.5)(x[:200, None], x[:, None]).mean(axis=1)
     # 256 points in the middle of equal shares: the distribution function is off by 1/512 at most,
     # and the kernel's total variation is 2
-    assert_allclose(settled(frame)[5000, :200], exact, atol=2 / 512)
+    assert_allclose(fitted(frame)[5000, :200], exact, atol=2 / 512)
     shuffled = frame.iloc[rng.permutation(5001)]
-    again = resolve(On("x", Gaussian(0.5)), shuffled)
-    assert again.observed == settled.observed
-    words = resolve(On("word", NGram(2)), frame)
+    again = fit_kernel(On("x", Gaussian(0.5)), shuffled)
+    assert again.observed == fitted.observed
+    words = fit_kernel(On("word", NGram(2)), frame)
     assert len(words.observed.cells) == 256
-    assert words.observed == resolve(On("word", NGram(2)), shuffled).observed
+    assert words.observed == fit_kernel(On("word", NGram(2)), shuffled).observed
 
 
-def test_an_unfitted_kernel_refuses_missing_cells_with_the_remedy():
-    with pytest.raises(ValueError, match=r"'age' has missing cells.*mercer\.bandwidth\.resolve"):
+def test_unfitted_kernel_rejects_missing_values():
+    with raises(ValueError, "'age'", "mercer.bandwidth.fit_kernel"):
         On("age", Gaussian(1.0))(with_gaps(FRAME))
 
 
-def test_a_column_that_is_never_observed_is_refused_by_name():
+def test_columns_without_observed_values_raise():
     frame = FRAME.assign(age=np.nan)
-    with pytest.raises(ValueError, match=r"Column 'age' has no row that is observed.*9.*Drop it"):
-        resolve(On("age", Gaussian("auto")), frame)
+    with raises(ValueError, "'age'", 9):
+        fit_kernel(On("age", Gaussian("auto")), frame)
     weights = np.r_[np.zeros(5), np.ones(4)]
     frame = FRAME.assign(age=[1.0, 2, 3, 4, 5, *[np.nan] * 4])
-    with pytest.raises(ValueError, match=r"'age' has no row .* 4 training rows"):
-        resolve(On("age", Gaussian("auto")), frame, weights)
-    with pytest.raises(ValueError, match=r"'age' is missing in all 9 rows; drop it"):
+    with raises(ValueError, "'age'", 4):
+        fit_kernel(On("age", Gaussian("auto")), frame, weights)
+    with raises(ValueError, "'age'", 9):
         table_kernel(FRAME.assign(age=np.nan))
 
 
 def test_parameters_may_change_after_fitting():
     frame = with_gaps(FRAME)
-    settled = resolve(On("land", Categorical(0.3)), frame)
-    settled(frame)
-    settled.set_params(kernel__rho=0.9)
+    fitted = fit_kernel(On("land", Categorical(0.3)), frame)
+    fitted(frame)
+    fitted.set_params(kernel__rho=0.9)
     missing = frame["land"].isna().to_numpy()
     expected = mean_embedding(Categorical(0.9), frame["land"].tolist(), missing)
-    assert_allclose(settled(frame), expected, rtol=1e-13)
+    assert_allclose(fitted(frame), expected, rtol=1e-13)
 
 
 def test_fitted_kernels_survive_cloning_pickling_and_comparison():
@@ -360,7 +361,7 @@ def test_kernels_follow_the_types_of_columns():
     assert isinstance(table_kernel(many).kernel, NGram)
 
 
-def test_a_table_kernel_is_printed_readably():
+def test_repr_of_table_kernel():
     text = repr(table_kernel(FRAME[["age", "land", "size"]]))
     assert re.fullmatch(
         r"On\('age', Gaussian\(bandwidth=[\d.]+\)\) \* "
@@ -397,16 +398,16 @@ def test_a_rare_category_does_not_isolate_its_rows():
     assert kernel.terms[1].kernel.rho == pytest.approx(np.exp(-2), rel=1e-3)
 
 
-def test_what_is_no_table_is_refused():
-    with pytest.raises(TypeError, match=r"data frame's columns; got ndarray.*pandas\.DataFrame"):
+def test_table_kernel_rejects_invalid_tables():
+    with raises(TypeError, "ndarray", "pandas.DataFrame"):
         table_kernel(np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="None of the 2 columns varies"):
+    with raises(ValueError, 2):
         table_kernel(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
-    with pytest.raises(TypeError, match=r"Column 'tags' holds set objects.*On\('tags', Jaccard"):
+    with raises(TypeError, "'tags'", "set", "On('tags', Jaccard"):
         table_kernel(FRAME.assign(tags=[{1}] * 9))
-    with pytest.raises(ValueError, match="Column 'age' holds an infinite value"):
+    with raises(ValueError, "'age'", "infinite"):
         table_kernel(FRAME.assign(age=[*range(8), np.inf]))
-    with pytest.raises(ValueError, match="several columns called 'age'"):
+    with raises(ValueError, "'age'"):
         table_kernel(pd.concat([FRAME, FRAME[["age"]]], axis=1))
 
 
@@ -436,7 +437,7 @@ def tables(draw):
 
 @settings(deadline=None, max_examples=150)
 @given(tables())
-def test_table_kernels_are_positive_semidefinite_with_missing_cells(frame):
+def test_table_kernels_are_positive_semidefinite_with_missing_values(frame):
     if frame.shape[1] == 0:
         return
     kernel = table_kernel(frame)
@@ -445,38 +446,40 @@ def test_table_kernels_are_positive_semidefinite_with_missing_cells(frame):
     assert smallest_eigenvalue(K) >= -1e-10 * len(frame)
     half = len(frame) // 2  # fitted on one half, compared on both
     first = frame.iloc[:half]
-    other = resolve(On(list(frame.columns), Hamming(0.5)), frame)
+    other = fit_kernel(On(list(frame.columns), Hamming(0.5)), frame)
     assert smallest_eigenvalue(other(frame)) >= -1e-10 * len(frame)
     if (first.nunique() > 1).any() and first.notna().any().all():
         assert smallest_eigenvalue(table_kernel(first)(frame)) >= -1e-10 * len(frame)
 
 
-def test_widening_divides_squared_distances():
+def test_scaling_bandwidths_divides_squared_distances():
     frame = pd.DataFrame({"x": [0.0, 1.0, 3.0], "c": ["a", "b", "a"]})
     kernel = On("x", Gaussian(2.0)) * On("c", Categorical(0.3))
-    assert_allclose(kernel.widened(0.5)(frame), kernel(frame) ** 4, rtol=1e-12)
-    assert kernel.widened(1.0) == kernel
-    assert NGram(2, normalize=True, rho=0.3).widened(0.5) == NGram(2, normalize=True, rho=0.3**4)
+    assert_allclose(kernel.scale_bandwidths(0.5)(frame), kernel(frame) ** 4, rtol=1e-12)
+    assert kernel.scale_bandwidths(1.0) == kernel
+    assert NGram(2, normalize=True, rho=0.3).scale_bandwidths(0.5) == NGram(
+        2, normalize=True, rho=0.3**4
+    )
 
 
-def test_widening_needs_a_width():
-    with pytest.raises(ValueError, match="has no width"):
-        Linear().widened(2.0)
-    with pytest.raises(ValueError, match="names a rule"):
-        Gaussian().widened(2.0)
-    with pytest.raises(ValueError, match="factor=0"):
-        Gaussian(1.0).widened(0)
+def test_scaling_needs_a_bandwidth():
+    with raises(ValueError, "Linear"):
+        Linear().scale_bandwidths(2.0)
+    with raises(ValueError, "'auto'"):
+        Gaussian().scale_bandwidths(2.0)
+    with raises(ValueError, "factor=0"):
+        Gaussian(1.0).scale_bandwidths(0)
 
 
-def test_what_stands_for_missing_cells_may_change():
+def test_observed_values_may_be_changed():
     frame = with_gaps(FRAME)
-    settled = resolve(On("land", Categorical(0.3)), frame)
-    settled(frame)  # k(?, ?) is known now
+    fitted = fit_kernel(On("land", Categorical(0.3)), frame)
+    fitted(frame)  # k(?, ?) is known now
     cells = np.array(["it", "fr"], dtype=object)
-    settled.set_params(observed=Observed(cells, np.array([0.25, 0.75])))
+    fitted.set_params(observed=Observed(cells, np.array([0.25, 0.75])))
     missing = frame["land"].isna().to_numpy()
     # k(?, ?) = Σ s² + 0.3 (1 - Σ s²)
-    assert_allclose(settled.diagonal(frame)[missing], 0.625 + 0.3 * 0.375)
+    assert_allclose(fitted.diagonal(frame)[missing], 0.625 + 0.3 * 0.375)
 
 
 def test_integer_arrays_have_columns_too():
@@ -485,13 +488,13 @@ def test_integer_arrays_have_columns_too():
     assert_array_equal(On([0, 1], Linear())(X), Linear()(X))
 
 
-def test_cells_without_an_order_keep_that_of_the_rows():
+def test_unsortable_values_have_row_order():
     table = np.array([["a"], [1], [None], ["a"]], dtype=object)
     expected = mean_embedding(Categorical(0.5), ["a", 1, None, "a"], [0, 0, 1, 0])
-    settled = resolve(On(0, Categorical(0.5)), table)
-    assert settled.observed.cells.tolist() == ["a", 1]
-    assert_allclose(settled.observed.shares, [2 / 3, 1 / 3])
-    assert_allclose(settled(table), expected, rtol=1e-14)
+    fitted = fit_kernel(On(0, Categorical(0.5)), table)
+    assert fitted.observed.cells.tolist() == ["a", 1]
+    assert_allclose(fitted.observed.shares, [2 / 3, 1 / 3])
+    assert_allclose(fitted(table), expected, rtol=1e-14)
 
 
 def test_the_sign_of_numbers_does_not_matter():
@@ -501,7 +504,7 @@ def test_the_sign_of_numbers_does_not_matter():
     assert 0 < ours.get_params()["0__kernel__bandwidth"] < 10
 
 
-def test_columns_of_different_types_are_compared_cell_by_cell():
+def test_columns_of_different_types():
     days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01"])
     frame = pd.DataFrame({"day": days, "count": [1, 1, 2]})
     expected = [[1, 0.5, 0.5], [0.5, 1, 0.25], [0.5, 0.25, 1]]
@@ -527,7 +530,7 @@ def test_labels_and_texts(different, rows, length, texts):
 
 
 @pytest.mark.parametrize("columns", [1, 3])
-def test_a_typical_pair_of_texts_has_its_share(columns):
+def test_typical_kernel_value_of_texts(columns):
     """``ρ + (1 - ρ) · mean cosine = exp(-1/D)``, to the four digits of ρ."""
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcd"), size=20)) for _ in range(80)]
@@ -537,20 +540,20 @@ def test_a_typical_pair_of_texts_has_its_share(columns):
     assert_allclose(K[np.triu_indices(80, 1)].mean(), np.exp(-1 / columns), rtol=1e-3)
 
 
-def test_observed_cells_are_printed_by_their_number():
-    assert repr(Observed(np.arange(3.0), np.full(3, 1 / 3))) == "<3 cells>"
+def test_repr_of_observed_is_their_number():
+    assert repr(Observed(np.arange(3.0), np.full(3, 1 / 3))) == "<3 values>"
 
 
-def test_what_stands_for_missing_cells_does_not_depend_on_the_order_of_rows(rng):
+def test_mean_embedding_does_not_depend_on_row_order(rng):
     frame = with_gaps(FRAME)
     kernel = On("land", Categorical(0.3)) * On("age", Gaussian(20.0))
-    assert resolve(kernel, frame) == resolve(kernel, frame.iloc[rng.permutation(9)])
-    assert resolve(kernel, frame).terms[0].observed.cells.tolist() == sorted(
+    assert fit_kernel(kernel, frame) == fit_kernel(kernel, frame.iloc[rng.permutation(9)])
+    assert fit_kernel(kernel, frame).terms[0].observed.cells.tolist() == sorted(
         set(frame["land"].dropna())
     )
 
 
-def test_booleans_with_gaps_are_categories():
+def test_booleans_with_missing_values_are_categories():
     frame = pd.DataFrame({"smoker": [True, None, False, True], "age": [30, None, 40.0, 22]})
     kernel = table_kernel(frame.astype({"smoker": object}))
     assert [type(term.kernel) for term in kernel.terms] == [Categorical, Gaussian]

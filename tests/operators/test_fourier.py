@@ -353,7 +353,7 @@ def shell(d, r):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_waves_are_a_density_and_the_cutoff_leaves_the_tolerance(kernel, d):
-    waves = kernel.plane_waves(d)
+    waves = kernel.spectral_density(d)
 
     def mass(low, high):
         return quad(lambda r: shell(d, r) * waves.density(r * r), low, high, limit=500)[0]
@@ -366,7 +366,7 @@ def test_waves_are_a_density_and_the_cutoff_leaves_the_tolerance(kernel, d):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_waves_add_up_to_the_kernel(kernel):
-    waves = kernel.plane_waves(1)
+    waves = kernel.spectral_density(1)
     for x in (0.3, 1.0, 2.5):
         value = 2 * quad(lambda w: waves.density(w * w), 0, np.inf, weight="cos", wvar=x)[0]
         assert_allclose(value, kernel([[0.0]], [[x]])[0, 0], atol=1e-6)
@@ -375,7 +375,7 @@ def test_waves_add_up_to_the_kernel(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-10])
 def test_reach_is_where_the_kernel_has_fallen_to_the_tolerance(kernel, tolerance):
-    reach = kernel.plane_waves(1).reach(tolerance)
+    reach = kernel.spectral_density(1).reach(tolerance)
     at = kernel([[0.0]], [[reach], [reach / 1.11]])[0]
     assert at[0] <= tolerance * (1 + 1e-9)
     assert at[1] > tolerance  # not needlessly far: a Matérn reach is found in steps of a tenth

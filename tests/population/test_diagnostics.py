@@ -18,6 +18,7 @@ from mercer.population import (
     degree_effect,
     separated_spectrum,
 )
+from tests.expectations import raises
 
 ONE = Normal(2, 1)
 TWO = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])
@@ -40,7 +41,7 @@ def wheel(n=400, seed=0):
 
 
 @pytest.mark.parametrize("center", [False, True])
-def test_kernel_pca_beside_its_population(center):
+def test_kernel_pca_agrees_with_its_population(center):
     pca = KernelPCA(3, kernel=Gaussian(1.5), center=center).fit(TWO.sample(1500, random_state=1))
     found = compare(pca, TWO)
     assert (np.abs(found.z_scores) < 5).all()
@@ -48,11 +49,11 @@ def test_kernel_pca_beside_its_population(center):
     assert found.ranks.tolist() == [1, 2, 3]
     exact = GaussianOperator(1.5, TWO, center=center, n_components=3)
     assert_allclose(found.population_eigenvalues, exact.eigenvalues)
-    assert "within 3 standard errors" in str(found)
+    assert len(str(found).splitlines()) == 1 + len(found.ranks) + 1
     assert found.to_dict()["n"] == 1500
 
 
-def test_components_by_entropy_are_matched_by_likeness():
+def test_components_by_entropy_are_matched_by_correlation():
     """Under N(2, 1) every other eigenfunction has no mean: entropy picks first and third."""
     eca = KernelECA(2, kernel=Gaussian(1.5)).fit(ONE.sample(3000, random_state=0))
     found = compare(eca, ONE)
@@ -60,11 +61,11 @@ def test_components_by_entropy_are_matched_by_likeness():
     assert (np.abs(found.z_scores) < 5).all()
 
 
-def test_a_wrong_measure_is_noticed():
+def test_wrong_measures_are_detected():
     pca = KernelPCA(3, kernel=Polynomial(2), center=False).fit(two_sides()[0])
     found = compare(pca, Uniform([0, 0], [1, 1]))
     assert np.abs(found.z_scores).max() > 10
-    assert "does not look like this measure" in str(found)
+    assert f"{np.count_nonzero(np.abs(found.z_scores) > 3)} of {len(found.ranks)}" in str(found)
 
 
 def test_a_sample_is_its_own_population():
@@ -74,18 +75,18 @@ def test_a_sample_is_its_own_population():
     assert_allclose(found.correlations, 1, rtol=1e-9)
 
 
-def test_weights_count_as_their_effective_number():
+def test_effective_number_of_weighted_points():
     X = ONE.sample(300, random_state=0)
     weights = np.repeat([1.0, 3.0], 150)
     pca = KernelPCA(1, kernel=Gaussian(1.5)).fit(X, sample_weight=weights)
     assert_allclose(compare(pca, ONE).n, 600**2 / (150 + 9 * 150))
 
 
-def test_compare_refuses_what_it_cannot_read():
-    with pytest.raises(TypeError, match="fit a KernelPCA"):
+def test_compare_rejects_invalid_arguments():
+    with raises(TypeError, "KernelPCA"):
         compare(KernelPCA(), ONE)
     pca = KernelPCA(1, kernel=Gaussian(1.0)).fit(two_sides(40)[0])
-    with pytest.raises(ValueError, match="fitted to 2 columns, the measure has 1"):
+    with raises(ValueError, 2, 1):
         compare(pca, ONE)
 
 
@@ -108,25 +109,25 @@ def test_odd_degrees_separate_opposite_sides():
     separated = {row.degree: row.separation > 0.5 for row in effect.rows}
     assert separated == {1: True, 2: False, 3: True, 4: False, 5: True, 6: False}
     assert effect.mirror_overlap > 0.5
-    assert "Odd degrees do" in effect.conclusion
-    assert "Degree 1" in effect.conclusion
+    assert "Degree 1 " in effect.conclusion
+    assert " odd " in effect.conclusion
 
 
 def test_even_degrees_separate_a_wheel():
     effect = degree_effect(*wheel(), degrees=(1, 2, 3, 4))
     assert [row.separation > 0.5 for row in effect.rows] == [False, True, False, True]
-    assert "Even degrees do" in effect.conclusion
-    assert "Degree 2" in effect.conclusion
+    assert "Degree 2 " in effect.conclusion
+    assert " even " in effect.conclusion
 
 
-def test_high_degrees_belong_to_outliers():
+def test_outliers_dominate_high_degrees():
     X = np.random.default_rng(0).standard_t(4, size=(500, 2))
     effect = degree_effect(X, degrees=(1, 2, 4, 6))
     shares = [row.extreme_share for row in effect.rows]
     assert (np.diff(shares) > 0).all()
     assert (np.diff([row.relative_error for row in effect.rows]) > 0).all()
     assert shares[-1] > 0.5
-    assert "describes outliers" in effect.conclusion
+    assert "bounding_weights" in effect.conclusion
     table = str(effect)
     assert "separation" not in table  # no classes were given
     assert len(effect.to_dict()["rows"]) == 4
@@ -147,20 +148,20 @@ def test_degree_effect_with_a_constant_depends_on_units():
     assert_allclose(far.explained, degree_effect(X, degrees=(2,)).rows[0].explained, rtol=1e-4)
 
 
-def test_classes_by_chance_are_not_separated():
+def test_random_classes_are_not_separated():
     X = two_sides()[0]
     effect = degree_effect(X, np.random.default_rng(0).integers(2, size=len(X)))
-    assert "No degree separates the classes well." in effect.conclusion
-    assert "Odd degrees" not in effect.conclusion
-    assert "Even degrees" not in effect.conclusion
+    assert "Degree" not in effect.conclusion
+    assert " odd " not in effect.conclusion
+    assert " even " not in effect.conclusion
 
 
-def test_rows_that_are_all_equal_resemble_their_mirror_image_only_at_the_origin():
+def test_mirror_overlap_of_equal_rows():
     assert degree_effect(np.ones((5, 2)), degrees=(1,)).mirror_overlap == 0
     assert degree_effect(np.zeros((5, 2)), degrees=(1,), constant=1.0).mirror_overlap == 1
 
 
-def test_wide_data_take_the_gram_route():
+def test_wide_data_use_the_gram_matrix():
     X = np.random.default_rng(0).normal(size=(60, 80))
     effect = degree_effect(X, degrees=(2,), center=True)
     K = (X @ X.T) ** 2
@@ -170,49 +171,50 @@ def test_wide_data_take_the_gram_route():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "values"),
     [
-        (lambda: degree_effect(np.ones((5, 2)), degrees=()), "degrees is empty"),
-        (lambda: degree_effect(np.ones((5, 2)), degrees=(0,)), "degree=0"),
-        (lambda: degree_effect(two_sides(20)[0], np.zeros(20)), "single class"),
-        (lambda: degree_effect(two_sides(20)[0], np.zeros(3)), r"expected \(20,\)"),
-        (lambda: centering_effect(two_sides(20)[0], n_components=0), "n_components=0"),
-        (lambda: bounding_weights(np.ones((3, 1)), "linear", quantile=1.0), "quantile=1.0"),
-        (lambda: bounding_weights(np.zeros((3, 1)), "linear"), "must be positive"),
+        (lambda: degree_effect(np.ones((5, 2)), degrees=()), ["degrees"]),
+        (lambda: degree_effect(np.ones((5, 2)), degrees=(0,)), ["degree=0"]),
+        (lambda: degree_effect(two_sides(20)[0], np.zeros(20)), ["y"]),
+        (lambda: degree_effect(two_sides(20)[0], np.zeros(3)), ["y", "(3,)", "(20,)"]),
+        (lambda: centering_effect(two_sides(20)[0], n_components=0), ["n_components=0"]),
+        (lambda: bounding_weights(np.ones((3, 1)), "linear", quantile=1.0), ["quantile=1.0"]),
+        (lambda: bounding_weights(np.zeros((3, 1)), "linear"), ["k(x, x)", 0.75]),
     ],
 )
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_input(call, values):
+    with raises(ValueError, *values):
         call()
 
 
 # --- centring ------------------------------------------------------------------------------------
 
 
-def test_centring_one_normal_part_shifts_the_spectrum():
+def test_centering_one_normal_part_shifts_the_spectrum():
     effect = centering_effect(ONE.sample(800, random_state=0), Gaussian(1.5))
     assert effect.constancy > 0.97  # .984 in the population
     assert_allclose(effect.removed, 0.7276, atol=0.03)  # E K(X, Y)
     assert effect.matches[0].argmax() == 1
     assert effect.matches.shape == (5, 6)
-    assert "deletes it" in effect.conclusion
+    assert f"{100 * effect.removed:.0f} %" in effect.conclusion
 
 
-def test_centring_hides_groups():
+def test_centering_hides_groups():
     far = Mixture([0.5, 0.5], [Normal(-6, 1), Normal(6, 1)])
     effect = centering_effect(far.sample(300, random_state=0), Gaussian(1.5))
     assert effect.sign_free == 2
-    assert "For clustering, do not centre" in effect.conclusion
-    assert "resembles" in str(effect)
+    assert "clustering" in effect.conclusion
+    assert len(str(effect).splitlines()) == 1 + len(effect.eigenvalues) + 1
     assert isinstance(effect.to_dict()["matches"], list)
 
 
-def test_centring_changes_the_leading_monomial():
+def test_centering_changes_the_leading_monomial():
     """4.1: N((m, 0), diag(1, k)) with m = 2, k = 2.5: x1² before, x1 x2 after."""
     X = Normal([2.0, 0.0], [1.0, 2.5]).sample(20_000, random_state=0)
     effect = centering_effect(X, Polynomial(2))
     assert effect.leading == ("x1²", "x1 x2")
-    assert "changes from x1² to x1 x2" in effect.conclusion
+    assert effect.leading == ("x1²", "x1 x2")
+    assert all(monomial in effect.conclusion for monomial in effect.leading)
 
 
 def test_traces_add_up():
@@ -232,7 +234,7 @@ def leading_function(X, weights, probes):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.1])
-def test_bounding_weights_keep_the_component_of_the_clean_data(share):
+def test_bounding_weights_recover_the_component_of_clean_data(share):
     rng = np.random.default_rng(0)
     clean = rng.normal(size=(300, 2)) * [2.0, 0.5]
     bad = rng.normal(size=(int(300 * share), 2)) * 0.3 + [0, 15]
@@ -252,8 +254,8 @@ def test_bounded_kernels_need_no_weights():
     assert_allclose(bounding_weights(two_sides(20)[0], Gaussian(1.0)), 1)
 
 
-def test_separated_spectrum_refuses_what_is_no_mixture():
-    with pytest.raises(TypeError, match="needs a Mixture"):
+def test_separated_spectrum_needs_a_mixture():
+    with raises(TypeError, "Mixture"):
         separated_spectrum(Gaussian(1.0), ONE)
 
 
@@ -265,3 +267,16 @@ def test_separated_functions_have_unit_norm_when_apart():
     assert_allclose(values.T @ (rule.weights[:, None] * values), np.eye(4), atol=1e-6)
     assert np.abs(found.relative_errors).max() < 1e-6
     assert found.to_dict()["parts"] == found.parts.tolist()
+
+
+def test_effects_do_not_depend_on_row_order():
+    """More than 2000 rows are subsampled by their values."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2)) + [2.0, 0.0]
+    X[: len(X) // 2] *= -1
+    order = rng.permutation(len(X))
+    one, other = (centering_effect(data, Gaussian(1.0), n_components=2) for data in (X, X[order]))
+    assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-10)
+    assert_allclose(one.removed, other.removed, rtol=1e-10)
+    one, other = (degree_effect(data, degrees=(1,)) for data in (X, X[order]))
+    assert_allclose(one.mirror_overlap, other.mirror_overlap, rtol=1e-10)

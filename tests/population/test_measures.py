@@ -10,6 +10,7 @@ from mercer.errors import ApproximationWarning
 from mercer.population import Empirical, Mixture, Normal, Product, Uniform
 from mercer.population.measures import as_measure
 from mercer.population.quadrature import normal_rule, quantile_rule, remaining_error
+from tests.expectations import raises, warns
 
 POINTS = np.random.default_rng(0).normal(size=(40, 2))
 CORRELATED = Normal([1.0, -0.5], [[1.0, 0.6], [0.6, 2.0]])
@@ -89,7 +90,7 @@ def test_scattered_nodes_converge(measure):
 @pytest.mark.parametrize("measure", [m for m in MEASURES if m.dimension == 1], ids=repr)
 def test_densities_on_the_line(measure):
     if measure.is_discrete:
-        with pytest.raises(ValueError, match="no density"):
+        with raises(ValueError, "density"):
             measure.pdf([[0.0]])
         return
     breaks = [-2, 0, 1, 2, 3, 4]
@@ -117,7 +118,7 @@ def test_isserlis():
     assert_allclose(Normal(np.zeros(4), S).moment((1, 1, 1, 1)), pairings)
 
 
-def test_moments_of_a_rotated_normal_law():
+def test_moments_of_a_rotated_normal_distribution():
     angle = 0.7
     Q = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     rotated = Normal(Q @ CORRELATED.mean, Q @ CORRELATED.cov @ Q.T)
@@ -129,7 +130,7 @@ def test_moments_of_a_rotated_normal_law():
     assert_allclose(rotated.moment((3, 1)), CORRELATED.expectation(of_image), rtol=1e-10)
 
 
-def test_scipy_laws_are_recognised():
+def test_scipy_distributions_are_converted():
     assert isinstance(as_measure(stats.norm(1, 2)), Normal)
     assert_allclose(as_measure(stats.norm(1, 2)).cov, [[4]])
     frozen = stats.multivariate_normal([1, 2], [[2, 1], [1, 3]])
@@ -137,7 +138,7 @@ def test_scipy_laws_are_recognised():
     assert_allclose(as_measure(stats.binom(5, 0.3)).moment(1), 1.5)
 
 
-def test_heavy_tails_do_no_harm_to_bounded_functions():
+def test_bounded_functions_of_heavy_tails():
     """E cos X = e⁻¹ under the Cauchy law; the rule does not see that no moment exists."""
     cauchy = as_measure(stats.cauchy())
     value = cauchy.expectation(lambda X: 1 / (1 + X[:, 0] ** 2))
@@ -151,7 +152,7 @@ def test_gauss_hermite_is_exact_to_its_degree():
 
 
 @pytest.mark.parametrize("n", [40, 96, 97, 200, 3000])
-def test_large_rules_of_the_normal_law(n):
+def test_large_rules_of_the_normal_distribution(n):
     x, w = normal_rule(n)
     assert_allclose([w @ x**k for k in (2, 4, 6, 8, 10)], [1, 3, 15, 105, 945], rtol=1e-12)
     assert_allclose(w @ np.cos(3 * x), np.exp(-4.5), rtol=1e-9)
@@ -174,7 +175,7 @@ def test_remaining_error_of_a_geometric_series():
 
 
 def test_rough_functions_are_reported():
-    with pytest.warns(ApproximationWarning, match="expectation is known to about"):
+    with warns(ApproximationWarning, "expectation", "1.0e-10"):
         Normal(0, 1).expectation(lambda X: (X[:, 0] > 0.1234).astype(float))
 
 
@@ -185,56 +186,56 @@ def test_many_dimensions():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "values"),
     [
-        (lambda: Normal([0, 0], np.eye(3)), r"2 coordinates but cov has shape \(3, 3\)"),
-        (lambda: Normal([0, 0], [[1, 2], [2, 1]]), "negative eigenvalue -1"),
-        (lambda: Normal([0, 0], [[1, 0.5], [0.2, 1]]), "symmetric"),
-        (lambda: Normal(0, -1), "negative eigenvalue"),
-        (lambda: Normal(np.nan, 1), "finite"),
-        (lambda: Uniform(1, 0), "low < high"),
-        (lambda: Uniform(0, np.inf), "finite"),
-        (lambda: Mixture([], []), "0 parts"),
-        (lambda: Product([]), "0 parts"),
-        (lambda: Mixture([0.5, 0.6], [Normal(0), Normal(1)]), "adds up to 1.1"),
-        (lambda: Mixture([1.0], [Normal(0), Normal(1)]), "1 entries for 2 laws"),
-        (lambda: Mixture([1.5, -0.5], [Normal(0), Normal(1)]), "must be positive"),
-        (lambda: Mixture([0.5, 0.5], [Normal(0), Normal([0, 0])]), r"dimensions \[1, 2\]"),
-        (lambda: Empirical(np.empty((0, 2))), "0 sample"),
-        (lambda: Empirical([[1.0]], weights=[-1]), "negative"),
-        (lambda: Normal(0).moment((1, 2)), "needs 1 whole numbers"),
-        (lambda: Normal(0).moment(-1), "at least 0"),
-        (lambda: Normal(0).moment(1.5), "whole numbers"),
-        (lambda: Normal(0).sample(0), "n=0"),
-        (lambda: Normal([0, 0]).pdf([[1.0]]), "1 columns, but the measure lives in 2"),
-        (lambda: Normal([0, 0], [[1, 1], [1, 1]]).pdf([[0, 0]]), "rank 1 in 2 dimensions"),
-        (lambda: Normal(np.zeros(9)).quadrature(32), "at most 131072 are built"),
-        (lambda: as_measure(stats.cauchy()).moment(2), r"E X\^2 does not exist"),
-        (lambda: as_measure(stats.t(3)).moment(4), "does not exist"),
-        (lambda: Product([Normal(0), stats.cauchy()]).moment((0, 1)), "does not exist"),
-        (lambda: as_measure(stats.expon(0, np.nan)).quadrature(9), "not finite at 9 of 9 nodes"),
+        (lambda: Normal([0, 0], np.eye(3)), ["cov", 2, "(3, 3)"]),
+        (lambda: Normal([0, 0], [[1, 2], [2, 1]]), ["cov", -1]),
+        (lambda: Normal([0, 0], [[1, 0.5], [0.2, 1]]), ["cov", 0.3]),
+        (lambda: Normal(0, -1), ["cov", -1]),
+        (lambda: Normal(np.nan, 1), ["mean"]),
+        (lambda: Uniform(1, 0), ["low=[1.0]", "high=[0.0]"]),
+        (lambda: Uniform(0, np.inf), ["high=[inf]"]),
+        (lambda: Mixture([], []), [0]),
+        (lambda: Product([]), [0]),
+        (lambda: Mixture([0.5, 0.6], [Normal(0), Normal(1)]), ["weights", 1.1]),
+        (lambda: Mixture([1.0], [Normal(0), Normal(1)]), ["weights", 1, 2]),
+        (lambda: Mixture([1.5, -0.5], [Normal(0), Normal(1)]), ["weights", -0.5]),
+        (lambda: Mixture([0.5, 0.5], [Normal(0), Normal([0, 0])]), ["[1, 2]"]),
+        (lambda: Empirical(np.empty((0, 2))), [0]),
+        (lambda: Empirical([[1.0]], weights=[-1]), ["-1"]),
+        (lambda: Normal(0).moment((1, 2)), ["(1, 2)", 1]),
+        (lambda: Normal(0).moment(-1), [-1, 0]),
+        (lambda: Normal(0).moment(1.5), [1.5]),
+        (lambda: Normal(0).sample(0), ["n=0"]),
+        (lambda: Normal([0, 0]).pdf([[1.0]]), ["1 column", 2]),
+        (lambda: Normal([0, 0], [[1, 1], [1, 1]]).pdf([[0, 0]]), ["rank 1", 2]),
+        (lambda: Normal(np.zeros(9)).quadrature(32), [131072]),
+        (lambda: as_measure(stats.cauchy()).moment(2), ["E X^2", "cauchy"]),
+        (lambda: as_measure(stats.t(3)).moment(4), ["E X^4"]),
+        (lambda: Product([Normal(0), stats.cauchy()]).moment((0, 1)), ["cauchy"]),
+        (lambda: as_measure(stats.expon(0, np.nan)).quadrature(9), ["expon", 9]),
     ],
 )
-def test_bad_input_is_refused_with_numbers(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors_name_the_invalid_values(make, values):
+    with raises(ValueError, *values):
         make()
 
 
-def test_a_law_without_variance_is_a_point():
+def test_normal_without_variance_is_a_point():
     law = Normal([1.0, 2.0], 0.0)
     assert law.quadrature(5).points.tolist() == [[1.0, 2.0]]
     assert law.expectation(lambda X: X[:, 0] * X[:, 1]) == law.moment((1, 1)) == 2
 
 
-def test_a_mixture_may_be_drawn_from_fewer_times_than_it_has_parts():
+def test_sampling_fewer_points_than_parts():
     law = Mixture([0.5, 0.5], [Normal(-9, 0.01), Normal(9, 0.01)])
     drawn = np.array([law.sample(1, random_state=seed)[0, 0] for seed in range(40)])
     assert_allclose(np.abs(drawn), 9, atol=0.6)
     assert 8 < np.count_nonzero(drawn > 0) < 32
 
 
-def test_what_is_no_measure():
-    with pytest.raises(TypeError, match="is no measure"):
+def test_as_measure_rejects_other_objects():
+    with raises(TypeError, 3.0, "Normal"):
         Product([3.0])
-    with pytest.raises(TypeError, match="is no measure"):
+    with raises(TypeError, "Normal"):
         as_measure(stats.norm)  # not frozen: unclear what is meant

@@ -1,5 +1,6 @@
 """Laws that hold for every operator under every measure, whatever the route."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -33,6 +34,7 @@ from mercer.population.hermite import damped_hermite
 from mercer.population.operator import orient
 from mercer.population.products import largest_products
 from mercer.population.routes import operator_of
+from tests.expectations import raises, warns
 
 CORRELATED = Normal([1.0, -0.5], [[1.0, 0.6], [0.6, 2.0]])
 MIXTURE = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])
@@ -342,7 +344,7 @@ def test_laplacian_kernel_on_an_interval():
     change = np.flatnonzero(np.diff(np.sign(equation(grid))))
     roots = np.array([brentq(equation, grid[i], grid[i + 1]) for i in change])
     true = (2 * b / (1 + (b * roots) ** 2))[:6]
-    with pytest.warns(ApproximationWarning, match="known to about"):
+    with warns(ApproximationWarning, "Laplacian", "1.0e-10"):
         operator = KernelOperator(Laplacian(b), Uniform(0, 1), n_components=6, max_nodes=600)
     gap = np.abs(operator.eigenvalues - true)
     assert (gap <= operator.errors).all()  # the reported error is honest
@@ -360,10 +362,10 @@ def test_epanechnikov_kernel_inside_its_bandwidth():
     assert_allclose(operator.eigenvalues, true[true > 0], rtol=1e-10)
 
 
-def test_quasi_random_nodes_report_an_honest_error():
+def test_errors_of_quasi_random_nodes():
     law = Normal(np.zeros(6), 0.8)
     exact = GaussianOperator(1.3, law, n_components=8)
-    with pytest.warns(ApproximationWarning, match="quasi-random"):
+    with warns(ApproximationWarning, "quasi-random"):
         found = KernelOperator(Gaussian(1.3), law, n_components=8, max_nodes=1024)
     gap = np.abs(found.eigenvalues - exact.eigenvalues)
     assert gap.max() <= 2 * found.error_bound
@@ -379,7 +381,7 @@ def test_boxes_in_many_dimensions_need_no_grid():
     assert operator.error_bound < 1e-9
 
 
-def test_independent_normal_parts_are_one_normal_law():
+def test_independent_normal_parts_are_one_normal_distribution():
     """Products are solved part by part, and a part may have a closed form."""
     parts = GaussianOperator(0.7, Product([Normal(1, 2.0), Normal(0, 0.5)]), n_components=12)
     whole = GaussianOperator(0.7, Normal([1, 0], [[2.0, 0.0], [0.0, 0.5]]), n_components=12)
@@ -389,7 +391,7 @@ def test_independent_normal_parts_are_one_normal_law():
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
-def test_few_nodes_lie_on_the_better_of_grid_and_scatter():
+def test_better_of_grid_and_scattered_nodes_is_used():
     law = Normal([0.0, 0.0], 1.0)
     exact = GaussianOperator(0.8, law, n_components=3)
     found = KernelOperator(Gaussian(0.8), law, n_components=3, max_nodes=200)
@@ -401,7 +403,7 @@ def test_few_nodes_lie_on_the_better_of_grid_and_scatter():
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 def test_grids_end_before_the_matrix_is_full(monkeypatch):
     """The best of the grids there are is taken, with what is known of its error."""
-    monkeypatch.setattr("mercer.population.kernel._GRID_NODES", 150)
+    monkeypatch.setattr("mercer.population.kernel._MAX_GRID_NODES", 150)
     exact = GaussianOperator(0.4, Normal(0, 1), n_components=5)
     found = KernelOperator(Gaussian(0.4), Normal(0, 1), n_components=5, max_nodes=1000)
     assert 64 < found.rule.size <= 150
@@ -420,42 +422,45 @@ def test_narrow_bandwidths_refine_until_they_are_resolved():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "values"),
     [
-        (lambda: PolynomialOperator(0, Normal(0)), "degree=0"),
-        (lambda: PolynomialOperator(1.5, Normal(0)), "degree=1.5"),
-        (lambda: PolynomialOperator(2, Normal(0), constant=-1), "constant=-1"),
-        (lambda: PolynomialOperator(2, Normal(0), constant=np.nan), "constant=nan"),
-        (lambda: PolynomialOperator(1, stats.cauchy()), "does not exist"),
-        (lambda: PolynomialOperator(2, Normal(0), n_components=0), "n_components=0"),
-        (lambda: PolynomialOperator(1, Empirical([[2.0]]), center=True), "Every eigenvalue is 0"),
-        (lambda: PolynomialOperator(40, Normal(0, 1e12)), "overflow|infinite|large"),
-        (lambda: GaussianOperator(0.0, Normal(0)), "positive"),
-        (lambda: GaussianOperator([1.0, 2.0], Normal(0)), "2 bandwidths for 1 columns"),
-        (lambda: GaussianOperator("auto", Normal(0)), "names a rule"),
-        (lambda: GaussianOperator(1.0, Normal(0, 0), center=True), "Nothing is left"),
-        (lambda: GaussianOperator(1.0, Normal(0), n_components=2.5), "n_components=2.5"),
-        (lambda: KernelOperator(Gaussian(1.0), Empirical([[1.0]]), center=True), "No eigenvalue"),
-        (lambda: KernelOperator(Precomputed(), Normal(0)), "kernel of vectors"),
-        (lambda: KernelOperator("gaussian", Normal(0)), "names a rule"),
-        (lambda: KernelOperator(Gaussian(1.0), Normal(0), tolerance=0), "tolerance=0"),
-        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[1.0, 2.0]]), "2 columns"),
-        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[np.nan]]), "NaN"),
+        (lambda: PolynomialOperator(0, Normal(0)), ["degree=0"]),
+        (lambda: PolynomialOperator(1.5, Normal(0)), ["degree=1.5"]),
+        (lambda: PolynomialOperator(2, Normal(0), constant=-1), ["constant=-1"]),
+        (lambda: PolynomialOperator(2, Normal(0), constant=np.nan), ["constant=nan"]),
+        (lambda: PolynomialOperator(1, stats.cauchy()), ["cauchy"]),
+        (lambda: PolynomialOperator(2, Normal(0), n_components=0), ["n_components=0"]),
+        (lambda: PolynomialOperator(1, Empirical([[2.0]]), center=True), ["Empirical"]),
+        (lambda: PolynomialOperator(40, Normal(0, 1e12)), [80, "overflow"]),
+        (lambda: GaussianOperator(0.0, Normal(0)), ["bandwidth=0.0"]),
+        (lambda: GaussianOperator([1.0, 2.0], Normal(0)), [2, 1]),
+        (lambda: GaussianOperator("auto", Normal(0)), ["'auto'"]),
+        (lambda: GaussianOperator(1.0, Normal(0, 0), center=True), ["Normal"]),
+        (lambda: GaussianOperator(1.0, Normal(0), n_components=2.5), ["n_components=2.5"]),
+        (
+            lambda: KernelOperator(Gaussian(1.0), Empirical([[1.0]]), center=True),
+            ["Gaussian", "Empirical"],
+        ),
+        (lambda: KernelOperator(Precomputed(), Normal(0)), ["Precomputed()", "gram"]),
+        (lambda: KernelOperator("gaussian", Normal(0)), ["'auto'"]),
+        (lambda: KernelOperator(Gaussian(1.0), Normal(0), tolerance=0), ["tolerance=0"]),
+        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[1.0, 2.0]]), ["2 columns", 1]),
+        (lambda: GaussianOperator(1.0, Normal(0)).eigenfunctions([[np.nan]]), ["NaN"]),
     ],
 )
-def test_bad_input_is_refused_with_numbers(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors_name_the_invalid_values(make, values):
+    with raises((TypeError, ValueError), *values):
         make()
 
 
-def test_too_many_monomials_are_refused_with_their_number():
-    with pytest.raises(MemoryBudgetError, match=r"32896 monomials.*KernelOperator"):
+def test_errors_name_the_number_of_monomials():
+    with raises(MemoryBudgetError, 32896, "KernelOperator"):
         PolynomialOperator(2, Normal(np.zeros(256)))
-    with pytest.raises(MemoryBudgetError, match="5000 points"):
+    with raises(MemoryBudgetError, 5000):
         KernelOperator(Gaussian(1.0), Empirical(np.arange(5000.0)[:, None]))
 
 
-def test_the_gram_route_replaces_too_many_monomials():
+def test_gram_matrix_replaces_too_many_monomials():
     X = np.random.default_rng(0).normal(size=(30, 120))
     found = operator_of(Polynomial(3), Empirical(X), center=False, n_components=4)
     assert isinstance(found, KernelOperator)
@@ -468,8 +473,45 @@ def test_a_point_mass_has_one_eigenvalue():
     assert_allclose(operator.eigenfunctions([[1.0, 2.0]]), [[1]])
 
 
-def test_a_kernel_may_have_a_whole_degree_of_any_type():
+def test_degree_may_be_an_integral_float():
     found = operator_of(Polynomial(2.0), CORRELATED, center=False, n_components=3)
     assert_allclose(found.eigenvalues, PolynomialOperator(2, CORRELATED).eigenvalues)
-    with pytest.raises(ValueError, match=r"degree=1\.5"):
+    with raises((TypeError, ValueError), "degree=1.5"):
         operator_of(Polynomial(1.5), CORRELATED, center=False, n_components=3)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        CORRELATED,
+        Uniform([0, 0], [1, 2]),
+        Product([Normal(0), Empirical([[0.0], [1.0], [3.0]])]),
+        Mixture([0.5, 0.5], [Normal([0, 0]), Normal([3, 3])]),
+    ],
+    ids=repr,
+)
+def test_operators_can_be_pickled(measure, center):
+    X = measure.sample(5, random_state=0)
+    for operator in (
+        GaussianOperator(1.5, measure, center=center, n_components=4),
+        PolynomialOperator(2, measure, center=center),
+    ):
+        restored = pickle.loads(pickle.dumps(operator))
+        assert_allclose(restored.eigenfunctions(X), operator.eigenfunctions(X))
+        assert_allclose(restored.eigenvalues, operator.eigenvalues)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda: Normal(0, 1).expectation(lambda X: (X[:, 0] > 0.1234).astype(float)),
+        lambda: KernelOperator(Laplacian(1.0), Uniform(0, 1), n_components=3, max_nodes=150),
+        lambda: GaussianOperator(0.02, Mixture([0.5, 0.5], [Uniform(0, 1), Normal(2)])),
+    ],
+)
+def test_warnings_point_at_the_caller(compute):
+    """They name the line that called mercer, however deep the warning is raised (core e13)."""
+    with pytest.warns(ApproximationWarning) as caught:
+        compute()
+    assert {warning.filename for warning in caught} == {__file__}

@@ -21,10 +21,11 @@ from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.solvers.base import Target, check_order
 from mercer.spectrum import Spectrum
+from mercer.validation import check_integer
 
 __all__ = ["ComponentClassifier", "ComponentRegressor"]
 
-_MOST = 100  # components that cross-validation looks at
+_MAX_CV_COMPONENTS = 100
 
 
 class _ComponentModel(KernelEstimator):
@@ -51,14 +52,14 @@ class _ComponentModel(KernelEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    def _fit(self, sample: Sample, targets: Array, folds_by: Array, **facts: Any) -> Self:
-        """Fit to numeric targets, one column each; ``folds_by`` stratifies the folds.
+    def _fit(self, sample: Sample, targets: Array, strata: Array, **attributes: Any) -> Self:
+        """Fit to the columns of ``targets``; ``strata`` stratifies the folds.
 
-        Nothing is set before everything is known: what ``facts`` a subclass adds is set last.
+        All attributes are set at the end, including the ``attributes`` of a subclass.
         """
         errors = None
         if isinstance(self.n_components, str) and self.n_components == "cv":
-            errors = self._cross_validate(sample, targets, folds_by)
+            errors = self._cross_validate(sample, targets, strata)
             wanted = int(np.argmin(errors)) + 1
         else:
             wanted = self._checked_count(sample.points.n)
@@ -69,8 +70,8 @@ class _ComponentModel(KernelEstimator):
         self.intercept_, self.coef_ = self._nested.coefficients()
         if errors is not None:
             self.cv_errors_ = errors
-        for name, fact in facts.items():
-            setattr(self, name, fact)
+        for name, value in attributes.items():
+            setattr(self, name, value)
         return self
 
     def _least_squares(
@@ -81,15 +82,11 @@ class _ComponentModel(KernelEstimator):
         )
 
     def _checked_count(self, n: int) -> int:
-        count = self.n_components
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ValueError(
-                f"n_components={count!r} must be a whole number of at least 1, or 'cv'."
-            )
-        return min(int(count), n)
+        remedy = "Or pass 'cv' to choose the number by cross-validation."
+        return min(check_integer(self.n_components, "n_components", remedy=remedy), n)
 
     def _leading(self, sample: Sample, count: int) -> Spectrum:
-        """The first components, as many as there are up to ``count``."""
+        """The first ``count`` components, or all if there are fewer."""
         return decompose(
             sample,
             self.order,
@@ -99,18 +96,18 @@ class _ComponentModel(KernelEstimator):
             at_most=True,
         )
 
-    def _cross_validate(self, sample: Sample, targets: Array, folds_by: Array) -> Array:
-        """Mean error on left-out folds for every number of components."""
-        splitter = check_cv(self.cv, folds_by, classifier=isinstance(self, ClassifierMixin))
+    def _cross_validate(self, sample: Sample, targets: Array, strata: Array) -> Array:
+        """Mean error on held-out folds for every number of components."""
+        splitter = check_cv(self.cv, strata, classifier=isinstance(self, ClassifierMixin))
         rows = np.arange(sample.points.n)
         paths = []
-        for kept, left in splitter.split(rows, folds_by):
-            part = sample.take(kept)
-            spectrum = self._leading(part, min(_MOST, len(kept)))
-            model = self._least_squares(spectrum, targets[kept], part.weights)
-            Z = spectrum.project(sample.points_for(left, kept))
-            weights = None if sample.weights is None else sample.weights[left]
-            paths.append(self._errors(model.path(Z), targets[left], weights))
+        for train, test in splitter.split(rows, strata):
+            part = sample.take(train)
+            spectrum = self._leading(part, min(_MAX_CV_COMPONENTS, len(train)))
+            model = self._least_squares(spectrum, targets[train], part.weights)
+            Z = spectrum.project(sample.points_for(test, train))
+            weights = None if sample.weights is None else sample.weights[test]
+            paths.append(self._errors(model.path(Z), targets[test], weights))
         shortest = min(map(len, paths))
         return np.mean([path[:shortest] for path in paths], axis=0)
 
@@ -135,11 +132,11 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int or "cv"
-        How many (fewer, where K has a smaller rank), or "cv": up to 100, chosen by
+        Number of components (fewer if K has a smaller rank), or "cv": up to 100, chosen by
         cross-validation.
     kernel : str or Kernel
     order : {"entropy", "variance"}
-        Which components come first (neither is centred).
+        Order of the components (of the uncentered K).
     solver : str or solver
     fit_intercept : bool
     cv : int, splitter or iterable
@@ -153,7 +150,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     intercept_ : array of shape (n_targets,)
     n_components_ : int
     cv_errors_ : array
-        Mean squared error on left-out folds for 1, 2, … components, after "cv".
+        Mean squared error on held-out folds for 1, 2, … components, after "cv".
     spectrum_ : Spectrum
     kernel_ : Kernel
 
@@ -173,7 +170,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), or data that the kernel compares
         y : array-like of shape (n,) or (n, n_targets)
         sample_weight : array-like of shape (n,) or None
         """
@@ -185,7 +182,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Values of the fitted function, of the shape of y."""
+        """Return the values of the fitted function, in the shape of y."""
         values = self._evaluate(X)
         return values[:, 0] if self._is_vector else values
 
@@ -202,28 +199,28 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.regressor_tags.poor_score = True  # a few components of any data need not predict
+        tags.regressor_tags.poor_score = True  # a few components may not predict arbitrary targets
         return tags
 
 
 class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[misc]
     """Least squares on the first kernel components, with one target per class.
 
-    Two classes are coded -1 and 1; several by one column each, and the largest wins (kernel ECA
-    regression, Jenssen 2010, section 4.1).
+    Two classes are coded as -1 and 1; more classes by one column each, and the largest value is
+    predicted (kernel ECA regression, Jenssen 2010, section 4.1).
 
     Parameters
     ----------
     n_components : int or "cv"
-        How many (fewer, where K has a smaller rank), or "cv": up to 100, chosen by
+        Number of components (fewer if K has a smaller rank), or "cv": up to 100, chosen by
         cross-validation.
     kernel : str or Kernel
     order : {"entropy", "variance"}
-        Which components come first (neither is centred).
+        Order of the components (of the uncentered K).
     solver : str or solver
     fit_intercept : bool
-        False is the paper's way, and where its curves come from. An intercept changes them: on
-        ringnorm it makes one component enough, in either order.
+        The paper uses no intercept. An intercept changes its curves: on ringnorm, one component is
+        then sufficient, in either order.
     cv : int, splitter or iterable
         Folds for ``n_components="cv"``.
     random_state : int or None
@@ -236,7 +233,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     intercept_ : array of shape (1 or n_classes,)
     n_components_ : int
     cv_errors_ : array
-        Error rate on left-out folds for 1, 2, … components, after "cv".
+        Error rate on held-out folds for 1, 2, … components, after "cv".
     spectrum_ : Spectrum
     kernel_ : Kernel
 
@@ -278,9 +275,9 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), or data that the kernel compares
         y : array-like of shape (n,)
-            Labels of any kind: numbers or strings.
+            Labels, numbers or strings.
         sample_weight : array-like of shape (n,) or None
         """
         check_order(self.order)
@@ -290,15 +287,15 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Fitted targets: of shape (m,) for two classes, (m, n_classes) for more."""
+        """Return fitted targets, of shape (m,) for two classes and (m, n_classes) for more."""
         values = self._evaluate(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Most likely classes."""
+        """Predict classes."""
         check_is_fitted(self)
-        return self.classes_[_winners(self._evaluate(X))]
+        return self.classes_[_predicted_codes(self._evaluate(X))]
 
     def path(self, X: Any, y: Any) -> Array:
         """Error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
@@ -307,24 +304,24 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)
         targets = _coded(codes, len(self.classes_))
-        targets[self.classes_[codes] != labels] = np.nan  # an unknown class is never right
+        targets[self.classes_[codes] != labels] = np.nan  # an unknown class is always an error
         return self._path(points, targets)
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
         known = ~np.isnan(targets[:, 0])
-        wrong = (_winners(predictions) != _winners(targets)) | ~known
+        wrong = (_predicted_codes(predictions) != _predicted_codes(targets)) | ~known
         return np.average(wrong, axis=1, weights=weights)
 
 
 def _coded(codes: Array, n_classes: int) -> Array:
-    """One column of -1 and 1 for two classes, one for each of several."""
+    """Code two classes in one column of -1 and 1, and more classes in one column each."""
     if n_classes == 2:
         return 2.0 * codes[:, None] - 1
     return 2.0 * (codes[:, None] == np.arange(n_classes)) - 1
 
 
-def _winners(values: Array) -> Array:
-    """Class numbers along the last axis: the sign of one column, the largest of several."""
+def _predicted_codes(values: Array) -> Array:
+    """Class indices along the last axis: the sign of one column, the largest of several."""
     if values.shape[-1] == 1:
         return (values[..., 0] > 0).astype(int)
     return np.argmax(values, axis=-1)

@@ -1,4 +1,4 @@
-"""Denoising: project onto the components of clean data, and look for the pre-image."""
+"""Denoising by pre-images of projections onto the components of clean data."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
     Parameters
     ----------
     n_components : int, float in (0, 1) or None
-        How many components, which share of the total, or all.
+        Number of components, a fraction of the total (of V or of the trace), or None for all.
     kernel : str or Kernel
     order : {"entropy", "variance"}
-        Which components come first.
+        Order of the components.
     preimage : {"kwok-tsang", "mika", "ridge"}
         See :mod:`mercer.preimages`.
     n_neighbors : int
-        Training points that "kwok-tsang" leans on.
+        Number of training points that "kwok-tsang" uses.
     solver : str or solver
     random_state : int or None
 
@@ -45,14 +45,14 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
     spectrum_ : Spectrum
         The components.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The fitted kernel.
 
     Notes
     -----
-    With few components the answer is a prototype of the nearest group of clean data, not a
+    With few components the result is a prototype of the nearest group of clean data, not a
     cleaned copy of the input: on handwritten digits its mean squared error exceeds that of the
-    noisy input at moderate noise (``docs/keca.md`` has the numbers). Use it to recover
-    *which* clean pattern a point comes from.
+    noisy input at moderate noise (see ``docs/keca.md``). Use it to recover *which* clean pattern a
+    point comes from.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
 
     def _for_workers(self) -> Self:
         model = super()._for_workers()
-        model.spectrum_ = self.spectrum_  # pre-images lean on the training points
+        model.spectrum_ = self.spectrum_  # pre-images need the training points
         return model
 
     def __sklearn_tags__(self) -> Any:

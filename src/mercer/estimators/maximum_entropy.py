@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,42 +17,43 @@ from mercer.information import potential_gradient
 from mercer.kernels import Gaussian
 from mercer.maths.perceptron import Perceptron, standardize, standardize_backward
 from mercer.maths.types import Array
+from mercer.validation import check_choice, check_integer, check_real
 
 __all__ = ["MaximumEntropyProjection"]
 
-_START = 0.5  # standard deviation of the first weights
+_INITIAL_DEVIATION = 0.5  # standard deviation of the initial weights
 
 
 class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""A small network whose output has the greatest Renyi entropy (Paiva, Xu, Príncipe 2006).
+    r"""A small network whose output has maximal Renyi entropy (Paiva, Xu, Príncipe 2006).
 
-    The output y of a network with one hidden layer of tanh units minimises the information
+    The output y of a network with one hidden layer of tanh units minimizes the information
     potential :math:`V = \frac1{n^2} \sum_{ij} N(y_i - y_j; 0, \sigma^2)`, so that
-    :math:`-\log V` is greatest. An unbounded output would only grow; so it is a tanh, or
-    standardised to mean 0 and variance 1. On [-1, 1] with σ = 0.2 no law has V below 0.4032, and
-    one point has 1.9947; standardised, no law has V below :math:`3 / (5 \sqrt{5 + 5\sigma^2/2})`,
-    which is 0.2657.
+    :math:`-\log V` is maximal. An unbounded output would grow without limit, so the output is a
+    tanh, or standardized to mean 0 and variance 1. On [-1, 1] with σ = 0.2 no distribution has V
+    below 0.4032, and one point has 1.9947; standardized, no distribution has V below
+    :math:`3 / (5 \sqrt{5 + 5\sigma^2/2})`, which is 0.2657.
 
     The paper says that kernel principal components are maximum entropy projections. That does not
-    hold for projections brought to the same scale: on the paper's own example the first kernel
+    hold for projections of the same scale: on the paper's own example the first kernel
     principal component has *less* entropy than the first linear one (see
-    ``papers/paiva_2006.py`` in the source repository). Networks of nearly the same entropy differ
-    widely, so the function learned depends on the start.
+    ``papers/paiva_2006.py``). Networks of nearly the same entropy differ widely, so the
+    learned function depends on the initial weights.
 
     Parameters
     ----------
     n_components : int
-        Number of outputs. Each further one has its own network, and what the earlier outputs
-        explain of it linearly is taken away, so outputs are uncorrelated on the training sample
-        (and a later tanh output may leave [-1, 1]).
+        Number of outputs. Each further one has its own network, and its linear regression on the
+        earlier outputs is subtracted, so outputs are uncorrelated on the training sample (and a
+        later tanh output may leave [-1, 1]).
     hidden_units : int
     bandwidth : float
-        σ of the Gaussian window on the outputs.
+        σ of the Gaussian kernel on the outputs.
     output : {"tanh", "standardized"}
     max_iter : int
-        Of the optimiser.
+        Iterations of the optimizer.
     random_state : int, RandomState or None
-        For the first weights, normal with standard deviation 0.5.
+        For the initial weights, normal with standard deviation 0.5.
     optimizer : {"lbfgs", "gradient-descent"}
         scipy's L-BFGS, or steps of fixed length along the gradient, as in the paper.
     learning_rate : float
@@ -62,13 +62,13 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Attributes
     ----------
     information_potential_ : float or array of shape (n_components,)
-        V of the normalised window at the end, an array for several outputs.
+        V of the normalized kernel after training; an array for several outputs.
     initial_information_potential_ : float or array
-        The same at the start.
+        The same before training.
     loss_curve_ : array, or list of arrays
-        V after every iteration, the start first.
+        V before the first and after every iteration.
     n_iter_ : int
-        Iterations, of all outputs together.
+        Number of iterations, summed over outputs.
 
     Examples
     --------
@@ -108,15 +108,15 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Columns of very unlike scales should be standardised beforehand.
+            Standardize columns of very different scales first.
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            A weight of 2 is equivalent to two copies of a row.
         """
         self._check_parameters()
         data = validate_points(X, "vectors", estimator=self).data.astype(np.float64)
         weights = validate_weights(sample_weight, len(data))
-        shares = np.full(len(data), 1 / len(data)) if weights is None else weights / weights.sum()
+        weights = np.full(len(data), 1 / len(data)) if weights is None else weights / weights.sum()
         random = check_random_state(self.random_state)
         self._outputs: list[_Output] = []
         values = np.empty((len(data), 0))
@@ -125,7 +125,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             objective = _Objective(
                 Perceptron(data.shape[1], self.hidden_units),
                 data,
-                shares,
+                weights,
                 values,
                 self.output,
                 Gaussian(self.bandwidth),
@@ -143,20 +143,14 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "hidden_units", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number, at least 1.")
+            check_integer(getattr(self, name), name)
         for name in ("bandwidth", "learning_rate"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name}={value!r} must be a number above 0.")
-        choices = {"output": ("tanh", "standardized"), "optimizer": ("lbfgs", "gradient-descent")}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {allowed}.")
+            check_real(getattr(self, name), name, above=0)
+        check_choice(self.output, "output", ("tanh", "standardized"))
+        check_choice(self.optimizer, "optimizer", ("lbfgs", "gradient-descent"))
 
     def _minimize(self, objective: _Objective, random: Any) -> tuple[Array, list[float]]:
-        start = _START * random.standard_normal(objective.network.size)
+        start = _INITIAL_DEVIATION * random.standard_normal(objective.network.size)
         curve = [objective(start)[0]]
         if self.optimizer == "gradient-descent":
             theta = start
@@ -175,7 +169,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return found.x, curve
 
     def transform(self, X: Any) -> Array:
-        """Outputs of the networks.
+        """Return the outputs of the networks.
 
         Parameters
         ----------
@@ -205,7 +199,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 @dataclass(frozen=True)
 class _Output:
-    """One trained output: a network, what earlier outputs explain of it, and a last scaling."""
+    """A trained output: a network, its regression on earlier outputs, and a final scaling."""
 
     network: Perceptron
     theta: Array
@@ -227,9 +221,9 @@ class _Objective:
     ----------
     network : Perceptron
     X : array of shape (n, d)
-    shares : array of shape (n,)
+    weights : array of shape (n,)
     earlier : array of shape (n, k)
-        The outputs trained before.
+        The outputs that were trained earlier.
     output : {"tanh", "standardized"}
     kernel : Gaussian
     """
@@ -238,59 +232,59 @@ class _Objective:
         self,
         network: Perceptron,
         X: Array,
-        shares: Array,
+        weights: Array,
         earlier: Array,
         output: str,
         kernel: Gaussian,
     ) -> None:
-        self.network, self.X, self.shares, self.earlier = network, X, shares, earlier
+        self.network, self.X, self.weights, self.earlier = network, X, weights, earlier
         self.bounded = output == "tanh"
         self.kernel = kernel
-        # columns orthonormal under the shares, spanning the earlier outputs
-        centred = earlier - shares @ earlier
-        self.basis, self.triangle = np.linalg.qr(np.sqrt(shares)[:, None] * centred)
+        # columns orthonormal under the weights, spanning the earlier outputs
+        centered = earlier - weights @ earlier
+        self.basis, self.triangle = np.linalg.qr(np.sqrt(weights)[:, None] * centered)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         z, H = self.network.forward(theta, self.X)
-        bent = np.tanh(z) if self.bounded else z
-        residual = self._without_earlier(bent)
+        activated = np.tanh(z) if self.bounded else z
+        residual = self._without_earlier(activated)
         y, deviation = residual, 1.0
         if not self.bounded:
-            y, _, deviation = standardize(residual, self.shares)
+            y, _, deviation = standardize(residual, self.weights)
         potential, slope = potential_gradient(
-            y[:, None], self.kernel, sample_weight=self.shares, normalize=True
+            y[:, None], self.kernel, sample_weight=self.weights, normalize=True
         )
         slope = slope[:, 0]
         if not self.bounded:
-            slope = standardize_backward(y, self.shares, deviation, slope)
+            slope = standardize_backward(y, self.weights, deviation, slope)
         slope = self._without_earlier_backward(slope)
-        slope = slope * (1 - bent**2) if self.bounded else slope
+        slope = slope * (1 - activated**2) if self.bounded else slope
         return potential, self.network.backward(theta, self.X, H, slope)
 
     def _without_earlier(self, z: Array) -> Array:
-        root = np.sqrt(self.shares)
-        centred = self.earlier - self.shares @ self.earlier
-        return np.asarray(z - centred @ self._explained(root * z))
+        root = np.sqrt(self.weights)
+        centered = self.earlier - self.weights @ self.earlier
+        return np.asarray(z - centered @ self._explained(root * z))
 
     def _explained(self, scaled: Array) -> Array:
-        """Coefficients of the earlier outputs in z, given √shares z."""
+        """Regression coefficients of z on the earlier outputs, from √weights z."""
         return np.linalg.solve(self.triangle, self.basis.T @ scaled)
 
     def _without_earlier_backward(self, slope: Array) -> Array:
-        centred = self.earlier - self.shares @ self.earlier
-        along = np.linalg.solve(self.triangle.T, centred.T @ slope)
-        return np.asarray(slope - np.sqrt(self.shares) * (self.basis @ along))
+        centered = self.earlier - self.weights @ self.earlier
+        along = np.linalg.solve(self.triangle.T, centered.T @ slope)
+        return np.asarray(slope - np.sqrt(self.weights) * (self.basis @ along))
 
     def output(self, theta: Array) -> _Output:
-        """The trained output, for any points."""
+        """Return the trained output as a function of points."""
         z, _ = self.network.forward(theta, self.X)
-        bent = np.tanh(z) if self.bounded else z
-        explained = self._explained(np.sqrt(self.shares) * bent)
-        mean = -float(self.shares @ self.earlier @ explained)
+        activated = np.tanh(z) if self.bounded else z
+        explained = self._explained(np.sqrt(self.weights) * activated)
+        mean = -float(self.weights @ self.earlier @ explained)
         deviation = 1.0
         if not self.bounded:
-            residual = bent - self.earlier @ explained
-            _, mean, deviation = standardize(residual, self.shares)
+            residual = activated - self.earlier @ explained
+            _, mean, deviation = standardize(residual, self.weights)
         return _Output(self.network, theta, self.bounded, explained, mean, deviation)
 
 

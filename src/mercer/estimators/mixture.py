@@ -225,7 +225,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 "kernel='precomputed' has no kernel values at the points of a domain; pass a "
                 "kernel object."
             )
-        return domain.fitted(points, weights)
+        return domain.fit(points, weights)
 
     def _leave_one_out_alpha(self, Z: Array, sample: Sample, domain: Domain | None) -> float:
         if domain is None:
@@ -359,7 +359,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         chosen = resample(nodes, self._log_components(points), counts, rng)
         labels = np.repeat(np.arange(len(counts)), counts)
         order = rng.permutation(n_samples)
-        return domain.settle(points.take(chosen[order]), rng).data, labels[order]
+        return domain.jitter(points.take(chosen[order]), rng).data, labels[order]
 
     def _node_points(self, nodes: Nodes) -> Points:
         return validate_points(nodes.points, self.kernel_.compares, estimator=self, reset=False)

@@ -1,4 +1,4 @@
-"""Densities as classical orthogonal series, to compare the kernel series with."""
+"""Densities as classical orthogonal series, a baseline for the kernel series."""
 
 from __future__ import annotations
 
@@ -21,48 +21,47 @@ from mercer.maths.types import Array
 
 __all__ = ["OrthogonalSeries"]
 
-_GRID = {1: 4095, 2: 255, 3: 63}  # cells per axis for the clipped mass and for draws
-
-_CHUNK = 8192
-_FAR = 1e4  # scales from the middle, where every function is 0
+_CELLS_PER_AXIS = {1: 4095, 2: 255, 3: 63}  # of the grid for the clipped mass and for samples
+_ROWS_PER_CHUNK = 8192
+_MAX_COORDINATE = 1e4  # in scales; every function is 0 there
 
 
 class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
     r"""Density as a truncated series of classical orthonormal functions (Izenman 1991).
 
-    .. math:: \hat p(x) = \sum_{k\ \text{kept}} \hat c_k \Phi_k(x), \qquad
+    .. math:: \hat p(x) = \sum_{k\ \text{selected}} \hat c_k \Phi_k(x), \qquad
         \hat c_k = \frac1n \sum_j \Phi_k(x_j)
 
-    renormalised to mass 1. In up to three dimensions, with products of functions of one column.
+    renormalized to mass 1; in up to three dimensions, with products of functions of one column.
 
     Parameters
     ----------
     basis : {"hermite", "fourier", "legendre", "laguerre"}
-        On the line (about the mean, in standard deviations), on an interval (twice), and on the
-        half line from 0 (in means).
+        On the line (relative to the mean, in standard deviations), on an interval ("fourier" and
+        "legendre"), and on the half-line from 0 (in units of the mean).
     terms : str, int or None
-        "kronmal-tarter", "kronmal-tarter-run", "diggle-hall", how many of the first, or None for
+        "kronmal-tarter", "kronmal-tarter-run", "diggle-hall", the number of terms, or None for
         all ``max_terms``.
     positive : bool
-        Clip negative values and renormalise, by quadrature on a grid.
+        Clip negative values and renormalize, by quadrature on a grid.
     max_terms : int
         Functions per column; in more dimensions products of total degree below this.
     domain : pair of array-likes of shape (d,), or None
-        Ends of the interval for "fourier" and "legendre"; None for the sample's range, widened by
-        half of a mean spacing on either side. The density is 0 outside.
+        Ends of the interval for "fourier" and "legendre"; None for the range of the sample,
+        extended by half of the mean spacing on either side. The density is 0 outside.
 
     Attributes
     ----------
     coefficients_ : array
         ĉ_k of all candidates, of functions orthonormal in the coordinates of X.
     degrees_ : array of shape (candidates, d)
-        Which function of each column.
+        Degree of the function of each column.
     selected_ : array of int
-        Which candidates are kept.
+        Indices of the selected candidates.
     mass_ : float
-        Of the truncated series before it is renormalised.
+        Mass of the truncated series before renormalization.
     clipped_mass_, clipped_mass_error_ : float
-        Mass of the negative part in units of ``mass_``, and the error of that number.
+        Mass of the negative part relative to ``mass_``, and its error.
 
     Examples
     --------
@@ -91,14 +90,14 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Estimate the coefficients and choose among them.
+        """Estimate the coefficients and select terms.
 
         Parameters
         ----------
         X : array-like of shape (n, d), d at most 3
         y : ignored
         sample_weight : array-like of shape (n,) or None
-            How often each row counts.
+            A weight of 2 is equivalent to two copies of a row.
         """
         check_terms(self.terms)
         self._check_parameters()
@@ -129,22 +128,22 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
 
     def _check_data(self, data: Array) -> None:
         d = data.shape[1]
-        if d not in _GRID:
+        if d not in _CELLS_PER_AXIS:
             raise ValueError(
-                f"X has {d} columns; products of classical functions are offered for at most "
-                f"{max(_GRID)}. Use SeriesDensity."
+                f"X has {d} columns; products of classical functions are limited to "
+                f"{max(_CELLS_PER_AXIS)}. Use SeriesDensity."
             )
         if self.basis == "laguerre" and data.min() < 0:
             raise ValueError(
-                f"basis='laguerre' lives on x ≥ 0; X has values down to {data.min():.6g}. Shift "
-                "the data or use 'hermite'."
+                f"basis='laguerre' needs x ≥ 0; X has values down to {data.min():.6g}. Shift the "
+                "data or use 'hermite'."
             )
         if len(data) == 1 or (np.ptp(data, axis=0) == 0).any():
             rows = "1 sample" if len(data) == 1 else "a constant column"
-            raise ValueError(f"No scale can be found from {rows}; a series needs points that vary.")
+            raise ValueError(f"No scale can be estimated from {rows}; every column must vary.")
 
-    def _scaling(self, data: Array, shares: Array, n: float) -> tuple[Array, Array]:
-        """Offset and scale of every column, from n rows counted by their weights."""
+    def _scaling(self, data: Array, weights: Array, n: float) -> tuple[Array, Array]:
+        """Offset and scale of every column, for a total weight of n."""
         if self.domain is None:
             pad = 0.5 * np.ptp(data, axis=0) / max(n - 1, 1)
             low, high = data.min(axis=0) - pad, data.max(axis=0) + pad
@@ -153,43 +152,45 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
                 np.broadcast_to(np.asarray(end, float), data.shape[1:]) for end in self.domain
             )
             if (data < low).any() or (data > high).any():
-                raise ValueError(f"domain={self.domain!r} does not hold all rows of X; widen it.")
+                raise ValueError(
+                    f"domain={self.domain!r} does not contain all rows of X; enlarge it."
+                )
         scaling = BASES[self.basis].scaling
-        pairs = [scaling(x, shares, (a, b)) for x, a, b in zip(data.T, low, high, strict=True)]
+        pairs = [scaling(x, weights, (a, b)) for x, a, b in zip(data.T, low, high, strict=True)]
         offset, scale = np.array(pairs).T
         return offset, scale
 
-    # All that follows is in coordinates z = (x - offset) / scale, where nothing overflows; a
-    # density in z is one in x times the volume Π scale.
+    # The methods below use z = (x - offset) / scale, which does not overflow; a density in z is one
+    # in x times the volume Π scale.
 
     def _standardized(self, X: Array) -> Array:
         with np.errstate(over="ignore"):
-            return np.clip((X - self._offset) / self._scale, -_FAR, _FAR)
+            return np.clip((X - self._offset) / self._scale, -_MAX_COORDINATE, _MAX_COORDINATE)
 
     def _functions(self, z: Array, which: Array) -> Array:
-        """Some of the candidates at points, orthonormal."""
+        """Values of some of the orthonormal candidates at points."""
         columns = [BASES[self.basis].functions(column, self.max_terms) for column in z.T]
         parts = [one[:, k] for one, k in zip(columns, self.degrees_[which].T, strict=True)]
         return reduce(np.multiply, parts)
 
     def _masses(self) -> Array:
-        """Integrals of the kept functions."""
+        """Integrals of the selected functions."""
         one = BASES[self.basis].masses(self.max_terms)
         return np.asarray(np.prod(one[self.degrees_[self.selected_]], axis=1))
 
     def _unclipped(self, z: Array) -> Array:
-        """The series with mass 1, negative values and all; in chunks, for there may be many."""
-        kept, values = self.selected_, np.empty(len(z))
-        coefficients = self._coefficients[kept] / self.mass_
-        for first in range(0, len(z), _CHUNK):
-            rows = slice(first, first + _CHUNK)
-            values[rows] = self._functions(z[rows], kept) @ coefficients
+        """The series with mass 1, including negative values, computed in chunks of rows."""
+        selected, values = self.selected_, np.empty(len(z))
+        coefficients = self._coefficients[selected] / self.mass_
+        for first in range(0, len(z), _ROWS_PER_CHUNK):
+            rows = slice(first, first + _ROWS_PER_CHUNK)
+            values[rows] = self._functions(z[rows], selected) @ coefficients
         return values
 
     def _grid(self) -> tuple[Array, Array]:
         d = len(self._scale)
         low, high = BASES[self.basis].extent(self.max_terms)
-        return grid_points(np.full(d, low), np.full(d, high), _GRID[d])
+        return grid_points(np.full(d, low), np.full(d, high), _CELLS_PER_AXIS[d])
 
     def _negative_mass(self) -> tuple[float, float]:
         if not self.positive:
@@ -209,14 +210,14 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "mass_")
 
     def _signed_density(self, X: Any) -> Array:
-        """The series in z, clipped if it is to be."""
+        """The series in z, clipped if ``positive``."""
         check_is_fitted(self)
         data = validate_points(X, "vectors", estimator=self, reset=False).data.astype(np.float64)
         values = self._unclipped(self._standardized(data))
         return np.maximum(values, 0) / (1 + self.clipped_mass_) if self.positive else values
 
     def pdf(self, X: Any) -> Array:
-        """Density at every row of X; with ``positive=False`` it may be negative.
+        """Return the density at every row of X; with ``positive=False`` it may be negative.
 
         Parameters
         ----------
@@ -225,7 +226,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (m,)
-            inf or 0 where a number cannot hold it; ``score_samples`` can.
+            inf or 0 if it overflows or underflows; ``score_samples`` does not.
         """
         values = self._signed_density(X)
         with np.errstate(divide="ignore", over="ignore"):
@@ -233,7 +234,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             return np.asarray(np.sign(values) * np.exp(logs))
 
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the density at every row of X; -inf where it is not positive.
+        """Return the log-density at every row of X; -inf if the density is not positive.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             return np.asarray(np.log(np.maximum(self._signed_density(X), 0)) - self._log_volume)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw from the clipped density, as it is on a fine grid: even within each cell.
+        """Draw from the clipped density on a fine grid, uniformly within each cell.
 
         Parameters
         ----------
@@ -268,6 +269,6 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
 
 
 def _degrees(d: int, below: int) -> Array:
-    """All tuples of d degrees whose sum is below a number, lowest sum first."""
+    """Return all tuples of d degrees whose sum is below a limit, in order of the sum."""
     tuples = [degrees for degrees in product(range(below), repeat=d) if sum(degrees) < below]
     return np.array(sorted(tuples, key=lambda degrees: (sum(degrees), degrees)))

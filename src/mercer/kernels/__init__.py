@@ -1,10 +1,9 @@
-"""What is compared: kernels, their algebra, and the contract that every kernel keeps."""
+"""Kernels, their algebra, and a test of the contract that every kernel fulfills."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from mercer.kernels.base import Kernel, Product, Scaled, Sum
+from mercer.kernels.algebra import Product, Scaled, Sum
+from mercer.kernels.base import KERNEL_NAMES, Kernel, as_kernel
 from mercer.kernels.categories import Categorical, Hamming
 from mercer.kernels.checks import check_kernel
 from mercer.kernels.columns import On
@@ -43,29 +42,13 @@ __all__ = [
     "table_kernel",
 ]
 
-_NAMES: dict[str, type[Kernel]] = {
-    "gaussian": Gaussian,
-    "rbf": Gaussian,
-    "laplacian": Laplacian,
-    "polynomial": Polynomial,
-    "linear": Linear,
-    "sigmoid": Sigmoid,
-    "cosine": Cosine,
-    "precomputed": Precomputed,
-}
-
-
-def as_kernel(kernel: Any) -> Kernel:
-    """Turn a name into its kernel with default parameters; a kernel object stays itself.
-
-    >>> as_kernel("gaussian")
-    Gaussian(bandwidth='auto')
-    """
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str) and kernel in _NAMES:
-        return _NAMES[kernel]()
-    raise ValueError(
-        f"kernel={kernel!r} is neither a kernel object (such as mercer.kernels.Gaussian(1.0)) nor "
-        f"one of the names {', '.join(repr(name) for name in _NAMES)}."
-    )
+KERNEL_NAMES.update(
+    gaussian=Gaussian,
+    rbf=Gaussian,
+    laplacian=Laplacian,
+    polynomial=Polynomial,
+    linear=Linear,
+    sigmoid=Sigmoid,
+    cosine=Cosine,
+    precomputed=Precomputed,
+)

@@ -1,4 +1,4 @@
-"""The contract of a kernel, as a test that anyone can run on their own."""
+"""A test of the contract of kernels, for your own kernels too."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ __all__ = ["check_kernel"]
 
 
 def check_kernel(kernel: Kernel, X: Any = None, Y: Any = None) -> None:
-    """Check that a kernel keeps the contract that the rest of the library relies on.
+    """Check that a kernel fulfills the contract that the rest of the library relies on.
 
-    Shapes, symmetry, diagonal, tiles equal to the whole, single precision kept, inputs left
-    alone, positive semi-definiteness where ``is_psd`` claims it, features that reproduce the
-    kernel, parameters that survive ``get_params``/``set_params``, ``clone`` and pickling.
+    Shapes, symmetry, diagonal, tiles equal to parts of the Gram matrix, single precision preserved,
+    inputs unchanged, results that share no memory with earlier ones, positive semi-definiteness if
+    ``is_psd`` is True, features that reproduce the kernel, parameters that survive
+    ``get_params``/``set_params``, ``clone`` and pickling.
 
     Parameters
     ----------
     kernel : Kernel
         With numbers for its bandwidths.
     X, Y : sequences of points or None
-        What to try it on; needed where the kernel does not compare vectors. At least 3 each.
+        Data for the check, at least 3 points each; required if the kernel does not compare vectors.
 
     Raises
     ------
     AssertionError
-        Naming the clause that fails, with the numbers.
+        With the condition that is violated and the values found.
 
     Examples
     --------
@@ -44,6 +45,7 @@ def check_kernel(kernel: Kernel, X: Any = None, Y: Any = None) -> None:
     Y = X if Y is None else Y
     _check_values(kernel, X, Y)
     _check_tiles(kernel, X, Y)
+    _check_memory_is_not_shared(kernel, X, Y)
     if kernel.is_psd:
         _check_psd(kernel, X)
     _check_features(kernel, X, Y)
@@ -69,26 +71,39 @@ def _check_tiles(kernel: Kernel, X: Any, Y: Any) -> None:
     rows, columns = slice(1, len(X) - 1), slice(0, len(Y) // 2 + 1)
     out = np.full((rows.stop - rows.start, columns.stop), np.nan, kernel(X, Y).dtype)
     tile = kernel.tiles(kernel._as_points(X), kernel._as_points(Y))(rows, columns, out)
-    assert tile is out, f"a tile of {kernel!r} is not written where it was asked for"
+    assert tile is out, f"a tile of {kernel!r} is not written to the array that was passed"
     expected = kernel(select_rows(X, rows), select_rows(Y, columns))
     _assert_close(tile, expected, f"a tile of {kernel!r} differs from the kernel of its points")
+
+
+def _check_memory_is_not_shared(kernel: Kernel, X: Any, Y: Any) -> None:
+    """Sums, products and multiples change the blocks of their parts in place."""
+    tiles = kernel.tiles(kernel._as_points(X), kernel._as_points(Y))
+    blocks = [tiles(slice(None), slice(None), None) for _ in range(2)]
+    assert not np.shares_memory(blocks[0], blocks[1]), (
+        f"tiles of {kernel!r} share memory: return a new array each time, or a copy"
+    )
+    expected = blocks[0].copy()
+    assert blocks[0].flags.writeable, f"a tile of {kernel!r} is read-only; return a copy"
+    blocks[0][...] = np.nan
+    _assert_close(kernel(X, Y), expected, f"changing a tile of {kernel!r} changes later ones")
 
 
 def _check_psd(kernel: Kernel, X: Any) -> None:
     values = np.linalg.eigvalsh(kernel(X))
     limit = -1e-10 * len(X) * max(abs(values[0]), abs(values[-1]))
-    assert values[0] >= limit, f"{kernel!r} claims is_psd but has the eigenvalue {values[0]:.3g}"
+    assert values[0] >= limit, f"{kernel!r} has is_psd but the eigenvalue {values[0]:.3g}"
 
 
 def _check_features(kernel: Kernel, X: Any, Y: Any) -> None:
     left, right = kernel.features(X), kernel.features(Y)
     if left is not None and right is not None:
-        _assert_close(left @ right.T, kernel(X, Y), f"features of {kernel!r} miss the kernel")
+        _assert_close(left @ right.T, kernel(X, Y), f"features of {kernel!r} do not reproduce it")
 
 
 def _check_single_precision(kernel: Kernel, X: Array) -> None:
     single = kernel(X.astype(np.float32))
-    assert single.dtype == np.float32, f"{kernel!r} turned float32 into {single.dtype}"
+    assert single.dtype == np.float32, f"{kernel!r} returns {single.dtype} for float32"
     _assert_close(single, kernel(X), f"{kernel!r} in float32 differs", tolerance=1e-4)
 
 
@@ -98,11 +113,11 @@ def _check_parameters(kernel: Kernel, X: Any, Y: Any) -> None:
     K = kernel(X, Y)
     copies = {"clone": clone(kernel), "pickling": pickle.loads(pickle.dumps(kernel))}
     copies["set_params"] = clone(kernel).set_params(**kernel.get_params())
-    for way, copy in copies.items():
-        assert np.array_equal(copy(X, Y), K), f"{way} changes {kernel!r} into {copy!r}"
+    for operation, copy in copies.items():
+        assert np.array_equal(copy(X, Y), K), f"{operation} changes {kernel!r} into {copy!r}"
 
 
 def _assert_close(found: Array, expected: Array, message: str, tolerance: float = 1e-12) -> None:
-    gap = float(np.abs(found - expected).max(initial=0.0))
+    difference = float(np.abs(found - expected).max(initial=0.0))
     limit = tolerance * max(1.0, float(np.abs(expected).max(initial=0.0)))
-    assert gap <= limit, f"{message}: by {gap:.3g}, allowed {limit:.3g}"
+    assert difference <= limit, f"{message}: by {difference:.3g}, allowed {limit:.3g}"

@@ -1,4 +1,4 @@
-"""Kernels that count common parts: inner products of sparse counts."""
+"""Kernels that count common parts of objects: inner products of sparse counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from mercer.data import Kind
-from mercer.kernels.base import Kernel, Tiles, delivered
+from mercer.kernels.base import Kernel, Tiles, copy_into
 from mercer.kernels.cells import as_cells
 from mercer.maths.types import Array
 
@@ -19,64 +19,65 @@ __all__ = ["CountKernel"]
 class CountKernel(Kernel):
     """``k(x, y) = Σ_p count_p(x) count_p(y)`` over parts p, or the cosine of the counts.
 
-    An object without parts has k = 0 with everything, itself included. Where counts are
-    normalised, the object as a whole is then its one part, so that k(x, x) = 1 for all.
+    An object without parts has k = 0 with everything, including itself. With normalized counts
+    the object itself then counts as its only part, so that k(x, x) = 1 for all.
     """
 
     compares: ClassVar[Kind] = "objects"
     normalize: bool
 
-    def parts(self, item: Any, numbers: dict[Any, int]) -> list[int]:
-        """Return the numbers of the item's parts, repeated as often as they occur.
+    def part_codes(self, item: Any, codes: dict[Any, int]) -> list[int]:
+        """Return the integer codes of the item's parts, repeated as often as they occur.
 
-        ``numbers`` is what the parts are known by; it is shared by all items and grows.
+        ``codes`` maps parts to codes; it is shared by all items, and new parts are added to it.
         """
         raise NotImplementedError
 
-    def whole(self, item: Any) -> Any:
-        """What stands for an item without parts; hashable, and no part of another."""
+    def substitute_part(self, item: Any) -> Any:
+        """Return the only part of an item without parts; hashable, and not a part of others."""
         raise NotImplementedError
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """One sparse product per tile."""
-        numbers: dict[Any, int] = {}
-        rows_of_left = self._part_numbers(X, numbers)
-        rows_of_right = None if Y is None else self._part_numbers(Y, numbers)
-        left = self._counts(rows_of_left, len(numbers))
-        right = left if rows_of_right is None else self._counts(rows_of_right, len(numbers))
+        codes: dict[Any, int] = {}
+        left_parts = self._codes_of_rows(X, codes)
+        right_parts = None if Y is None else self._codes_of_rows(Y, codes)
+        left = self._counts(left_parts, len(codes))
+        right = left if right_parts is None else self._counts(right_parts, len(codes))
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            return delivered(self._value((left[rows] @ right[columns].T).toarray()), out)
+            return copy_into(self._value((left[rows] @ right[columns].T).toarray()), out)
 
         return tile
 
     def diagonal(self, X: Any) -> Array:
-        """Squared lengths of the counts: 1 where they are normalised."""
+        """Squared norms of the counts: 1 if they are normalized."""
         if self.normalize:
             return self._value(np.ones(len(X)))
-        numbers: dict[Any, int] = {}
-        parts = self._part_numbers(X, numbers)
-        counts = self._counts(parts, len(numbers))
+        codes: dict[Any, int] = {}
+        counts = self._counts(self._codes_of_rows(X, codes), len(codes))
         return self._value(np.asarray(counts.multiply(counts).sum(axis=1)))
 
     def _value(self, products: Array) -> Array:
         return products
 
-    def _part_numbers(self, X: Any, numbers: dict[Any, int]) -> list[list[int]]:
-        return [self._part_numbers_of(item, numbers) for item in as_cells(X)]
+    def _codes_of_rows(self, X: Any, codes: dict[Any, int]) -> list[list[int]]:
+        return [self._codes_of_row(item, codes) for item in as_cells(X)]
 
-    def _part_numbers_of(self, item: Any, numbers: dict[Any, int]) -> list[int]:
-        found = self.parts(item, numbers)
+    def _codes_of_row(self, item: Any, codes: dict[Any, int]) -> list[int]:
+        found = self.part_codes(item, codes)
         if found or not self.normalize:
             return found
-        return [numbers.setdefault(self.whole(item), len(numbers))]
+        return [codes.setdefault(self.substitute_part(item), len(codes))]
 
-    def _counts(self, rows: list[list[int]], width: int) -> csr_array:
+    def _counts(self, rows: list[list[int]], n_parts: int) -> csr_array:
         ends = np.cumsum([0, *map(len, rows)])
         columns = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
-        counts = csr_array((np.ones(len(columns)), columns, ends), shape=(len(rows), max(width, 1)))
+        counts = csr_array(
+            (np.ones(len(columns)), columns, ends), shape=(len(rows), max(n_parts, 1))
+        )
         counts.sum_duplicates()
         if not self.normalize:
             return counts
-        lengths = np.sqrt(counts.multiply(counts).sum(axis=1))
-        return csr_array(diags_array(1 / lengths) @ counts)
+        norms = np.sqrt(counts.multiply(counts).sum(axis=1))
+        return csr_array(diags_array(1 / norms) @ counts)

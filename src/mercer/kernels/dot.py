@@ -1,4 +1,4 @@
-"""Kernels of the inner product x'y: linear, polynomial, sigmoid, cosine."""
+"""Dot-product kernels, functions of x'y: linear, polynomial, sigmoid, cosine."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mercer.kernels.base import Kernel, Tiles
 from mercer.maths.matmul import finite_product
 from mercer.maths.types import Array
 
-__all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
+__all__ = ["Cosine", "DotProduct", "Linear", "Polynomial", "Sigmoid"]
 
-_SUMMED = 1e6  # products of features that may be added up without a fear of overflow
+_MAX_SUMMED_PRODUCTS = 1e6  # products of features whose sum must not overflow
 
 
-class _Dot(Kernel):
+class DotProduct(Kernel):
     """A function of ``t = x'y``, applied in place."""
 
     def prepare(self, X: Array) -> Array:
-        """Change the rows before they are multiplied."""
+        """Transform the rows before they are multiplied."""
         return X
 
     def profile(self, t: Array) -> Array:
@@ -30,7 +30,7 @@ class _Dot(Kernel):
         """One matrix product per tile."""
         left = self.prepare(X)
         right = left if Y is None else self.prepare(Y)
-        self._check_size(left, right)
+        self._check_overflow(left, right)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             return self.profile(finite_product(left[rows], right[columns].T, out))
@@ -42,35 +42,27 @@ class _Dot(Kernel):
         X = self.prepare(self._as_points(X))
         return self.profile(np.einsum("ij,ij->i", X, X))
 
-    def _check_size(self, left: Array, right: Array, room: float = 1.0) -> None:
-        """Refuse rows so long that kernel values, at most those of ``±|x||y|``, overflow.
+    def _check_overflow(self, left: Array, right: Array, n_summed: float = 1.0) -> None:
+        """Raise ValueError if kernel values, at most those of ``±|x||y|``, would overflow.
 
-        ``room`` is how many of them will be added up.
+        ``n_summed`` is the number of values that will be added.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            longest = _longest(left) * (_longest(left) if right is left else _longest(right))
-            values = self.profile(np.array([longest, -longest], np.result_type(left, right)))
-        if not (np.abs(values) <= np.finfo(values.dtype).max / room).all():
+            largest = _largest_norm(left) * _largest_norm(right)
+            values = self.profile(np.array([largest, -largest], np.result_type(left, right)))
+        if not (np.abs(values) <= np.finfo(values.dtype).max / n_summed).all():
             raise ValueError(
-                f"{self!r} overflows: inner products reach {longest:.3g}, and their kernel values "
+                f"{self!r} overflows: inner products reach {largest:.3g}, and their kernel values "
                 f"exceed {np.finfo(values.dtype).max:.3g}, the largest {values.dtype}. Divide X by "
-                "its scale, or give the kernel a smaller scale."
+                "its scale, or pass a smaller scale to the kernel."
             )
 
     def inverse_profile(self, values: Array) -> Array | None:
-        """Inner products with these kernel values; None where they are not determined."""
+        """Inner products with these kernel values; None if they are not determined."""
         return None
 
-    def squared_distances(self, products: Array, norms: Array, their_norms: Array) -> Array:
-        """``|x|² + |y|² - 2 x'y``, each from its kernel value."""
-        inner = self.inverse_profile(products)
-        own, theirs = self.inverse_profile(norms), self.inverse_profile(their_norms)
-        if inner is None or own is None or theirs is None:
-            return super().squared_distances(products, norms, their_norms)
-        return np.maximum(own + theirs - 2 * inner, 0)
 
-
-class Linear(_Dot):
+class Linear(DotProduct):
     """Linear kernel, ``k(x, y) = constant + scale · x'y``.
 
     Parameters
@@ -110,14 +102,14 @@ class Linear(_Dot):
         if not self.is_psd:
             return None
         X = self._as_points(X)
-        self._check_size(X, X, _SUMMED)
+        self._check_overflow(X, X, _MAX_SUMMED_PRODUCTS)
         scaled = X * np.sqrt(self.scale).astype(X.dtype)
         if self.constant == 0:
             return scaled
         return np.column_stack([scaled, np.full(len(X), np.sqrt(self.constant), X.dtype)])
 
 
-class Polynomial(_Dot):
+class Polynomial(DotProduct):
     """Polynomial kernel, ``k(x, y) = (constant + scale · x'y)^degree``.
 
     Parameters
@@ -148,21 +140,21 @@ class Polynomial(_Dot):
         """``(constant + scale · t)^degree``."""
         if self.degree != int(self.degree) or self.degree < 1:
             raise ValueError(
-                f"Polynomial(degree={self.degree!r}) must be a whole number of at least 1."
+                f"Polynomial(degree={self.degree!r}) must be an integer of at least 1."
             )
         t *= self.scale
         t += self.constant
         return np.power(t, int(self.degree), out=t)
 
     def inverse_profile(self, values: Array) -> Array | None:
-        """The root, for odd degrees: an even power does not know the sign of x'y."""
+        """The root, for odd degrees; an even power loses the sign of x'y."""
         if self.degree % 2 == 0 or self.scale == 0:
             return None
         root = np.sign(values) * np.abs(values) ** (1 / self.degree)
         return np.asarray((root - self.constant) / self.scale)
 
 
-class Sigmoid(_Dot):
+class Sigmoid(DotProduct):
     """Sigmoid kernel, ``k(x, y) = tanh(scale · x'y + constant)``; not positive semi-definite.
 
     Parameters
@@ -193,8 +185,8 @@ class Sigmoid(_Dot):
         return np.tanh(t, out=t)
 
 
-class Cosine(_Dot):
-    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; a row of zeros has k = 0 with everything.
+class Cosine(DotProduct):
+    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; a zero row has k = 0 with everything.
 
     Examples
     --------
@@ -204,23 +196,23 @@ class Cosine(_Dot):
     """
 
     def prepare(self, X: Array) -> Array:
-        """Rows of unit length."""
+        """Scale the rows to unit norm."""
         largest = np.abs(X).max(axis=1, keepdims=True, initial=0)
-        X = X / np.where(largest == 0, 1, largest)  # first the scale: squares must not overflow
+        X = X / np.where(largest == 0, 1, largest)  # rescale first: squares must not overflow
         norms = np.linalg.norm(X, axis=1, keepdims=True)
         return np.asarray(X / np.where(norms == 0, 1, norms))
 
     def profile(self, t: Array) -> Array:
-        """The inner product of unit rows itself."""
+        """The inner product of unit rows, unchanged."""
         return t
 
     def features(self, X: Any) -> Array | None:
-        """Rows of unit length: the kernel has rank d."""
+        """Rows of unit norm: the kernel has rank d."""
         return self.prepare(self._as_points(X))
 
 
-def _longest(X: Array) -> float:
-    """The greatest length of a row; squares are taken of shares, so that none overflows."""
+def _largest_norm(X: Array) -> float:
+    """The largest norm of a row; rows are rescaled first, so that squares do not overflow."""
     largest = float(np.abs(X).max(initial=0))
     if largest == 0:
         return 0.0

@@ -7,41 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.cells import numbered
+from mercer.kernels.cells import to_codes
 from mercer.kernels.counts import CountKernel
 
 __all__ = ["Graph"]
 
-_EMPTY = ("graph without nodes",)
+_EMPTY_GRAPH = ("graph without nodes",)
 
 
 class Graph(CountKernel):
     r"""Weisfeiler-Lehman subtree kernel on graphs with labelled nodes.
 
-    In each round the label of a node becomes the pair of its label and the sorted labels of its
-    neighbours; :math:`k(x, y) = \sum_l c_l(x) c_l(y)` over the labels l of all rounds, the given
-    ones included, with :math:`c_l` their counts (Shervashidze et al. 2011). An inner product of
+    In each iteration the label of a node becomes the pair of its label and the sorted labels of its
+    neighbors; :math:`k(x, y) = \sum_l c_l(x) c_l(y)` over the labels l of all iterations, including
+    the given ones, with :math:`c_l` their counts (Shervashidze et al. 2011). An inner product of
     counts is positive semi-definite.
 
     A graph is any of
 
-    - a pair ``(edges, labels)``. ``edges`` is an adjacency matrix (dense or sparse, an edge
-      wherever it is not 0) or a list of pairs of nodes; ``labels`` is one label per node, or a
-      dict from nodes to labels. Nodes without a dict are the numbers 0, 1, …;
+    - a pair ``(edges, labels)``. ``edges`` is an adjacency matrix (dense or sparse; nonzero entries
+      are edges) or a list of pairs of nodes; ``labels`` is one label per node, or a
+      dict from nodes to labels. Without a dict the nodes are the integers 0, 1, …;
     - an adjacency matrix or a list of pairs alone: all labels are equal;
-    - a networkx graph, or what behaves like one; labels are its nodes' attribute ``label``.
+    - a networkx graph, or an object with its interface; labels are the node attribute ``label``.
 
-    Edges have no direction and count once. A graph without nodes has no labels to count: k is 0
-    with everything, and normalised 1 with other graphs without nodes.
+    Edges are undirected and count once. A graph without nodes has no labels to count: k is 0
+    with everything or, normalized, 1 with other graphs without nodes.
 
     Parameters
     ----------
     iterations : int
-        Number of rounds; 0 compares labels only.
+        Number of relabeling iterations; 0 compares the given labels only.
     normalize : bool
-        Divide by the lengths of the count vectors, so that k(x, x) = 1.
+        Divide by the norms of the count vectors, so that k(x, x) = 1.
     label : str
-        Attribute that holds the labels of networkx graphs; a node without it has the label None.
+        Node attribute with the labels of networkx graphs; a node without it has the label None.
 
     Examples
     --------
@@ -61,29 +61,29 @@ class Graph(CountKernel):
         self.normalize = normalize
         self.label = label
 
-    def parts(self, item: Any, numbers: dict[Any, int]) -> list[int]:
-        """The numbers of the nodes' labels in every round."""
+    def part_codes(self, item: Any, codes: dict[Any, int]) -> list[int]:
+        """Return the codes of the nodes' labels in every iteration."""
         if self.iterations != int(self.iterations) or self.iterations < 0:
             raise ValueError(
-                f"Graph(iterations={self.iterations!r}) must be a whole number of at least 0."
+                f"Graph(iterations={self.iterations!r}) must be an integer of at least 0."
             )
-        labels, neighbours = self._read(item)
-        # a tuple with the round: labels of different rounds never meet
-        current = numbered(((0, label) for label in labels), numbers)
+        labels, neighbors = self._read(item)
+        # tuples with the iteration: labels of different iterations are never equal
+        current = to_codes(((0, label) for label in labels), codes)
         found = list(current)
-        for turn in range(1, int(self.iterations) + 1):
-            around = [tuple(sorted(current[j] for j in near)) for near in neighbours]
-            seen = zip(current, around, strict=True)
-            current = numbered(((turn, own, near) for own, near in seen), numbers)
+        for iteration in range(1, int(self.iterations) + 1):
+            around = [tuple(sorted(current[j] for j in near)) for near in neighbors]
+            pairs = zip(current, around, strict=True)
+            current = to_codes(((iteration, own, near) for own, near in pairs), codes)
             found += current
         return found
 
-    def whole(self, item: Any) -> Any:
-        """All graphs without nodes are equal."""
-        return _EMPTY
+    def substitute_part(self, item: Any) -> Any:
+        """Return the same part for all graphs without nodes."""
+        return _EMPTY_GRAPH
 
     def _read(self, item: Any) -> tuple[list[Any], list[set[int]]]:
-        """Labels, and the numbers of each node's neighbours."""
+        """Return the labels, and the indices of each node's neighbors."""
         if hasattr(item, "nodes") and hasattr(item, "edges"):
             named = dict(item.nodes(data=self.label))
             return _linked(named, item.edges())
@@ -96,17 +96,17 @@ class Graph(CountKernel):
 
 
 def _is_adjacency(edges: Any) -> bool:
-    """A sparse matrix, or a square one; a square of two rows is one where it comes as an array."""
+    """Whether edges are an adjacency matrix: sparse or square (a 2 × 2 list is a list of pairs)."""
     shape: Any = getattr(edges, "shape", None)
     if isinstance(edges, list):
         try:
             shape = np.shape(edges)
-        except ValueError:  # rows of different lengths are no matrix
+        except ValueError:  # rows of different lengths are not a matrix
             return False
     if shape is None:
         raise TypeError(
-            f"Graph compares graphs: an adjacency matrix or a list of pairs of nodes, with labels "
-            f"or without, or a networkx graph; not {type(edges).__name__}: {edges!r:.60}."
+            f"Graph compares graphs: an adjacency matrix or a list of pairs of nodes, with or "
+            f"without labels, or a networkx graph; not {type(edges).__name__}: {edges!r:.60}."
         )
     square = len(shape) == 2 and shape[0] == shape[1]
     return square and not (isinstance(edges, list) and shape[1] == 2)
@@ -119,14 +119,14 @@ def _node_count(edges: Any) -> int:
 
 
 def _pairs(edges: Any, count: int, nodes: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Edges as pairs of nodes."""
+    """Return the edges as pairs of nodes."""
     if not _is_adjacency(edges):
         return [tuple(edge) for edge in edges]
     matrix = np.asarray(edges) if isinstance(edges, list) else edges
     if matrix.shape[0] != count:
         raise ValueError(
-            f"A graph has an adjacency matrix of {matrix.shape[0]} nodes and {count} labels; there "
-            "must be one label per node."
+            f"A graph has an adjacency matrix of {matrix.shape[0]} nodes but {count} labels; pass "
+            "one label per node."
         )
     return [(nodes[i], nodes[j]) for i, j in zip(*matrix.nonzero(), strict=True)]
 
@@ -134,15 +134,15 @@ def _pairs(edges: Any, count: int, nodes: Sequence[Any]) -> Iterable[tuple[Any, 
 def _linked(
     labels: Mapping[Any, Any], pairs: Iterable[tuple[Any, Any]]
 ) -> tuple[list[Any], list[set[int]]]:
-    places = {node: place for place, node in enumerate(labels)}
-    neighbours: list[set[int]] = [set() for _ in places]
+    indices = {node: index for index, node in enumerate(labels)}
+    neighbors: list[set[int]] = [set() for _ in indices]
     for pair in pairs:
-        if len(pair) != 2 or pair[0] not in places or pair[1] not in places:
+        if len(pair) != 2 or pair[0] not in indices or pair[1] not in indices:
             raise ValueError(
-                f"A graph has the edge {pair!r}; an edge must be a pair of nodes, and this graph "
-                f"has {len(places)} of them, the first being {list(places)[:5]!r}."
+                f"A graph has the edge {pair!r}; an edge must be a pair of its nodes "
+                f"(there are {len(indices)}; the first are {list(indices)[:5]!r})."
             )
-        i, j = places[pair[0]], places[pair[1]]
-        neighbours[i].add(j)
-        neighbours[j].add(i)
-    return list(labels.values()), neighbours
+        i, j = indices[pair[0]], indices[pair[1]]
+        neighbors[i].add(j)
+        neighbors[j].add(i)
+    return list(labels.values()), neighbors

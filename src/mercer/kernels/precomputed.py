@@ -1,4 +1,4 @@
-"""A Gram matrix that the user brings."""
+"""The kernel of a precomputed Gram matrix."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data import Kind
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Tiles
 from mercer.maths.types import Array
 
 __all__ = ["Precomputed"]
 
 
 class Precomputed(Kernel):
-    """The data are kernel values: K (n, n) in ``fit``, the cross-Gram (m, n) for new points.
+    """The data are kernel values: K (n, n) in ``fit``, the cross-Gram matrix (m, n) for new points.
 
-    After :func:`mercer.data.validate_points` the training points of this kernel are column indices
-    of that matrix, so rows with zero weight can be dropped and still be present in later
-    cross-Grams.
+    After :func:`mercer.data.admit` the training points of this kernel are column indices of that
+    matrix, so rows with zero weight can be dropped and still be present in later cross-Gram
+    matrices.
 
     Examples
     --------
@@ -36,26 +36,37 @@ class Precomputed(Kernel):
 
     @property
     def is_psd(self) -> bool:
-        """Unknown until it is solved; taken as True, and reported when it turns out otherwise."""
+        """Unknown before the eigenvalues are computed; assumed, and a violation is reported."""
         return True
 
     def matrix(self, X: Any, Y: Any) -> Array:
-        """Columns of the given matrix that belong to the training points Y."""
-        if Y is X:
-            return np.asarray(X)
+        """Return the columns of the matrix X with the indices Y."""
         return np.asarray(X)[:, np.asarray(Y)]
 
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Rectangles of the matrix X, or of its columns with the indices Y."""
+        if Y is not None:
+            return super().tiles(X, Y)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            if out is None:
+                return np.array(X[rows, columns])
+            out[...] = X[rows, columns]
+            return out
+
+        return tile
+
     def __call__(self, X: Any, Y: Any = None) -> Array:
-        """Return the matrix itself, or its columns Y."""
+        """Return the matrix itself, or its columns with the indices Y."""
         X = self._as_points(X)
         return X if Y is None else self.matrix(X, Y)
 
     def diagonal(self, X: Any) -> Array:
-        """``k(x, x)`` of the training points; new points do not bring theirs."""
+        """``k(x, x)`` of the training points; it is not known for new points."""
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[0] != X.shape[1] or not np.allclose(X, X.T, rtol=1e-4):
             raise ValueError(
                 "kernel='precomputed' does not know k(x, x) of new points, only their kernel "
-                "values with the training points; use a kernel object where this is needed."
+                "values with the training points. Pass a kernel object instead."
             )
         return X.diagonal()

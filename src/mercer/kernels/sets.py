@@ -1,4 +1,4 @@
-"""Kernels on sets and on non-negative vectors: what is common, over what there is in all."""
+"""Kernels on sets and on non-negative vectors: intersection over union."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from scipy.sparse import csc_array, csr_array
 
 from mercer.data import Kind
 from mercer.kernels.base import Kernel, Tiles
-from mercer.kernels.cells import as_table, is_missing, numbered
+from mercer.kernels.cells import as_table, is_missing, to_codes
 from mercer.maths.types import Array
 
 __all__ = ["Jaccard", "MinMax"]
 
 
 class _Overlap(Kernel):
-    """``k = common / (all of x + all of y - common)``; 1 where both are empty.
+    """``k = |x ∩ y| / (|x| + |y| - |x ∩ y|)``; 1 if both are empty.
 
     Positive semi-definite: it is the probability that one random hash (minwise, or weighted
     sampling by Manasse, McSherry and Talwar 2010) gives x and y the same value, and equality of
-    values is an inner product of indicators. Empty points have a value of their own.
+    values is an inner product of indicators. Empty points share one value.
     """
 
     compares: ClassVar[Kind] = "objects"
 
-    def common(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
-        """What pairs have in common, and what each point has in all, on either side."""
+    def intersections(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
+        """Return the sizes of intersections, tile by tile, and of the points of X and Y."""
         raise NotImplementedError
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """Divide what is common by what there is in all."""
-        common, left, right = self.common(X, Y)
+        """Divide intersections by unions."""
+        intersections, left, right = self.intersections(X, Y)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            shared = common(rows, columns)
+            shared = intersections(rows, columns)
             union = np.add.outer(left[rows], right[columns])
             union -= shared
             empty = union == 0
@@ -48,15 +48,15 @@ class _Overlap(Kernel):
         return tile
 
     def diagonal(self, X: Any) -> Array:
-        """Everything has all in common with itself."""
+        """``k(x, x) = 1``."""
         return np.ones(len(X))
 
 
 class Jaccard(_Overlap):
-    r"""Jaccard kernel on sets, :math:`k(A, B) = |A \cap B| / |A \cup B|`; two empty sets have 1.
+    r"""Jaccard kernel on sets, :math:`k(A, B) = |A \cap B| / |A \cup B|`; k = 1 for two empty sets.
 
-    Points are sets (or lists of items, repeated ones counting once), or rows of an array or data
-    frame in which an entry other than 0 means that the set holds that column.
+    Points are sets (or lists of items, whose duplicates are ignored), or rows of an array or data
+    frame whose nonzero entries are the members of the set.
 
     Examples
     --------
@@ -67,27 +67,27 @@ class Jaccard(_Overlap):
            [0.    , 0.    , 1.    ]])
     """
 
-    def common(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
-        """A sparse product of indicators."""
+    def intersections(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
+        """Sparse products of indicators."""
         if not _is_sequence(X):
             left = csr_array(_vectors(X, "Jaccard") != 0, dtype=np.float64)
             right = left if Y is None else csr_array(_vectors(Y, "Jaccard") != 0, dtype=np.float64)
-            _check_widths(left, right)
+            _check_n_columns(left, right)
         else:
             left, right = _bags(X, Y, _members)
 
-        def common(rows: slice, columns: slice) -> Array:
+        def products(rows: slice, columns: slice) -> Array:
             return np.asarray((left[rows] @ right[columns].T).toarray())
 
-        return common, left.sum(axis=1), right.sum(axis=1)
+        return products, left.sum(axis=1), right.sum(axis=1)
 
 
 class MinMax(_Overlap):
     r"""Min-max kernel, :math:`k(x, y) = \sum_j \min(x_j, y_j) / \sum_j \max(x_j, y_j)`.
 
-    The Jaccard kernel of multisets (Ruzicka similarity); two points without any mass have 1.
-    Points are rows of non-negative numbers, or dicts from items to non-negative amounts (a
-    ``collections.Counter``, say), or sets.
+    The Jaccard kernel of multisets (Ruzicka similarity); k = 1 for two points that are all zeros.
+    Points are rows of non-negative numbers, or dicts from items to non-negative amounts (such as a
+    ``collections.Counter``), or sets.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class MinMax(_Overlap):
            [0.3333, 1.    ]])
     """
 
-    def common(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
+    def intersections(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
         """Sums of minima, column by column."""
         if _are_bags(X):
             bags = _bags(X, Y, _amounts)
@@ -112,7 +112,7 @@ class MinMax(_Overlap):
             return of_bags, bags[0].sum(axis=1), bags[1].sum(axis=1)
         left = _vectors(X, "MinMax")
         right = left if Y is None else _vectors(Y, "MinMax")
-        _check_widths(left, right)
+        _check_n_columns(left, right)
 
         def of_vectors(rows: slice, columns: slice) -> Array:
             x, y = left[rows], right[columns]
@@ -128,15 +128,14 @@ def _vectors(X: Any, name: str) -> Array:
     table = as_table(X)
     if is_missing(table).any():
         raise ValueError(
-            f"{name} got missing cells; see the columns through On(columns, {name}()), which "
-            "knows how to compare them once it is fitted, or drop those rows."
+            f"{name} got missing values. Wrap it as On(columns, {name}()), which can compare them "
+            "once it is fitted, or drop those rows."
         )
     try:
         numbers = table.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name} compares rows of numbers or sets of items; this data is neither: "
-            f"{table.flat[0]!r:.60}."
+            f"{name} compares rows of numbers or sets of items, not {table.flat[0]!r:.60}."
         ) from None
     if numbers.min(initial=0) < 0 or not np.isfinite(numbers).all():
         raise ValueError(
@@ -146,16 +145,16 @@ def _vectors(X: Any, name: str) -> Array:
     return numbers
 
 
-def _check_widths(left: Any, right: Any) -> None:
+def _check_n_columns(left: Any, right: Any) -> None:
     if left.shape[1] != right.shape[1]:
         raise ValueError(
-            f"The rows have {left.shape[1]} columns on one side and {right.shape[1]} on the "
-            "other; they must have the same."
+            f"X has {left.shape[1]} columns and Y has {right.shape[1]}; they must have the same "
+            "number."
         )
 
 
 def _is_sequence(X: Any) -> bool:
-    """Of single objects, not rows of an array or a frame."""
+    """Whether X is a sequence of objects, not the rows of an array or a frame."""
     return len(getattr(X, "shape", (0,))) == 1
 
 
@@ -174,19 +173,19 @@ def _members(item: Any) -> dict[Any, float]:
 
 def _amounts(item: Any) -> dict[Any, float]:
     amounts = dict(item) if isinstance(item, Mapping) else dict.fromkeys(item, 1.0)
-    wrong = [pair for pair in amounts.items() if not 0 <= pair[1] < np.inf]
-    if wrong:
-        raise ValueError(f"MinMax needs finite amounts of at least 0; found {wrong[0]!r}.")
+    invalid = [pair for pair in amounts.items() if not 0 <= pair[1] < np.inf]
+    if invalid:
+        raise ValueError(f"MinMax needs finite amounts of at least 0; found {invalid[0]!r}.")
     return amounts
 
 
 def _bags(X: Any, Y: Any, read: Callable[[Any], dict[Any, float]]) -> tuple[csr_array, csr_array]:
-    """Both sides as sparse rows over the items of either."""
+    """Return both samples as sparse rows over the items of either."""
     known: dict[Any, int] = {}
 
     def rows(items: Any) -> tuple[Array, Array, Array]:
         bags = [read(item) for item in items]
-        columns = [numbered(bag, known) for bag in bags]
+        columns = [to_codes(bag, known) for bag in bags]
         values = [value for bag in bags for value in bag.values()]
         ends = np.cumsum([0, *map(len, columns)])
         flat = np.fromiter(chain.from_iterable(columns), np.int64, ends[-1])
@@ -194,9 +193,9 @@ def _bags(X: Any, Y: Any, read: Callable[[Any], dict[Any, float]]) -> tuple[csr_
 
     left = rows(X)
     right = left if Y is None else rows(Y)
-    width = max(len(known), 1)
-    made = [csr_array(side, shape=(len(side[2]) - 1, width)) for side in (left, right)]
-    return made[0], made[1]
+    n_items = max(len(known), 1)
+    sparse = [csr_array(side, shape=(len(side[2]) - 1, n_items)) for side in (left, right)]
+    return sparse[0], sparse[1]
 
 
 def _sparse_minima(x: csc_array, y: csc_array) -> Array:

@@ -1,4 +1,4 @@
-"""Kernels of the difference x - y: Gaussian, Laplacian, Matérn, Epanechnikov."""
+"""Stationary kernels, functions of x - y: Gaussian, Laplacian, Matérn, Epanechnikov."""
 
 from __future__ import annotations
 
@@ -21,26 +21,34 @@ from mercer.maths.distances import (
 )
 from mercer.maths.types import Array
 
-__all__ = ["Epanechnikov", "Gaussian", "Laplacian", "Matern", "PlaneWaves", "Stationary"]
+__all__ = [
+    "Epanechnikov",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
+    "Radial",
+    "SpectralDensity",
+    "Stationary",
+]
 
-# Up to this many columns, differences cost no more than the matrix product and never cancel.
+# Up to this many columns, differences are as fast as the matrix product, without cancellation.
 _FEW_COLUMNS = 2
-_BISECTIONS = 60  # halve any distance down to rounding
-# Beyond this smoothness K_ν overflows where the Matérn function has fallen from 1 by more than the
-# three terms of its series can tell; its expansion for large ν is right to 1e-13 from here on.
+_BISECTIONS = 60  # reduce any interval to rounding error
+# Beyond this smoothness K_ν overflows at distances where the three terms of its series are not
+# accurate any more; the expansion for large ν is accurate to 1e-13 from here on.
 _LARGE_ORDER = 100
 
 
 @dataclass(frozen=True)
-class PlaneWaves:
-    """A kernel of unit bandwidth as a mixture of plane waves (Bochner), with k(0) = 1.
+class SpectralDensity:
+    """Fourier transform of a kernel of unit bandwidth with k(0) = 1: a density (Bochner).
 
     Parameters
     ----------
     density : callable
-        Density of the mixture at squared angular frequency |ω|², in d dimensions.
+        The density at squared angular frequency |ω|², in d dimensions.
     cutoff : callable
-        Angular frequency beyond which waves make up less than a given share.
+        Angular frequency beyond which the density has less than a given mass.
     reach : callable
         Distance beyond which the kernel is below a given value.
     """
@@ -53,8 +61,8 @@ class PlaneWaves:
 class Stationary(Kernel):
     """A kernel with a bandwidth: a number, one number per column, or the name of a rule.
 
-    A rule's name ("auto", "silverman", …, see :mod:`mercer.bandwidth`) is resolved from the data
-    when an estimator is fitted; calling such a kernel directly is refused.
+    A rule ("auto", "silverman", …, see :mod:`mercer.bandwidth`) is replaced by its value when an
+    estimator is fitted; calling a kernel with a rule directly raises ValueError.
 
     Examples
     --------
@@ -74,54 +82,55 @@ class Stationary(Kernel):
         """Return the same kernel with another bandwidth."""
         return type(self)(**{**self.get_params(deep=False), "bandwidth": bandwidth})
 
-    def _widened(self, factor: float) -> Kernel:
+    def _with_scaled_bandwidth(self, factor: float) -> Kernel:
         if isinstance(self.bandwidth, str):
             raise ValueError(
-                f"{self!r} names a rule that needs data; resolve it first: "
-                "mercer.bandwidth.resolve(kernel, X)."
+                f"{self!r} has a bandwidth rule, which needs data. Fit the kernel first: "
+                "mercer.bandwidth.fit_kernel(kernel, X)."
             )
         return self.with_bandwidth(np.multiply(self.bandwidth, factor).tolist())
 
     def bandwidth_vector(self, d: int) -> Array:
-        """The bandwidth of each of d columns, checked."""
+        """Check the bandwidth and return it for each of d columns."""
         name = type(self).__name__
         if isinstance(self.bandwidth, str):
             raise ValueError(
-                f"{name}(bandwidth={self.bandwidth!r}) names a rule that needs data: fit an "
-                f"estimator, or use mercer.bandwidth.resolve(kernel, X), or give a number."
+                f"{name}(bandwidth={self.bandwidth!r}) is a rule, which needs data. Fit an "
+                "estimator, call mercer.bandwidth.fit_kernel(kernel, X), or pass a number."
             )
-        widths = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
-        if widths.ndim != 1 or len(widths) not in (1, d):
+        bandwidths = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
+        if bandwidths.ndim != 1 or len(bandwidths) not in (1, d):
             raise ValueError(
-                f"{name} got {widths.size} bandwidths for {d} columns; give one number, or one "
+                f"{name} got {bandwidths.size} bandwidths for {d} columns; pass one number, or one "
                 "per column."
             )
-        if not (np.isfinite(widths).all() and (widths > 0).all()):
+        if not (np.isfinite(bandwidths).all() and (bandwidths > 0).all()):
             raise ValueError(
-                f"{name}(bandwidth={self.bandwidth!r}) must be positive and finite; give a "
-                "number above 0 or the name of a rule such as 'auto'."
+                f"{name}(bandwidth={self.bandwidth!r}) must be positive and finite; pass a number "
+                "above 0 or the name of a rule such as 'auto'."
             )
-        return np.broadcast_to(widths, (d,))
+        return np.broadcast_to(bandwidths, (d,))
 
     def diagonal(self, X: Any) -> Array:
         """``k(x, x) = 1``."""
         X = self._as_points(X)
         return np.ones(len(X), X.dtype)
 
-    def length_scales(self, d: int) -> Array:
-        """Distances are measured in bandwidths."""
-        return self.bandwidth_vector(d)
+    @property
+    def is_density(self) -> bool:
+        """Whether the subclass has a known integral."""
+        return type(self).log_normalizer is not Kernel.log_normalizer
 
     def _log_volume(self, d: int) -> float:
         """Logarithm of the product of the d bandwidths."""
         return float(np.log(self.bandwidth_vector(d)).sum())
 
-    def plane_waves(self, d: int) -> PlaneWaves | None:
-        """Return the kernel as a mixture of plane waves, where that is short; None elsewhere."""
+    def spectral_density(self, d: int) -> SpectralDensity | None:
+        """Return the spectral density in d dimensions if it decays fast; None otherwise."""
         return None
 
 
-class _Radial(Stationary):
+class Radial(Stationary):
     """A function of ``h = -‖x - y‖²/2`` (in bandwidths), applied in place."""
 
     def profile(self, h: Array) -> Array:
@@ -132,18 +141,9 @@ class _Radial(Stationary):
         """Squared distances, in bandwidths, at which the kernel has these values in (0, 1]."""
         raise NotImplementedError
 
-    def squared_distances(self, products: Array, norms: Array, their_norms: Array) -> Array:
-        """The distance at which two images would be as far apart: ``k = 1 - |f - φ(y)|²/2``.
-
-        Values are clipped into (0, 1]: an f between the images of points may be nearer to one of
-        them than any image, or farther than all.
-        """
-        values = 1 - 0.5 * (norms + their_norms) + products
-        return self.inverse_profile(np.clip(values, np.finfo(np.float64).tiny, 1))
-
     def log_profile(self, h: Array) -> Array:
         """Turn h into logarithms of kernel values, overwriting it."""
-        with np.errstate(divide="ignore"):  # beyond the reach of a compact window
+        with np.errstate(divide="ignore"):  # beyond the support of a compact kernel
             return np.log(self.profile(h), out=h)
 
     def _from(self, origin: Array, X: Array) -> Array:
@@ -156,16 +156,16 @@ class _Radial(Stationary):
         return self._exponents(X, Y, self.profile)
 
     def log_tiles(self, X: Any, Y: Any) -> Tiles:
-        """The same, without the exponential."""
+        """The same for the logarithm, which needs no exponential."""
         return self._exponents(X, Y, self.log_profile)
 
     def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
-        """Rectangles of h, given to ``profile``."""
-        itself = Y is None or Y is X
-        Y = X if itself else Y
+        """Rectangles of h, transformed by ``profile``."""
+        same_points = Y is None or Y is X
+        Y = X if same_points else Y
         if X.dtype != Y.dtype:
             X, Y = X.astype(np.float64), Y.astype(np.float64)
-        widths = self.bandwidth_vector(X.shape[1])
+        bandwidths = self.bandwidth_vector(X.shape[1])
         left, right, by_products = X, Y, False
         if X.shape[1] > _FEW_COLUMNS:
             origin = Y.mean(axis=0, dtype=np.float64)
@@ -177,15 +177,15 @@ class _Radial(Stationary):
             if by_products:
                 h = half_squared_products(left[rows], right[columns], out)
             else:
-                h = half_squared_differences(left[rows], right[columns], widths, out)
-            if itself and rows == columns:
+                h = half_squared_differences(left[rows], right[columns], bandwidths, out)
+            if same_points and rows == columns:
                 np.fill_diagonal(h, 0)
             return profile(h)
 
         return tile
 
 
-class Gaussian(_Radial):
+class Gaussian(Radial):
     r"""Gaussian kernel, :math:`k(x, y) = \exp(-\|x - y\|^2 / 2\sigma^2)`.
 
     Parameters
@@ -218,12 +218,12 @@ class Gaussian(_Radial):
         return 0.5 * d * log(2 * pi) + self._log_volume(d)
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
-        """Normal coordinates."""
+        """Draw normal coordinates."""
         return rng.standard_normal((n, d)) * self.bandwidth_vector(d)
 
-    def plane_waves(self, d: int) -> PlaneWaves | None:
-        """Squared angular frequencies follow a χ² law with d degrees of freedom."""
-        return PlaneWaves(
+    def spectral_density(self, d: int) -> SpectralDensity | None:
+        """Squared angular frequencies have a χ² distribution with d degrees of freedom."""
+        return SpectralDensity(
             density=lambda omega2: (2 * pi) ** (-d / 2) * np.exp(-0.5 * omega2),
             cutoff=lambda tolerance: sqrt(chi2.isf(tolerance, d)),
             reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
@@ -234,10 +234,10 @@ class Gaussian(_Radial):
         return Gaussian(np.asarray(self.bandwidth) * np.sqrt(2))
 
 
-class Epanechnikov(_Radial):
-    r"""Epanechnikov window, :math:`k(x, y) = \max(0, 1 - \|x - y\|^2 / b^2)`.
+class Epanechnikov(Radial):
+    r"""Epanechnikov kernel, :math:`k(x, y) = \max(0, 1 - \|x - y\|^2 / b^2)`.
 
-    A density window, but not positive semi-definite: some eigenvalues are negative.
+    A density up to its normalizer, but not positive semi-definite: some eigenvalues are negative.
 
     Parameters
     ----------
@@ -272,14 +272,14 @@ class Epanechnikov(_Radial):
         return log(2 / (d + 2)) + log_ball + self._log_volume(d)
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
-        """A random direction, and a squared radius that follows the law Beta(d/2, 2)."""
+        """Draw a random direction and a squared radius with the distribution Beta(d/2, 2)."""
         direction = rng.standard_normal((n, d))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         radius = np.sqrt(rng.beta(0.5 * d, 2.0, n))
         return radius[:, None] * direction * self.bandwidth_vector(d)
 
 
-class Matern(_Radial):
+class Matern(Radial):
     r"""Matérn kernel of smoothness ν, in scikit-learn's form.
 
     :math:`k(r) = \frac{2^{1-\nu}}{\Gamma(\nu)} (\sqrt{2\nu} r)^\nu K_\nu(\sqrt{2\nu} r)` with
@@ -312,7 +312,7 @@ class Matern(_Radial):
             h *= -4 * self.nu
         r = np.sqrt(h, out=h)  # √(2ν) r
         if self.nu in (0.5, 1.5, 2.5):
-            np.minimum(r, 800, out=r)  # where exp(-r) is 0: infinity times 0 is not
+            np.minimum(r, 800, out=r)  # exp(-800) is 0; avoids inf * 0 = nan
             factor = np.exp(-r)
             if self.nu == 0.5:
                 h[...] = factor
@@ -323,7 +323,7 @@ class Matern(_Radial):
         return h
 
     def inverse_profile(self, values: Array) -> Array:
-        """Bisection: the profile falls."""
+        """Bisection; the profile is decreasing."""
         near = np.zeros(np.shape(values))
         far = np.full(np.shape(values), self._reach(np.finfo(np.float64).tiny))
         for _ in range(_BISECTIONS):
@@ -351,10 +351,10 @@ class Matern(_Radial):
         return h
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
-        """A normal vector times the root of a gamma variable of shape ν + d/2 and scale 1/ν.
+        """Draw a normal vector times the root of a gamma variable (shape ν + d/2, scale 1/ν).
 
-        The window's characteristic function is ``(1 + |ω|²/2ν)^-(ν + d/2)``, that of the
-        variance-gamma law.
+        The characteristic function is ``(1 + |ω|²/2ν)^-(ν + d/2)``, that of the variance-gamma
+        distribution.
         """
         self._check_nu()
         normal = Gaussian(self.bandwidth).draw(n, d, rng)
@@ -371,15 +371,15 @@ class Matern(_Radial):
         ratio = lgamma(self.nu + half) - lgamma(self.nu)
         return half * log(2 * pi / self.nu) + ratio + self._log_volume(d)
 
-    def plane_waves(self, d: int) -> PlaneWaves | None:
-        """Squared angular frequencies divided by d follow an F law with d and 2ν degrees."""
+    def spectral_density(self, d: int) -> SpectralDensity | None:
+        """Squared angular frequencies divided by d have an F(d, 2ν) distribution."""
         self._check_nu()
         if self.nu == np.inf:
-            return Gaussian(self.bandwidth).plane_waves(d)
+            return Gaussian(self.bandwidth).spectral_density(d)
         nu, half = self.nu, 0.5 * d
         log_constant = lgamma(nu + half) - lgamma(nu) - half * log(2 * nu * pi)
 
-        return PlaneWaves(
+        return SpectralDensity(
             density=lambda omega2: np.exp(log_constant - (nu + half) * np.log1p(omega2 / (2 * nu))),
             cutoff=lambda tolerance: sqrt(d * f.isf(tolerance, d, 2 * nu)),
             reach=self._reach,
@@ -391,7 +391,7 @@ class Matern(_Radial):
 
 
 def _matern(t: Array, nu: float) -> Array:
-    """``2^(1-ν)/Γ(ν) t^ν K_ν(t)`` in logarithms; for t so small that K_ν overflows, its series."""
+    """``2^(1-ν)/Γ(ν) t^ν K_ν(t)`` from logarithms; its series where K_ν overflows (small t)."""
     if nu > _LARGE_ORDER:
         return np.exp(_log_matern_of_large_order(t, nu))
     with np.errstate(all="ignore"):
@@ -404,7 +404,7 @@ def _matern(t: Array, nu: float) -> Array:
 
 
 def _log_matern(t: Array, nu: float) -> Array:
-    """Logarithm of the Matérn function of ``t = √(2ν) r``; closed forms where there are any."""
+    """Logarithm of the Matérn function of ``t = √(2ν) r``, in closed form if there is one."""
     if nu == 0.5:
         return -t
     if nu in (1.5, 2.5):
@@ -420,10 +420,10 @@ def _log_matern(t: Array, nu: float) -> Array:
 
 
 def _log_matern_of_large_order(t: Array, nu: float) -> Array:
-    """Debye's expansion of K_ν(νz), less its limit at 0, where the Matérn function is 1.
+    """Debye's expansion of K_ν(νz) minus its limit at 0, where the Matérn function is 1.
 
     With ``z = t/ν``, ``s = √(1 + z²)`` and ``w = s - 1`` the logarithm is
-    ``ν (log(1 + w/2) - w) - log(s)/2 + log(U(1/s)/U(1))``: what is large has cancelled.
+    ``ν (log(1 + w/2) - w) - log(s)/2 + log(U(1/s)/U(1))``: large terms have cancelled.
     """
     with np.errstate(all="ignore"):
         z = t / nu
@@ -460,7 +460,7 @@ class Laplacian(Stationary):
     """
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """City-block distances per tile."""
+        """Exponentials of city-block distances."""
         exponents = self.log_tiles(X, Y)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
@@ -473,24 +473,24 @@ class Laplacian(Stationary):
         """``-‖x - y‖₁ / b``."""
         left, right = X, X if Y is None else Y
         dtype = np.result_type(left, right)
-        widths = self.bandwidth_vector(X.shape[1]).astype(dtype)
+        bandwidths = self.bandwidth_vector(X.shape[1]).astype(dtype)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             x, y = left[rows], right[columns]
             total = np.zeros((len(x), len(y)), dtype) if out is None else out
             total[...] = 0
             difference = np.empty_like(total)
-            with np.errstate(over="ignore"):  # farther than can be told: -inf, as it should be
-                for one, other, width in zip(x.T, y.T, widths, strict=True):
+            with np.errstate(over="ignore"):  # a difference that overflows gives -inf, k = 0
+                for one, other, bandwidth in zip(x.T, y.T, bandwidths, strict=True):
                     np.subtract.outer(one, other, out=difference)
-                    np.divide(difference, width, out=difference)
+                    np.divide(difference, bandwidth, out=difference)
                     total -= np.abs(difference, out=difference)
             return total
 
         return tile
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
-        """Double exponential coordinates."""
+        """Draw double exponential coordinates."""
         return rng.laplace(size=(n, d)) * self.bandwidth_vector(d)
 
     def log_normalizer(self, d: int) -> float:

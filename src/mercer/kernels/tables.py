@@ -1,4 +1,4 @@
-"""A kernel for a whole table, chosen from the types of its columns."""
+"""A kernel for a table, chosen from the types of its columns."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from mercer.maths.types import Array
 
 __all__ = ["are_texts", "table_kernel"]
 
-# Labels are texts when there are many different ones, or when most rows have one of their own and
-# those are long.
+# Strings are texts if there are many distinct ones, or if most rows have a distinct one and these
+# are long.
 _MANY_LABELS = 50
 _LONG_LABEL = 12
-_TEXTS = 200  # enough to know how much texts have in common
+_N_TEXTS = 200  # enough to estimate the typical similarity of texts
 
-# A column in which two rows rarely differ must not decide alone when they do: a difference counts
-# at most as if a quarter of all pairs differed, which is 2√2 standard deviations of a number.
-_RARE = 0.25
+# A difference in a column whose rows rarely differ must not dominate the product: it counts at most
+# as if a quarter of all pairs differed, which is 2√2 standard deviations of a number.
+_MIN_MEAN_DIFFERENCE = 0.25
 
 
 def table_kernel(X: Any) -> Kernel:
-    """Product of one kernel per column of a data frame, fitted to its missing cells.
+    """Return a product of one kernel per column of a data frame, fitted to its missing values.
 
     ============================== ============================================================
     column                         kernel
     ============================== ============================================================
     numbers, dates                 ``Gaussian``
-    booleans, categories, labels   ``Categorical``; ordered where the column's type is
+    booleans, categories, labels   ``Categorical``; ordered if the column's type is
     texts                          ``NGram(3, normalize=True)``
-    constant                       none: there is nothing to compare
+    constant                       none
     ============================== ============================================================
 
-    Strings are texts when there are more than max(50, √n) different ones, or when more than half of
-    the rows have a string of their own and these are longer than 12 characters.
+    Strings are texts if there are more than max(50, √n) distinct ones, or if the distinct ones
+    are more than half as many as the rows and longer than 12 characters.
 
-    Bandwidths. A product over D columns with widths that suit each column alone falls like
-    ``c^D``: with Silverman's width for each of 12 standard normal columns of 1000 rows, the median
-    of the product over pairs of rows is 2e-69, and K is the identity. So each column gets a D-th
-    of one whole: the mean of ``log k`` over pairs of rows is -1/D per column, and a typical value
-    of the product about 1/e = 0.37 whatever D (0.38 in that example). For a number of standard
-    deviation s (robustly: the interquartile range / 1.349 where that is smaller) this is
-    ``σ = s √D``; for categories of which two rows differ with probability p,
-    ``ρ = exp(-1/(D p))``; likewise for ranks and texts. To see finer, lower the bandwidths by
-    ``set_params``, or write the product yourself.
+    Bandwidths. A product over D columns with bandwidths that suit each column alone falls like
+    ``c^D``: with Silverman's bandwidth for each of 12 standard normal columns of 1000 rows, the
+    median of the product over pairs of rows is 2e-69, and K is the identity. So the mean of
+    ``log k`` over pairs of rows is set to -1/D per column, and a typical value of the product is
+    about 1/e = 0.37 for every D (0.38 in that example). For a number of standard deviation s
+    (robustly: the interquartile range / 1.349 if that is smaller) this is ``σ = s √D``; for
+    categories of which two rows differ with probability p, ``ρ = exp(-1/(D p))``; likewise for
+    ranks and texts. For a more local kernel, use ``scale_bandwidths`` or ``set_params``, or write
+    the product yourself.
 
-    Cells may be missing; see :class:`~mercer.kernels.On`. The kernel is fitted to the rows given
-    here, so give training rows only.
+    Values may be missing; see :class:`~mercer.kernels.On`. The kernel is fitted to the rows passed
+    here, so pass training rows only.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def table_kernel(X: Any) -> Kernel:
     Returns
     -------
     Kernel
-        A product of ``On(name, kernel)``, with numbers for all parameters.
+        A product of ``On(name, kernel)``, fitted.
 
     Examples
     --------
@@ -85,25 +85,31 @@ def table_kernel(X: Any) -> Kernel:
             f"table_kernel chooses from the types of a data frame's columns; got "
             f"{type(X).__name__}. Pass pandas.DataFrame(X), or write On(column, kernel) terms."
         )
-    seen = {name: _observed_cells(X, name) for name in X.columns}
-    varying = [name for name, cells in seen.items() if _varies(cells, name)]
+    observed = {name: _observed_cells(X, name) for name in X.columns}
+    varying = [name for name, cells in observed.items() if _varies(cells, name)]
     if not varying:
         raise ValueError(
-            f"None of the {len(seen)} columns varies: there is nothing to compare in this table."
+            f"None of the {len(observed)} columns varies; the table needs at least one that does."
         )
-    share = 1 / len(varying)
-    terms = [On(name, _column_kernel(X[name].dtype, seen[name], name, share)) for name in varying]
-    fitted = [term.fitted(X, None, lambda leaf, data, weights: leaf) for term in terms]
+    target = 1 / len(varying)
+    kernels = {
+        name: _column_kernel(X[name].dtype, observed[name], name, target) for name in varying
+    }
+    # the kernels have no rules: fitting their columns only stores the observed values
+    fitted = [
+        On(name, kernel).split_for_fit(X, None).assemble([kernel])
+        for name, kernel in kernels.items()
+    ]
     return reduce(mul, fitted)
 
 
 def _observed_cells(X: Any, name: Any) -> Array:
     if list(X.columns).count(name) > 1:
-        raise ValueError(f"X has several columns called {name!r}; rename them.")
-    cells, gaps = column_of(X, name)
-    if gaps.all():
+        raise ValueError(f"X has several columns named {name!r}; rename them.")
+    cells, missing = column_of(X, name)
+    if missing.all():
         raise ValueError(f"Column {name!r} is missing in all {len(X)} rows; drop it.")
-    return cells[~gaps]
+    return cells[~missing]
 
 
 def _varies(cells: Array, name: Any) -> bool:
@@ -112,26 +118,26 @@ def _varies(cells: Array, name: Any) -> bool:
     except TypeError:
         raise TypeError(
             f"Column {name!r} holds {type(cells[0]).__name__} objects, for which table_kernel "
-            "knows no kernel. Leave it out and multiply by a term of your own, such as "
+            "has no kernel. Drop it, and multiply by a kernel of your choice, such as "
             f"On({name!r}, Jaccard()) for sets or On({name!r}, Graph(normalize=True)) for graphs."
         ) from None
 
 
-def _column_kernel(dtype: Any, cells: Array, name: Any, share: float) -> Kernel:
-    """A kernel whose logarithm is about ``-share`` on average."""
+def _column_kernel(dtype: Any, cells: Array, name: Any, target: float) -> Kernel:
+    """Return a kernel with a mean logarithm of about ``-target``."""
     if getattr(dtype, "ordered", False):
         order = tuple(dtype.categories.tolist())
         steps = np.array([order.index(cell) for cell in cells.tolist()], dtype=np.float64)
-        return Categorical(_rho(_mean_difference(steps), share), order)
+        return Categorical(_rho(_mean_difference(steps), target), order)
     is_category = hasattr(dtype, "categories")
     if not is_category and _are_numbers(cells):
         numbers = numbers_of(cells, np.zeros(len(cells), dtype=bool), name)
-        return Gaussian(_rounded(_spread(numbers) / sqrt(share)))
+        return Gaussian(_rounded(_spread(numbers) / sqrt(target)))
     if not is_category and are_texts(cells):
-        return NGram(3, normalize=True, rho=_text_rho(cells, share))
+        return NGram(3, normalize=True, rho=_text_rho(cells, target))
     codes, _ = codes_of(cells)
-    shares = np.bincount(codes) / len(codes)
-    return Categorical(_rho(1 - float(shares @ shares), share))
+    proportions = np.bincount(codes) / len(codes)
+    return Categorical(_rho(1 - float(proportions @ proportions), target))
 
 
 def _are_numbers(cells: Array) -> bool:
@@ -146,15 +152,15 @@ def are_texts(cells: Array) -> bool:
     """Whether strings are texts rather than labels; the rule is in :func:`table_kernel`."""
     if not all(isinstance(cell, str) for cell in cells):
         return False
-    different = set(cells)
-    if len(different) > max(_MANY_LABELS, sqrt(len(cells))):
+    distinct = set(cells)
+    if len(distinct) > max(_MANY_LABELS, sqrt(len(cells))):
         return True
-    lengths = [len(cell) for cell in different]
-    return len(different) > len(cells) / 2 and float(np.median(lengths)) > _LONG_LABEL
+    lengths = [len(cell) for cell in distinct]
+    return len(distinct) > len(cells) / 2 and float(np.median(lengths)) > _LONG_LABEL
 
 
 def _spread(numbers: Array) -> float:
-    """Standard deviation, or what the quartiles say where that is smaller and above 0."""
+    """Standard deviation, or its estimate from the quartiles if that is smaller and above 0."""
     scale = float(np.abs(numbers).max())
     deviation = float((numbers / scale).std(ddof=1)) * scale  # squares must not overflow
     low, high = np.quantile(numbers, [0.25, 0.75])
@@ -168,19 +174,19 @@ def _mean_difference(ranks: Array) -> float:
     return float(2 * (cumulated * (1 - cumulated)).sum())
 
 
-def _rho(difference: float, share: float) -> float:
-    return _rounded(exp(-share / max(difference, _RARE)))
+def _rho(difference: float, target: float) -> float:
+    return _rounded(exp(-target / max(difference, _MIN_MEAN_DIFFERENCE)))
 
 
-def _text_rho(cells: Array, share: float) -> float:
-    """Such that a typical pair has ``ρ + (1 - ρ) cosine = exp(-share)``."""
+def _text_rho(cells: Array, target: float) -> float:
+    """Return ρ such that ``ρ + (1 - ρ) cosine = exp(-target)`` for a typical pair of texts."""
     texts = sorted(set(cells))
-    some = texts[:: -(-len(texts) // _TEXTS)]
+    some = texts[:: -(-len(texts) // _N_TEXTS)]
     cosines = NGram(3, normalize=True)(some)
     typical = float((cosines.sum() - len(some)) / (len(some) * max(len(some) - 1, 1)))
-    return _rounded(max((exp(-share) - typical) / (1 - typical), 0.0)) if typical < 1 else 0.0
+    return _rounded(max((exp(-target) - typical) / (1 - typical), 0.0)) if typical < 1 else 0.0
 
 
 def _rounded(value: float) -> float:
-    """Four digits: these numbers are choices, and easier to read so."""
+    """Round to four digits: these numbers are choices, and shorter ones are easier to read."""
     return float(f"{value:.4g}")

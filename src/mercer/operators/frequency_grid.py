@@ -52,7 +52,7 @@ class FrequencyGrid:
     @cached_property
     def roots(self) -> Array:
         """√c_m in FFT order, c_m the spectral density times the volume of a grid cell."""
-        waves = self.kernel.plane_waves(len(self.shape))
+        waves = self.kernel.spectral_density(len(self.shape))
         assert waves is not None, f"{self.kernel!r} has no spectral density"
         steps = 2 * np.pi / self.period
         axes = [step * fft.fftfreq(n, 1 / n) for step, n in zip(steps, self.shape, strict=True)]
@@ -199,7 +199,7 @@ def frequency_grid(
         return NoGrid(
             f"it needs a Gaussian or Matern kernel in at most 3 dimensions, not {kernel!r} in {d}"
         )
-    waves = kernel.plane_waves(d)
+    waves = kernel.spectral_density(d)
     if waves is None:
         return NoGrid(f"it needs a Gaussian or Matern kernel, not {kernel!r}")
     widths = kernel.bandwidth_vector(d)

@@ -1,21 +1,20 @@
-"""What kernel methods converge to: spectra of kernel operators under known laws (Liang 2014)."""
+"""Population spectra: kernel operators under known distributions (Liang 2014).
+
+The eigenvalues ``λ_i / n`` of a Gram matrix and the eigenfunctions of kernel PCA converge to these.
+"""
 
 from __future__ import annotations
 
+from mercer.population.centering_effects import CenteringEffect, centering_effect
 from mercer.population.comparison import Comparison, compare
 from mercer.population.composite import Mixture, Product
-from mercer.population.diagnostics import (
-    CenteringEffect,
-    DegreeEffect,
-    bounding_weights,
-    centering_effect,
-    degree_effect,
-)
+from mercer.population.degrees import DegreeEffect, degree_effect
 from mercer.population.discriminant import PolynomialDiscriminant
 from mercer.population.gaussian import GaussianOperator
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure
 from mercer.population.measures import Empirical, Normal, Uniform
+from mercer.population.outliers import bounding_weights
 from mercer.population.polynomial import PolynomialOperator
 from mercer.population.quadrature import Quadrature
 from mercer.population.separated import SeparatedSpectrum, separated_spectrum

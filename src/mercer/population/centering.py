@@ -1,15 +1,14 @@
-r"""The spectrum after centring, from eigenvalues and means of eigenfunctions (Liang 2014, 4.2).
+r"""The spectrum after centering, from eigenvalues and means of eigenfunctions (Liang 2014, 4.2).
 
-With :math:`K = \sum \lambda_i \phi_i \otimes \phi_i` and :math:`\mu_i = E\phi_i`, the centred
+With :math:`K = \sum \lambda_i \phi_i \otimes \phi_i` and :math:`\mu_i = E\phi_i`, the centered
 operator has the nonzero eigenvalues of
 
 .. math:: \tilde M = \Lambda^{1/2} (I - \mu\mu') \Lambda^{1/2},
 
-a diagonal matrix less one rank-one term, so they are also the roots of the secular equation
+a diagonal matrix minus a rank-one term, so they are also the roots of the secular equation
 :math:`1 = \sum_i \lambda_i \mu_i^2 / (\lambda_i - t)`. (The diagonal is
 :math:`\lambda_i (1 - \mu_i^2)`; the thesis misprints the square.) With the first N pairs only,
-every eigenvalue is within :math:`\lambda_{N+1}` of the truth, because what is left out has that
-norm.
+the error of every eigenvalue is at most :math:`\lambda_{N+1}`, the norm of the omitted part.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from mercer.maths.types import Array
 
 __all__ = ["centered_matrix", "secular_eigenvalues"]
 
-# Eigenvalues that agree to this relative precision are one pole of the secular equation.
+# Eigenvalues that agree to this relative precision count as one pole of the secular equation.
 _SAME_POLE = 1e-13
 _BISECTIONS = 120
 
@@ -38,8 +37,8 @@ def centered_matrix(eigenvalues: Array, means: Array) -> Array:
 def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
     """Eigenvalues of :func:`centered_matrix` as roots of the secular equation, largest first.
 
-    Each root lies between two neighbouring poles and is found there by bisection, all at once.
-    Pairs without a mean, and all but one of a multiple eigenvalue, stay as they are.
+    Each root lies between two neighboring poles and is found by bisection, all at once.
+    Pairs without a mean, and all but one of a multiple eigenvalue, do not change.
 
     Parameters
     ----------
@@ -49,15 +48,15 @@ def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
     """
     order = np.argsort(-eigenvalues, kind="stable")
     poles, squares = eigenvalues[order], means[order] ** 2
-    pulled = poles * squares > 0
-    unchanged = list(poles[~pulled])
-    poles, squares = poles[pulled], squares[pulled]
+    coupled = poles * squares > 0
+    unchanged = list(poles[~coupled])
+    poles, squares = poles[coupled], squares[coupled]
     if len(poles) == 0:
         return np.sort(np.array(unchanged))[::-1]
     starts = np.flatnonzero(np.r_[True, poles[1:] < poles[:-1] * (1 - _SAME_POLE)])
-    keep = np.ones(len(poles), dtype=bool)
-    keep[starts] = False
-    unchanged += list(poles[keep])
+    repeated = np.ones(len(poles), dtype=bool)
+    repeated[starts] = False
+    unchanged += list(poles[repeated])
     strengths = np.add.reduceat(poles * squares, starts)
     poles = poles[starts]
     upper, lower = poles, np.r_[poles[1:], 0.0]
@@ -65,6 +64,6 @@ def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
         middle = (upper + lower) / 2
         with np.errstate(divide="ignore"):
             value = 1 - (strengths / (poles - middle[:, None])).sum(axis=1)
-        # the function falls from +∞ at the lower pole to -∞ at the upper one
+        # the function decreases from +∞ at the lower pole to -∞ at the upper one
         lower, upper = np.where(value > 0, middle, lower), np.where(value > 0, upper, middle)
     return np.sort(np.r_[(upper + lower) / 2, unchanged])[::-1]

@@ -1,4 +1,4 @@
-"""A fitted sample beside its population: eigenvalues with error bars, eigenfunctions compared."""
+"""Comparison of a fitted sample with a population: eigenvalues and eigenfunctions."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from mercer.spectrum import Spectrum
 
 __all__ = ["Comparison", "compare"]
 
-# Components chosen by entropy may sit anywhere in the spectrum: this much of it is looked at.
-_SEARCHED = 50
+# Components selected by entropy may be anywhere in the spectrum: this many are searched.
+_N_SEARCHED = 50
 _TOLERANCE = 3e-3
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Sample components beside population ones.
+    """Components of a sample and of the population.
 
     Attributes
     ----------
     sample_eigenvalues, population_eigenvalues : arrays of shape (k,)
-        ``λ_i / n`` of the Gram matrix, and what they converge to.
+        ``λ_i / n`` of the Gram matrix, and their limits.
     standard_errors : array of shape (k,)
         ``λ_i √((E φ_i⁴ - 1) / n)``, of the sample's eigenvalues to first order.
     correlations : array of shape (k,)
         ``|E φ̂_i φ_i| / (E φ̂_i²)^½`` under the measure: 1 for the same function.
     ranks : int array of shape (k,)
-        1-based places of the population components among all.
+        1-based ranks of the population components.
     n : float
-        Number of points (effective, if they are weighted).
+        Number of points (the effective number, if they are weighted).
 
     Examples
     --------
@@ -62,14 +62,14 @@ class Comparison:
 
     @property
     def z_scores(self) -> Array:
-        """Distance of sample and population eigenvalues in standard errors."""
+        """Differences of sample and population eigenvalues in standard errors."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(
                 (self.sample_eigenvalues - self.population_eigenvalues) / self.standard_errors
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for tables and files."""
+        """Return plain numbers, for tables and files."""
         return {
             "n": self.n,
             "ranks": self.ranks.tolist(),
@@ -100,18 +100,18 @@ class Comparison:
         verdict = (
             "All eigenvalues are within 3 standard errors of the measure's."
             if far == 0
-            else f"{far} of {len(self.ranks)} eigenvalues are more than 3 standard errors away: "
-            "the sample does not look like this measure, or n is too small for the formula."
+            else f"{far} of {len(self.ranks)} eigenvalues differ by more than 3 standard errors: "
+            "the sample does not match this measure, or n is too small for the formula."
         )
         return "\n".join([*lines, verdict])
 
 
 def compare(estimator: Any, measure: Any) -> Comparison:
-    r"""Compare a fitted kernel PCA or ECA with the operator under a law that is assumed known.
+    r"""Compare a fitted kernel PCA or ECA with the population operator of an assumed distribution.
 
-    Components by variance are compared in order; components by entropy with the population
-    components that they resemble most. The error bars hold for independent points and a simple
-    eigenvalue; the kernel's bandwidth is taken as given.
+    Components by variance are compared in order; components by entropy with the most similar
+    population components. The standard errors are valid for independent points and simple
+    eigenvalues; they do not include the estimation of the bandwidth.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ def compare(estimator: Any, measure: Any) -> Comparison:
     measure = as_measure(measure)
     if spectrum.points.dimension != measure.dimension:
         raise ValueError(
-            f"The estimator was fitted to {spectrum.points.dimension} columns, the measure has "
-            f"{measure.dimension} dimensions; they must agree."
+            f"The estimator was fitted to {spectrum.points.dimension} columns, but the measure has "
+            f"{measure.dimension} dimensions. Use a measure of the same dimension."
         )
     by_order = spectrum.target == "variance"
-    searched = spectrum.n_components if by_order else max(_SEARCHED, spectrum.n_components)
+    n_searched = spectrum.n_components if by_order else max(_N_SEARCHED, spectrum.n_components)
     operator = operator_of(
-        spectrum.kernel, measure, center=spectrum.centered, n_components=searched
+        spectrum.kernel, measure, center=spectrum.centered, n_components=n_searched
     )
     correlations = _correlations(spectrum, operator)
     if by_order:
@@ -171,7 +171,8 @@ def _correlations(spectrum: Spectrum, operator: PopulationOperator) -> Array:
 
     inner = operator.measure.expectation(products, tolerance=_TOLERANCE)
     k = operator.n_components
-    return np.abs(inner[:, :k]) / np.sqrt(np.diag(inner[:, k:]))[:, None]
+    correlations = inner[:, :k] / np.sqrt(np.diag(inner[:, k:]))[:, None]
+    return np.minimum(np.abs(correlations), 1.0)
 
 
 def _effective_size(spectrum: Spectrum) -> float:

@@ -1,4 +1,4 @@
-"""Measures made of measures: mixtures and independent coordinates."""
+"""Composite measures: mixtures and independent coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.population.quadrature import Quadrature, tensor, union
 
 __all__ = ["Mixture", "Product"]
 
-_MOST_PROBES = 256
+_MAX_PROBES = 256
 
 
 def _checked_parts(parts: Sequence[Any], name: str) -> tuple[Measure, ...]:
@@ -28,6 +28,8 @@ def _checked_parts(parts: Sequence[Any], name: str) -> tuple[Measure, ...]:
 
 class Mixture(Measure):
     r"""Mixture :math:`\sum_g \pi_g p_g` of measures on the same space.
+
+    (The Gaussian mixture model of :class:`mercer.MercerMixture` is a different class.)
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class Mixture(Measure):
         dimensions = [part.dimension for part in self.parts]
         if len(set(dimensions)) > 1:
             raise ValueError(
-                f"The parts of a mixture must share one space; they have dimensions {dimensions}."
+                f"The parts of a mixture must have the same dimension; they have {dimensions}."
             )
         self.dimension = dimensions[0]
         self.is_discrete = all(part.is_discrete for part in self.parts)
@@ -71,27 +73,27 @@ class Mixture(Measure):
         return np.asarray(self.weights @ np.array([part.moments(indices) for part in self.parts]))
 
     def monomial_moments(self, exponents: Array) -> tuple[Array, Array]:
-        """Covariance within parts plus that between their means: nothing cancels."""
+        """Covariance within parts plus that between their means, without cancellation."""
         means, within = zip(*(part.monomial_moments(exponents) for part in self.parts), strict=True)
         mean = self.weights @ np.array(means)
         apart = np.sqrt(self.weights)[:, None] * (np.array(means) - mean)
         return mean, np.tensordot(self.weights, np.array(within), 1) + apart.T @ apart
 
     def grid(self, nodes: int) -> Quadrature:
-        """The parts' rules together."""
+        """The union of the parts' rules."""
         return union(self.weights, [part.grid(nodes) for part in self.parts])
 
     def grid_size(self, nodes: int) -> int:
-        """The parts' sizes together."""
+        """The sum of the parts' sizes."""
         return sum(part.grid_size(nodes) for part in self.parts)
 
     @property
     def freedom(self) -> int:
-        """One number chooses the part, the others a point of it."""
+        """One coordinate selects the part, the others a point of it."""
         return 1 + max(part.freedom for part in self.parts)
 
     def from_cube(self, U: Array) -> Array:
-        """The first coordinate chooses the part."""
+        """The first coordinate selects the part."""
         bounds = np.cumsum(self.weights)[:-1]
         labels = np.searchsorted(bounds, U[:, 0])
         X = np.empty((len(U), self.dimension))
@@ -101,7 +103,7 @@ class Mixture(Measure):
         return X
 
     def probes(self) -> Array:
-        """The parts' probes together."""
+        """The probes of all parts."""
         return np.vstack([part.probes() for part in self.parts])
 
     def __repr__(self) -> str:
@@ -110,6 +112,8 @@ class Mixture(Measure):
 
 class Product(Measure):
     r"""Independent coordinates, or blocks of them: :math:`p(x) = \prod_k p_k(x_k)`.
+
+    (The product of kernels is :class:`mercer.kernels.Product`.)
 
     Parameters
     ----------
@@ -132,7 +136,7 @@ class Product(Measure):
 
     @property
     def blocks(self) -> list[slice]:
-        """The columns that belong to each part."""
+        """The columns of each part."""
         ends = np.cumsum([part.dimension for part in self.parts]).tolist()
         return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
@@ -163,11 +167,11 @@ class Product(Measure):
 
     @property
     def freedom(self) -> int:
-        """That of the parts together."""
+        """The sum over the parts."""
         return sum(part.freedom for part in self.parts)
 
     def from_cube(self, U: Array) -> Array:
-        """The coordinates of the parts, side by side."""
+        """The concatenated coordinates of the parts."""
         ends = np.cumsum([part.freedom for part in self.parts])[:-1]
         pieces = np.split(U, ends, axis=1)
         return np.hstack([p.from_cube(u) for p, u in zip(self.parts, pieces, strict=True)])
@@ -176,7 +180,7 @@ class Product(Measure):
         """Some combinations of the parts' probes."""
         rng = np.random.default_rng(0)
         each = [part.probes() for part in self.parts]
-        count = min(_MOST_PROBES, prod(len(points) for points in each))
+        count = min(_MAX_PROBES, prod(len(points) for points in each))
         return np.hstack([points[rng.integers(len(points), size=count)] for points in each])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis in the population: polynomial kernels (Liang 2014, chapter 5)."""
+"""Population discriminants of polynomial kernels (Liang 2014, chapter 5)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mercer.population.polynomial import PolynomialFeatures
 
 __all__ = ["PolynomialDiscriminant"]
 
-_RANK = 1e-12
+_RANK_TOLERANCE = 1e-12
 
 
 class PolynomialDiscriminant:
-    r"""The function that best tells two laws apart, for ``k(x, y) = (constant + x'y)^degree``.
+    r"""The function that best separates two measures, for ``k(x, y) = (constant + x'y)^degree``.
 
     With :math:`\delta = E_1 x^j - E_0 x^j` and :math:`W_0 = \sum_l \pi_l \mathrm{Cov}_l(x^j)` over
     the monomials of the kernel, the ratio of the variation between classes to that within them,
@@ -33,7 +33,7 @@ class PolynomialDiscriminant:
     degree : int
         At least 1.
     measures : sequence of two measures
-        The laws of class 0 and of class 1; f is larger, in the mean, under the second.
+        The distributions of class 0 and of class 1; f has a larger mean under the second.
     priors : sequence of two numbers
         π, positive, adding up to 1.
     constant : float
@@ -42,7 +42,7 @@ class PolynomialDiscriminant:
     Attributes
     ----------
     ratio : float
-        λ, the ratio that f reaches.
+        λ, the ratio of f.
     exponents : int array of shape (m, p)
     coefficients : array of shape (m,)
         a, on the raw monomials ``x^j``.
@@ -69,15 +69,15 @@ class PolynomialDiscriminant:
         self.measures = tuple(as_measure(measure) for measure in measures)
         if len(self.measures) != 2:
             raise ValueError(
-                f"PolynomialDiscriminant tells 2 laws apart; got {len(self.measures)}. For more "
-                "classes take them in pairs, or fit a discriminant to samples."
+                f"PolynomialDiscriminant needs 2 measures; got {len(self.measures)}. Treat more "
+                "classes in pairs, or fit KernelLDA to samples."
             )
         self.priors = checked_proportions(priors, 2, "priors")
         first, second = self.measures
         if first.dimension != second.dimension:
             raise ValueError(
-                f"The two laws have dimensions {first.dimension} and {second.dimension}; they must "
-                "share one space."
+                f"The two measures have dimensions {first.dimension} and {second.dimension}; these "
+                "must be equal."
             )
         features = PolynomialFeatures(first.dimension, degree, constant)
         self.exponents = features.exponents
@@ -102,26 +102,26 @@ class PolynomialDiscriminant:
 
 
 def _best_direction(within: Array, difference: Array) -> tuple[Array, float]:
-    """``W⁻¹δ`` scaled to ``a'Wa = 1``, and ``δ'W⁻¹δ``; null directions of W must be null for δ."""
+    """``W⁻¹δ`` scaled to ``a'Wa = 1``, and ``δ'W⁻¹δ``; δ must be 0 in the null space of W."""
     deviations = np.sqrt(np.diag(within))
-    scale = np.where(deviations > 0, deviations, 1.0)  # to correlations: units must not matter
+    scale = np.where(deviations > 0, deviations, 1.0)  # correlations, so that units do not matter
     values, vectors = np.linalg.eigh(within / np.outer(scale, scale))
     along = vectors.T @ (difference / scale)
-    varies = values > _RANK * max(float(values[-1]), 0.0)
+    varies = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
     beyond = float(np.abs(along[~varies]).max(initial=0.0))
     size = float(np.abs(along).max())
     if size == 0:
         raise ValueError(
-            "The two laws have the same mean of every monomial of this degree, so no function of "
-            "this kernel tells them apart; use another degree or a constant."
+            "Every monomial of this degree has the same mean under both measures, so that no "
+            "function of this kernel separates them. Use another degree, or a constant."
         )
     if beyond > 1e-6 * size:
         raise ValueError(
-            f"The laws differ (by {beyond:.3g}, in standard units) along a combination of "
-            "monomials that does not vary within either, so the ratio is infinite and f not "
-            "determined. Use a lower degree, more points, or laws of full rank."
+            f"The measures differ (by {beyond:.3g}, in standard units) along a combination of "
+            "monomials that is constant within both, so the ratio is infinite. Use a lower degree, "
+            "more points, or measures of full rank."
         )
-    reached = along[varies] / values[varies]
-    ratio = float(along[varies] @ reached)
-    direction = vectors[:, varies] @ reached / scale
+    solution = along[varies] / values[varies]
+    ratio = float(along[varies] @ solution)
+    direction = vectors[:, varies] @ solution / scale
     return direction / np.sqrt(ratio), ratio

@@ -1,4 +1,6 @@
-r"""The Gaussian kernel's operator: closed form under normal laws, products under product laws.
+r"""The operator of the Gaussian kernel, in closed form under normal distributions.
+
+Under product measures the eigenpairs are products of those of the parts.
 
 Dictionary (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviation,
 :math:`\beta = 2\sigma^2/w^2`, :math:`s = \sqrt{1 + 2\beta}`.
@@ -6,7 +8,8 @@ Dictionary (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviatio
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,14 +23,15 @@ from mercer.population.hermite import damped_hermite
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure
 from mercer.population.measures import Normal, Uniform, as_measure
-from mercer.population.operator import PopulationOperator, checked_count, orient
+from mercer.population.operator import PopulationOperator, orient
 from mercer.population.products import Factor, ProductPairs, largest_products
+from mercer.validation import check_integer
 
 __all__ = ["GaussianOperator", "normal_factor"]
 
-# Pairs that take part in the centring: their eigenvalues are followed down to rounding, but no
-# farther than this many.
-_MOST_COUPLED = 1000
+# Pairs that take part in the centering: those with eigenvalues above rounding error, but at most
+# this many.
+_MAX_COUPLED = 1000
 _ROUNDING = 1e-17
 
 
@@ -42,10 +46,10 @@ class GaussianOperator(PopulationOperator):
         \qquad
         \phi_i(x) = \frac{s^{1/4}}{\sqrt{2^i i!}}\, e^{-(s - 1) z^2 / 4}\, H_i(\sqrt{s/2}\; z)
 
-    with the physicists' Hermite polynomials. The kernel factorises along any orthogonal axes, so
+    with the physicists' Hermite polynomials. The kernel factorizes along any orthogonal axes, so
     in several dimensions eigenpairs are products of these along the principal axes of the
     covariance; under a box or a :class:`~mercer.population.Product` they are products of those of
-    the parts. Every other measure goes through :class:`~mercer.population.KernelOperator`.
+    the parts. For every other measure :class:`~mercer.population.KernelOperator` is used.
 
     Parameters
     ----------
@@ -53,21 +57,21 @@ class GaussianOperator(PopulationOperator):
         w, or one w per coordinate.
     measure : measure or frozen scipy distribution
     center : bool
-        Remove the mean in feature space. The centred pairs come from the matrix
+        Remove the mean in feature space. The centered pairs are computed from the matrix
         ``Λ^½ (I - μμ') Λ^½`` of all pairs whose eigenfunction has a mean, and ``error_bound`` is
-        the largest eigenvalue that was left out of it.
+        the largest eigenvalue that is omitted from it.
     n_components : int
-        How many pairs; fewer where quadrature is used and the others are not above its error.
+        Number of eigenpairs; fewer if quadrature is used and eigenvalues do not exceed its error.
 
     Attributes
     ----------
     indices : int array of shape (k, d) or None
-        Which function of each factor a pair is a product of (closed form, not centred).
+        The index of the function of each factor in a product (closed form, not centered).
 
     Notes
     -----
-    Where eigenvalues are tied (a normal law with equal variances) the products are the basis; any
-    rotation of them would do.
+    If eigenvalues are tied (a normal distribution with equal variances) the products are the basis;
+    any rotation of them is equally valid.
 
     Examples
     --------
@@ -85,98 +89,148 @@ class GaussianOperator(PopulationOperator):
         self.measure = as_measure(measure)
         self.kernel = Gaussian(bandwidth)
         self.center = bool(center)
-        count = checked_count(n_components)
-        widths = self.kernel.bandwidth_vector(self.measure.dimension)
-        factors = _factors(self.measure, widths, count if not center else _MOST_COUPLED)
-        self.indices: Array | None = None
+        count = check_integer(n_components, "n_components")
+        bandwidths = self.kernel.bandwidth_vector(self.measure.dimension)
+        factors = _factors(self.measure, bandwidths, count if not center else _MAX_COUPLED)
         if factors is None:
-            self._by_quadrature(count)
-        elif self.center:
-            self._centred(factors, count)
-        else:
-            self._products(factors, count)
-
-    def _by_quadrature(self, count: int) -> None:
-        inner = KernelOperator(self.kernel, self.measure, center=self.center, n_components=count)
-        self.eigenvalues, self.means = inner.eigenvalues, inner.means
-        self.error_bound, self.method, self.trace = inner.error_bound, inner.method, inner.trace
-        self._evaluate = inner._functions
-
-    def _products(self, factors: tuple[Factor, ...], count: int) -> None:
-        _, indices = largest_products([f.eigenvalues for f in factors], count)
-        pairs = ProductPairs(factors, indices)
-        self.means, flips = orient(pairs.means, pairs.functions(self.measure.probes()), exact=True)
-        self.indices = indices
-        self.eigenvalues, self.trace = pairs.eigenvalues, 1.0
-        self.error_bound = _product_error(factors)
-        self.method = _method(factors)
-        self._evaluate = lambda X: pairs.functions(X) * flips
-
-    def _centred(self, factors: tuple[Factor, ...], count: int) -> None:
-        """Pairs without a mean stay; those with one are mixed by the matrix ``M̃``."""
-        coupled, left_out = _with_mean(factors)
-        matrix = centered_matrix(coupled.eigenvalues, coupled.means)
-        values, vectors = np.linalg.eigh(matrix)
-        loose = _without_mean(factors, count)
-        everything = np.r_[values[::-1], loose.eigenvalues]
-        order = np.argsort(-everything, kind="stable")[:count]
-        order = order[everything[order] > _ROUNDING * max(everything.max(initial=0.0), _ROUNDING)]
-        if len(order) == 0:
-            raise ValueError(
-                f"Nothing is left of {self.kernel!r} under {self.measure!r} after centring: the "
-                "kernel does not vary. Use a measure that is not a single point."
+            self._solution: _Solution | KernelOperator = KernelOperator(
+                self.kernel, self.measure, center=self.center, n_components=count
             )
-        self.eigenvalues = everything[order]
-        potentials = [float(f.eigenvalues @ f.means**2) for f in factors]
-        self.trace = 1.0 - float(np.prod(potentials))
-        scaled = np.sqrt(coupled.eigenvalues)[:, None] * vectors[:, ::-1]
-        n_mixed = len(values)
-        mixed = order < n_mixed
-
-        def evaluate(X: Array) -> Array:
-            result = np.empty((len(X), len(order)))
-            centred = coupled.functions(X) - coupled.means
-            roots = np.sqrt(self.eigenvalues[mixed])
-            result[:, mixed] = centred @ scaled[:, order[mixed]] / roots
-            result[:, ~mixed] = loose.functions(X)[:, order[~mixed] - n_mixed]
-            return result
-
-        self.means, flips = orient(np.zeros(len(order)), evaluate(self.measure.probes()))
-        self.error_bound = left_out + _product_error(factors)
-        self.method = f"{_method(factors)}, centred by {n_mixed} pairs"
-        self._evaluate = lambda X: evaluate(X) * flips
+        elif self.center:
+            self._solution = _solve_centered(factors, count, self.kernel, self.measure)
+        else:
+            self._solution = _solve_products(factors, count, self.measure)
+        found = self._solution
+        self.eigenvalues, self.means, self.trace = found.eigenvalues, found.means, found.trace
+        self.error_bound, self.method = found.error_bound, found.method
+        self.indices: Array | None = getattr(found, "indices", None)
 
     def _functions(self, X: Array) -> Array:
-        return self._evaluate(X)
+        return self._solution._functions(X)
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """Eigenpairs in closed form, or products of eigenpairs of the factors."""
+
+    eigenvalues: Array
+    means: Array
+    trace: float
+    error_bound: float
+    method: str
+    functions: _ProductFunctions | _CenteredFunctions
+    flips: Array
+    indices: Array | None = None
+
+    def _functions(self, X: Array) -> Array:
+        return self.functions(X) * self.flips
+
+
+@dataclass(frozen=True)
+class _ProductFunctions:
+    pairs: ProductPairs
+
+    def __call__(self, X: Array) -> Array:
+        return self.pairs.functions(X)
+
+
+@dataclass(frozen=True)
+class _CenteredFunctions:
+    """Functions with a mean, mixed by the columns of ``mixing``, and functions without a mean.
+
+    ``order`` lists mixed functions first, by their index, then the others, by ``n_mixed`` more.
+    """
+
+    coupled: ProductPairs
+    mixing: Array
+    uncoupled: ProductPairs
+    order: Array
+    eigenvalues: Array
+
+    def __call__(self, X: Array) -> Array:
+        n_mixed = self.mixing.shape[1]
+        mixed = self.order < n_mixed
+        result = np.empty((len(X), len(self.order)))
+        centered = self.coupled.functions(X) - self.coupled.means
+        roots = np.sqrt(self.eigenvalues[mixed])
+        result[:, mixed] = centered @ self.mixing[:, self.order[mixed]] / roots
+        result[:, ~mixed] = self.uncoupled.functions(X)[:, self.order[~mixed] - n_mixed]
+        return result
+
+
+def _solve_products(factors: tuple[Factor, ...], count: int, measure: Measure) -> _Solution:
+    _, indices = largest_products([f.eigenvalues for f in factors], count)
+    pairs = ProductPairs(factors, indices)
+    means, flips = orient(pairs.means, pairs.functions(measure.probes()), exact=True)
+    return _Solution(
+        pairs.eigenvalues,
+        means,
+        1.0,
+        _product_error(factors),
+        _method(factors),
+        _ProductFunctions(pairs),
+        flips,
+        indices,
+    )
+
+
+def _solve_centered(
+    factors: tuple[Factor, ...], count: int, kernel: Gaussian, measure: Measure
+) -> _Solution:
+    """Pairs without a mean do not change; those with one are mixed by the matrix ``M̃``."""
+    coupled, truncation_error = _with_mean(factors)
+    values, vectors = np.linalg.eigh(centered_matrix(coupled.eigenvalues, coupled.means))
+    uncoupled = _without_mean(factors, count)
+    everything = np.r_[values[::-1], uncoupled.eigenvalues]
+    order = np.argsort(-everything, kind="stable")[:count]
+    order = order[everything[order] > _ROUNDING * max(everything.max(initial=0.0), _ROUNDING)]
+    if len(order) == 0:
+        raise ValueError(
+            f"No positive eigenvalue of {kernel!r} under {measure!r} remains after centering: the "
+            "kernel does not vary. Use a measure that is not a single point."
+        )
+    mixing = np.sqrt(coupled.eigenvalues)[:, None] * vectors[:, ::-1]
+    functions = _CenteredFunctions(coupled, mixing, uncoupled, order, everything[order])
+    means, flips = orient(np.zeros(len(order)), functions(measure.probes()))
+    potentials = [float(f.eigenvalues @ f.means**2) for f in factors]
+    return _Solution(
+        everything[order],
+        means,
+        1.0 - float(np.prod(potentials)),
+        truncation_error + _product_error(factors),
+        f"{_method(factors)}, centered by {len(values)} pairs",
+        functions,
+        flips,
+    )
 
 
 def _with_mean(factors: tuple[Factor, ...]) -> tuple[ProductPairs, float]:
-    """Pairs whose mean is not 0, down to rounding, and the first eigenvalue that was left out."""
-    kept = [np.flatnonzero(factor.means) for factor in factors]
-    sequences = [f.eigenvalues[places] for f, places in zip(factors, kept, strict=True)]
-    values, local = largest_products(sequences, _MOST_COUPLED + 1)
-    enough = min(int(np.count_nonzero(values > _ROUNDING * values[0])), _MOST_COUPLED)
-    places = [places[column] for places, column in zip(kept, local[:enough].T, strict=True)]
-    left_out = float(values[enough]) if len(values) > enough else 0.0
-    return ProductPairs(factors, np.column_stack(places)), left_out
+    """Pairs with a nonzero mean, down to rounding error, and the largest omitted eigenvalue."""
+    selected = [np.flatnonzero(factor.means) for factor in factors]
+    sequences = [f.eigenvalues[places] for f, places in zip(factors, selected, strict=True)]
+    values, local = largest_products(sequences, _MAX_COUPLED + 1)
+    enough = min(int(np.count_nonzero(values > _ROUNDING * values[0])), _MAX_COUPLED)
+    places = [places[column] for places, column in zip(selected, local[:enough].T, strict=True)]
+    omitted = float(values[enough]) if len(values) > enough else 0.0
+    return ProductPairs(factors, np.column_stack(places)), omitted
 
 
 def _without_mean(factors: tuple[Factor, ...], count: int) -> ProductPairs:
     """The ``count`` largest pairs whose mean is 0."""
-    asked = count
+    searched = count
     while True:
-        _, indices = largest_products([factor.eigenvalues for factor in factors], asked)
-        loose = indices[ProductPairs(factors, indices).means == 0]
-        if len(loose) >= count or len(indices) < asked:
-            return ProductPairs(factors, loose[:count])
-        asked *= 2
+        _, indices = largest_products([factor.eigenvalues for factor in factors], searched)
+        found = indices[ProductPairs(factors, indices).means == 0]
+        if len(found) >= count or len(indices) < searched:
+            return ProductPairs(factors, found[:count])
+        searched *= 2
 
 
 def _product_error(factors: tuple[Factor, ...]) -> float:
-    """Bound on the error of a product, each factor's error beside the other factors' largest."""
+    """Bound on the error of a product: each factor's error times the others' largest."""
     tops = [float(factor.eigenvalues[0]) for factor in factors]
-    whole = float(np.prod(tops))
-    return sum(f.error * whole / top for f, top in zip(factors, tops, strict=True))
+    product = float(np.prod(tops))
+    return sum(f.error * product / top for f, top in zip(factors, tops, strict=True))
 
 
 def _method(factors: tuple[Factor, ...]) -> str:
@@ -188,10 +242,10 @@ def _method(factors: tuple[Factor, ...]) -> str:
 # --- factors -------------------------------------------------------------------------------------
 
 
-def _factors(measure: Measure, widths: Array, count: int) -> tuple[Factor, ...] | None:
-    """Eigenpairs of independent blocks, if the kernel and the measure factorise; else None."""
+def _factors(measure: Measure, bandwidths: Array, count: int) -> tuple[Factor, ...] | None:
+    """Eigenpairs of independent blocks, if the kernel and the measure factorize; else None."""
     if isinstance(measure, Normal):
-        return _normal_factors(measure, widths, count)
+        return _normal_factors(measure, bandwidths, count)
     if isinstance(measure, Uniform) and measure.dimension > 1:
         edges = zip(measure.low, measure.high, strict=True)
         measure = Product([Uniform(low, high) for low, high in edges])
@@ -200,19 +254,19 @@ def _factors(measure: Measure, widths: Array, count: int) -> tuple[Factor, ...] 
     return tuple(
         factor
         for part, block in zip(measure.parts, measure.blocks, strict=True)
-        for factor in _part_factors(part, widths[block], block, count)
+        for factor in _part_factors(part, bandwidths[block], block, count)
     )
 
 
-def _part_factors(part: Measure, widths: Array, block: slice, count: int) -> tuple[Factor, ...]:
-    inner = _factors(part, widths, count)
+def _part_factors(part: Measure, bandwidths: Array, block: slice, count: int) -> tuple[Factor, ...]:
+    inner = _factors(part, bandwidths, count)
     if inner is None:
-        operator = KernelOperator(Gaussian(widths), part, n_components=count)
+        operator = KernelOperator(Gaussian(bandwidths), part, n_components=count)
         inner = (
             Factor(
                 operator.eigenvalues,
                 operator.means,
-                lambda X, m: operator._functions(X)[:, :m],
+                _OperatorFunctions(operator),
                 operator.error_bound,
             ),
         )
@@ -220,28 +274,41 @@ def _part_factors(part: Measure, widths: Array, block: slice, count: int) -> tup
 
 
 def _on_columns(factor: Factor, block: slice) -> Factor:
-    return replace(factor, functions=lambda X, m: factor.functions(X[:, block], m))
+    return replace(factor, functions=_OnColumns(factor.functions, block))
 
 
-def _normal_factors(measure: Normal, widths: Array, count: int) -> tuple[Factor, ...]:
+@dataclass(frozen=True)
+class _OperatorFunctions:
+    operator: KernelOperator
+
+    def __call__(self, X: Array, m: int) -> Array:
+        return self.operator._functions(X)[:, :m]
+
+
+@dataclass(frozen=True)
+class _OnColumns:
+    functions: Callable[[Array, int], Array]
+    block: slice
+
+    def __call__(self, X: Array, m: int) -> Array:
+        return self.functions(X[:, self.block], m)
+
+
+def _normal_factors(measure: Normal, bandwidths: Array, count: int) -> tuple[Factor, ...]:
     """One factor per principal axis, after scaling each coordinate to unit bandwidth."""
-    variances, axes = np.linalg.eigh(measure.cov / np.outer(widths, widths))
+    variances, axes = np.linalg.eigh(measure.cov / np.outer(bandwidths, bandwidths))
     variances, axes = variances[::-1], axes[:, ::-1]
     axes = axes * largest_entry_signs(axes)
     noise = 1e-14 * len(variances) * max(float(variances[0]), 0.0)
     deviations = np.sqrt(np.where(variances > noise, variances, 0.0))
-
-    def along(direction: Array) -> Any:
-        return lambda X: ((X - measure.mean) / widths) @ direction
-
     return tuple(
-        normal_factor(float(deviation), count, along(axis))
+        normal_factor(float(deviation), count, _Coordinate(measure.mean, bandwidths, axis))
         for deviation, axis in zip(deviations, axes.T, strict=True)
     )
 
 
-def normal_factor(ratio: float, count: int, coordinate: Any) -> Factor:
-    r"""Eigenpairs of the Gaussian kernel under a normal law on the line.
+def normal_factor(ratio: float, count: int, coordinate: Callable[[Array], Array]) -> Factor:
+    r"""Eigenpairs of the Gaussian kernel under a normal distribution on the line.
 
     The means are :math:`\mu_{2q} = s^{1/4} \sqrt{2/(s+1)}\, \frac{\sqrt{(2q)!}}{2^q q!}
     \big(\frac{s-1}{s+1}\big)^q` and 0 for odd orders; their squares add up to 1.
@@ -252,10 +319,10 @@ def normal_factor(ratio: float, count: int, coordinate: Any) -> Factor:
         σ / w; 0 for a coordinate that does not vary.
     count : int
     coordinate : callable
-        Takes points to their ``(x - μ) / w``.
+        Maps points to ``(x - μ) / w``; picklable.
     """
     if ratio == 0:
-        return Factor(np.ones(1), np.ones(1), lambda X, m: np.ones((len(X), m)))
+        return Factor(np.ones(1), np.ones(1), _constant_functions)
     beta = 2 * ratio**2
     s = float(np.sqrt(1 + 2 * beta))
     orders = np.arange(count)
@@ -267,9 +334,31 @@ def normal_factor(ratio: float, count: int, coordinate: Any) -> Factor:
     ratios = np.sqrt((2 * q - 1) / (2 * q)) * (s - 1) / (s + 1)
     means = np.zeros(count)
     means[::2] = s**0.25 * np.sqrt(2 / (s + 1)) * np.cumprod(np.r_[1.0, ratios])
+    return Factor(eigenvalues[:count], means, _HermiteFunctions(ratio, s, coordinate))
 
-    def functions(X: Array, m: int) -> Array:
-        z = coordinate(X) / ratio
+
+@dataclass(frozen=True)
+class _Coordinate:
+    """The coordinate along an axis, in bandwidths."""
+
+    mean: Array
+    bandwidths: Array
+    axis: Array
+
+    def __call__(self, X: Array) -> Array:
+        return np.asarray(((X - self.mean) / self.bandwidths) @ self.axis)
+
+
+@dataclass(frozen=True)
+class _HermiteFunctions:
+    ratio: float
+    s: float
+    coordinate: Callable[[Array], Array]
+
+    def __call__(self, X: Array, m: int) -> Array:
+        s, z = self.s, self.coordinate(X) / self.ratio
         return s**0.25 * damped_hermite(np.sqrt(s / 2) * z, -(s - 1) * z**2 / 4, m)
 
-    return Factor(eigenvalues[:count], means, functions)
+
+def _constant_functions(X: Array, m: int) -> Array:
+    return np.ones((len(X), m))

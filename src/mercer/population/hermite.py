@@ -8,18 +8,18 @@ from mercer.maths.types import Array
 
 __all__ = ["damped_hermite"]
 
-_BIG = 1e100
+_RESCALING = 1e100
 
 
 def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
     r"""``exp(log_factor) H_i(y) / √(2^i i!)`` for i < count, as an array of shape (n, count).
 
-    H are the physicists' polynomials (:math:`H_2 = 4y^2 - 2`). The normalised ones obey
+    H are the physicists' polynomials (:math:`H_2 = 4y^2 - 2`). The normalized ones satisfy
 
     .. math:: g_{i+1} = \sqrt{2/(i+1)}\, y\, g_i - \sqrt{i/(i+1)}\, g_{i-1},
 
-    and powers of ten are moved to the exponent as they arise, so neither a large order nor a tiny
-    factor spoils the product.
+    and large values are moved to the exponent, so that neither a large order nor a tiny factor
+    overflows or underflows.
 
     >>> damped_hermite(np.array([1.0]), np.array([0.0]), 3).round(4).tolist()
     [[1.0, 1.4142, 0.7071]]
@@ -32,8 +32,8 @@ def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
             values[:, i] = current * np.exp(exponent)
         step = np.sqrt(2 / (i + 1)) * y * current - np.sqrt(i / (i + 1)) * previous
         previous, current = current, step
-        huge = np.abs(current) > _BIG
-        previous[huge] /= _BIG
-        current[huge] /= _BIG
-        exponent[huge] += np.log(_BIG)
+        huge = np.abs(current) > _RESCALING
+        previous[huge] /= _RESCALING
+        current[huge] /= _RESCALING
+        exponent[huge] += np.log(_RESCALING)
     return values

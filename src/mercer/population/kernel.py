@@ -1,8 +1,7 @@
-"""Any kernel under any measure, by quadrature (the Nyström method on the nodes of a rule)."""
+"""The operator of any kernel under any measure, by quadrature (the Nyström method)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,24 +10,25 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
-from mercer.errors import ApproximationWarning, MemoryBudgetError
+from mercer.errors import ApproximationWarning, MemoryBudgetError, warn
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.centering import double_center, remove_direction
 from mercer.maths.eigen import TIE, canonical
 from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
-from mercer.population.operator import PopulationOperator, checked_count, orient
-from mercer.population.quadrature import Quadrature, remaining_error
+from mercer.population.operator import PopulationOperator, orient
+from mercer.population.quadrature import Quadrature, refine
+from mercer.validation import check_integer, check_real
 
 __all__ = ["KernelOperator"]
 
-# A node whose share of the trace is below this changes no digit of any eigenvalue.
+# A node with a smaller fraction of the trace changes no digit of any eigenvalue.
 _NEGLIGIBLE = 1e-19
-_GRID_NODES = 2**18
-_ROUGH = 1e-3
-_SHIFTS = 4
-_BLOCK = 2**22
+_MAX_GRID_NODES = 2**18
+_MAX_GRID_ERROR = 1e-3  # relative to the largest eigenvalue; above, scattered nodes are tried
+_N_SHIFTS = 4
+_ENTRIES_PER_BLOCK = 2**22
 
 
 class KernelOperator(PopulationOperator):
@@ -40,8 +40,8 @@ class KernelOperator(PopulationOperator):
     .. math:: \phi(x) = \lambda^{-1} \sum_j \sqrt{w_j}\, v_j\, k(x, x_j)
 
     extends an eigenvector v to all points. Tensor rules are refined, each of twice the size of the
-    last, until no eigenvalue moves by more than the tolerance. Where such rules would be too large,
-    the nodes are quasi-random and the error is judged by several of them.
+    last, until all eigenvalues have converged to the tolerance. If such rules are too large, the
+    nodes are quasi-random and the error is estimated from several random shifts.
 
     Parameters
     ----------
@@ -51,21 +51,21 @@ class KernelOperator(PopulationOperator):
     center : bool
         Remove the mean in feature space.
     n_components : int
-        How many pairs at most. Fewer come out where the others are not above the error.
+        Maximal number of eigenpairs; eigenvalues that do not exceed their error are dropped.
     tolerance : float
-        Allowed error of the eigenvalues, as a share of the largest. A kernel with a kink, such as
-        the Laplacian, converges slowly; if the limit on nodes comes first, an
-        :class:`~mercer.errors.ApproximationWarning` tells the accuracy that was reached.
+        Allowed error of the eigenvalues, relative to the largest. A kernel with a kink, such as
+        the Laplacian, converges slowly; if the limit on nodes is reached first, an
+        :class:`~mercer.errors.ApproximationWarning` reports the accuracy.
     max_nodes : int
-        Largest matrix that is decomposed.
+        Size of the largest matrix that is decomposed.
 
     Attributes
     ----------
     rule : Quadrature
-        The nodes and weights that were used.
+        The nodes and weights used.
     errors : array of shape (k,)
-        Estimated error of each eigenvalue: the last move under refinement, extrapolated; for
-        quasi-random nodes the largest of the last move and the spread over random shifts. 0 for
+        Estimated error of each eigenvalue: the last change under refinement, extrapolated; for
+        quasi-random nodes the larger of the last change and the spread over random shifts. 0 for
         :class:`~mercer.population.Empirical`, whose sums are exact.
 
     Examples
@@ -91,27 +91,26 @@ class KernelOperator(PopulationOperator):
         if self.kernel.compares != "vectors":
             raise ValueError(
                 f"{self.kernel!r} compares {self.kernel.compares}; a population operator needs a "
-                "kernel of vectors."
+                "kernel on vectors."
             )
         self.measure = as_measure(measure)
         self.center = bool(center)
-        count = checked_count(n_components)
-        if not tolerance > 0:
-            raise ValueError(f"tolerance={tolerance!r} must be above 0.")
+        count = check_integer(n_components, "n_components")
+        check_real(tolerance, "tolerance", above=0)
         problem = _Problem(self.kernel, self.center, count)
         pairs, errors, self.method = _solve(problem, self.measure, tolerance, max_nodes)
-        self._keep(pairs, errors)
-        self._warn(tolerance)
+        self._store(pairs, errors)
+        self._warn_of_error(tolerance)
 
-    def _keep(self, pairs: _Pairs, errors: Array) -> None:
+    def _store(self, pairs: _Pairs, errors: Array) -> None:
         rounding = pairs.rule.size * np.finfo(np.float64).eps
         known = pairs.values > np.maximum(errors, rounding * pairs.values.max(initial=0.0))
         if not known.any():
-            centred = " after centring" if self.center else ""
+            centered = " after centering" if self.center else ""
             raise ValueError(
-                f"No eigenvalue of {self.kernel!r} under {self.measure!r}{centred} is above its "
-                f"error {errors.max(initial=0.0):.1e}. Does the kernel vary under the measure? If "
-                "so, raise max_nodes or choose a wider bandwidth."
+                f"No eigenvalue of {self.kernel!r} under {self.measure!r}{centered} exceeds its "
+                f"error {errors.max(initial=0.0):.1e}. If the kernel varies under the measure, "
+                "raise max_nodes or use a larger bandwidth."
             )
         k = int(np.argmin(known)) if not known.all() else len(known)
         self.rule = pairs.rule
@@ -120,27 +119,26 @@ class KernelOperator(PopulationOperator):
         self.error_bound = float(self.errors.max())
         vectors = pairs.vectors[:, :k]
         self._coefficients = np.sqrt(pairs.rule.weights)[:, None] * vectors / self.eigenvalues
-        # centred eigenvectors are orthogonal to √w, which leaves one number of the centring
+        # centered eigenvectors are orthogonal to √w, so that one offset per function remains
         self._offsets = self.center * (pairs.mean_function @ self._coefficients)
         means = np.zeros(k) if self.center else np.sqrt(pairs.rule.weights) @ vectors
         self.means, flips = orient(means, self._functions(self.measure.probes()))
         self._offsets = self._offsets * flips
         self._coefficients = self._coefficients * flips
 
-    def _warn(self, tolerance: float) -> None:
+    def _warn_of_error(self, tolerance: float) -> None:
         relative = self.error_bound / self.eigenvalues[0]
         if relative > tolerance:
-            warnings.warn(
-                f"Eigenvalues of {self.kernel!r} are known to about {relative:.1e} of the largest "
-                f"({self.method}), not to {tolerance:.1e}. Raise max_nodes, or pass the tolerance "
-                "that will do.",
+            warn(
+                f"Eigenvalues of {self.kernel!r} have an error of about {relative:.1e} of the "
+                f"largest ({self.method}), above the tolerance {tolerance:.1e}. Raise max_nodes "
+                "or, if this is sufficient, the tolerance.",
                 ApproximationWarning,
-                stacklevel=3,
             )
 
     def _functions(self, X: Array) -> Array:
         values = np.empty((len(X), len(self.eigenvalues)))
-        step = max(1, _BLOCK // self.rule.size)
+        step = max(1, _ENTRIES_PER_BLOCK // self.rule.size)
         for first in range(0, len(X), step):
             rows = slice(first, first + step)
             values[rows] = self.kernel(X[rows], self.rule.points) @ self._coefficients
@@ -188,10 +186,10 @@ class _Problem:
         return _Pairs(rule, np.maximum(values, 0.0), vectors, mean_function, trace)
 
     def _leading(self, A: Array, unit: Array, k: int) -> tuple[Array, Array]:
-        """The k largest eigenpairs of A, or of A off the direction ``unit`` if centred.
+        """The k largest eigenpairs of A or, if centered, of A without the direction ``unit``.
 
-        A smooth kernel has few eigenvalues above rounding. Pivoted Cholesky then gives ``A = LL'``
-        with few columns, and ``L'L`` has the same eigenvalues.
+        A smooth kernel has few eigenvalues above rounding error. Pivoted Cholesky then gives
+        ``A = LL'`` with few columns, and ``L'L`` has the same eigenvalues.
         """
         L = _pivoted_factor(A) if self.kernel.is_psd else None
         if L is None:
@@ -206,14 +204,14 @@ class _Problem:
         values, small = values[-k:], small[:, -k:]
         positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
         values = np.where(positive, values, 0.0)
-        lengths = np.where(positive, np.sqrt(values), 1.0)
-        vectors = np.where(positive, L @ small / lengths, 0.0)
+        norms = np.where(positive, np.sqrt(values), 1.0)
+        vectors = np.where(positive, L @ small / norms, 0.0)
         padding = k - len(values)
         return np.r_[np.zeros(padding), values], np.pad(vectors, ((0, 0), (padding, 0)))
 
 
 def _pivoted_factor(A: Array) -> Array | None:
-    """``L`` with ``A = LL'`` to rounding, if it has less than half as many columns as A."""
+    """``L`` with ``A = LL'`` up to rounding error; None unless it has few columns."""
     tolerance = _NEGLIGIBLE * float(np.trace(A))
     lower, order, rank, _ = dpstrf(A, tol=tolerance, lower=1)
     if 2 * rank > len(A):
@@ -230,15 +228,19 @@ def _solve(
         size = measure.grid_size(1)
         if size > max_nodes:
             raise MemoryBudgetError(
-                f"{measure!r} has {size} points; max_nodes={max_nodes} is the largest matrix that "
-                "is decomposed here. Raise max_nodes, or fit KernelPCA, which has faster solvers."
+                f"{measure!r} has {size} points, more than max_nodes={max_nodes}. Raise max_nodes, "
+                "or fit KernelPCA, which has faster solvers."
             )
         pairs = problem.solve(measure.grid(1))
         return pairs, np.zeros(problem.count), f"the Gram matrix of {size} points"
-    refined = _refine(problem, _small_grids(problem, measure, max_nodes), tolerance)
-    if refined is not None and refined[1].max() <= _ROUGH * refined[0].values[0]:
+    refined = refine(
+        map(problem.solve, _small_grids(problem, measure, max_nodes)),
+        lambda pairs: pairs.values,
+        lambda values, errors: bool(errors.max() <= tolerance * values[0]),
+    )
+    if refined is not None and refined[1].max() <= _MAX_GRID_ERROR * refined[0].values[0]:
         return *refined, f"Gauss rules, {refined[0].rule.size} nodes"
-    # coarse grids in several dimensions may be worse than scattered nodes: take the better
+    # coarse grids in several dimensions may be worse than scattered nodes: use the better
     scattered = _scattered(problem, measure, max_nodes)
     if refined is None or scattered[1].max() < refined[1].max():
         return *scattered, f"quasi-random nodes, {max_nodes} of them"
@@ -246,35 +248,16 @@ def _solve(
 
 
 def _small_grids(problem: _Problem, measure: Measure, max_nodes: int) -> Iterator[Quadrature]:
-    for rule in measure.grids(_GRID_NODES):
+    for rule in measure.grids(_MAX_GRID_NODES):
         pruned = problem.prune(rule)
         if pruned.size > max_nodes:
             return
         yield pruned
 
 
-def _refine(
-    problem: _Problem, rules: Iterator[Quadrature], tolerance: float
-) -> tuple[_Pairs, Array] | None:
-    """Refine until the eigenvalues rest; None if there are not three rules to judge by."""
-    pairs: _Pairs | None = None
-    move: Array | None = None
-    errors: Array | None = None
-    for rule in rules:
-        latest = problem.solve(rule)
-        if pairs is not None:
-            before, move = move, np.abs(latest.values - pairs.values)
-            if before is not None:
-                errors = remaining_error(move, before)
-        pairs = latest
-        if errors is not None and errors.max() <= tolerance * pairs.values[0]:
-            break
-    return None if pairs is None or errors is None else (pairs, errors)
-
-
 def _scattered(problem: _Problem, measure: Measure, max_nodes: int) -> tuple[_Pairs, Array]:
     pairs = problem.solve(measure.scatter(max_nodes, 0))
-    half = [problem.solve(measure.scatter(max_nodes // 2, s)).values for s in range(_SHIFTS)]
-    move = np.abs(pairs.values - np.mean(half, axis=0))
+    half = [problem.solve(measure.scatter(max_nodes // 2, s)).values for s in range(_N_SHIFTS)]
+    change = np.abs(pairs.values - np.mean(half, axis=0))
     spread = 2 * np.std(half, axis=0, ddof=1)
-    return pairs, np.maximum(move, spread)
+    return pairs, np.maximum(change, spread)

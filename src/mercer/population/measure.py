@@ -1,8 +1,7 @@
-"""What a measure is: a law on vectors that can be integrated, sampled and asked for moments."""
+"""The base class of measures: distributions of vectors with moments, samples and integrals."""
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil
@@ -11,27 +10,29 @@ from typing import Any
 import numpy as np
 
 from mercer.data import validate_points
-from mercer.errors import ApproximationWarning
+from mercer.errors import ApproximationWarning, warn
+from mercer.formatting import format_count
 from mercer.maths.types import Array
 from mercer.population.monomials import monomial_values
-from mercer.population.quadrature import Quadrature, remaining_error, shifted_sobol
+from mercer.population.quadrature import Quadrature, refine, shifted_sobol
+from mercer.validation import check_integer
 
 __all__ = ["Measure", "admit_vectors"]
 
-# Rules are built up to this many nodes; beyond, tensor products give way to scattered nodes.
-_MOST_NODES = 2**17
-_FIRST_NODES = 32
-_MOST_PER_AXIS = 2**13
-_FIRST_SCATTERED = 256
-_SHIFTS = 8
-_PROBES = 32
+# Rules have at most this many nodes; larger tensor products are replaced by scattered nodes.
+_MAX_NODES = 2**17
+_MIN_NODES = 32
+_MAX_NODES_PER_AXIS = 2**13
+_MIN_SCATTERED_NODES = 256
+_N_SHIFTS = 8
+_N_PROBES = 32
 
 
 class Measure(ABC):
     """A probability measure on d-dimensional vectors.
 
-    A subclass gives its dimension, its moments, its density, samples, and two kinds of nodes: a
-    tensor grid of Gauss rules, and the image of evenly spread points of a cube.
+    A subclass defines its dimension, moments, density, samples, and two kinds of nodes: a tensor
+    grid of Gauss rules, and the image of evenly spread points of a cube.
 
     Examples
     --------
@@ -42,10 +43,10 @@ class Measure(ABC):
 
     #: number of coordinates
     dimension: int
-    #: whether the measure is a finite sum of points, so that its own points are an exact rule
+    #: whether the measure is discrete, so that its points are an exact rule
     is_discrete: bool = False
 
-    # --- what a subclass gives ------------------------------------------------------------------
+    # --- defined by subclasses -------------------------------------------------------------------
 
     @abstractmethod
     def _pdf(self, X: Array) -> Array: ...
@@ -55,15 +56,15 @@ class Measure(ABC):
 
     @abstractmethod
     def moments(self, indices: Array) -> Array:
-        """``E X^j`` for the rows j of an array of non-negative whole numbers, shape (m, d)."""
+        """``E X^j`` for the rows j of an array of non-negative integers, shape (m, d)."""
 
     @abstractmethod
     def grid(self, nodes: int) -> Quadrature:
-        """Tensor rule with this many nodes along each axis."""
+        """Return the tensor rule with this many nodes along each axis."""
 
     @abstractmethod
     def grid_size(self, nodes: int) -> int:
-        """How many nodes :meth:`grid` would have."""
+        """Return the number of nodes of :meth:`grid`."""
 
     @abstractmethod
     def from_cube(self, U: Array) -> Array:
@@ -74,55 +75,53 @@ class Measure(ABC):
         """Dimension of the cube that :meth:`from_cube` maps."""
         return self.dimension
 
-    # --- what every measure offers --------------------------------------------------------------
+    # --- defined for all measures ---------------------------------------------------------------
 
     def scatter(self, n: int, seed: int) -> Quadrature:
-        """Rule of n equal weights: a Sobol sequence, shifted at random. For many dimensions."""
+        """Return a rule of n equal weights: a randomly shifted Sobol sequence."""
         points = self.from_cube(shifted_sobol(n, self.freedom, seed))
         return Quadrature(points, np.full(n, 1 / n))
 
     def probes(self) -> Array:
-        """A few fixed points in the upper half of the measure along each axis.
+        """Return a few fixed points in the upper half of the measure along each axis.
 
-        They decide the sign of functions whose mean is 0, so that every route to an eigenfunction
-        gives it the same sign.
+        They determine the sign of functions whose mean is 0, so that an eigenfunction has the same
+        sign however it is computed.
         """
-        return self.from_cube((1 + shifted_sobol(_PROBES, self.freedom, 0)) / 2)
+        return self.from_cube((1 + shifted_sobol(_N_PROBES, self.freedom, 0)) / 2)
 
     def pdf(self, X: Any) -> Array:
-        """Density at points, shape (n,)."""
+        """Return the density at points, shape (n,)."""
         return self._pdf(admit_vectors(X, self.dimension))
 
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Array:
-        """Independent draws, shape (n, d).
+        """Draw independent points, shape (n, d).
 
         Parameters
         ----------
         n : int
             At least 1.
         random_state : int, Generator or None
-            What :func:`numpy.random.default_rng` takes.
+            Passed to :func:`numpy.random.default_rng`.
         """
-        if n != int(n) or n < 1:
-            raise ValueError(f"n={n!r} must be a whole number of at least 1.")
-        return self._sample(int(n), np.random.default_rng(random_state))
+        return self._sample(check_integer(n, "n"), np.random.default_rng(random_state))
 
     def moment(self, index: int | Sequence[int]) -> float:
-        """``E X_1^{j_1} ⋯ X_d^{j_d}`` for a multi-index j (a whole number if d = 1).
+        """``E X_1^{j_1} ⋯ X_d^{j_d}`` for a multi-index j (an integer if d = 1).
 
-        Moments are in closed form for normal and uniform laws, sums for samples; products and
-        mixtures combine those of their parts.
+        Closed forms for normal and uniform distributions, sums for samples; products and mixtures
+        combine the moments of their parts.
         """
         row = np.atleast_1d(np.asarray(index))
         if row.shape != (self.dimension,) or (row != row.astype(np.int64)).any() or row.min() < 0:
             raise ValueError(
-                f"A moment of this measure needs {self.dimension} whole numbers of at least 0, one "
-                f"per coordinate; got {index!r}."
+                f"A moment of this measure needs {self.dimension} integers of at least 0, one per "
+                f"coordinate; got {index!r}."
             )
         return float(self.moments(row.astype(np.int64)[None, :])[0])
 
     def expectation(self, function: Callable[[Array], Array], *, tolerance: float = 1e-10) -> Array:
-        """``E f(X)`` by quadrature, refined until it moves by less than the tolerance.
+        """Return ``E f(X)`` by quadrature, refined until its error is below the tolerance.
 
         Parameters
         ----------
@@ -135,69 +134,59 @@ class Measure(ABC):
         Returns
         -------
         array
-            Of the shape of one value of the function (a number for numbers). If the tolerance was
-            not reached, an :class:`~mercer.errors.ApproximationWarning` says what was.
+            Of the shape of one value of the function. If the tolerance is not reached, an
+            :class:`~mercer.errors.ApproximationWarning` reports the accuracy.
         """
         if self.is_discrete:
             return self.grid(1)(function)
         value, error = self._refined(function, tolerance)
         scale = np.maximum(1.0, np.abs(value))
         if not (error <= tolerance * scale).all():
-            warnings.warn(
-                f"The expectation is known to about {float(np.max(error / scale)):.1e} only, not "
-                f"to {tolerance:.1e}: is the function rough, or the dimension {self.dimension} "
-                "large? Pass the tolerance that will do.",
+            warn(
+                f"The expectation has an error of about {float(np.max(error / scale)):.1e}, above "
+                f"the tolerance {tolerance:.1e}: the function is rough, or the dimension "
+                f"{self.dimension} is large. Pass a larger tolerance if this is sufficient.",
                 ApproximationWarning,
-                stacklevel=2,
             )
         return value
 
     def _refined(self, function: Callable[[Array], Array], tolerance: float) -> tuple[Array, Array]:
-        value: Array | None = None
-        move: Array | None = None
-        error: Array | None = None
-        for rule in self.grids(_MOST_NODES):
-            latest = rule(function)
-            if value is not None:
-                before, move = move, np.abs(latest - value)
-                if before is not None:
-                    error = remaining_error(move, before)
-            value = latest
-            if error is not None and (error <= tolerance * np.maximum(1.0, np.abs(value))).all():
-                return value, error
-        if value is not None and error is not None:
-            return value, error
-        nodes = _FIRST_SCATTERED
+        def is_accurate(value: Array, error: Array) -> bool:
+            return bool((error <= tolerance * np.maximum(1.0, np.abs(value))).all())
+
+        values = (rule(function) for rule in self.grids(_MAX_NODES))
+        refined = refine(values, np.asarray, is_accurate)
+        if refined is not None:
+            return refined
+        nodes = _MIN_SCATTERED_NODES
         while True:
-            runs = [self.scatter(nodes, seed)(function) for seed in range(_SHIFTS)]
+            runs = [self.scatter(nodes, seed)(function) for seed in range(_N_SHIFTS)]
             value = np.mean(runs, axis=0)
             # three standard errors of the mean of independently shifted runs
-            error = np.asarray(3 * np.std(runs, axis=0, ddof=1) / np.sqrt(_SHIFTS))
-            if (error <= tolerance * np.maximum(1.0, np.abs(value))).all() or (
-                2 * nodes * _SHIFTS > _MOST_NODES
-            ):
+            error = np.asarray(3 * np.std(runs, axis=0, ddof=1) / np.sqrt(_N_SHIFTS))
+            if is_accurate(value, error) or 2 * nodes * _N_SHIFTS > _MAX_NODES:
                 return value, error
             nodes *= 2
 
     def grids(self, most: int) -> Iterator[Quadrature]:
-        """Tensor rules, each of about twice the size of the one before, up to ``most`` nodes."""
-        nodes = max(3, ceil(_FIRST_NODES ** (1 / self.dimension)))
-        while self.grid_size(nodes) <= most and nodes <= _MOST_PER_AXIS:
+        """Generate tensor rules of up to ``most`` nodes, each about twice as large as the last."""
+        nodes = max(3, ceil(_MIN_NODES ** (1 / self.dimension)))
+        while self.grid_size(nodes) <= most and nodes <= _MAX_NODES_PER_AXIS:
             rule = self.grid(nodes)
             yield rule.without(rule.weights == 0)
-            # odd numbers: rules without a node in the middle would share what they overlook there
+            # odd numbers, so that every rule has a node in the middle
             nodes = max(nodes + 1, round(nodes * 2 ** (1 / self.dimension))) | 1
 
     def quadrature(self, nodes: int = 32) -> Quadrature:
-        """Nodes and weights of a tensor rule with this many nodes along each axis.
+        """Return the tensor rule with this many nodes along each axis.
 
-        A sample is its own rule, whatever ``nodes`` is.
+        The rule of a sample are its points, for any ``nodes``.
         """
-        if self.grid_size(nodes) > _MOST_NODES:
+        if self.grid_size(nodes) > _MAX_NODES:
             raise ValueError(
-                f"{nodes} nodes along each of {self.dimension} axes make a rule of "
-                f"{self.grid_size(nodes)} nodes; at most {_MOST_NODES} are built. Ask for fewer, "
-                "or use scatter(n, seed), which does not grow with the dimension."
+                f"{nodes} nodes along each of {self.dimension} axes are a rule of "
+                f"{self.grid_size(nodes)} nodes; the limit is {_MAX_NODES}. Use fewer nodes, or "
+                "scatter(n, seed), whose size does not depend on the dimension."
             )
         return self.grid(nodes)
 
@@ -207,7 +196,7 @@ class Measure(ABC):
         mean = self.moments(exponents)
         rows, columns = np.tril_indices(m)
         small = exponents.astype(np.min_scalar_type(2 * int(exponents.max(initial=0))))
-        # many pairs share their sum: each moment is computed once
+        # many pairs have the same sum: each moment is computed once
         distinct, place = np.unique(small[rows] + small[columns], axis=0, return_inverse=True)
         second = np.empty((m, m))
         second[rows, columns] = self.moments(distinct.astype(np.int64))[place.ravel()]
@@ -216,7 +205,7 @@ class Measure(ABC):
 
 
 def sample_monomial_moments(X: Array, weights: Array, exponents: Array) -> tuple[Array, Array]:
-    """Mean and covariance of monomials over weighted points; weights add up to 1."""
+    """Return mean and covariance of monomials over points with normalized weights."""
     values = monomial_values(X, exponents)
     mean = weights @ values
     values -= mean
@@ -225,16 +214,16 @@ def sample_monomial_moments(X: Array, weights: Array, exponents: Array) -> tuple
 
 
 def admit_vectors(X: Any, dimension: int) -> Array:
-    """Check points: finite, two-dimensional, with the right number of columns.
+    """Validate points: finite, 2-D, with the right number of columns.
 
-    In one dimension a plain sequence of n numbers is taken as n points.
+    In one dimension a sequence of n numbers is n points.
     """
     if dimension == 1 and np.ndim(X) == 1:
         X = np.asarray(X)[:, None]
     points = validate_points(X, "vectors").data.astype(np.float64, copy=False)
     if points.shape[1] != dimension:
         raise ValueError(
-            f"X has {points.shape[1]} columns, but the measure lives in {dimension} dimensions; "
-            "pass points of shape (n, d) with that d."
+            f"X has {format_count(points.shape[1], 'column')}, but the measure has {dimension} "
+            f"dimensions. Pass points of shape (n, {dimension})."
         )
     return np.asarray(points)

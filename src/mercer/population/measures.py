@@ -1,4 +1,4 @@
-"""Elementary measures: normal, uniform, a sample, and any law on the line that scipy knows."""
+"""Elementary measures: normal, uniform, empirical, and univariate distributions of SciPy."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from mercer.population.quadrature import (
 
 __all__ = ["Empirical", "Normal", "Uniform", "Univariate", "as_measure"]
 
-# A variance below this share of the largest one is 0 to rounding.
-_NO_VARIANCE = 1e-14
+# A variance below this fraction of the largest one is 0 up to rounding error.
+_MIN_VARIANCE = 1e-14
 
 
 class Normal(Measure):
-    r"""Normal law :math:`N(\mu, \Sigma)` in any dimension.
+    r"""Normal distribution :math:`N(\mu, \Sigma)` in any dimension.
 
     Moments follow from Stein's identity,
     :math:`E\,x_i x^j = \mu_i E\,x^j + \sum_k \Sigma_{ik}\, j_k\, E\,x^{j - e_k}`.
@@ -39,14 +39,14 @@ class Normal(Measure):
     mean : number or array of shape (d,)
     cov : number, array of shape (d,) or (d, d)
         Covariance matrix; one number is the variance of every coordinate, d numbers are the
-        variances of independent ones. It may be singular: then there is no density, but all else.
+        variances of independent ones. It may be singular: then only the density is undefined.
 
     Attributes
     ----------
     mean : array of shape (d,)
     cov : array of shape (d, d)
     axes : array of shape (d, d)
-        Principal axes as columns, of the largest variance first.
+        Principal axes as columns, in order of decreasing variance.
     deviations : array of shape (d,)
         Standard deviations along the axes.
 
@@ -64,22 +64,22 @@ class Normal(Measure):
         self.cov = _checked_covariance(cov, self.mean)
         variances, axes = np.linalg.eigh(self.cov)
         variances, axes = variances[::-1], axes[:, ::-1]
-        noise = self.dimension * _NO_VARIANCE * max(float(variances[0]), 0.0)
+        noise = self.dimension * _MIN_VARIANCE * max(float(variances[0]), 0.0)
         if variances[-1] < -1e-10 * max(float(np.abs(variances).max()), 1e-300):
             raise ValueError(
-                f"cov has the negative eigenvalue {variances[-1]:.6g}; a covariance matrix has "
-                "none. Check its entries."
+                f"cov has the negative eigenvalue {variances[-1]:.6g}; a covariance matrix must be "
+                "positive semi-definite."
             )
         self.axes = axes * largest_entry_signs(axes)
         self.deviations = np.sqrt(np.where(variances > noise, variances, 0.0))
 
     @property
     def freedom(self) -> int:
-        """Number of axes along which there is variance."""
+        """Number of axes with positive variance."""
         return int(np.count_nonzero(self.deviations))
 
     def from_axes(self, Z: Array) -> Array:
-        """Points with these standardised coordinates along the axes that have variance."""
+        """Return points from standardized coordinates along the axes with positive variance."""
         scaled = self.axes[:, : self.freedom] * self.deviations[: self.freedom]
         return self.mean + Z @ scaled.T
 
@@ -90,8 +90,8 @@ class Normal(Measure):
     def _pdf(self, X: Array) -> Array:
         if self.freedom < self.dimension:
             raise ValueError(
-                f"cov has rank {self.freedom} in {self.dimension} dimensions, so this normal law "
-                "has no density; add variance, or use expectation and sample, which need none."
+                f"cov has rank {self.freedom} in {self.dimension} dimensions, so this normal "
+                "distribution has no density. Add variance, or use expectation and sample."
             )
         z = (X - self.mean) @ self.axes / self.deviations
         logs = -0.5 * (z * z).sum(axis=1) - np.log(self.deviations).sum()
@@ -101,7 +101,7 @@ class Normal(Measure):
         return self.from_axes(rng.standard_normal((n, self.freedom)))
 
     def moments(self, indices: Array) -> Array:
-        """By Stein's identity, every moment once."""
+        """By Stein's identity; every moment is computed once."""
         mean, cov = self.mean.tolist(), self.cov.tolist()
 
         @cache
@@ -142,24 +142,24 @@ def _checked_covariance(cov: Any, mean: Array) -> Array:
     d = len(mean)
     given = np.asarray(cov, dtype=np.float64)
     if mean.ndim != 1 or not (np.isfinite(mean).all() and np.isfinite(given).all()):
-        raise ValueError("mean must be a vector, and mean and cov finite; got NaN or infinity.")
+        raise ValueError("mean must be a finite vector, and cov finite; got NaN or infinity.")
     matrix = np.diag(np.broadcast_to(given, (d,))) if given.shape in ((), (d,)) else given
     if matrix.shape != (d, d):
         raise ValueError(
-            f"mean has {d} coordinates but cov has shape {given.shape}; give one variance, "
+            f"mean has {d} coordinates but cov has shape {given.shape}; pass one variance, "
             f"{d} variances, or a matrix of shape ({d}, {d})."
         )
-    gap = float(np.abs(matrix - matrix.T).max())
-    if gap > 1e-8 * float(np.abs(matrix).max(initial=0)):
+    asymmetry = float(np.abs(matrix - matrix.T).max())
+    if asymmetry > 1e-8 * float(np.abs(matrix).max(initial=0)):
         raise ValueError(
-            f"cov must be symmetric; entries differ from their mirror images by up to {gap:.3g}. "
-            "Pass (cov + cov.T) / 2 if that is what you mean."
+            f"cov must be symmetric; it differs from its transpose by up to {asymmetry:.3g}. Pass "
+            "(cov + cov.T) / 2 if that is intended."
         )
     return np.array((matrix + matrix.T) / 2)
 
 
 class Uniform(Measure):
-    """Uniform law on a box.
+    """Uniform distribution on a box.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Uniform(Measure):
         return self.from_cube(rng.random((n, self.dimension)))
 
     def moments(self, indices: Array) -> Array:
-        """``E x^k = Σ_i low^i high^(k-i) / (k+1)`` for each coordinate: no difference, no loss."""
+        """``E x^k = Σ_i low^i high^(k-i) / (k+1)`` for each coordinate, without cancellation."""
         result = np.ones(len(indices))
         for low, high, powers in zip(self.low, self.high, indices.T, strict=True):
             table = [
@@ -221,16 +221,16 @@ class Uniform(Measure):
 
 
 class Empirical(Measure):
-    """The law of a sample: its points, each with its share of the weight.
+    """The empirical distribution of a sample, with normalized weights.
 
-    Every expectation is a finite sum, so operators under it are exactly those of the Gram matrix
-    divided by n.
+    Every expectation is a finite sum, so its operators are exactly those of the Gram matrix divided
+    by n.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
     weights : array-like of shape (n,) or None
-        How often each row counts; rows of weight 0 are left out.
+        A weight of 2 is equivalent to two copies; rows with zero weight are dropped.
 
     Examples
     --------
@@ -253,8 +253,8 @@ class Empirical(Measure):
 
     def _pdf(self, X: Array) -> Array:
         raise ValueError(
-            f"The law of {len(self.points)} points has no density; smooth it first, for example "
-            "with a Mixture of normal laws at the points."
+            f"The empirical distribution of {len(self.points)} points has no density. Use, for "
+            "example, a Mixture of normal distributions at the points."
         )
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
@@ -278,16 +278,16 @@ class Empirical(Measure):
 
     @property
     def freedom(self) -> int:
-        """One number chooses a point."""
+        """One coordinate selects a point."""
         return 1
 
     def from_cube(self, U: Array) -> Array:
-        """Choose points by their cumulative weight."""
+        """Select points by their cumulative weight."""
         place = np.searchsorted(np.cumsum(self.weights), U[:, 0])
         return self.points[np.minimum(place, len(self.points) - 1)]
 
     def probes(self) -> Array:
-        """All points: the largest value of a function at them decides its sign."""
+        """All points."""
         return self.points
 
     def __repr__(self) -> str:
@@ -295,9 +295,9 @@ class Empirical(Measure):
 
 
 class Univariate(Measure):
-    """A law on the line, as scipy freezes it; made by :func:`as_measure`.
+    """A frozen univariate distribution of SciPy; created by :func:`as_measure`.
 
-    Integrals are taken on the quantile scale, so heavy tails do no harm to bounded functions.
+    Integrals are computed on the quantile scale, which is accurate for heavy tails too.
     """
 
     dimension = 1
@@ -316,10 +316,10 @@ class Univariate(Measure):
         return np.asarray(self.distribution.rvs(size=(n, 1), random_state=rng))
 
     def moments(self, indices: Array) -> Array:
-        """As scipy gives them; those that do not exist are refused."""
+        """The moments of SciPy; a moment that does not exist raises ValueError."""
         powers, place = np.unique(indices[:, 0], return_inverse=True)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # scipy's own doubts; what is not finite is told below
+            warnings.simplefilter("ignore")  # non-finite moments are reported below
             values = np.array(
                 [float(self.distribution.moment(int(k))) if k else 1.0 for k in powers]
             )
@@ -328,7 +328,7 @@ class Univariate(Measure):
             raise ValueError(
                 f"E X^{missing[0]} does not exist for {self!r}, and order {powers.max()} is "
                 "needed. A polynomial kernel of degree d needs moments up to 2d; use a lower "
-                "degree, a law with lighter tails, or a bounded kernel such as the Gaussian."
+                "degree, lighter tails, or a bounded kernel such as the Gaussian."
             )
         return values[place]
 
@@ -339,12 +339,12 @@ class Univariate(Measure):
         if weights[~usable].sum() > 1e-12:
             raise ValueError(
                 f"The quantiles of {self!r} are not finite at {np.count_nonzero(~usable)} of "
-                f"{nodes} nodes; this law cannot be integrated. Check its parameters."
+                f"{nodes} nodes. Check its parameters."
             )
         return Quadrature(points[usable, None], weights[usable] / weights[usable].sum())
 
     def grid_size(self, nodes: int) -> int:
-        """As many as asked for."""
+        """The same number."""
         return int(nodes)
 
     def __repr__(self) -> str:
@@ -354,28 +354,28 @@ class Univariate(Measure):
         return f"{getattr(name, 'name', type(name).__name__)}({', '.join(inside)})"
 
 
-# Counts farther out than this tail probability are left out of a discrete law.
-_COUNT_TAIL = 1e-15
+# Support points of a discrete distribution beyond this tail probability are dropped.
+_DISCRETE_TAIL = 1e-15
 
 
-def as_measure(law: Any) -> Measure:
-    """Turn a frozen scipy distribution into a measure; a measure stays itself.
+def as_measure(distribution: Any) -> Measure:
+    """Return a measure; frozen SciPy distributions are converted.
 
-    Normal laws become :class:`Normal`, discrete ones the :class:`Empirical` law of their support.
+    Normal distributions become :class:`Normal`, discrete ones :class:`Empirical` on their support.
     """
-    if isinstance(law, Measure):
-        return law
-    if hasattr(law, "mean") and hasattr(law, "cov") and hasattr(law, "logpdf"):
-        return Normal(law.mean, law.cov)  # scipy.stats.multivariate_normal
-    kind = getattr(getattr(law, "dist", None), "name", None)
+    if isinstance(distribution, Measure):
+        return distribution
+    if all(hasattr(distribution, name) for name in ("mean", "cov", "logpdf")):
+        return Normal(distribution.mean, distribution.cov)  # scipy.stats.multivariate_normal
+    kind = getattr(getattr(distribution, "dist", None), "name", None)
     if kind == "norm":
-        return Normal(float(law.mean()), float(law.var()))
-    if hasattr(law, "dist") and hasattr(law, "pmf"):
-        support = np.arange(law.ppf(_COUNT_TAIL), law.isf(_COUNT_TAIL) + 1)
-        return Empirical(support[:, None], law.pmf(support))
-    if hasattr(law, "dist") and hasattr(law, "pdf"):
-        return Univariate(law)
+        return Normal(float(distribution.mean()), float(distribution.var()))
+    if hasattr(distribution, "dist") and hasattr(distribution, "pmf"):
+        support = np.arange(distribution.ppf(_DISCRETE_TAIL), distribution.isf(_DISCRETE_TAIL) + 1)
+        return Empirical(support[:, None], distribution.pmf(support))
+    if hasattr(distribution, "dist") and hasattr(distribution, "pdf"):
+        return Univariate(distribution)
     raise TypeError(
-        f"{law!r} is no measure; pass Normal, Uniform, Mixture, Product, Empirical, or a frozen "
-        "scipy distribution such as scipy.stats.gamma(2)."
+        f"{distribution!r} is not a measure; pass Normal, Uniform, Mixture, Product, Empirical or "
+        "a frozen SciPy distribution such as scipy.stats.gamma(2)."
     )

@@ -1,4 +1,4 @@
-"""Monomials ``x^j = x_1^{j_1} ⋯ x_p^{j_p}``: which there are, their values and multiplicities."""
+"""Monomials ``x^j = x_1^{j_1} ⋯ x_p^{j_p}``: exponents, values and multiplicities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["count_monomials", "exponents_of_degree", "monomial_values", "multino
 
 
 def count_monomials(p: int, degree: int) -> int:
-    """``C(degree + p - 1, degree)``: how many monomials of this degree p variables have."""
+    """``C(degree + p - 1, degree)``, the number of monomials of a degree in p variables."""
     return comb(degree + p - 1, degree)
 
 
@@ -47,7 +47,7 @@ def multinomials(exponents: Array) -> Array:
 
 
 def spell(exponents: Array) -> str:
-    """A monomial as text, coordinates counted from 1.
+    """Return a monomial as text; coordinates are numbered from 1.
 
     >>> spell(np.array([2, 0, 1]))
     'x1² x3'

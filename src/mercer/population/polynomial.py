@@ -1,9 +1,7 @@
-"""The polynomial kernel's operator, from moments (Liang 2014, theorems 1 to 3)."""
+"""The operator of the polynomial kernel, from moments (Liang 2014, theorems 1 to 3)."""
 
 from __future__ import annotations
 
-from math import isfinite
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -20,13 +18,14 @@ from mercer.population.monomials import (
     monomial_values,
     multinomials,
 )
-from mercer.population.operator import PopulationOperator, checked_count, orient
+from mercer.population.operator import PopulationOperator, orient
 from mercer.resources import memory_budget
+from mercer.validation import check_integer, check_real
 
-__all__ = ["MOST_MONOMIALS", "PolynomialFeatures", "PolynomialOperator"]
+__all__ = ["MAX_MONOMIALS", "PolynomialFeatures", "PolynomialOperator"]
 
-# Decomposing a matrix of this size takes minutes, and its moments as long.
-MOST_MONOMIALS = 4000
+# A matrix of this size takes minutes to decompose, and its moments take as long.
+MAX_MONOMIALS = 4000
 
 
 class PolynomialFeatures:
@@ -43,16 +42,17 @@ class PolynomialFeatures:
     """
 
     def __init__(self, dimension: int, degree: int, constant: float) -> None:
-        degree, constant = _checked_degree(degree), _checked_constant(constant)
+        degree = check_integer(degree, "degree")
+        remedy = "A negative constant makes the kernel indefinite."
+        constant = check_real(constant, "constant", low=0, remedy=remedy)
         variables = dimension + (constant > 0)
         count = count_monomials(variables, degree)
-        if count > MOST_MONOMIALS or 32 * count**2 > memory_budget():
+        if count > MAX_MONOMIALS or 32 * count**2 > memory_budget():
             raise MemoryBudgetError(
                 f"A polynomial kernel of degree {degree} in {dimension} dimensions has {count} "
-                f"monomials; at most {MOST_MONOMIALS} are decomposed, within the memory budget "
-                f"of {memory_budget() / 1e9:.3g} GB. The Gram matrix of n points has the same "
-                "eigenvalues: use KernelOperator(Polynomial(degree, constant), measure), or fit "
-                "KernelPCA to a sample."
+                f"monomials; the limits are {MAX_MONOMIALS} and the memory budget of "
+                f"{memory_budget() / 1e9:.3g} GB. Use KernelOperator(Polynomial(degree, constant), "
+                "measure), or fit KernelPCA to a sample."
             )
         augmented = exponents_of_degree(variables, degree)
         self.degree, self.constant = degree, constant
@@ -61,7 +61,7 @@ class PolynomialFeatures:
         self.multiplicities = multinomials(augmented) * powers
 
     def __call__(self, X: Array) -> Array:
-        """The features' values, shape (n, m)."""
+        """Return the values of the features, shape (n, m)."""
         return np.sqrt(self.multiplicities) * monomial_values(X, self.exponents)
 
 
@@ -69,14 +69,14 @@ class PolynomialOperator(PopulationOperator):
     r"""The operator of ``k(x, y) = (constant + x'y)^degree`` under a measure, exactly.
 
     Its nonzero eigenvalues are those of the moment matrix :math:`M = E\,\Phi\Phi'` of the features
-    :math:`\Phi_j = \sqrt{\binom{d}{j}}\,x^j` (of their covariance, if centred), and with a unit
+    :math:`\Phi_j = \sqrt{\binom{d}{j}}\,x^j` (of their covariance, if centered), and with a unit
     eigenvector v of M
 
     .. math:: \phi(x) = \lambda^{-1/2} \sum_j v_j \Phi_j(x)
-        \qquad (\Phi_j - E\Phi_j \text{ if centred})
+        \qquad (\Phi_j - E\Phi_j \text{ if centered})
 
     has unit norm in L2(p). There are at most C(d+p-1, d) of them for p variables, C(d+p, d) with a
-    constant, one fewer with a constant and centring.
+    constant, one fewer with a constant and centering.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class PolynomialOperator(PopulationOperator):
     center : bool
         Remove the mean in feature space.
     n_components : int or None
-        How many pairs at most; None for all that are positive beyond rounding.
+        Maximal number of eigenpairs; None for all eigenvalues above rounding error.
 
     Attributes
     ----------
@@ -100,11 +100,11 @@ class PolynomialOperator(PopulationOperator):
     coefficients : array of shape (k, m)
         φ_i as a combination of the raw monomials ``x^j``.
     offsets : array of shape (k,)
-        What is subtracted from it: 0 unless centred.
+        The constant that is subtracted from φ_i: 0 unless centered.
 
     Notes
     -----
-    The thesis does not scale its functions to unit norm: it prints ``numerators / λ``.
+    The functions in the thesis do not have unit norm: they are ``numerators / λ``.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class PolynomialOperator(PopulationOperator):
         self.center = bool(center)
         self.exponents = self.features.exponents
         scale = np.sqrt(self.features.multiplicities)
-        with np.errstate(over="ignore", invalid="ignore"):  # told below, in words
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below
             mean, covariance = self.measure.monomial_moments(self.exponents)
             mean, covariance = scale * mean, scale[:, None] * covariance * scale
             self.moment_matrix = covariance if center else covariance + np.outer(mean, mean)
@@ -151,18 +151,20 @@ class PolynomialOperator(PopulationOperator):
 
     def _pairs(self, mean: Array, n_components: int | None) -> tuple[Array, Array, Array]:
         size = len(mean)
-        count = size if n_components is None else min(checked_count(n_components), size)
+        count = size
+        if n_components is not None:
+            count = min(check_integer(n_components, "n_components"), size)
         values, vectors = eigh(self.moment_matrix, subset_by_index=(size - count, size - 1))
         top = max(float(values[-1]), 0.0)
         values, vectors, overlaps = canonical(values, vectors, mean, TIE * top)
-        keep = values > size * np.finfo(np.float64).eps * top
-        if not keep.any():
+        positive = values > size * np.finfo(np.float64).eps * top
+        if not positive.any():
             raise ValueError(
                 f"Every eigenvalue is 0 under {self.measure!r}"
-                f"{' after centring' if self.center else ''}: the features do not vary. Use a "
+                f"{' after centering' if self.center else ''}: the features do not vary. Use a "
                 "measure that is not a single point."
             )
-        return values[keep], vectors[:, keep], overlaps[keep]
+        return values[positive], vectors[:, positive], overlaps[positive]
 
     def _functions(self, X: Array) -> Array:
         return np.asarray(monomial_values(X, self.exponents) @ self.coefficients.T - self.offsets)
@@ -174,18 +176,3 @@ class PolynomialOperator(PopulationOperator):
         Entries of unit eigenvectors times ``√binom(d; j)``; shape (k, m).
         """
         return np.asarray(self.coefficients * np.sqrt(self.eigenvalues)[:, None])
-
-
-def _checked_degree(degree: Any) -> int:
-    if not isinstance(degree, Integral) or degree < 1:
-        raise ValueError(f"degree={degree!r} must be a whole number of at least 1.")
-    return int(degree)
-
-
-def _checked_constant(constant: Any) -> float:
-    if not isinstance(constant, Real) or not isfinite(constant) or constant < 0:
-        raise ValueError(
-            f"constant={constant!r} must be finite and at least 0; a negative one makes the kernel "
-            "indefinite."
-        )
-    return float(constant)

@@ -1,4 +1,4 @@
-"""Eigenpairs of a product: a kernel that factorises, under independent coordinates.
+"""Eigenpairs of a kernel that factorizes under independent coordinates.
 
 If k and p are products over blocks of coordinates, so are the eigenfunctions, and an eigenvalue is
 the product of one eigenvalue per block. The largest products are found in order by a heap.
@@ -25,8 +25,8 @@ class Factor:
     ----------
     eigenvalues, means : arrays of shape (k,)
     functions : callable
-        Takes points of the whole space and a number m, returns the first m eigenfunctions of this
-        block, shape (n, m).
+        Takes points of the full space and a number m, returns the first m eigenfunctions of this
+        block, shape (n, m). Picklable.
     error : float
         Bound on the error of every eigenvalue.
     """
@@ -38,23 +38,23 @@ class Factor:
 
 
 def largest_products(sequences: Sequence[Array], count: int) -> tuple[Array, Array]:
-    """The largest products of one entry per falling sequence of positive numbers.
+    """Return the largest products of one entry per decreasing sequence of positive numbers.
 
     Parameters
     ----------
-    sequences : d arrays, each falling
+    sequences : d arrays, each decreasing
     count : int
-        How many at most.
+        Maximal number of products.
 
     Returns
     -------
-    products : array of shape (m,), falling
+    products : array of shape (m,), decreasing
     indices : int array of shape (m, d)
 
     Notes
     -----
-    Successors of an index raise one coordinate at or behind its last nonzero one, so each index has
-    one parent and enters the heap once.
+    Successors of an index increment one coordinate at or after its last nonzero one, so each index
+    has one parent and enters the heap once.
 
     >>> largest_products([np.array([1.0, 0.5]), np.array([1.0, 0.1])], 3)[1].tolist()
     [[0, 0], [1, 0], [0, 1]]
@@ -73,7 +73,7 @@ def largest_products(sequences: Sequence[Array], count: int) -> tuple[Array, Arr
                 heapq.heappush(heap, (cost + float(logs[k][step - 1] - logs[k][step]), raised, k))
     indices = np.array(found, dtype=np.intp).reshape(len(found), len(logs))
     products = _take(sequences, indices)
-    order = np.argsort(-products, kind="stable")  # the heap adds logarithms: mend the rounding
+    order = np.argsort(-products, kind="stable")  # the heap adds logarithms, which round
     return products[order], indices[order]
 
 

@@ -1,16 +1,16 @@
-"""Nodes and weights: Gauss rules, a rule on the quantile scale, tensor products, and refinement.
+"""Integration rules: Gauss rules, a rule on the quantile scale, tensor products, and refinement.
 
-A rule replaces ``E f(X)`` by ``Σ_j w_j f(x_j)`` with weights that add up to 1. How many nodes are
-enough is never guessed: rules are refined until the result stops moving, and the last move is
-reported.
+A rule replaces ``E f(X)`` by ``Σ_j w_j f(x_j)`` with weights that add up to 1. The number of nodes
+is increased until the result converges, and the error is estimated from the last changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import asinh, log, pi
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import expit, roots_hermitenorm, roots_legendre
@@ -23,6 +23,7 @@ __all__ = [
     "gauss_legendre",
     "normal_rule",
     "quantile_rule",
+    "refine",
     "remaining_error",
     "shifted_sobol",
     "tensor",
@@ -54,32 +55,32 @@ class Quadrature:
 
     @property
     def size(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return len(self.weights)
 
     def __call__(self, function: Callable[[Array], Array]) -> Array:
-        """Weighted sum of a function's values, over the first axis."""
+        """Return the weighted sum of a function's values over the first axis."""
         return np.asarray(np.tensordot(self.weights, np.asarray(function(self.points)), 1))
 
     def without(self, negligible: Array) -> Quadrature:
-        """Return the rule without the nodes that a mask marks."""
+        """Return the rule without the nodes in a mask."""
         return Quadrature(self.points[~negligible], self.weights[~negligible])
 
 
-# A Gauss-Hermite rule spreads over ±2√n, where all but 9/(2√n) of its nodes weigh nothing. From
-# here on, equal steps over the range that matters resolve more.
-_MOST_GAUSS_HERMITE = 96
+# The nodes of a Gauss-Hermite rule spread over ±2√n, and all but a fraction 9/(2√n) of them have
+# negligible weight. For larger n, equal steps over the relevant range have a higher resolution.
+_MAX_GAUSS_HERMITE = 96
 _NORMAL_RANGE = 9.5
 
 
 @lru_cache(maxsize=64)
 def normal_rule(n: int) -> tuple[Array, Array]:
-    """Rule of n nodes for the standard normal law: Gauss-Hermite, or equal steps if n is large.
+    """Rule of n nodes for the standard normal distribution: Gauss-Hermite, or equal steps.
 
-    The first is exact to degree 2n - 1; the error of equal steps h is about exp(-2π²/h²), and what
-    lies beyond them weighs 2e-21.
+    The first is exact to degree 2n - 1; the error of equal steps h is about exp(-2π²/h²), and the
+    mass beyond them is 2e-21.
     """
-    if n <= _MOST_GAUSS_HERMITE:
+    if n <= _MAX_GAUSS_HERMITE:
         nodes, weights = roots_hermitenorm(n)
     else:
         nodes = np.linspace(-_NORMAL_RANGE, _NORMAL_RANGE, n)
@@ -89,13 +90,13 @@ def normal_rule(n: int) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=64)
 def gauss_legendre(n: int) -> tuple[Array, Array]:
-    """Gauss rule of n nodes for the uniform law on [0, 1]; exact to degree 2n - 1."""
+    """Gauss rule of n nodes for the uniform distribution on [0, 1]; exact to degree 2n - 1."""
     nodes, weights = roots_legendre(n)
     return (1 + nodes) / 2, weights / weights.sum()
 
 
-# Mass beyond the outermost nodes of the quantile rule: far below rounding, so that moments too
-# are integrated well.
+# Mass beyond the outermost nodes of the quantile rule: far below rounding error, so that moments
+# are accurate too.
 _TAIL = 1e-20
 
 
@@ -105,14 +106,14 @@ def quantile_rule(
     r"""Trapezoid rule of n nodes after the double-exponential substitution of the probability.
 
     With :math:`u(t) = 1 / (1 + e^{-\pi \sinh t})` the integrand :math:`f(Q(u(t)))\, u'(t)` falls
-    off double-exponentially for any law, bounded or heavy-tailed, so equal steps in t converge
-    exponentially (Takahasi and Mori 1974).
+    off double-exponentially for any distribution, bounded or heavy-tailed, so equal steps in t
+    converge exponentially (Takahasi and Mori 1974).
 
     Parameters
     ----------
     quantile, upper_quantile : callables
-        Inverses of the distribution function and of one minus it: each half of the nodes takes the
-        one that keeps its digits in the tail.
+        Inverses of the distribution function and of one minus it: each half of the nodes uses the
+        one that is accurate in its tail.
     n : int
     """
     reach = asinh(-log(_TAIL) / pi)
@@ -127,7 +128,7 @@ def quantile_rule(
 
 
 def tensor(rules: Sequence[Quadrature]) -> Quadrature:
-    """Rule of independent coordinates: every combination of nodes, the first varying slowest."""
+    """Return the rule of independent coordinates: all combinations, the first varying slowest."""
 
     def join(first: Quadrature, second: Quadrature) -> Quadrature:
         points = np.hstack(
@@ -138,36 +139,74 @@ def tensor(rules: Sequence[Quadrature]) -> Quadrature:
     return reduce(join, rules)
 
 
-def union(shares: Array, rules: Sequence[Quadrature]) -> Quadrature:
-    """Rule of a mixture: all nodes, weights times the shares."""
+def union(proportions: Array, rules: Sequence[Quadrature]) -> Quadrature:
+    """Return the rule of a mixture: all nodes, with weights times the mixture proportions."""
     return Quadrature(
         np.vstack([rule.points for rule in rules]),
-        np.concatenate([s * rule.weights for s, rule in zip(shares, rules, strict=True)]),
+        np.concatenate([p * rule.weights for p, rule in zip(proportions, rules, strict=True)]),
     )
 
 
-_OFF_THE_EDGE = 1e-15
+_EDGE = 1e-15
 
 
 def shifted_sobol(n: int, d: int, seed: int) -> Array:
-    """The first n points of a Sobol sequence in (0, 1)^d, shifted at random modulo 1.
+    """Return the first n points of a Sobol sequence in (0, 1)^d, shifted at random modulo 1.
 
-    The shift makes each mean unbiased, so that several seeds tell its error.
+    The shift makes each mean unbiased, so that several seeds give its error.
     """
     if d == 0:
         return np.empty((n, 0))
     points = Sobol(d, scramble=False).random_base2(max(1, (n - 1).bit_length()))[:n]
     shift = np.random.default_rng(seed).random(d)
-    return np.clip((points + shift) % 1.0, _OFF_THE_EDGE, 1 - _OFF_THE_EDGE)
+    return np.clip((points + shift) % 1.0, _EDGE, 1 - _EDGE)
 
 
-def remaining_error(move: Array, earlier_move: Array) -> Array:
-    """Error left after the last refinement, from how far the last two refinements moved a result.
+def remaining_error(change: Array, earlier_change: Array) -> Array:
+    """Estimate the error after the last refinement from the changes of the last two.
 
-    A geometric series: moves that shrink by ρ each time leave ``move · ρ / (1 - ρ)``. The estimate
-    is never less than the move itself, and ρ is taken as at most 0.9.
+    A geometric series: changes that shrink by ρ each time leave ``change · ρ / (1 - ρ)``. The
+    estimate is never less than the last change, and ρ is at most 0.9.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(earlier_move > 0, move / earlier_move, 0.0)
+        ratio = np.where(earlier_change > 0, change / earlier_change, 0.0)
     ratio = np.minimum(ratio, 0.9)
-    return np.asarray(move * np.maximum(1.0, ratio / (1 - ratio)))
+    return np.asarray(change * np.maximum(1.0, ratio / (1 - ratio)))
+
+
+_Result = TypeVar("_Result")
+
+
+def refine(
+    results: Iterable[_Result],
+    values: Callable[[_Result], Array],
+    is_accurate: Callable[[Array, Array], bool],
+) -> tuple[_Result, Array] | None:
+    """Take results on finer and finer rules until they are accurate.
+
+    Parameters
+    ----------
+    results : iterable
+        Computed one by one, as they are needed.
+    values : callable
+        Returns the numbers of a result whose convergence is judged.
+    is_accurate : callable
+        Takes the values and their estimated errors.
+
+    Returns
+    -------
+    result, errors
+        Of the last rule; None if there were fewer than three, which the estimate needs.
+    """
+    latest: _Result | None = None
+    change: Array | None = None
+    errors: Array | None = None
+    for result in results:
+        if latest is not None:
+            earlier, change = change, np.abs(values(result) - values(latest))
+            if earlier is not None:
+                errors = remaining_error(change, earlier)
+        latest = result
+        if errors is not None and is_accurate(values(latest), errors):
+            break
+    return None if latest is None or errors is None else (latest, errors)

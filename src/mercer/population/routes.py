@@ -1,4 +1,4 @@
-"""Which operator serves a kernel under a measure: the closed form where there is one."""
+"""The choice of the operator for a kernel and a measure: closed forms are preferred."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure
 from mercer.population.monomials import count_monomials
 from mercer.population.operator import PopulationOperator
-from mercer.population.polynomial import MOST_MONOMIALS, PolynomialOperator
+from mercer.population.polynomial import MAX_MONOMIALS, PolynomialOperator
 
 __all__ = ["has_moments", "operator_of"]
 
 
 def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomial]:
-    """Whether the operator is best had from moments: a polynomial kernel of unit scale.
+    """Whether the operator is best computed from moments: a polynomial kernel of unit scale.
 
     For a sample with fewer points than monomials the Gram matrix is smaller.
     """
@@ -24,13 +24,13 @@ def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomi
         return False
     degree = _degree(kernel)
     monomials = count_monomials(measure.dimension + (kernel.constant > 0), max(1, int(degree)))
-    return not measure.is_discrete or monomials <= min(measure.grid_size(1), MOST_MONOMIALS)
+    return not measure.is_discrete or monomials <= min(measure.grid_size(1), MAX_MONOMIALS)
 
 
 def operator_of(
     kernel: Kernel, measure: Measure, *, center: bool, n_components: int
 ) -> PopulationOperator:
-    """Return the operator of this kernel under this measure, by the best route there is."""
+    """Return the operator of a kernel under a measure, by the most accurate method."""
     if isinstance(kernel, Gaussian):
         return GaussianOperator(kernel.bandwidth, measure, center=center, n_components=n_components)
     if has_moments(kernel, measure):
@@ -46,4 +46,4 @@ def operator_of(
 
 def _degree(kernel: Linear | Polynomial) -> int:
     degree = kernel.degree if isinstance(kernel, Polynomial) else 1
-    return int(degree) if degree == int(degree) else degree  # kernels take 2.0 for 2
+    return int(degree) if degree == int(degree) else degree  # kernels accept 2.0 as 2

@@ -1,4 +1,4 @@
-"""Mixtures whose parts hardly touch: the spectrum as the union of the parts' spectra."""
+"""Well separated mixtures, whose spectrum is about the union of the parts' spectra."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from mercer.maths.types import Array
 from mercer.population.composite import Mixture
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import admit_vectors
-from mercer.population.operator import PopulationOperator, checked_count
+from mercer.population.operator import PopulationOperator
 from mercer.population.routes import operator_of
+from mercer.validation import check_integer
 
 __all__ = ["SeparatedSpectrum", "separated_spectrum"]
 
 
 @dataclass(frozen=True)
 class SeparatedSpectrum:
-    """The approximation ``π_g λ_i^g`` of a mixture's spectrum, beside the spectrum itself.
+    """The approximation ``π_g λ_i^g`` of a mixture's spectrum, and the exact spectrum.
 
     Attributes
     ----------
     eigenvalues : array of shape (k,)
         ``π_g λ_i^g``, largest first.
     parts, orders : int arrays of shape (k,)
-        g and i of each, from 0.
+        g and i of each eigenvalue, from 0.
     exact : array of shape (m,), m ≤ k
-        Eigenvalues of the mixture by quadrature, as far as they are above its error.
+        Eigenvalues of the mixture by quadrature, as far as they exceed its error.
     exact_error : float
-        Error bound of those.
+        Bound on the error of ``exact``.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class SeparatedSpectrum:
         return np.column_stack(columns) / np.sqrt(self.mixture.weights[self.parts])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for tables and files."""
+        """Return plain numbers, for tables and files."""
         return {
             "eigenvalues": self.eigenvalues.tolist(),
             "parts": self.parts.tolist(),
@@ -85,19 +86,19 @@ class SeparatedSpectrum:
         ):
             lines.append(f"{g:4d}  {i:5d}  {value:13.6g}  {exact:8.4g}  {100 * error:+5.1f}%")
         within = int(np.count_nonzero(np.cumprod(np.abs(self.relative_errors) < 0.05)))
-        lines.append(f"The first {within} eigenvalues are within 5 % of the truth.")
+        lines.append(f"The first {within} eigenvalues are within 5 % of the exact ones.")
         return "\n".join(lines)
 
 
 def separated_spectrum(
     kernel: str | Kernel, mixture: Mixture, *, n_components: int = 10
 ) -> SeparatedSpectrum:
-    r"""Approximate the spectrum of a separated mixture, and say by how much it is off.
+    r"""Approximate the spectrum of a well separated mixture, with the exact one for comparison.
 
-    If the parts of :math:`\sum_g \pi_g p_g` are far apart for the kernel, its eigenvalues are
+    If the parts of :math:`\sum_g \pi_g p_g` are far apart in bandwidths, the eigenvalues are
     about :math:`\pi_g \lambda_i^g` with the eigenvalues :math:`\lambda_i^g` of the parts (Shi,
-    Belkin and Yu 2009; Liang 2014, 4.3.3). The result carries the exact ones too: at the distance
-    of the thesis' example the approximation serves for the first two or three only.
+    Belkin and Yu 2009; Liang 2014, 4.3.3). The result includes the exact
+    ones: in the thesis' example the approximation is good for the first two or three only.
 
     Parameters
     ----------
@@ -116,10 +117,10 @@ def separated_spectrum(
        0      0           0.45    0.4709   -4.4%
        1      0            0.3    0.3035   -1.2%
        0      1         0.1125    0.1269  -11.3%
-    The first 2 eigenvalues are within 5 % of the truth.
+    The first 2 eigenvalues are within 5 % of the exact ones.
     """
     kernel = as_kernel(kernel)
-    count = checked_count(n_components)
+    count = check_integer(n_components, "n_components")
     if not isinstance(mixture, Mixture):
         raise TypeError(f"separated_spectrum needs a Mixture; got {mixture!r}.")
     operators = tuple(
@@ -128,7 +129,7 @@ def separated_spectrum(
     parts = np.concatenate([np.full(o.n_components, g) for g, o in enumerate(operators)])
     orders = np.concatenate([np.arange(o.n_components) for o in operators])
     values = np.concatenate(
-        [share * o.eigenvalues for share, o in zip(mixture.weights, operators, strict=True)]
+        [weight * o.eigenvalues for weight, o in zip(mixture.weights, operators, strict=True)]
     )
     first = np.argsort(-values, kind="stable")[:count]
     exact = KernelOperator(kernel, mixture, n_components=count)

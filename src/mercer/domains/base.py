@@ -1,0 +1,108 @@
+"""What every domain provides, and the results of an integration over one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data import Points
+from mercer.maths.types import Array
+
+__all__ = ["Domain", "Nodes", "Normalization"]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes and weights of an integration rule.
+
+    Attributes
+    ----------
+    points : Points, or data that an estimator accepts
+    log_weights : array of shape (N,)
+    groups : int
+        Independent repetitions, one after the other, whose spread gives the error; 1: each node is
+        an independent draw.
+    exact : bool
+        Whether there is no error (a finite space), or none that can be estimated (a grid).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.domains import Box
+    >>> nodes = Box(0, 2).for_dimension(1).nodes()
+    >>> round(float(np.exp(nodes.log_weights).sum()), 6)
+    2.0
+    """
+
+    points: Any
+    log_weights: Array
+    groups: int = 1
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """Normalizers of the components of a density over a domain.
+
+    Attributes
+    ----------
+    domain : Domain
+    log_constants : array of shape (M,)
+        log ∫ p_m.
+    standard_errors : array of shape (M,)
+        Relative standard errors of the constants: 0 if the integral is exact, nan on a grid, whose
+        error is not known.
+    effective_sizes : array of shape (M,)
+        ``(Σ w)² / Σ w²``, the effective number of nodes.
+    n_nodes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import MercerMixture
+    >>> from mercer.domains import FiniteSpace
+    >>> from mercer.kernels import Categorical
+    >>> mixture = MercerMixture(kernel=Categorical(0.5), domain=FiniteSpace(["a", "b", "c"]))
+    >>> mixture.fit(["a", "a", "b"]).normalization_.n_nodes
+    3
+    """
+
+    domain: Domain
+    log_constants: Array
+    standard_errors: Array
+    effective_sizes: Array
+    n_nodes: int
+
+
+class Domain(ABC):
+    """A space with a base measure.
+
+    Examples
+    --------
+    >>> from mercer.domains import Box, Domain, FiniteSpace
+    >>> isinstance(Box([0.0], [1.0]), Domain), isinstance(FiniteSpace(["a", "b"]), Domain)
+    (True, True)
+    """
+
+    def fit(self, points: Points, weights: Array | None) -> Domain:
+        """Check that the domain contains the training points, and estimate its free parameters."""
+        return self
+
+    @abstractmethod
+    def nodes(self) -> Nodes:
+        """Return nodes for an integral."""
+
+    @abstractmethod
+    def candidates(self, count: int, rng: np.random.Generator) -> Nodes:
+        """Return nodes from which ``count`` points are resampled."""
+
+    def jitter(self, points: Points, rng: np.random.Generator) -> Points:
+        """Move resampled nodes at random within the cells that they represent."""
+        return points
+
+    @abstractmethod
+    def log_base(self, points: Points) -> Array:
+        """Return the log-density of the base measure at points: -inf outside the domain."""

@@ -1,0 +1,37 @@
+"""Information potential, Renyi entropy and divergence of samples, from sums over a kernel.
+
+The kernel can be interpreted in two ways. With ``estimator="mean"`` (Jenssen) the kernel is the
+Parzen window and V is the mean density at the sample. With ``estimator="integral"`` (Girolami,
+Paiva) V is ``∫ p̂²`` of the Parzen density p̂, a sum over the kernel convolved with itself: for a
+Gaussian of bandwidth h, one of bandwidth √2 h.
+"""
+
+from __future__ import annotations
+
+from mercer.information.divergence import cauchy_schwarz_divergence
+from mercer.information.matrix_entropy import (
+    matrix_renyi_bounds,
+    matrix_renyi_entropy,
+    vendi_score,
+)
+from mercer.information.potential import (
+    entropy_terms,
+    feature_variance,
+    information_potential,
+    potential_gradient,
+    renyi_entropy,
+)
+from mercer.information.samples import log_normalizer
+
+__all__ = [
+    "cauchy_schwarz_divergence",
+    "entropy_terms",
+    "feature_variance",
+    "information_potential",
+    "log_normalizer",
+    "matrix_renyi_bounds",
+    "matrix_renyi_entropy",
+    "potential_gradient",
+    "renyi_entropy",
+    "vendi_score",
+]

@@ -1,0 +1,218 @@
+"""Information potential, Renyi entropy, entropy terms and feature variance."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer.bandwidth import fit_kernel
+from mercer.data import validate_points, validate_weights
+from mercer.decompose import decompose
+from mercer.information.samples import fitted_sample, log_normalizer
+from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.maths.information_potential import gaussian_potential
+from mercer.maths.types import Array
+from mercer.operators import FourierGram, Sample
+from mercer.solvers import summing_gram
+from mercer.validation import check_choice
+
+__all__ = [
+    "entropy_terms",
+    "feature_variance",
+    "information_potential",
+    "potential_gradient",
+    "renyi_entropy",
+]
+
+
+def information_potential(
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
+) -> float:
+    """``V = 1'K1 / n²``, the mean of the kernel over all pairs of points (Jenssen, eq. 10).
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or what the kernel compares
+    kernel : str or Kernel
+    sample_weight : array-like of shape (n,) or None
+        A weight of 2 is equivalent to two copies of a row.
+    normalize : bool
+        Divide by the kernel's normalizer, so that V estimates ``∫ p²``. Otherwise V is the mean of
+        K itself, as in ``KernelECA.information_potential_``, and ``-log V`` differs from
+        :func:`renyi_entropy` by the logarithm of the normalizer. (inf or 0 if V overflows or
+        underflows; the entropy is accurate there too.)
+
+    Examples
+    --------
+    >>> from mercer.information import information_potential
+    >>> from mercer.kernels import Gaussian
+    >>> round(information_potential([[0.0], [1.0]], Gaussian(1.0)), 4)
+    0.8033
+    """
+    sample = fitted_sample(X, kernel, sample_weight)
+    potential = summing_gram(sample).potential
+    if not normalize:
+        return potential
+    dimension = sample.points.dimension or 0
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.log(potential) - sample.kernel.log_normalizer(dimension)))
+
+
+def renyi_entropy(
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    *,
+    estimator: Literal["mean", "integral"] = "mean",
+    sample_weight: Any = None,
+) -> float:
+    """Renyi's quadratic entropy ``-log V``, in nats.
+
+    V is computed with the normalized kernel if the kernel is a density, and with K itself
+    otherwise. So ``-log(information_potential(X, kernel))`` differs from this by the logarithm of
+    the normalizer.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or what the kernel compares
+    kernel : str or Kernel
+    estimator : {"mean", "integral"}
+        How the kernel is interpreted (see :mod:`mercer.information`); "integral" needs a Gaussian.
+    sample_weight : array-like of shape (n,) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.information import renyi_entropy
+    >>> X = np.random.default_rng(0).normal(size=(2000, 1))
+    >>> round(renyi_entropy(X, estimator="integral"), 2)  # true value: log(2 sqrt(pi)) = 1.27
+    1.29
+    """
+    check_choice(estimator, "estimator", ("mean", "integral"))
+    sample = fitted_sample(X, kernel, sample_weight, convolve=estimator == "integral")
+    potential = summing_gram(sample).potential
+    if potential <= 0:
+        raise ValueError(
+            f"V = 1'K1/n² is {potential:.3g}; the entropy -log V needs V > 0. Use a kernel that is "
+            "positive semi-definite and not centered."
+        )
+    return float(log_normalizer(sample.kernel, sample.points) - np.log(potential))
+
+
+def entropy_terms(
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    *,
+    n_components: int | float | None = None,
+    sample_weight: Any = None,
+    solver: Any = "auto",
+) -> Array:
+    """Entropy terms ``ψ_i = λ_i (1'e_i)² / n²``, largest first; all of them add up to V.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or what the kernel compares
+    kernel : str or Kernel
+    n_components : int, float or None
+        Number of terms, a fraction of V, or None for all positive eigenvalues.
+    sample_weight : array-like of shape (n,) or None
+    solver : str or solver
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_rings
+    >>> from mercer.information import entropy_terms, information_potential
+    >>> from mercer.kernels import Gaussian
+    >>> X, _ = make_rings(random_state=0)
+    >>> terms = entropy_terms(X, Gaussian(3.7))
+    >>> float(round(terms.sum() / information_potential(X, Gaussian(3.7)), 10))
+    1.0
+    """
+    sample = fitted_sample(X, kernel, sample_weight)
+    return decompose(sample, "entropy", n_components, solver=solver).entropy_terms
+
+
+def feature_variance(
+    X: Any, kernel: str | Kernel = "gaussian", *, sample_weight: Any = None
+) -> float:
+    """Total variance in feature space, ``mean k(x, x) - V`` (Paiva, eq. 17).
+
+    It equals the sum of the eigenvalues of the centered Gram matrix divided by n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.information import feature_variance
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> pca = KernelPCA(None, kernel=Gaussian(1.0)).fit(X)
+    >>> bool(np.isclose(feature_variance(X, Gaussian(1.0)), pca.eigenvalues_.sum() / 50))
+    True
+    """
+    gram = summing_gram(fitted_sample(X, kernel, sample_weight))
+    mean_norm = gram.trace / gram.total
+    variance = mean_norm - gram.potential
+    rounding = np.finfo(np.float64).eps * gram.total * abs(mean_norm)
+    return 0.0 if -rounding <= variance < 0 else variance
+
+
+def potential_gradient(
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
+) -> tuple[float, Array]:
+    """Return the information potential and its gradient with respect to every point.
+
+    ``∂V/∂x_i = -2 w_i/n² Σ_j w_j (x_i - x_j)/σ² k(x_i, x_j)``: in O(n) by Fourier
+    features for many points in few dimensions, in O(n²) otherwise.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    kernel : str or Gaussian
+    sample_weight : array-like of shape (n,) or None
+    normalize : bool
+        Use the normalized kernel.
+
+    Returns
+    -------
+    potential : float
+    gradient : array of shape (n, d)
+
+    Examples
+    --------
+    >>> from mercer.information import potential_gradient
+    >>> from mercer.kernels import Gaussian
+    >>> potential, gradient = potential_gradient([[0.0], [1.0]], Gaussian(1.0))
+    >>> gradient.round(4)  # moving the points apart lowers V
+    array([[ 0.3033],
+           [-0.3033]])
+    """
+    kernel = as_kernel(kernel)
+    if not isinstance(kernel, Gaussian):
+        raise ValueError(f"The gradient of V needs a Gaussian kernel, not {kernel!r}.")
+    points = validate_points(X, kernel.compares)
+    weights = validate_weights(sample_weight, points.n)
+    kernel = fit_kernel(kernel, points, weights)
+    assert isinstance(kernel, Gaussian)
+    d = points.data.shape[1]
+    sample = Sample(kernel, points, weights)
+    weights, gram = sample.shares, summing_gram(sample)
+    if isinstance(gram, FourierGram):
+        slope = gram.mean_gradient(points)
+        potential, gradient = gram.potential, 2 * weights[:, None] * slope
+    else:
+        potential, gradient = gaussian_potential(points.data, kernel.bandwidth_vector(d), weights)
+    if not normalize:
+        return float(potential), gradient
+    shift = -kernel.log_normalizer(d)
+    with np.errstate(over="ignore", divide="ignore"):  # 0 * inf is nan
+        size = np.exp(np.log(np.abs(gradient)) + shift)
+        return float(np.exp(np.log(potential) + shift)), np.asarray(np.sign(gradient) * size)

@@ -1,0 +1,240 @@
+"""Sums, products and multiples of kernels, evaluated entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.data import Kind
+from mercer.kernels.base import Kernel, Tiles
+from mercer.maths.types import Array
+
+__all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
+
+
+def add(left: Kernel, right: Any) -> Kernel:
+    """Return ``left + right``; the terms of sums are joined in one sum."""
+    if not isinstance(right, Kernel):
+        return NotImplemented
+    return Sum((*_terms(left, Sum), *_terms(right, Sum)))
+
+
+def multiply(left: Kernel, right: Any) -> Kernel:
+    """Return ``left * right``, the product of two kernels or of a kernel and a number."""
+    if isinstance(right, Kernel):
+        return Product((*_terms(left, Product), *_terms(right, Product)))
+    if isinstance(right, int | float | np.number):
+        return Scaled(float(right), left)
+    return NotImplemented
+
+
+def _terms(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
+    return kernel.terms if isinstance(kernel, kind) else (kernel,)
+
+
+class _Combination(Kernel):
+    """Several kernels on the same points, combined entry by entry."""
+
+    def __init__(self, terms: tuple[Kernel, ...]) -> None:
+        self.terms = terms
+
+    _join: ClassVar[Callable[..., Array]]
+    _symbol: ClassVar[str]
+
+    @property
+    def compares(self) -> Kind:  # type: ignore[override]
+        """Type of data that all terms compare."""
+        kinds = {term.compares for term in self.terms}
+        if len(kinds) != 1 or kinds == {"gram"}:
+            raise ValueError(
+                f"{self!r} combines kernels on {' and '.join(sorted(kinds))}; all terms must "
+                "compare the same data. Combine precomputed Gram matrices before fitting."
+            )
+        return kinds.pop()
+
+    @property
+    def is_psd(self) -> bool:
+        """Sums and entrywise products of positive semi-definite kernels are so (Schur)."""
+        return all(term.is_psd for term in self.terms)
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Combine the terms' tiles entry by entry."""
+        first, *others = [term.tiles(X, Y) for term in self.terms]
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = first(rows, columns, out)
+            for other in others:
+                type(self)._join(block, other(rows, columns, None), out=block)
+            return block
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """Combine the terms' diagonals."""
+        total = self.terms[0].diagonal(X).copy()
+        for term in self.terms[1:]:
+            type(self)._join(total, term.diagonal(X), out=total)
+        return total
+
+    def inner_kernels(self) -> dict[str, Kernel]:
+        """Return the terms by their positions."""
+        return {str(i): term for i, term in enumerate(self.terms)}
+
+    def with_inner_kernels(self, kernels: Sequence[Kernel]) -> Kernel:
+        """Return the same combination of other terms."""
+        return type(self)(tuple(kernels))
+
+    def __repr__(self) -> str:
+        inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]
+        return self._symbol.join(inside)
+
+
+class Sum(_Combination):
+    """Sum of kernels, ``k(x, y) = Σ_i k_i(x, y)``; written ``k1 + k2``.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian(1.0) + Linear()
+    Gaussian(bandwidth=1.0) + Linear(scale=1.0, constant=0.0)
+    """
+
+    _join = np.add
+    _symbol = " + "
+
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Add the terms on the logarithmic scale."""
+        first, *rest = [term.log_tiles(X, Y) for term in self.terms]
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = first(rows, columns, out)
+            for other in rest:
+                np.logaddexp(block, other(rows, columns, None), out=block)
+            return block
+
+        return tile
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Draw each point from one of the terms, chosen in proportion to their integrals."""
+        logs = np.array([term.log_normalizer(d) for term in self.terms])
+        counts = rng.multinomial(n, np.exp(logs - np.logaddexp.reduce(logs)))
+        drawn = [term.draw(c, d, rng) for term, c in zip(self.terms, counts, strict=True)]
+        return rng.permutation(np.concatenate(drawn))
+
+    def log_normalizer(self, d: int) -> float:
+        """Logarithm of the sum of the terms' integrals."""
+        return float(np.logaddexp.reduce([term.log_normalizer(d) for term in self.terms]))
+
+    @property
+    def is_density(self) -> bool:
+        """Whether every term is."""
+        return all(term.is_density for term in self.terms)
+
+
+class Product(_Combination):
+    """Product of kernels, ``k(x, y) = Π_i k_i(x, y)``; written ``k1 * k2``.
+
+    (The product of measures is :class:`mercer.population.Product`.)
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> kernel = Gaussian(1.0) * Linear()
+    >>> kernel
+    Gaussian(bandwidth=1.0) * Linear(scale=1.0, constant=0.0)
+    >>> kernel([[1.0]], [[1.0], [2.0]]).round(4)
+    array([[1.    , 1.2131]])
+    """
+
+    _join = np.multiply
+    _symbol = " * "
+
+
+class Scaled(Kernel):
+    """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> 2.0 * Gaussian(1.0)
+    2.0 * Gaussian(bandwidth=1.0)
+    """
+
+    def __init__(self, factor: float, kernel: Kernel) -> None:
+        self.factor = factor
+        self.kernel = kernel
+
+    @property
+    def compares(self) -> Kind:  # type: ignore[override]
+        """Type of data that the inner kernel compares."""
+        kind = self.kernel.compares
+        if kind == "gram":
+            raise ValueError(f"{self!r}: scale a precomputed Gram matrix before fitting.")
+        return kind
+
+    @property
+    def is_psd(self) -> bool:
+        """A negative factor turns the signs of all eigenvalues."""
+        return self.factor >= 0 and self.kernel.is_psd
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Scale the kernel's tiles."""
+        inner = self.kernel.tiles(X, Y)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = inner(rows, columns, out)
+            block *= self.factor
+            return block
+
+        return tile
+
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Add the logarithm of the factor."""
+        if self.factor <= 0:
+            return super().log_tiles(X, Y)
+        inner, shift = self.kernel.log_tiles(X, Y), np.log(self.factor)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = inner(rows, columns, out)
+            block += shift
+            return block
+
+        return tile
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Draw from the inner kernel: the normalized density does not depend on the factor."""
+        return self.kernel.draw(n, d, rng)
+
+    def diagonal(self, X: Any) -> Array:
+        """Scale the kernel's diagonal."""
+        return self.factor * self.kernel.diagonal(X)
+
+    def features(self, X: Any) -> Array | None:
+        """Scale the kernel's features by the root of the factor."""
+        inner = self.kernel.features(X) if self.factor > 0 else None
+        return None if inner is None else np.sqrt(self.factor).astype(inner.dtype) * inner
+
+    def log_normalizer(self, d: int) -> float:
+        """``log factor`` plus that of the inner kernel."""
+        if self.factor <= 0:
+            return super().log_normalizer(d)
+        return float(np.log(self.factor)) + self.kernel.log_normalizer(d)
+
+    @property
+    def is_density(self) -> bool:
+        """Whether the inner kernel is, and the factor is positive."""
+        return self.factor > 0 and self.kernel.is_density
+
+    def inner_kernels(self) -> dict[str, Kernel]:
+        """Return the inner kernel."""
+        return {"kernel": self.kernel}
+
+    def with_inner_kernels(self, kernels: Sequence[Kernel]) -> Kernel:
+        """Return another kernel times the same factor."""
+        return Scaled(self.factor, kernels[0])
+
+    def __repr__(self) -> str:
+        inner = (
+            f"({self.kernel!r})" if isinstance(self.kernel, _Combination) else f"{self.kernel!r}"
+        )
+        return f"{self.factor!r} * {inner}"

@@ -1,0 +1,244 @@
+"""The effect of the degree of a polynomial kernel on kernel PCA (Liang 2014, 3.2.3 and 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from mercer.bandwidth import fit_kernel
+from mercer.data import validate_points
+from mercer.kernels import Gaussian, Polynomial
+from mercer.maths.types import Array
+from mercer.population.measures import Empirical
+from mercer.population.routes import has_moments, operator_of
+from mercer.subsampling import evenly_spaced_rows
+
+__all__ = ["DegreeEffect", "DegreeRow", "degree_effect"]
+
+_EXTREME_FRACTION = 0.01  # of the points count as extreme
+_DOMINANT_FRACTION = 0.5  # of a component, beyond which they dominate it
+_GOOD_SEPARATION = 0.5
+_SIMILAR_SEPARATION = 0.02
+_MAX_GRAM_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class DegreeRow:
+    """The effect of one degree of the polynomial kernel.
+
+    Attributes
+    ----------
+    degree : int
+    explained : float
+        Fraction of the trace in the first two components.
+    extreme_share : float
+        Fraction of the variance of the first component that is due to the 1 % most extreme points.
+    relative_error : float
+        ``√((E φ⁴ - 1)/n)``, the relative standard error of the first eigenvalue.
+    separation : float or None
+        Squared canonical correlation between the ranks of the first two components and the
+        classes; ranks, because a power is monotone and does not mix classes.
+    """
+
+    degree: int
+    explained: float
+    extreme_share: float
+    relative_error: float
+    separation: float | None
+
+
+@dataclass(frozen=True)
+class DegreeEffect:
+    """The effect of the degree of a polynomial kernel on kernel PCA of a sample.
+
+    Attributes
+    ----------
+    rows : tuple of DegreeRow
+    mirror_overlap : float
+        Similarity of the sample and its mirror image -X, from 0 to 1 (the cosine between their
+        mean embeddings). Even degrees do not distinguish x from -x: if this is high and classes are
+        on opposite sides of the origin, even degrees map them onto each other.
+    conclusion : str
+
+    Examples
+    --------
+    >>> from mercer.population import Normal, degree_effect
+    >>> effect = degree_effect(Normal([2, 1]).sample(300, random_state=0), degrees=(1, 2))
+    >>> print(effect.conclusion)
+    At none of these degrees do a few points dominate the first component.
+    """
+
+    rows: tuple[DegreeRow, ...]
+    mirror_overlap: float
+    conclusion: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, for tables and files."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        has_classes = self.rows[0].separation is not None
+        lines = [
+            "degree  explained  extreme 1 %  rel. error" + ("  separation" if has_classes else "")
+        ]
+        for row in self.rows:
+            line = (
+                f"{row.degree:6d}  {row.explained:9.3f}  {row.extreme_share:11.3f}"
+                f"  {row.relative_error:10.3f}"
+            )
+            lines.append(line + (f"  {row.separation:10.3f}" if has_classes else ""))
+        return "\n".join([*lines, self.conclusion])
+
+
+def degree_effect(
+    X: Any,
+    y: Any = None,
+    degrees: Sequence[int] = (1, 2, 3, 4, 5, 6),
+    *,
+    constant: float = 0.0,
+    center: bool = False,
+) -> DegreeEffect:
+    """Return the effect of the degree of a polynomial kernel on the first two components.
+
+    Odd degrees give odd functions and even degrees even ones, so which of them separates groups
+    depends on the positions of the groups relative to the origin; and the higher the degree, the
+    more a few extreme points dominate the components (Liang 2014, 3.2.3 and 5.4). Moments are
+    computed from all rows; if there are more monomials than rows, the Gram matrix of at most 2000
+    rows is used, evenly spaced in lexicographic order.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    y : array-like of shape (n,) or None
+        Classes, to measure their separation.
+    degrees : sequence of int
+    constant : float
+    center : bool
+        As in kernel PCA; the thesis does not center here.
+
+    Returns
+    -------
+    DegreeEffect
+        Its ``str`` is a table with a conclusion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.population import Mixture, Normal, degree_effect
+    >>> sides = [Normal([-3, 1]), Normal([2, -1])]
+    >>> X = np.vstack([side.sample(200, random_state=0) for side in sides])
+    >>> effect = degree_effect(X, np.repeat([0, 1], 200), degrees=(1, 2, 3))
+    >>> [row.separation > 0.5 for row in effect.rows]
+    [True, False, True]
+    """
+    X = validate_points(X, "vectors").data.astype(np.float64)
+    classes = None if y is None else _checked_classes(y, len(X))
+    if len(degrees) == 0:
+        raise ValueError("degrees is empty; pass at least one degree, such as (1, 2, 3).")
+    if constant == 0:
+        X = X / max(
+            float(np.sqrt((X * X).sum(axis=1).mean())), 1e-300
+        )  # eigenfunctions do not depend on the scale
+    if not all(has_moments(Polynomial(degree, constant), Empirical(X)) for degree in degrees):
+        rows_used = evenly_spaced_rows(X, _MAX_GRAM_ROWS)
+        X, classes = X[rows_used], None if classes is None else classes[rows_used]
+    rows = tuple(_degree_row(X, classes, degree, constant, center) for degree in degrees)
+    overlap = _mirror_overlap(X)
+    return DegreeEffect(rows, overlap, _degree_conclusion(rows, overlap, constant))
+
+
+def _degree_row(
+    X: Array, classes: Array | None, degree: int, constant: float, center: bool
+) -> DegreeRow:
+    kernel = Polynomial(degree, constant)
+    operator = operator_of(kernel, Empirical(X), center=center, n_components=2)
+    functions = operator.eigenfunctions(X)
+    squares = np.sort(functions[:, 0] ** 2)[::-1]
+    n = len(X)
+    extreme = int(np.ceil(_EXTREME_FRACTION * n))
+    fourth = float((squares**2).mean())
+    return DegreeRow(
+        int(degree),
+        float(operator.eigenvalues[:2].sum() / operator.trace),
+        float(squares[:extreme].sum() / squares.sum()),
+        float(np.sqrt(max(fourth - 1, 0.0) / n)),
+        None if classes is None else _separation(functions[:, :2], classes),
+    )
+
+
+def _checked_classes(y: Any, n: int) -> Array:
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ValueError(f"y has shape {labels.shape}; expected ({n},), one class per row of X.")
+    names, classes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"y has the single class {names[0]!r}; pass at least 2 classes, or y=None."
+        )
+    return classes
+
+
+def _separation(scores: Array, classes: Array) -> float:
+    """Largest squared canonical correlation between ranked scores and class membership."""
+    ranks = rankdata(scores, axis=0)
+    centered = ranks - ranks.mean(axis=0)
+    total = centered.T @ centered
+    means = np.array([centered[classes == c].mean(axis=0) for c in range(classes.max() + 1)])
+    between = means.T @ (np.bincount(classes)[:, None] * means)
+    ratio = np.linalg.lstsq(total, between, rcond=1e-12)[0]
+    return float(np.clip(np.linalg.eigvals(ratio).real.max(), 0.0, 1.0))
+
+
+def _mirror_overlap(X: Array) -> float:
+    """Cosine between the mean embeddings of X and -X."""
+    rows = X[evenly_spaced_rows(X, _MAX_GRAM_ROWS)]
+    if (rows == rows[0]).all():
+        return 1.0 if not rows[0].any() else 0.0
+    kernel = fit_kernel(Gaussian("auto"), rows)
+    return min(1.0, float(kernel(rows, -rows).mean() / kernel(rows).mean()))
+
+
+def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: float) -> str:
+    sentences = []
+    if rows[0].separation is not None:
+        reached = max(row.separation or 0.0 for row in rows)
+        # of equally good degrees the lowest, which is the least sensitive to outliers
+        best = next(row for row in rows if (row.separation or 0.0) > reached - _SIMILAR_SEPARATION)
+        if reached < _GOOD_SEPARATION:
+            sentences.append("No degree separates the classes well.")
+        else:
+            sentences.append(
+                f"Degree {best.degree} separates the classes ({best.separation:.2f} of 1), and no "
+                "other does much better."
+            )
+        sentences += _parity(rows)
+    elif constant == 0 and overlap > _GOOD_SEPARATION:
+        sentences.append(
+            f"The sample is similar to its mirror image ({overlap:.2f} of 1): even degrees map "
+            "opposite sides onto each other, odd degrees separate them."
+        )
+    dominated = [row.degree for row in rows if row.extreme_share > _DOMINANT_FRACTION]
+    if dominated:
+        sentences.append(
+            f"From degree {min(dominated)} on, 1 % of the points make up more than half of the "
+            "first component, which describes outliers. Use a lower degree, or bounding_weights."
+        )
+    else:
+        sentences.append("At none of these degrees do a few points dominate the first component.")
+    return " ".join(sentences)
+
+
+def _parity(rows: tuple[DegreeRow, ...]) -> list[str]:
+    odd = [row.separation or 0.0 for row in rows if row.degree % 2]
+    even = [row.separation or 0.0 for row in rows if row.degree % 2 == 0]
+    if not odd or not even:
+        return []
+    if max(odd) > _GOOD_SEPARATION > max(even):
+        return ["Only odd degrees separate them: the classes differ in direction."]
+    if max(even) > _GOOD_SEPARATION > max(odd):
+        return ["Only even degrees separate them: the classes differ in distance from the origin."]
+    return []
