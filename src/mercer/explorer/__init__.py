@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer.explorer.sessions import Limits
+    from mercer.tables import Missing
 
 __all__ = ["explore"]
 
@@ -22,6 +23,8 @@ def explore(
     *,
     label: str | None = None,
     ignore: Iterable[str] = (),
+    categorical: Iterable[str] = (),
+    missing: Missing = "auto",
     encoding: str = "utf-8",
     port: int = 0,
     host: str = "127.0.0.1",
@@ -39,6 +42,10 @@ def explore(
         Column with classes; None for the default of the data set.
     ignore : iterable of str
         Columns to ignore.
+    categorical : iterable of str
+        Numeric or text columns that hold categories.
+    missing : {"auto", "drop", "keep"}
+        Rows with missing values; see :func:`mercer.tables.read_table`.
     encoding : str
         Encoding of text files.
     port : int
@@ -70,7 +77,14 @@ def explore(
             f"The explorer needs {error.name}, which is not installed: pip install mercer[web]",
             name=error.name,
         ) from error
-    query, given = _initial_query(data, label, list(ignore), encoding)
+    query, given = _initial_query(
+        data,
+        encoding,
+        label=label,
+        ignore=list(ignore),
+        categorical=list(categorical),
+        missing=missing,
+    )
     listener = _listen(host, port)
     with listener:
         port = listener.getsockname()[1]
@@ -102,7 +116,13 @@ def explore(
 
 
 def _initial_query(
-    data: str | Path | None, label: str | None, ignore: list[str], encoding: str
+    data: str | Path | None,
+    encoding: str,
+    *,
+    label: str | None,
+    ignore: list[str],
+    categorical: list[str],
+    missing: Missing,
 ) -> tuple[list[tuple[str, str]], Path | None]:
     """Return the query of the first address and the file it refers to.
 
@@ -117,12 +137,21 @@ def _initial_query(
     elif data is not None:
         query.append(("data", "given"))
         given = Path(data)
-    if given is not None or label is not None or ignore:
-        source = "rings" if data is None else data
-        read_table(source, label=label, ignore=ignore, encoding=encoding)
+    read_table(
+        "rings" if data is None else data,
+        label=label,
+        ignore=ignore,
+        categorical=categorical,
+        missing=missing,
+        encoding=encoding,
+    )
     if label is not None:
         query.append(("label", label))
-    return query + [("ignore", name) for name in ignore], given
+    query += [("ignore", name) for name in ignore]
+    query += [("categorical", name) for name in categorical]
+    if missing != "auto":
+        query.append(("missing", missing))
+    return query, given
 
 
 def _listen(host: str, port: int) -> socket.socket:

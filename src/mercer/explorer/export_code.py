@@ -51,6 +51,8 @@ def _read(models: Models, source: str, encoding: str) -> str:
         options.append(f"ignore={list(state.ignore)!r}")
     if state.categorical:
         options.append(f"categorical={list(state.categorical)!r}")
+    if state.missing != "auto":
+        options.append(f"missing={state.missing!r}")
     if encoding != "utf-8":
         options.append(f"encoding={encoding!r}")
     lines = [f"table = read_table({', '.join(options)})"]

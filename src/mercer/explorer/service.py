@@ -165,7 +165,8 @@ class Service:
     def _dataset(self, session: Session, state: State) -> Dataset:
         self._path(session, state.data)  # the cache is shared, so check the session's access first
         scale = is_scaled(state)
-        options = (state.label, state.ignore, state.categorical, scale, state.kernel == "gaussian")
+        columns = (state.label, state.ignore, state.categorical)
+        options = (*columns, state.missing, scale, state.kernel == "gaussian")
 
         def compute() -> tuple[Dataset, int]:
             table = self._table(session, state)
@@ -188,6 +189,7 @@ class Service:
             label=label,
             ignore=ignore,
             categorical=[name for name in state.categorical if name not in ignore],
+            missing=state.missing,  # type: ignore[arg-type] # one of the choices
         )
 
     def _frame(self, session: Session, data: str) -> Any:

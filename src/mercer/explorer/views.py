@@ -73,13 +73,17 @@ def summary(models: Models) -> dict[str, Any]:
 
 
 def _omission(omission: Omission, state: State) -> dict[str, str]:
-    """Return an omitted column with the reason as text and as a code ("ignored" or "unusable")."""
+    """Return an omitted column with the reason as text and as a code.
+
+    The code is "ignored" if the user ignores the column.
+    """
+    # Remove the fallback when Omission has a code in every version of mercer.tables.
     is_hidden_class = omission.column == "class" and state.data in EMBEDDED and state.label == ""
     is_ignored = omission.column in state.ignore or is_hidden_class
     return {
         "column": omission.column,
         "reason": omission.reason,
-        "code": "ignored" if is_ignored else "unusable",
+        "code": getattr(omission, "code", "ignored" if is_ignored else "other"),
     }
 
 
