@@ -154,5 +154,7 @@ def test_label_and_ignored_columns_are_part_of_the_address(started, tmp_path):
         explore(path, label="absent", encoding="latin-1", open_browser=False)
     with raises(ValueError, "latin.csv"):  # not UTF-8
         explore(path, open_browser=False)
+    query = parse_qsl(urlsplit(started("machines", categorical=["power"], missing="drop")).query)
+    assert query == [("data", "machines"), ("categorical", "power"), ("missing", "drop")]
     with raises(ValueError, "absent"):
         explore("wine", ignore=["absent"], open_browser=False)

@@ -17,6 +17,7 @@ states = st.builds(
     label=st.none() | names,
     ignore=st.lists(names, max_size=3).map(tuple),
     categorical=st.lists(names, max_size=3).map(tuple),
+    missing=st.sampled_from(["auto", "drop", "keep"]),
     scale=st.none() | st.booleans(),
     kernel=st.sampled_from(list(KERNELS)),
     bandwidth=st.none() | st.floats(1e-12, 1e12),

@@ -9,10 +9,11 @@ import webbrowser
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer.explorer.sessions import Limits
+    from mercer.tables import Missing
 
 __all__ = ["explore"]
 
@@ -23,7 +24,7 @@ def explore(
     label: str | None = None,
     ignore: Iterable[str] = (),
     categorical: Iterable[str] = (),
-    missing: Literal["auto", "drop", "keep"] = "auto",
+    missing: Missing = "auto",
     encoding: str = "utf-8",
     port: int = 0,
     host: str = "127.0.0.1",
@@ -42,9 +43,9 @@ def explore(
     ignore : iterable of str
         Columns to ignore.
     categorical : iterable of str
-        Columns of numbers or texts that are categories.
+        Numeric or text columns that hold categories.
     missing : {"auto", "drop", "keep"}
-        Treatment of rows with missing values (see :func:`mercer.tables.read_table`).
+        Rows with missing values; see :func:`mercer.tables.read_table`.
     encoding : str
         Encoding of text files.
     port : int
@@ -76,8 +77,14 @@ def explore(
             f"The explorer needs {error.name}, which is not installed: pip install mercer[web]",
             name=error.name,
         ) from error
-    columns = {"ignore": list(ignore), "categorical": list(categorical)}
-    query, given = _initial_query(data, label=label, missing=missing, encoding=encoding, **columns)
+    query, given = _initial_query(
+        data,
+        encoding,
+        label=label,
+        ignore=list(ignore),
+        categorical=list(categorical),
+        missing=missing,
+    )
     listener = _listen(host, port)
     with listener:
         port = listener.getsockname()[1]
@@ -87,7 +94,6 @@ def explore(
             limits=limits,
             given=given,
             encoding=encoding,
-            missing=missing,
             token=token,
             cookie=f"mercer-explorer-{port}",  # cookies are shared by all ports of a host
         )
@@ -111,12 +117,12 @@ def explore(
 
 def _initial_query(
     data: str | Path | None,
+    encoding: str,
     *,
     label: str | None,
     ignore: list[str],
     categorical: list[str],
-    missing: Literal["auto", "drop", "keep"],
-    encoding: str,
+    missing: Missing,
 ) -> tuple[list[tuple[str, str]], Path | None]:
     """Return the query of the first address and the file it refers to.
 
@@ -131,19 +137,21 @@ def _initial_query(
     elif data is not None:
         query.append(("data", "given"))
         given = Path(data)
-    if given is not None or label is not None or ignore or categorical:
-        read_table(
-            "rings" if data is None else data,
-            label=label,
-            ignore=ignore,
-            categorical=categorical,
-            missing=missing,
-            encoding=encoding,
-        )
+    read_table(
+        "rings" if data is None else data,
+        label=label,
+        ignore=ignore,
+        categorical=categorical,
+        missing=missing,
+        encoding=encoding,
+    )
     if label is not None:
         query.append(("label", label))
     query += [("ignore", name) for name in ignore]
-    return query + [("categorical", name) for name in categorical], given
+    query += [("categorical", name) for name in categorical]
+    if missing != "auto":
+        query.append(("missing", missing))
+    return query, given
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -166,4 +174,4 @@ def _address(host: str, port: int, query: list[tuple[str, str]]) -> str:
     name = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):
         name = socket.gethostname()
-    return f"http://{name}:{port}/{'?' + urlencode(query, doseq=True) if query else ''}"
+    return f"http://{name}:{port}/{'?' + urlencode(query) if query else ''}"

@@ -10,7 +10,7 @@ __all__ = ["python_code"]
 _SAMPLE = "np.sort(np.random.default_rng(0).choice(len({0}), {1}, replace=False))"
 
 
-def python_code(models: Models, source: str, missing: str = "auto", encoding: str = "utf-8") -> str:
+def python_code(models: Models, source: str, encoding: str = "utf-8") -> str:
     """Return the code of a view.
 
     Parameters
@@ -18,17 +18,10 @@ def python_code(models: Models, source: str, missing: str = "auto", encoding: st
     models : Models
     source : str
         Name of an embedded data set or of a file.
-    missing : {"auto", "drop", "keep"}
-        Treatment of rows with missing values.
     encoding : str
         Encoding of the file.
     """
-    parts = [
-        _header(models),
-        _read(models, source, missing, encoding),
-        _kernel(models),
-        _components(models),
-    ]
+    parts = [_header(models), _read(models, source, encoding), _kernel(models), _components(models)]
     parts += [_clusters(models), _pca(models), _print(), _density(models)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -49,7 +42,7 @@ def _header(models: Models) -> str:
     return "\n".join(lines)
 
 
-def _read(models: Models, source: str, missing: str, encoding: str) -> str:
+def _read(models: Models, source: str, encoding: str) -> str:
     data, state = models.data, models.state
     options = [repr(source)]
     if data.table.label not in (None, "class") or (state.label and source != state.data):
@@ -58,8 +51,8 @@ def _read(models: Models, source: str, missing: str, encoding: str) -> str:
         options.append(f"ignore={list(state.ignore)!r}")
     if state.categorical:
         options.append(f"categorical={list(state.categorical)!r}")
-    if missing != "auto":
-        options.append(f"missing={missing!r}")
+    if state.missing != "auto":
+        options.append(f"missing={state.missing!r}")
     if encoding != "utf-8":
         options.append(f"encoding={encoding!r}")
     lines = [f"table = read_table({', '.join(options)})"]

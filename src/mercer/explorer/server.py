@@ -29,7 +29,7 @@ from mercer.explorer.state import KERNELS, MAX_COMPONENTS, State, parse_state
 from mercer.explorer.views import VIEWS
 from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
 from mercer.plots.style import DARK_PALETTE, PALETTE
-from mercer.tables import EMBEDDED, Missing
+from mercer.tables import EMBEDDED
 
 __all__ = ["STATIC", "make_app"]
 
@@ -43,7 +43,6 @@ def make_app(
     limits: Limits | None = None,
     given: Path | None = None,
     encoding: str = "utf-8",
-    missing: Missing = "auto",
     token: str | None = None,
     cookie: str = "mercer-explorer",
     workers: int = 2,
@@ -57,8 +56,6 @@ def make_app(
         File that every session may use.
     encoding : str
         Encoding of the given file.
-    missing : {"auto", "drop", "keep"}
-        Treatment of rows with missing values in the given file.
     token : str or None
         Required if it is not None: in the query once, then in a cookie. Without a token only
         requests with a loopback Host are answered.
@@ -69,7 +66,7 @@ def make_app(
     """
     limits = limits or Limits()
     sessions, queue = Sessions(limits), WorkQueue(workers)
-    service = Service(limits, given, encoding, missing, sessions.folder)
+    service = Service(limits, given, encoding, sessions.folder)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

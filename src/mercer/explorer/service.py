@@ -20,7 +20,7 @@ from mercer.explorer.state import State
 from mercer.explorer.upload_size import decompress_upload
 from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.persistence import save
-from mercer.tables import EMBEDDED, Missing, Preparation, Table, as_table, read_rows
+from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
 from mercer.tables.column_types import column_type
 from mercer.tables.readers import read_frame
 
@@ -45,8 +45,6 @@ class Service:
         File named when the explorer was started; every session may use it.
     encoding : str
         Encoding of the given file.
-    missing : {"auto", "drop", "keep"}
-        Treatment of rows with missing values in the given file.
     folder : Path or None
         Folder for temporary files; None for the default of the system.
     """
@@ -56,11 +54,9 @@ class Service:
         limits: Limits,
         given: Path | None = None,
         encoding: str = "utf-8",
-        missing: Missing = "auto",
         folder: Path | None = None,
     ) -> None:
-        self.limits, self.given, self.folder = limits, given, folder
-        self.encoding, self.missing = encoding, missing
+        self.limits, self.given, self.encoding, self.folder = limits, given, encoding, folder
         self._tables = Cache(_TABLE_CACHE)
         self._models = Cache(_MODEL_CACHE)
 
@@ -91,11 +87,9 @@ class Service:
 
     def code(self, session: Session, state: State) -> str:
         """Return the Python code of a view."""
-        options = {}
-        if state.data == "given":
-            options = {"missing": self.missing, "encoding": self.encoding}
+        encoding = self.encoding if state.data == "given" else "utf-8"
         source = self.source(session, state.data)
-        return python_code(self._fit(session, state), source, **options)
+        return python_code(self._fit(session, state), source, encoding)
 
     def scores(self, session: Session, state: State) -> str:
         """Return CSV with the index, class, cluster and scores of each analyzed row."""
@@ -171,7 +165,8 @@ class Service:
     def _dataset(self, session: Session, state: State) -> Dataset:
         self._path(session, state.data)  # the cache is shared, so check the session's access first
         scale = is_scaled(state)
-        options = (state.label, state.ignore, state.categorical, scale, state.kernel == "gaussian")
+        columns = (state.label, state.ignore, state.categorical)
+        options = (*columns, state.missing, scale, state.kernel == "gaussian")
 
         def compute() -> tuple[Dataset, int]:
             table = self._table(session, state)
@@ -194,7 +189,7 @@ class Service:
             label=label,
             ignore=ignore,
             categorical=[name for name in state.categorical if name not in ignore],
-            missing=self.missing if state.data == "given" else "auto",
+            missing=state.missing,  # type: ignore[arg-type] # one of the choices
         )
 
     def _frame(self, session: Session, data: str) -> Any:

@@ -26,6 +26,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }
 MAX_COMPONENTS = 12
 MAX_RANK = 400  # of a component that is picked by hand
+_MISSING = ("auto", "drop", "keep")
 _ORDERS = ("entropy", "variance")
 _TERMS = ("selected", "kronmal-tarter", "all")
 _COLORS = ("label", "cluster")
@@ -46,6 +47,8 @@ class State:
         Column with classes; None for the default of the data set, "" for no classes.
     ignore, categorical : tuple of str
         Ignored columns; numeric columns that hold categories.
+    missing : {"auto", "drop", "keep"}
+        Rows with missing values; see :func:`mercer.tables.read_table`.
     scale : bool or None
         Standardize the columns; None: unless the data set is one of the planar examples.
     kernel : str
@@ -79,6 +82,7 @@ class State:
     label: str | None = None
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    missing: str = "auto"
     scale: bool | None = None
     kernel: str = "gaussian"
     bandwidth: float | None = None
@@ -158,6 +162,7 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
     read: dict[str, Callable[[str], Any]] = {
         "data": lambda v: _matching("data", v, r"[a-z0-9_-]{1,64}"),
         "label": lambda v: _name("label", v),
+        "missing": lambda v: _choice("missing", v, _MISSING),
         "scale": lambda v: _flag("scale", v),
         "kernel": lambda v: _choice("kernel", v, tuple(KERNELS)),
         "bandwidth": lambda v: _number("bandwidth", v, 1e-12, 1e12),

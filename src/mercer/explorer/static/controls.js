@@ -21,6 +21,7 @@ const TABLE_PARAMETERS = [
   "label",
   "ignore",
   "categorical",
+  "missing",
   "scale",
   "bandwidth",
   "picks",

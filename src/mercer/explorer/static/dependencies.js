@@ -1,6 +1,7 @@
 // What each view and each card depends on.
 
-const TABLE = ["data", "label", "ignore", "categorical", "scale", "kernel"]; // kernel: subsampling
+// the kernel is among them because it decides whether the rows are subsampled
+const TABLE = ["data", "label", "ignore", "categorical", "missing", "scale", "kernel"];
 const KERNEL = [...TABLE, "bandwidth", "nu", "degree", "constant"];
 const COMPONENTS = [...KERNEL, "components", "order", "picks"];
 

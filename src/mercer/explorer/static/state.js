@@ -5,6 +5,7 @@ export const DEFAULTS = {
   label: null,
   ignore: [],
   categorical: [],
+  missing: "auto",
   scale: null,
   kernel: "gaussian",
   bandwidth: null,
