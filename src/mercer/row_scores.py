@@ -86,7 +86,7 @@ def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
     """
     if hasattr(data, "iloc"):
         return np.asarray(-np.log(np.maximum(kernel(data, reference).mean(axis=1), _TINY)))
-    with suppress_warnings():  # a warning about the whole data set was raised before
+    with suppress_warnings():  # the fit to all rows has raised the warnings
         return -_log_means(data, reference, kernel)
 
 

@@ -55,10 +55,11 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Size and persistence of a cluster.
+    """Size and persistence of a cluster; fields are named like the columns of clusters.csv.
 
-    ``persistence`` is the mean over the sweep of the largest Jaccard index between this cluster
-    and any cluster found there: 1 if the cluster is found at every bandwidth.
+    ``share`` is the fraction of rows. ``persistence`` is the mean over the sweep of the largest
+    Jaccard index between this cluster and any cluster found there: 1 if the cluster is found at
+    every bandwidth.
     """
 
     number: int

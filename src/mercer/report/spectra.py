@@ -24,7 +24,7 @@ __all__ = [
     "fit_spectra",
 ]
 
-#: Up to this many rows every eigenpair is computed, so that the whole spectrum can be shown.
+#: Up to this many rows every eigenpair is computed, so that the full spectrum can be shown.
 DENSE_ROWS = 2000
 #: Up to this many rows eigenpairs are exact; beyond, landmarks, unless Fourier features apply.
 EXACT_ROWS = 5000
@@ -43,7 +43,10 @@ Because = Literal["asked", "share", "picture", "most"]
 
 @dataclass(frozen=True)
 class Component:
-    """A row of the table of components."""
+    """A row of the table of components; fields are named like the columns of components.csv.
+
+    ``share`` is the fraction of V, ``kept`` whether the component was selected.
+    """
 
     order: int
     rank: int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.formatting import format_number, format_percent
+from mercer.formatting import format_number
 from mercer.report.analysis import Analysis
 from mercer.report.figures import sweep_figure
 from mercer.report.sections.html import Figure, Section
@@ -112,7 +112,7 @@ def _solver(analysis: Analysis) -> str:
 
 
 def _components(analysis: Analysis) -> str:
-    fraction = format_percent(ENTROPY_FRACTION)
+    fraction = f"{100 * ENTROPY_FRACTION:.0f} %"
     return {
         "asked": "Given by you.",
         "share": f"The fewest that hold {fraction} of the information potential.",
