@@ -367,7 +367,8 @@ def test_new_rows_need_the_models_columns(flowers, tmp_path, command):
     assert "no column 'petal', 'petal width', which the model was fitted with" in told
     (tmp_path / "new.csv").write_text(",".join(COLUMNS) + "\n1,2,3,many\n", encoding="utf-8")
     _, told = command("embed", tmp_path / "new.csv", "--apply", model, code=1)
-    assert "Column 'petal width' should hold numbers; 'many' is none." in told
+    assert "'petal width'" in told
+    assert "'many'" in told
 
 
 def test_models_of_other_commands_are_refused(flowers, iris, tmp_path, command):
