@@ -116,7 +116,7 @@ def table(n=30):
             "size": pd.Categorical(
                 rng.choice(["small", "large"], size=n), ["small", "large"], ordered=True
             ),
-            "colour": pd.Categorical(rng.choice(["red", "blue"], size=n)),
+            "color": pd.Categorical(rng.choice(["red", "blue"], size=n)),
             "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, size=n), "D"),
             "nullable": pd.array(rng.integers(0, 5, size=n), dtype="Int64"),
             "text": [" ".join(rng.choice(["one", "two", "three", "four"], 5)) for _ in range(n)],

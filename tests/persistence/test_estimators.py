@@ -237,7 +237,7 @@ def test_pipelines(path):
         remainder="drop",
     )
     frame = table().drop(columns=["nullable", "text", "day"])
-    frame["colour"] = np.where(np.isnan(frame["number"]), np.nan, 1.0)
+    frame["color"] = np.where(np.isnan(frame["number"]), np.nan, 1.0)
     frame["size"] = frame["size"].astype(object).where(frame["size"].notna(), "none")
     frame["label"] = frame["label"].astype(object).where(frame["label"].notna(), "none")
     whole = Pipeline([("columns", columns), ("lda", mercer.KernelLDA())])

@@ -90,7 +90,7 @@ FORGED_VALUES = {
         "sparse": ["coo_array", {"tuple": [2]}, LONG, {"tuple": [LONG]}]
     },
     "a column of a long range": {"pandas series": [LONG_INDEX, LONG_INDEX, None]},
-    "a column of a long kind": {"pandas values": [LONG_INDEX, [], "python", True]},
+    "a column whose form is a long range": {"pandas values": [LONG_INDEX, [], "python", True]},
     "texts that hold a long range": {"pandas values": ["texts", [LONG_INDEX], "python", True]},
     "codes of a long range": {"pandas values": ["categories", LONG_INDEX, ["a"], False]},
     "moments of a long range": {"pandas values": ["moments", LONG_INDEX, "UTC", None]},

@@ -5,7 +5,6 @@ import csv
 import gzip
 import io
 import lzma
-import time
 
 import numpy as np
 import pandas as pd
@@ -47,6 +46,7 @@ NAMES = {
     "a;b;c\n1,5;2,25;3,5\n4,5;;6,5\n": ["a", "b", "c"],
     "note\nthe red fox\na blue whale\n": ["note"],
     "\n \na,b\n1,2\n3,4\n": ["a", "b"],
+    '"a"x\tb\n1\t2\n3\t4\n': ["ax", "b"],
 }
 
 
@@ -57,14 +57,15 @@ def test_separators_in_quotes_do_not_count(content):
     assert list(frame.columns) == NAMES[content]
 
 
-def test_separator_detection_does_not_depend_on_the_number_of_rows():
-    """Bug D9: only the header is examined."""
+def test_separator_detection_does_not_split_all_lines():
+    """Bug D9."""
     from mercer.tables.readers import _find_separator
 
-    long = "a;b\n" + "1;2\n" * 5_000_000
-    start = time.perf_counter()
-    assert _find_separator(long) == ";"
-    assert time.perf_counter() - start < 0.2  # splitting all lines takes about 0.5 s
+    class Text(str):
+        def splitlines(self, keepends=False):
+            raise AssertionError("splits all lines")
+
+    assert _find_separator(Text("a;b\n" + "1;2\n" * 1000)) == ";"
 
 
 def test_reading_does_not_change_the_field_limit_of_csv():

@@ -12,7 +12,7 @@ from mercer.tables.omissions import Omission
 from mercer.tables.preparation import BANDWIDTH_FACTORS, Preparation, prepare
 from mercer.tables.table import Missing, Rows, Table, as_table, read_rows, read_table
 
-# deprecated names
+# deprecated names, not in __all__
 WIDTH_FACTORS = BANDWIDTH_FACTORS
 Modelling = Preparation
 modelling = prepare
@@ -20,15 +20,12 @@ modelling = prepare
 __all__ = [
     "BANDWIDTH_FACTORS",
     "EMBEDDED",
-    "WIDTH_FACTORS",
     "Missing",
-    "Modelling",
     "Omission",
     "Preparation",
     "Rows",
     "Table",
     "as_table",
-    "modelling",
     "prepare",
     "read_rows",
     "read_table",

@@ -237,16 +237,23 @@ def _decoded(name: str, content: bytes, encoding: str) -> str:
 
 def _find_separator(text: str) -> str:
     """Return the separator that splits the header into most fields; quoted ones do not count."""
-    counts = dict.fromkeys(_SEPARATORS, 0)
-    with _large_fields():
-        for separator in _SEPARATORS:
-            lines = io.StringIO(text[:_HEADER_CHECK])
-            rows = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-            try:
-                counts[separator] = len(next(row for row in rows if "".join(row).strip()))
-            except (csv.Error, StopIteration):  # such as a separator within a quoted name
-                continue
+    start = text[:_HEADER_CHECK]
+    counts = {s: _count_fields(start, s, strict=True) for s in _SEPARATORS}
+    if not any(counts.values()):  # malformed quotes
+        counts = {s: _count_fields(start, s, strict=False) for s in _SEPARATORS}
     return max(_SEPARATORS, key=lambda separator: counts[separator])
+
+
+def _count_fields(text: str, separator: str, strict: bool) -> int:
+    """Return the number of fields in the header, or 0 if the separator splits a quoted field."""
+    with _large_fields():
+        rows = csv.reader(
+            io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=strict
+        )
+        try:
+            return len(next(row for row in rows if "".join(row).strip()))
+        except (csv.Error, StopIteration):
+            return 0
 
 
 def _header(name: str, text: str, separator: str) -> list[str]:
