@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelECA, KernelPCA
+from mercer import KernelECA, KernelPCA, bandwidth
 from mercer.bandwidth import distance_fraction, fit_kernel, median_distance, scott, silverman
 from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
@@ -352,6 +352,5 @@ def test_fit_returns_a_new_kernel():
 
 
 def test_resolve_is_an_alias_of_fit_kernel():
-    assert mercer.bandwidth.resolve(Gaussian("scott"), array()) == fit_kernel(
-        Gaussian("scott"), array()
-    )
+    kernel, X = Gaussian("scott"), array()
+    assert bandwidth.resolve(kernel, X) == fit_kernel(kernel, X)

@@ -272,7 +272,7 @@ def test_separated_functions_have_unit_norm_when_apart():
 def test_effects_do_not_depend_on_row_order():
     """More than 2000 rows are subsampled by their values."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 2)) + [2.0, 0.0]
+    X = rng.normal(loc=(2.0, 0.0), size=(3000, 2))
     X[: len(X) // 2] *= -1
     order = rng.permutation(len(X))
     one, other = (centering_effect(data, Gaussian(1.0), n_components=2) for data in (X, X[order]))
