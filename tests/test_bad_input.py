@@ -139,7 +139,7 @@ def test_one_row_with_a_bandwidth():
 
 @both
 def test_all_rows_equal_give_no_bandwidth(estimator):
-    with refused("all 6 rows equal", "every distance is 0", "Gaussian(bandwidth=1.0)"):
+    with refused("6", "Gaussian(bandwidth=1.0)"):
         estimator().fit(np.full((6, 3), 0.1))
 
 
@@ -256,7 +256,7 @@ def test_a_wrong_number_of_bandwidths(estimator, widths):
 @pytest.mark.parametrize("kind", [Gaussian, Laplacian, Matern, Epanechnikov])
 @pytest.mark.parametrize("rule", ["auto", "silverman"])
 def test_a_rule_cannot_be_called_directly(kind, rule):
-    parts = (f"{kind.__name__}(bandwidth='{rule}')", "needs data", "fit an estimator", "a number")
+    parts = (f"{kind.__name__}(bandwidth='{rule}')", "mercer.bandwidth.fit_kernel")
     with refused(*parts):
         kind(rule)(array())
     with refused(*parts):

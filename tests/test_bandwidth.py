@@ -97,7 +97,7 @@ def test_fit_kernel_replaces_rules_only():
     assert found["1__kernel__0__nu"] == 2.5
     assert found["1__kernel__1__bandwidth"] == 3.0
     assert found["2__scale"] == 0.5
-    assert kernel.get_params()["0__bandwidth"] == "scott"  # the given kernel is left alone
+    assert kernel.get_params()["0__bandwidth"] == "scott"  # the given kernel does not change
 
 
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
@@ -225,7 +225,7 @@ def test_fitted_bandwidths_are_proportional_to_scale(name):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_do_not_depend_on_an_offset(rule):
-    X = np.round(array() * 2**10) / 2**10  # stays exact beside 1e8
+    X = np.round(array() * 2**10) / 2**10  # exact when added to 1e8
     assert_allclose(rule(X + 1e8), rule(X), rtol=1e-8)  # the mean of 1e8-sized numbers rounds
     if rule in DISTANCE_RULES:
         assert_allclose(rule(X + 1e8), rule(X), rtol=1e-12)
@@ -249,7 +249,7 @@ def test_lists_and_single_precision():
         assert rule(X.astype(np.float32)) == rule(X)
 
 
-# --- refusals and warnings ---------------------------------------------------------------------
+# --- errors and warnings ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", RULES)
