@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelECA, KernelPCA
+from mercer import KernelECA, KernelPCA, bandwidth
 from mercer.bandwidth import distance_fraction, fit_kernel, median_distance, scott, silverman
 from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
@@ -97,7 +97,7 @@ def test_fit_kernel_replaces_rules_only():
     assert found["1__kernel__0__nu"] == 2.5
     assert found["1__kernel__1__bandwidth"] == 3.0
     assert found["2__scale"] == 0.5
-    assert kernel.get_params()["0__bandwidth"] == "scott"  # the given kernel is left alone
+    assert kernel.get_params()["0__bandwidth"] == "scott"  # the given kernel does not change
 
 
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
@@ -225,7 +225,7 @@ def test_fitted_bandwidths_are_proportional_to_scale(name):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_do_not_depend_on_an_offset(rule):
-    X = np.round(array() * 2**10) / 2**10  # stays exact beside 1e8
+    X = np.round(array() * 2**10) / 2**10  # exact when added to 1e8
     assert_allclose(rule(X + 1e8), rule(X), rtol=1e-8)  # the mean of 1e8-sized numbers rounds
     if rule in DISTANCE_RULES:
         assert_allclose(rule(X + 1e8), rule(X), rtol=1e-12)
@@ -249,7 +249,7 @@ def test_lists_and_single_precision():
         assert rule(X.astype(np.float32)) == rule(X)
 
 
-# --- refusals and warnings ---------------------------------------------------------------------
+# --- errors and warnings ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -352,6 +352,5 @@ def test_fit_returns_a_new_kernel():
 
 
 def test_resolve_is_an_alias_of_fit_kernel():
-    assert mercer.bandwidth.resolve(Gaussian("scott"), array()) == fit_kernel(
-        Gaussian("scott"), array()
-    )
+    kernel, X = Gaussian("scott"), array()
+    assert bandwidth.resolve(kernel, X) == fit_kernel(kernel, X)

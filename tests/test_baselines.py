@@ -74,7 +74,7 @@ def test_angular_kernel_pca_equals_entropy_clustering_where_components_do(X, y):
 
 
 def test_angular_kernel_pca_in_single_precision(rng):
-    """As in EntropyClustering, what vanishes is a matter of the data's precision."""
+    """As in EntropyClustering, the threshold for zero depends on the precision of the data."""
     X = np.concatenate([rng.normal(at, 0.3, size=(30, 2)) for at in (0, 4)])
     X = np.vstack([X, [[2.0, 3.0]]]).astype(np.float32)
     ours = EntropyClustering(2, kernel=Gaussian(0.25)).fit(X)
@@ -82,17 +82,17 @@ def test_angular_kernel_pca_in_single_precision(rng):
 
 
 def test_isolated_points(X, y):
-    """Trap 12: degrees underflow, and are floored."""
-    lonely = np.vstack([X, [[500.0, 0.0], [0.0, 900.0]]])
-    K = Gaussian(1.0)(lonely)
+    """Degrees underflow, and are bounded from below."""
+    isolated = np.vstack([X, [[500.0, 0.0], [0.0, 900.0]]])
+    K = Gaussian(1.0)(isolated)
     assert K[-1, :-1].max() == 0
     for found in (
-        njw_clustering(lonely, 4, kernel=Gaussian(1.0)),
-        kernel_pca_clustering(lonely, 4, kernel=Gaussian(1.0)),
-        kernel_pca_clustering(lonely, 4, kernel=Gaussian(1.0), metric="euclidean"),
+        njw_clustering(isolated, 4, kernel=Gaussian(1.0)),
+        kernel_pca_clustering(isolated, 4, kernel=Gaussian(1.0)),
+        kernel_pca_clustering(isolated, 4, kernel=Gaussian(1.0), metric="euclidean"),
     ):
         assert found.shape == (47,)
-    far = njw_clustering(X * 1e6, 2, kernel=Gaussian(1.0))  # nobody has a neighbour
+    far = njw_clustering(X * 1e6, 2, kernel=Gaussian(1.0))  # all points are isolated
     assert far.shape == (45,)
 
 
@@ -105,7 +105,7 @@ def test_distant_pair_is_a_cluster(X, y):
 
 @pytest.mark.parametrize("kernel", [Linear(), Sigmoid()], ids=repr)
 def test_njw_where_degrees_are_negative(kernel):
-    """Opposite points have negative similarities, of which no root can be taken: words, no nan."""
+    """Negative degrees have no square root: an error, not nan."""
     points = [[1.0], [1.1], [-1.0], [-1.1], [-0.9]]
     with raises(ValueError, "negative"):
         njw_clustering(points, 2, kernel=kernel)
@@ -157,7 +157,7 @@ def test_invalid_input(X):
 
 
 def test_njw_respects_the_memory_budget(rng):
-    """It needs all of K: better said before allocation."""
+    """The error is raised before K is allocated."""
     X = rng.normal(size=(600, 2))
     with config_context(memory=500_000), pytest.raises(MemoryBudgetError):
         njw_clustering(X, 2, kernel=Gaussian(1.0))

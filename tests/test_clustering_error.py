@@ -1,4 +1,4 @@
-"""The share of points in a wrong cluster does not depend on names."""
+"""The fraction of misclassified points does not depend on labels."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""Which eigenvector speaks for which cluster: closed forms on block matrices."""
+"""Which eigenvector represents which cluster: closed forms on block matrices."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_ideal_blocks():
 
 
 def test_suboptimal_blocks():
-    """Section 3.8: the eigenvector that splits the first block oscillates and speaks for none."""
+    """Section 3.8: the eigenvector that splits the first block oscillates and represents none."""
     n1, n2, gamma, beta = 40, 20, 0.3, 0.1
     K = np.zeros((60, 60))
     K[:n1, :n1] = 1.0
@@ -96,14 +96,14 @@ def test_without_labels():
 @pytest.mark.parametrize("dtype", ["<U5", object])
 def test_labels_may_be_strings(dtype):
     K, y = blocks((6, 4))
-    words = np.array(["ring", "blob"], dtype=dtype)[y]
+    names = np.array(["ring", "blob"], dtype=dtype)[y]
     pca = KernelPCA(2, kernel="precomputed", center=False).fit(K)
-    profile = cluster_profile(pca, words)
+    profile = cluster_profile(pca, names)
     assert profile.clusters.tolist() == ["blob", "ring"]
     assert profile.represents.tolist() == ["ring", "blob"]
     pandas = pytest.importorskip("pandas")
-    assert cluster_profile(pca, pandas.Series(words)).represents.tolist() == ["ring", "blob"]
-    assert cluster_profile(pca, words.tolist()).represents.tolist() == ["ring", "blob"]
+    assert cluster_profile(pca, pandas.Series(names)).represents.tolist() == ["ring", "blob"]
+    assert cluster_profile(pca, names.tolist()).represents.tolist() == ["ring", "blob"]
 
 
 def test_str_is_a_table():

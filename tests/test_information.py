@@ -46,7 +46,7 @@ KERNELS = [
     Cosine(),
     Gaussian(1.0) + 0.5 * Linear(),
 ]
-WINDOWS = [k for k in KERNELS if k.is_density]
+DENSITIES = [k for k in KERNELS if k.is_density]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
@@ -94,7 +94,7 @@ def test_weights_reach_the_bandwidth_rule():
         assert_allclose(measure(X, sample_weight=w), measure(copies), rtol=1e-11)
 
 
-@pytest.mark.parametrize("kernel", WINDOWS, ids=repr)
+@pytest.mark.parametrize("kernel", DENSITIES, ids=repr)
 def test_normalizing_divides_by_the_normalizer(kernel):
     X = array()
     expected = information_potential(X, kernel) / kernel.normalizer(3)
@@ -179,10 +179,10 @@ def test_the_integral_of_the_squared_density_in_one_dimension():
 
 def test_the_integral_of_the_squared_density_in_two_dimensions():
     X, h = array(7, 2), np.array([0.4, 0.7])
-    # the trapezoid rule on a grid of step h/4 is exact to rounding for Gaussians
+    # the trapezoid rule on a grid of step h/4 is exact up to rounding error for Gaussians
     t = [np.arange(-8, 9, s / 4) for s in h]
-    windows = [norm.pdf(t[j][:, None], X[:, j], h[j]) for j in range(2)]
-    density = windows[0] @ windows[1].T / 7
+    densities = [norm.pdf(t[j][:, None], X[:, j], h[j]) for j in range(2)]
+    density = densities[0] @ densities[1].T / 7
     total = (density**2).sum() * (h[0] / 4) * (h[1] / 4)
     found = renyi_entropy(X, Gaussian(h), estimator="integral")
     assert_allclose(found, -np.log(total), rtol=1e-11)
@@ -228,7 +228,7 @@ def test_the_divergence_is_its_formula(kernel):
 
 
 def test_divergence_of_large_separated_samples_warns(monkeypatch):
-    """Far apart, plane waves know only that the divergence is at least so large."""
+    """For distant samples, Fourier features give only a lower bound on the divergence."""
     X, Y, kernel = array(6000, d=1), array(6000, d=1, seed=1, shift=30.0), Gaussian(1.0)
     exact = cauchy_schwarz_divergence(X, Y, kernel)
     monkeypatch.setattr("mercer.information.divergence._MAX_SUMMED_PAIRS", 10**6)
@@ -317,9 +317,9 @@ def test_feature_variance_is_the_centered_trace(kernel):
     X = array()
     K = kernel(X)
     P = np.eye(40) - 1 / 40
-    centred = np.linalg.eigvalsh(P @ K @ P)
+    centered = np.linalg.eigvalsh(P @ K @ P)
     found = feature_variance(X, kernel)
-    assert_allclose(found, centred.sum() / 40, rtol=1e-11)
+    assert_allclose(found, centered.sum() / 40, rtol=1e-11)
     assert_allclose(found, K.diagonal().mean() - naive_mean(kernel, X), rtol=1e-11)
 
 
@@ -329,7 +329,7 @@ def test_the_variance_under_the_linear_kernel_is_that_of_the_columns():
 
 
 def test_feature_variance_with_a_large_mean():
-    X = np.round(array() * 2**10) / 2**10  # exact beside 1e6
+    X = np.round(array() * 2**10) / 2**10  # exact when added to 1e6
     # mean k(x,x) - V subtracts numbers of size 1e12 with error eps·1e12: 1e-3 of a variance of 3
     found = feature_variance(X + 1e6, Linear())
     assert_allclose(found, X.var(axis=0).sum(), rtol=2e-3)
@@ -354,7 +354,7 @@ def test_data_frames(measure):
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_precomputed_kernel_gives_the_same(measure, weighted):
-    X, kernel = array(), Linear(0.5, 1.0)  # no window, so entropies agree without a normaliser
+    X, kernel = array(), Linear(0.5, 1.0)  # not a density, so entropies agree without a normalizer
     w = np.random.default_rng(1).integers(0, 4, 40) if weighted else None
     K = kernel(X)
     before = K.copy()

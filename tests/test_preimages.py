@@ -34,7 +34,7 @@ every_transform = pytest.mark.parametrize(
         lambda k, **settings: KernelPCA(k, center=False, **settings),
         lambda k, **settings: KernelECA(k, **settings),
     ],
-    ids=["centred PCA", "PCA", "ECA"],
+    ids=["centered PCA", "PCA", "ECA"],
 )
 
 
@@ -101,7 +101,7 @@ def test_finite_features_recover_any_point(make, kernel, X, rng):
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_kwok_tsang_against_the_direct_formula(center, k, X, rng):
-    """Distances in feature space from K alone, -2σ² log k of each, and ½(ZZ')⁻¹Z(c² - d²)."""
+    """Distances in feature space from K, -2σ² log k of each, and ½(ZZ')⁻¹Z(c² - d²)."""
     sigma, q = 0.8, 6
     new = 0.7 * rng.normal(size=(5, 2))
     n = len(X)
@@ -112,13 +112,13 @@ def test_kwok_tsang_against_the_direct_formula(center, k, X, rng):
     K, cross = k_of(X, X), k_of(new, X)
     H = np.eye(n) - 1 / n if center else np.eye(n)
     values, vectors = np.linalg.eigh(H @ K @ H)
-    keep = np.argsort(-values)[:k]
+    leading = np.argsort(-values)[:k]
     model = KernelPCA(k, kernel=Gaussian(sigma), center=center).fit(X)
     found = model.inverse_transform(model.transform(new), n_neighbors=q)
     for i in range(len(new)):
-        # f = Σ_j γ_j φ(x_j): coefficients of the projection, the mean added where centred
+        # f = Σ_j γ_j φ(x_j): coefficients of the projection, plus the mean if centered
         row = (cross[i] - K.mean(axis=0)) @ H if center else cross[i]
-        gamma = H @ (vectors[:, keep] / values[keep]) @ vectors[:, keep].T @ row
+        gamma = H @ (vectors[:, leading] / values[leading]) @ vectors[:, leading].T @ row
         gamma = gamma + 1 / n if center else gamma
         products, norm = K @ gamma, gamma @ K @ gamma
         distance = norm + 1 - 2 * products
@@ -170,7 +170,7 @@ def test_matern_inverse_of_tiny_values_is_finite(nu):
 
 
 def test_nearly_equal_neighbors_are_distinguished():
-    """Trap 11: ⟨f, φ⟩ a little under 1 cancels in squared distances, and neighbours are lost."""
+    """⟨f, φ⟩ slightly below 1 cancels in squared distances, which loses neighbors."""
     X = np.concatenate([[[0.0]], 10.0 ** -np.arange(1, 8)[:, None], [[1.0], [2.0]]])
     kernel = Gaussian(20.0)  # all kernel values within 1e-2 of 1, most within 1e-9
     model = KernelPCA(None, kernel=kernel, center=False).fit(X)
@@ -192,7 +192,7 @@ def test_nearly_equal_neighbors_are_distinguished():
 
 
 def test_neighbors_of_distant_points_do_not_depend_on_row_order(rng):
-    """Two groups, and more neighbours asked for than a group has."""
+    """Two groups, and more neighbors than a group has points."""
     X = np.concatenate([rng.normal(0, 0.6, size=(6, 2)), rng.normal(9, 0.6, size=(5, 2))])
     new, kernel = rng.normal(0, 0.6, size=(5, 2)), Gaussian(0.5)
     found = KernelDenoiser(2, kernel=kernel).fit(X).transform(new)
@@ -250,7 +250,7 @@ def test_linear_kernel_with_scale_zero_raises(X):
 
 
 def test_epanechnikov_in_a_definite_case():
-    """Only neighbours overlap: K is positive definite, and the round trip exact."""
+    """Only neighbors overlap: K is positive definite, and the round trip exact."""
     X = np.array([[0.0], [0.8], [1.5], [2.4]])
     kernel = Epanechnikov(1.0)
     assert np.linalg.eigvalsh(kernel(X)).min() > 0
@@ -352,37 +352,37 @@ def test_ridge_against_kernel_ridge_of_scikit_learn(X):
 
 # --- all ways -----------------------------------------------------------------------------------
 
-every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
+every_method = pytest.mark.parametrize("method", ["kwok-tsang", "mika", "ridge"])
 
 
-@every_way
+@every_method
 @every_transform
-def test_weights_equal_copies(make, way, X, rng):
+def test_weights_equal_copies(make, method, X, rng):
     weights = rng.integers(0, 4, size=len(X))
     new = rng.normal(size=(5, 2))
-    settings = {"kernel": Gaussian(0.9), "preimage": way}
+    settings = {"kernel": Gaussian(0.9), "preimage": method}
     weighted = make(4, **settings).fit(X, sample_weight=weights)
     copies = make(4, **settings).fit(np.repeat(X, weights, axis=0))
     expected = copies.inverse_transform(copies.transform(new))
     assert_allclose(weighted.inverse_transform(weighted.transform(new)), expected, atol=1e-6)
 
 
-@every_way
+@every_method
 @every_transform
-def test_order_of_rows_does_not_matter(make, way, X, rng):
+def test_order_of_rows_does_not_matter(make, method, X, rng):
     order = rng.permutation(len(X))
     new = rng.normal(size=(5, 2))
-    one = make(4, kernel=Gaussian(0.9), preimage=way).fit(X)
-    other = make(4, kernel=Gaussian(0.9), preimage=way).fit(X[order])
+    one = make(4, kernel=Gaussian(0.9), preimage=method).fit(X)
+    other = make(4, kernel=Gaussian(0.9), preimage=method).fit(X[order])
     expected = one.inverse_transform(one.transform(new))
     assert_allclose(other.inverse_transform(other.transform(new)), expected, atol=1e-6)
 
 
-@every_way
-def test_single_precision(way, X, rng):
+@every_method
+def test_single_precision(method, X, rng):
     new = rng.normal(size=(5, 2))
-    double = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X)
-    single = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X.astype(np.float32))
+    double = KernelECA(3, kernel=Gaussian(0.9), preimage=method).fit(X)
+    single = KernelECA(3, kernel=Gaussian(0.9), preimage=method).fit(X.astype(np.float32))
     scores = single.transform(new.astype(np.float32))
     assert scores.dtype == np.float32
     found = single.inverse_transform(scores)
@@ -390,11 +390,11 @@ def test_single_precision(way, X, rng):
     assert_allclose(found, double.inverse_transform(double.transform(new)), atol=1e-2)
 
 
-@every_way
+@every_method
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_fewer_points_than_neighbors(way, n, rng):
+def test_fewer_points_than_neighbors(method, n, rng):
     X = rng.normal(size=(n, 2))
-    model = KernelECA(1, kernel=Gaussian(1.0), preimage=way).fit(X)
+    model = KernelECA(1, kernel=Gaussian(1.0), preimage=method).fit(X)
     found = model.inverse_transform(model.transform(X))
     assert found.shape == (n, 2)
     assert np.isfinite(found).all()
@@ -402,35 +402,35 @@ def test_fewer_points_than_neighbors(way, n, rng):
         assert_allclose(found, X)
 
 
-@every_way
-def test_rows_are_processed_in_chunks(way, X, monkeypatch, rng):
+@every_method
+def test_rows_are_processed_in_chunks(method, X, monkeypatch, rng):
     import mercer.preimages as module
 
-    model = KernelECA(3, kernel=Gaussian(0.9), preimage=way).fit(X)
+    model = KernelECA(3, kernel=Gaussian(0.9), preimage=method).fit(X)
     scores = model.transform(rng.normal(size=(50, 2)))
     whole = model.inverse_transform(scores)
     monkeypatch.setattr(module, "_ENTRIES_PER_CHUNK", 100)
     assert_allclose(model.inverse_transform(scores), whole, atol=1e-7)
 
 
-@every_way
+@every_method
 @pytest.mark.parametrize("solver", ["lanczos", Fourier(), Nystrom(30)], ids=repr)
 @pytest.mark.parametrize("center", [False, True])
-def test_solvers_agree(way, solver, center, X, rng):
+def test_solvers_agree(method, solver, center, X, rng):
     new = 0.5 * rng.normal(size=(5, 2))
-    settings = {"kernel": Gaussian(0.9), "center": center, "preimage": way}
+    settings = {"kernel": Gaussian(0.9), "center": center, "preimage": method}
     dense = KernelPCA(4, solver="dense", **settings).fit(X)
     other = KernelPCA(4, solver=solver, **settings).fit(X)
     expected = dense.inverse_transform(dense.transform(new))
     assert_allclose(other.inverse_transform(other.transform(new)), expected, atol=1e-4)
 
 
-@every_way
+@every_method
 @pytest.mark.parametrize("solver", [Fourier(box=([-6, -6], [6, 6])), Nystrom(30), "auto"], ids=repr)
-def test_after_batches(way, solver, rng):
-    """The pre-images lean on the last batch: of the same law, they come near."""
+def test_after_batches(method, solver, rng):
+    """Pre-images use the last batch only; they are close if it has the same distribution."""
     X = rng.normal(size=(400, 2))
-    model = KernelPCA(6, kernel=Gaussian(1.0), solver=solver, preimage=way)
+    model = KernelPCA(6, kernel=Gaussian(1.0), solver=solver, preimage=method)
     for part in np.array_split(X, 2):
         model.partial_fit(part)
     new = 0.5 * rng.normal(size=(20, 2))
@@ -464,10 +464,10 @@ def test_before_fit(make):
 
 
 @every_transform
-@pytest.mark.parametrize("way", ["kwok-tsang", "ridge"])
-def test_precomputed_kernels_have_no_preimages(make, way, X):
+@pytest.mark.parametrize("method", ["kwok-tsang", "ridge"])
+def test_precomputed_kernels_have_no_preimages(make, method, X):
     K = Gaussian(1.0)(X)
-    model = make(2, kernel="precomputed", preimage=way).fit(K)
+    model = make(2, kernel="precomputed", preimage=method).fit(K)
     with raises(ValueError, "Precomputed()", "vectors"):
         model.inverse_transform(model.transform(K))
 
@@ -478,10 +478,10 @@ def test_kernels_on_objects_have_no_preimages():
         model.inverse_transform([[1.0]])
 
 
-@pytest.mark.parametrize("way", ["kwok", "", None, 3])
-def test_unknown_methods_raise(way, X):
-    model = KernelECA(2, kernel=Gaussian(1.0), preimage=way).fit(X)
-    with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
+@pytest.mark.parametrize("method", ["kwok", "", None, 3])
+def test_unknown_methods_raise(method, X):
+    model = KernelECA(2, kernel=Gaussian(1.0), preimage=method).fit(X)
+    with raises(ValueError, f"preimage={method!r}", "'kwok-tsang'", "'mika'", "'ridge'"):
         model.inverse_transform(np.ones((1, 2)))
 
 

@@ -15,12 +15,14 @@ from tests.expectations import raises
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def mixture(seed, groups=3, size=60, gap=8.0, d=2):
+def mixture(seed, groups=3, size=60, distance=8.0, d=2):
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.normal(size=(size + 7 * i, d)) + gap * i for i in range(groups)])
+    return np.concatenate(
+        [rng.normal(size=(size + 7 * i, d)) + distance * i for i in range(groups)]
+    )
 
 
-def naive_width(X):
+def naive_bandwidth(X):
     """95 % quantile of {5 % quantile of distances from x_i, self included} / √χ²."""
     distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     near = np.quantile(distances, 0.05, axis=1)
@@ -38,19 +40,19 @@ def naive_groups(K):
         slack = np.abs(v).max() / n
         if v.min() > -slack or v.max() < slack:
             free.append(j)
-    loudest = np.argmax(np.abs(vectors[:, free]), axis=1)
-    share = np.bincount(loudest, minlength=len(free)) / n
-    return [free[i] + 1 for i in range(len(free)) if share[i] > 0.02]
+    largest = np.argmax(np.abs(vectors[:, free]), axis=1)
+    fraction = np.bincount(largest, minlength=len(free)) / n
+    return [free[i] + 1 for i in range(len(free)) if fraction[i] > 0.02]
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("groups", "gap"), [(1, 0), (2, 5.0), (3, 8.0), (4, 3.0)])
-def test_against_the_rule_in_numpy(seed, groups, gap):
-    X = mixture(seed, groups, gap=gap)
+@pytest.mark.parametrize(("groups", "distance"), [(1, 0), (2, 5.0), (3, 8.0), (4, 3.0)])
+def test_against_the_rule_in_numpy(seed, groups, distance):
+    X = mixture(seed, groups, distance=distance)
     found = find_groups(X)
-    width = naive_width(X)
-    assert_allclose(found.kernel.bandwidth, width, rtol=1e-10)
-    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / (2 * width**2))
+    bandwidth_found = naive_bandwidth(X)
+    assert_allclose(found.kernel.bandwidth, bandwidth_found, rtol=1e-10)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / (2 * bandwidth_found**2))
     expected = naive_groups(K)
     assert found.components.tolist() == expected
     assert found.n_groups == len(expected)
@@ -61,7 +63,7 @@ def test_against_the_rule_in_numpy(seed, groups, gap):
 @pytest.mark.parametrize("groups", [1, 2, 3, 5])
 @pytest.mark.parametrize("d", [2, 4, 8])
 def test_separated_groups_are_counted(groups, d):
-    X = mixture(groups, groups, gap=12.0, d=d)
+    X = mixture(groups, groups, distance=12.0, d=d)
     found = find_groups(X)
     assert found.n_groups == groups
     sizes = np.array([60 + 7 * i for i in range(groups)]) / len(X)
@@ -107,12 +109,12 @@ def test_the_order_of_rows_does_not_matter():
 
 
 def test_single_outliers_are_not_groups():
-    X = np.concatenate([mixture(0, 2, gap=10.0), [[100.0, 0.0], [0.0, 200.0]]])
+    X = np.concatenate([mixture(0, 2, distance=10.0), [[100.0, 0.0], [0.0, 200.0]]])
     assert find_groups(X).n_groups == 2
 
 
 def test_many_rows_are_subsampled():
-    X = mixture(0, 2, size=1500, gap=10.0)
+    X = mixture(0, 2, size=1500, distance=10.0)
     found = find_groups(X)
     assert found.n_groups == 2
     assert found.n_rows == 2000
@@ -121,12 +123,12 @@ def test_many_rows_are_subsampled():
 def test_a_kernel_with_a_number_is_used_as_it_is():
     X = mixture(0)
     assert find_groups(X, kernel=Gaussian(1.3)).kernel == Gaussian(1.3)
-    assert find_groups(X, kernel="laplacian").kernel.bandwidth == pytest.approx(naive_width(X))
+    assert find_groups(X, kernel="laplacian").kernel.bandwidth == pytest.approx(naive_bandwidth(X))
     assert find_groups(X, kernel=Laplacian(1.0)).n_groups >= 1
 
 
 class Letters(Kernel):
-    """Share of common letters (Jaccard): a kernel on strings."""
+    """Fraction of common letters (Jaccard): a kernel on strings."""
 
     compares = "objects"
 
@@ -152,7 +154,7 @@ def test_many_objects_are_subsampled(monkeypatch):
 
 
 def test_a_kernel_of_both_signs_has_one_group():
-    """No eigenvector of a centred linear kernel keeps its sign: the first one speaks for all."""
+    """All eigenvectors of a centered linear kernel change sign: the first one is the only group."""
     X = np.random.default_rng(0).normal(size=(50, 3))
     found = find_groups(X - X.mean(axis=0), kernel="linear")
     assert found.components.tolist() == [1]
@@ -189,9 +191,9 @@ def test_signs():
 def test_bandwidth_against_quantiles_of_numpy(seed, n, d):
     X = np.random.default_rng(seed).normal(size=(n, d))
     if n == 2:  # the 5 % quantile is a twentieth of the distance
-        gap = np.linalg.norm(X[0] - X[1])
-        assert_allclose(bandwidth.spectroscopy(X), 0.05 * gap / np.sqrt(chi2.ppf(0.95, d)))
-    assert_allclose(bandwidth.spectroscopy(X), naive_width(X), rtol=1e-10)
+        distance = np.linalg.norm(X[0] - X[1])
+        assert_allclose(bandwidth.spectroscopy(X), 0.05 * distance / np.sqrt(chi2.ppf(0.95, d)))
+    assert_allclose(bandwidth.spectroscopy(X), naive_bandwidth(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -200,8 +202,8 @@ def test_bandwidth_with_weights_and_copies(seed):
     X = rng.normal(size=(40, 2))
     weights = rng.integers(0, 4, size=40)
     copies = np.repeat(X, weights, axis=0)
-    assert_allclose(bandwidth.spectroscopy(X, weights), naive_width(copies), rtol=1e-10)
-    assert_allclose(bandwidth.spectroscopy(copies), naive_width(copies), rtol=1e-10)
+    assert_allclose(bandwidth.spectroscopy(X, weights), naive_bandwidth(copies), rtol=1e-10)
+    assert_allclose(bandwidth.spectroscopy(copies), naive_bandwidth(copies), rtol=1e-10)
 
 
 def test_bandwidth_of_mostly_equal_rows_is_positive():
@@ -212,7 +214,7 @@ def test_bandwidth_of_mostly_equal_rows_is_positive():
 
 @pytest.mark.parametrize("level", [0.0, 0.05, 0.29, 0.5, 0.57, 0.95, 1.0])
 def test_weighted_quantiles_are_those_of_copies(level):
-    """For every number of copies: level times (n - 1) may round to just below a whole number."""
+    """For every number of copies: level times (n - 1) may round to just below an integer."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=7)
     for _ in range(200):

@@ -63,7 +63,7 @@ def decided(values, classes):
     return classes[values.argmax(axis=1)]
 
 
-# --- every k, by hand ---------------------------------------------------------------------------
+# --- every k, step by step------------------------------------------------------------------------
 
 
 @both_orders
@@ -77,8 +77,8 @@ def test_regression_path_equals_separate_fits(order, kernel, X, y, rng):
     for m in range(1, k + 1):
         values = least_squares(Z[:, :m], y[:, None], at_new[:, :m])[:, 0]
         expected.append(((values - truth) ** 2).mean())
-        alone = ComponentRegressor(m, kernel=kernel, order=order).fit(X, y)
-        assert_allclose(alone.predict(new), values, atol=1e-6)
+        separate = ComponentRegressor(m, kernel=kernel, order=order).fit(X, y)
+        assert_allclose(separate.predict(new), values, atol=1e-6)
     assert_allclose(model.path(new, truth), expected, rtol=1e-6)
     residual = ((model.predict(new) - truth) ** 2).mean()
     assert_allclose(model.path(new, truth)[-1], residual, rtol=1e-9)
@@ -103,10 +103,10 @@ def test_classification_path_equals_separate_fits(order, classes, X, labels, rng
         values = least_squares(Z[:, :m], coded(y, classes), at_new[:, :m])
         guessed = decided(values, classes)
         assert_allclose(model.path(new, truth)[m - 1], (guessed != truth).mean(), atol=1e-12)
-        alone = ComponentClassifier(m, **settings).fit(X, y)
-        assert_array_equal(alone.predict(new), guessed)
+        separate = ComponentClassifier(m, **settings).fit(X, y)
+        assert_array_equal(separate.predict(new), guessed)
         values = values[:, 0] if len(classes) == 2 else values
-        assert_allclose(alone.decision_function(new), values, atol=1e-6)
+        assert_allclose(separate.decision_function(new), values, atol=1e-6)
     assert_allclose(model.path(new, truth)[-1], 1 - model.score(new, truth), atol=1e-12)
 
 
@@ -153,7 +153,7 @@ def test_fractional_weights_against_least_squares(X, y, rng):
 
 @both_models
 def test_one_weight_for_all_rows(model, X, y):
-    """A number stands for all, as in the transforms."""
+    """A scalar weight applies to all rows, as in the transforms."""
     target = y if model is ComponentRegressor else y > 1
     plain = model(3, kernel=Gaussian(1.0)).fit(X, target)
     assert_allclose(
@@ -186,9 +186,9 @@ def test_component_parallel_to_the_intercept(order, X, y):
     ]
     assert_allclose(model.path(X, y), expected, rtol=1e-8)
     for k in range(1, 5):
-        alone = ComponentRegressor(k, kernel=Linear(1.0, 1.0), order=order).fit(X, y)
+        separate = ComponentRegressor(k, kernel=Linear(1.0, 1.0), order=order).fit(X, y)
         fitted = least_squares(Z[:, :k], y[:, None], Z[:, :k])[:, 0]
-        assert_allclose(alone.predict(X), fitted, atol=1e-8)
+        assert_allclose(separate.predict(X), fitted, atol=1e-8)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -229,13 +229,13 @@ def test_cv_of_regression_by_hand(order, X, y):
     folds = KFold(4, shuffle=True, random_state=0)
     model = ComponentRegressor("cv", kernel=Gaussian(1.0), order=order, cv=folds).fit(X, y)
     errors = []
-    for kept, left in folds.split(X):
+    for train, test in folds.split(X):
         path = []
-        for k in range(1, len(kept) + 1):
-            part = ComponentRegressor(k, kernel=Gaussian(1.0), order=order).fit(X[kept], y[kept])
+        for k in range(1, len(train) + 1):
+            part = ComponentRegressor(k, kernel=Gaussian(1.0), order=order).fit(X[train], y[train])
             if part.n_components_ < k or k > 12:
                 break
-            path.append(((part.predict(X[left]) - y[left]) ** 2).mean())
+            path.append(((part.predict(X[test]) - y[test]) ** 2).mean())
         errors.append(path)
     expected = np.mean([path[:12] for path in errors], axis=0)
     assert_allclose(model.cv_errors_[:12], expected, rtol=1e-5)
@@ -247,9 +247,9 @@ def test_cv_of_regression_by_hand(order, X, y):
 def test_cv_of_classification_by_hand(X, labels):
     model = ComponentClassifier("cv", kernel=Gaussian(1.0), cv=3).fit(X, labels)
     errors = []
-    for kept, left in StratifiedKFold(3).split(X, labels):
-        part = ComponentClassifier(10, kernel=Gaussian(1.0)).fit(X[kept], labels[kept])
-        errors.append(part.path(X[left], labels[left]))
+    for train, test in StratifiedKFold(3).split(X, labels):
+        part = ComponentClassifier(10, kernel=Gaussian(1.0)).fit(X[train], labels[train])
+        errors.append(part.path(X[test], labels[test]))
     assert_allclose(model.cv_errors_[:10], np.mean(errors, axis=0), atol=1e-12)
     assert model.n_components_ == np.argmin(model.cv_errors_) + 1
 
@@ -363,8 +363,8 @@ def test_unknown_classes_are_errors(X, labels):
     strange[:10] = ["aardvark", "zebra"] * 5  # before and after all known ones
     expected = model.path(X, labels) * 0
     for k in range(6):
-        alone = ComponentClassifier(k + 1, kernel=Gaussian(1.0)).fit(X, labels)
-        expected[k] = (alone.predict(X) != strange).mean()
+        separate = ComponentClassifier(k + 1, kernel=Gaussian(1.0)).fit(X, labels)
+        expected[k] = (separate.predict(X) != strange).mean()
     assert_allclose(model.path(X, strange), expected)
     pair = ComponentClassifier(3, kernel=Gaussian(1.0)).fit(X, labels == "bee")
     assert pair.path(X, np.full(50, 7)).tolist() == [1.0] * 3

@@ -1,4 +1,4 @@
-"""KernelDenoiser: projection and pre-image in one, with the laws of both."""
+"""KernelDenoiser: projection and pre-image in one step."""
 
 import pickle
 
@@ -14,7 +14,7 @@ from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-every_way = pytest.mark.parametrize("way", ["kwok-tsang", "mika", "ridge"])
+every_method = pytest.mark.parametrize("method", ["kwok-tsang", "mika", "ridge"])
 both_orders = pytest.mark.parametrize("order", ["entropy", "variance"])
 
 
@@ -30,9 +30,9 @@ def noisy(circle, rng):
 
 
 @both_orders
-@every_way
-def test_transform_equals_transform_and_inverse_transform(order, way, circle, noisy):
-    settings = {"kernel": Gaussian(0.4), "preimage": way}
+@every_method
+def test_transform_equals_transform_and_inverse_transform(order, method, circle, noisy):
+    settings = {"kernel": Gaussian(0.4), "preimage": method}
     denoiser = KernelDenoiser(5, order=order, **settings).fit(circle)
     transform = (
         KernelECA(5, **settings) if order == "entropy" else KernelPCA(5, center=False, **settings)
@@ -52,9 +52,9 @@ def test_clean_points_are_unchanged_with_all_components(order, kernel, circle):
 
 
 def test_noise_around_a_circle_is_removed(circle, noisy):
-    """The distance to the circle falls, whatever the way."""
-    for way in ("kwok-tsang", "mika", "ridge"):
-        denoiser = KernelDenoiser(15, kernel=Gaussian(0.4), order="variance", preimage=way)
+    """The distance to the circle falls for every method."""
+    for method in ("kwok-tsang", "mika", "ridge"):
+        denoiser = KernelDenoiser(15, kernel=Gaussian(0.4), order="variance", preimage=method)
         cleaned = denoiser.fit(circle).transform(noisy)
         before = np.abs(np.linalg.norm(noisy, axis=1) - 1).mean()
         assert np.abs(np.linalg.norm(cleaned, axis=1) - 1).mean() < 0.8 * before
@@ -66,14 +66,14 @@ def test_n_neighbors(n_neighbors, circle, noisy):
     cleaned = denoiser.transform(noisy)
     assert np.isfinite(cleaned).all()
     if n_neighbors == 1:  # the point in the span of one point is that point
-        gaps = np.abs(cleaned[:, None] - circle).max(axis=2).min(axis=1)
-        assert_allclose(gaps, 0, atol=1e-12)
+        distances = np.abs(cleaned[:, None] - circle).max(axis=2).min(axis=1)
+        assert_allclose(distances, 0, atol=1e-12)
 
 
-@every_way
-def test_weights_equal_copies(way, circle, noisy, rng):
+@every_method
+def test_weights_equal_copies(method, circle, noisy, rng):
     weights = rng.integers(0, 3, size=len(circle))
-    make = KernelDenoiser(4, kernel=Gaussian(0.5), preimage=way)
+    make = KernelDenoiser(4, kernel=Gaussian(0.5), preimage=method)
     weighted = clone(make).fit(circle, sample_weight=weights).transform(noisy)
     copies = clone(make).fit(np.repeat(circle, weights, axis=0)).transform(noisy)
     assert_allclose(weighted, copies, atol=1e-6)
@@ -108,7 +108,7 @@ def test_one_row():
     assert_allclose(denoiser.transform([[1.5, 2.0]]), [[1.0, 2.0]])
 
 
-# --- bad input: refused where it enters, which is fit -------------------------------------------
+# --- invalid input: errors are raised in fit ----------------------------------------------------
 
 
 @pytest.mark.parametrize("order", ["size", "", None, "Entropy"])
@@ -117,10 +117,10 @@ def test_unknown_orders_raise(order, circle):
         KernelDenoiser(3, order=order).fit(circle)
 
 
-@pytest.mark.parametrize("way", ["kwok", None, 1])
-def test_unknown_methods_raise(way, circle):
-    with raises(ValueError, f"preimage={way!r}", "'kwok-tsang'"):
-        KernelDenoiser(3, preimage=way).fit(circle)
+@pytest.mark.parametrize("method", ["kwok", None, 1])
+def test_unknown_methods_raise(method, circle):
+    with raises(ValueError, f"preimage={method!r}", "'kwok-tsang'"):
+        KernelDenoiser(3, preimage=method).fit(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "ten"])
@@ -130,19 +130,19 @@ def test_invalid_n_neighbors_raise(count, circle):
 
 
 def test_precomputed_kernels_raise(circle):
-    """There is no space to look for points in, and fit knows that already."""
+    """There are no pre-images, and fit already raises."""
     with raises(ValueError, "Precomputed()", "vectors"):
         KernelDenoiser(3, kernel="precomputed").fit(Gaussian(1.0)(circle))
 
 
 @pytest.mark.parametrize(
-    ("kernel", "way"),
+    ("kernel", "method"),
     [(Laplacian(1.0), "kwok-tsang"), (Polynomial(2), "kwok-tsang"), (Matern(1.0), "mika")],
     ids=repr,
 )
-def test_kernels_without_preimages_raise(kernel, way, circle):
+def test_kernels_without_preimages_raise(kernel, method, circle):
     with raises(ValueError, repr(kernel), "'ridge'"):
-        KernelDenoiser(2, kernel=kernel, preimage=way).fit(circle).transform(circle)
+        KernelDenoiser(2, kernel=kernel, preimage=method).fit(circle).transform(circle)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 61])

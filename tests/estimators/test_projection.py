@@ -25,11 +25,11 @@ X, _ = make_two_gaussians((40, 40), random_state=0)
 @pytest.mark.parametrize("earlier", [0, 2])
 def test_gradients_agree_with_finite_differences(output, earlier):
     rng = np.random.default_rng(0)
-    shares = rng.random(len(X))
-    shares /= shares.sum()
+    weights = rng.random(len(X))
+    weights /= weights.sum()
     network = Perceptron(2, 3)
     before = rng.normal(size=(len(X), earlier))
-    objective = _Objective(network, X, shares, before, output, Gaussian(0.2))
+    objective = _Objective(network, X, weights, before, output, Gaussian(0.2))
     theta = rng.normal(size=network.size)
     _, gradient = objective(theta)
     numeric = approx_fprime(theta, lambda t: objective(t)[0], 1e-6)
@@ -81,21 +81,21 @@ def test_many_points_use_fourier_features(output):
     rng = np.random.default_rng(0)
     network = Perceptron(2, 4)
     theta = 0.5 * rng.normal(size=network.size)
-    shares = np.full(6000, 1 / 6000)
-    objective = _Objective(network, many, shares, np.empty((6000, 0)), output, Gaussian(0.2))
+    weights = np.full(6000, 1 / 6000)
+    objective = _Objective(network, many, weights, np.empty((6000, 0)), output, Gaussian(0.2))
     fast, slope = objective(theta)
     from mercer.maths import information_potential as potential
 
     z, H = network.forward(theta, many)
     if output == "tanh":
         y = np.tanh(z)
-        value, pull = potential.gaussian_potential(y[:, None], np.array([0.2]), shares)
+        value, pull = potential.gaussian_potential(y[:, None], np.array([0.2]), weights)
         expected = network.backward(theta, many, H, pull[:, 0] * (1 - y**2))
         scale = Gaussian(0.2).normalizer(1)
         assert_allclose(slope, expected / scale, atol=1e-9)
     else:
         y = (z - z.mean()) / z.std()
-        value, _ = potential.gaussian_potential(y[:, None], np.array([0.2]), shares)
+        value, _ = potential.gaussian_potential(y[:, None], np.array([0.2]), weights)
     assert_allclose(fast, value / Gaussian(0.2).normalizer(1), rtol=1e-9)
 
 

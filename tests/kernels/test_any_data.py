@@ -106,11 +106,11 @@ def test_hamming_rejects_strings_of_different_lengths():
         Hamming()(["010", "011"], ["01", "11"])
 
 
-@pytest.mark.parametrize("gap", [None, np.nan])
+@pytest.mark.parametrize("missing_value", [None, np.nan])
 @pytest.mark.parametrize("kernel", [Hamming(), Categorical(), Categorical(order=("a", "b"))])
-def test_categories_reject_missing_values(kernel, gap):
+def test_categories_reject_missing_values(kernel, missing_value):
     with raises(ValueError, "missing", "On(column, kernel)"):
-        kernel(np.array([["a"], [gap], ["b"]], dtype=object))
+        kernel(np.array([["a"], [missing_value], ["b"]], dtype=object))
 
 
 @pytest.mark.parametrize("kernel", [Hamming(), Categorical(), Categorical(order=("a",))])
@@ -230,8 +230,8 @@ def test_normalized_ngrams_are_cosines():
 def test_strings_without_ngrams():
     K = NGram(3)(["", "ab", "abc"])
     assert_array_equal(K, [[0, 0, 0], [0, 0, 0], [0, 0, 1]])
-    normalised = NGram(3, normalize=True)(["", "ab", "abc", "", "xy"], ["", "ab"])
-    assert_array_equal(normalised, [[1, 0], [0, 1], [0, 0], [1, 0], [0, 0]])
+    normalized = NGram(3, normalize=True)(["", "ab", "abc", "", "xy"], ["", "ab"])
+    assert_array_equal(normalized, [[1, 0], [0, 1], [0, 0], [1, 0], [0, 0]])
     assert_array_equal(NGram(3)(["", ""]), np.zeros((2, 2)))
 
 
@@ -332,14 +332,14 @@ def test_set_kernels_reject_invalid_data():
 
 def naive_subtrees(edges, labels, iterations):
     """Counts of nested labels, written out in full: no numbering, no sharing."""
-    neighbours = {v: set() for v in labels}
+    neighbors = {v: set() for v in labels}
     for a, b in edges:
-        neighbours[a].add(b)
-        neighbours[b].add(a)
+        neighbors[a].add(b)
+        neighbors[b].add(a)
     found, current = Counter(), {v: repr(label) for v, label in labels.items()}
     for turn in range(iterations + 1):
         found.update((turn, text) for text in current.values())
-        current = {v: f"({current[v]}:{sorted(current[u] for u in neighbours[v])})" for v in labels}
+        current = {v: f"({current[v]}:{sorted(current[u] for u in neighbors[v])})" for v in labels}
     return found
 
 
@@ -408,7 +408,7 @@ def test_graph_input_formats():
 def test_graphs_without_labels():
     triangle, path = [(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]
     assert_array_equal(Graph(0)([triangle, path]), [[9, 9], [9, 9]])
-    # round 1 tells degrees: three of two, against one of two and two of one
+    # degrees in iteration 1: three of 2, against one of 2 and two of 1
     assert_array_equal(Graph(1)([triangle, path]), [[18, 12], [12, 14]])
     adjacency = 1 - np.eye(3)
     assert_array_equal(Graph(3)([triangle], [adjacency]), Graph(3)([triangle]))
@@ -427,10 +427,10 @@ def test_empty_graphs():
     graphs = [*empty, GRAPHS[0]]
     K = Graph(2)(graphs)
     assert_array_equal(K[:4], np.zeros((4, 5)))
-    normalised = Graph(2, normalize=True)(graphs)
+    normalized = Graph(2, normalize=True)(graphs)
     expected = np.zeros((5, 5))
     expected[:4, :4] = expected[4, 4] = 1
-    assert_allclose(normalised, expected, rtol=1e-14)
+    assert_allclose(normalized, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -484,7 +484,7 @@ def test_algebra_and_parameters_of_kernels_on_objects(kernel, X):
 
 
 def test_unknown_category_has_the_maximal_distance():
-    """On either side, from known ones and from other strangers; not from itself."""
+    """On either side, from known and from other unknown categories; not from itself."""
     kernel = Categorical(0.5, ("a", "b", "c"))
     assert_array_equal(kernel(["a", "b", "c"], ["b", "x"]), [[0.5, 0.25], [1, 0.25], [0.5, 0.25]])
     assert_array_equal(kernel(["b", "x"], ["a", "b", "c"]), [[0.5, 1, 0.5], [0.25] * 3])

@@ -1,4 +1,4 @@
-"""Kernels as density windows: logarithms that do not underflow, and draws."""
+"""Kernels as densities: logarithms that do not underflow, and draws."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from mercer.kernels import Cosine, Epanechnikov, Gaussian, Laplacian, Linear, Ma
 from tests.expectations import raises
 
 ALL = slice(None)
-WINDOWS = [
+DENSITIES = [
     Gaussian(0.7),
     Laplacian(0.5),
     Matern(0.6, 0.5),
@@ -23,25 +23,25 @@ WINDOWS = [
     Gaussian(0.2) + 0.3 * Laplacian(1.0),
     0.5 * Matern(1.0),
 ]
-every_window = pytest.mark.parametrize("window", WINDOWS, ids=repr)
+every_density = pytest.mark.parametrize("kernel", DENSITIES, ids=repr)
 
 
-@every_window
+@every_density
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_log_tiles_are_logarithms(window, d):
+def test_log_tiles_are_logarithms(kernel, d):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(20, d)), rng.normal(size=(15, d))
     with np.errstate(divide="ignore"):
-        expected = np.log(window(X, Y))
+        expected = np.log(kernel(X, Y))
     # h is a squared distance, known to a few roundings, absolutely
-    assert_allclose(window.log_tiles(X, Y)(ALL, ALL, None), expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(kernel.log_tiles(X, Y)(ALL, ALL, None), expected, rtol=1e-9, atol=1e-12)
 
 
-@every_window
-def test_log_tiles_where_the_kernel_underflows(window):
+@every_density
+def test_log_tiles_where_the_kernel_underflows(kernel):
     x = np.array([[0.0]])
-    far = window.log_tiles(x, np.array([[1e4], [2e4]]))(ALL, ALL, None)[0]
-    if isinstance(window, Epanechnikov):
+    far = kernel.log_tiles(x, np.array([[1e4], [2e4]]))(ALL, ALL, None)[0]
+    if isinstance(kernel, Epanechnikov):
         assert np.isneginf(far).all()
     else:
         assert np.isfinite(far).all()
@@ -50,8 +50,8 @@ def test_log_tiles_where_the_kernel_underflows(window):
 
 @pytest.mark.parametrize("nu", [0.5, 0.9, 1.5, 2.5, 3.3, np.inf])
 def test_log_tiles_of_distant_points_are_minus_infinity(nu):
-    window = Matern(0.6, nu)
-    far = window.log_tiles(np.zeros((1, 1)), np.array([[1e200]]))(ALL, ALL, None)
+    kernel = Matern(0.6, nu)
+    far = kernel.log_tiles(np.zeros((1, 1)), np.array([[1e200]]))(ALL, ALL, None)
     assert_array_equal(far, -np.inf)
     # h itself is finite here, and -4νh is not
     assert_array_equal(Matern(1.0, nu)(np.zeros((1, 1)), np.array([[1.3e154]])), 0.0)
@@ -66,30 +66,30 @@ def test_log_matern_is_continuous_in_nu():
         assert_allclose(general, closed, rtol=1e-6, atol=1e-7)
 
 
-@every_window
-def test_draws_have_the_density_in_one_dimension(window):
-    drawn = window.draw(4000, 1, np.random.default_rng(0))[:, 0]
+@every_density
+def test_draws_have_the_density_in_one_dimension(kernel):
+    drawn = kernel.draw(4000, 1, np.random.default_rng(0))[:, 0]
 
     def density(x):
-        return window(np.array([[x]]), np.zeros((1, 1)))[0, 0] / window.normalizer(1)
+        return kernel(np.array([[x]]), np.zeros((1, 1)))[0, 0] / kernel.normalizer(1)
 
     grid = np.linspace(-25, 25, 20001)
-    values = window(grid[:, None], np.zeros((1, 1)))[:, 0] / window.normalizer(1)
+    values = kernel(grid[:, None], np.zeros((1, 1)))[:, 0] / kernel.normalizer(1)
     cumulated = np.cumsum(values) * (grid[1] - grid[0])
     assert_allclose(quad(density, -25, 25, points=[0], limit=200)[0], 1, atol=1e-4)
     assert kstest(drawn, lambda x: np.interp(x, grid, cumulated)).pvalue > 1e-3
 
 
-@every_window
-def test_draws_have_the_density_in_three_dimensions(window):
-    """E k(x, 0) under the window is ∫k²/∫k, here by importance sampling from a wide normal law."""
+@every_density
+def test_draws_have_the_density_in_three_dimensions(kernel):
+    """E k(x, 0) under the density is ∫k²/∫k, here by importance sampling from a wide normal."""
     rng = np.random.default_rng(1)
-    drawn = window.draw(20_000, 3, rng)
-    values = window(drawn, np.zeros((1, 3)))[:, 0]
+    drawn = kernel.draw(20_000, 3, rng)
+    values = kernel(drawn, np.zeros((1, 3)))[:, 0]
     proposals = rng.standard_t(3, size=(200_000, 3))
     log_q = np.sum(np.log(6 * np.sqrt(3) / (np.pi * (3 + proposals**2) ** 2)), axis=1)
-    k = window(proposals, np.zeros((1, 3)))[:, 0]
-    ratio = np.mean(k**2 / np.exp(log_q)) / window.normalizer(3)
+    k = kernel(proposals, np.zeros((1, 3)))[:, 0]
+    ratio = np.mean(k**2 / np.exp(log_q)) / kernel.normalizer(3)
     error = values.std() / np.sqrt(20_000) + 0.02 * ratio
     assert_allclose(values.mean(), ratio, atol=4 * error)
 

@@ -49,7 +49,7 @@ from mercer.kernels import (
 from mercer.preimages import input_distances, length_scales
 from tests.expectations import raises
 
-WIDTHS = (0.7, 1.3, 2.0, 0.4)
+BANDWIDTHS = (0.7, 1.3, 2.0, 0.4)
 
 
 def points(n=17, d=4, seed=0):
@@ -90,12 +90,15 @@ def array_of(b):
 FORMULAS = [
     *[
         (Gaussian(array_of(b)), lambda x, y, b=b: exp(-(scaled_distance(x, y, b) ** 2) / 2))
-        for b in (0.5, 1.0, 3.0, WIDTHS)
+        for b in (0.5, 1.0, 3.0, BANDWIDTHS)
     ],
-    *[(Laplacian(array_of(b)), lambda x, y, b=b: laplacian(x, y, b)) for b in (0.5, 2.0, WIDTHS)],
+    *[
+        (Laplacian(array_of(b)), lambda x, y, b=b: laplacian(x, y, b))
+        for b in (0.5, 2.0, BANDWIDTHS)
+    ],
     *[
         (Matern(array_of(b), nu), lambda x, y, b=b, nu=nu: matern(scaled_distance(x, y, b), nu))
-        for b in (1.3, WIDTHS)
+        for b in (1.3, BANDWIDTHS)
         for nu in (0.5, 0.8, 1.5, 2.5, 3.7, 6.0, inf)
     ],
     *[
@@ -170,7 +173,7 @@ def test_matern_of_any_smoothness_is_finite_near_and_far(nu, dtype):
 
 @pytest.mark.parametrize("nu", [0.8, 3.3, 30.5, 99.9, 100.1, 170.3, 300.0, 700.0, 2000.5, 1e6])
 def test_matern_is_a_mean_of_gaussians(nu):
-    """``k(r) = E exp(-ν r² / 2G)`` for G of the law Gamma(ν): the same for every smoothness."""
+    """``k(r) = E exp(-ν r² / 2G)`` for G with the distribution Gamma(ν), for every ν."""
     r = np.array([0.0, 1e-8, 1e-3, 0.03, 0.3, 1.0, 2.0, 5.0])
     cells = 20_000
     u = gamma_law.isf((np.arange(cells) + 0.5) / cells, nu)
@@ -203,24 +206,30 @@ def test_large_smoothness_approaches_the_gaussian():
 # --- agreement with scikit-learn ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("bandwidth", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_agrees_with_scikit_learn(width, dtype):
+def test_agrees_with_scikit_learn(bandwidth, dtype):
     X, Y = points().astype(dtype), points(9, seed=1).astype(dtype)
-    g = 1 / (2 * width**2)
+    g = 1 / (2 * bandwidth**2)
     pairs = [
-        (Gaussian(width), pairwise.rbf_kernel(X, Y, gamma=g)),
-        (Laplacian(width), pairwise.laplacian_kernel(X, Y, gamma=1 / width)),
+        (Gaussian(bandwidth), pairwise.rbf_kernel(X, Y, gamma=g)),
+        (Laplacian(bandwidth), pairwise.laplacian_kernel(X, Y, gamma=1 / bandwidth)),
         (
-            Polynomial(3, 0.5, 1 / width),
-            pairwise.polynomial_kernel(X, Y, degree=3, gamma=1 / width, coef0=0.5),
+            Polynomial(3, 0.5, 1 / bandwidth),
+            pairwise.polynomial_kernel(X, Y, degree=3, gamma=1 / bandwidth, coef0=0.5),
         ),
-        (Sigmoid(0.1 * width, 0.2), pairwise.sigmoid_kernel(X, Y, gamma=0.1 * width, coef0=0.2)),
+        (
+            Sigmoid(0.1 * bandwidth, 0.2),
+            pairwise.sigmoid_kernel(X, Y, gamma=0.1 * bandwidth, coef0=0.2),
+        ),
         (Linear(), pairwise.linear_kernel(X, Y)),
         (Cosine(), pairwise.cosine_similarity(X, Y)),
-        *[(Matern(width, nu), SklearnMatern(width, nu=nu)(X, Y)) for nu in (0.5, 1.5, 2.5, inf)],
+        *[
+            (Matern(bandwidth, nu), SklearnMatern(bandwidth, nu=nu)(X, Y))
+            for nu in (0.5, 1.5, 2.5, inf)
+        ],
     ]
-    # ~100 roundings of exponents up to ~(8 / 0.3)²/2 ~ 350 at the smallest width.
+    # ~100 roundings of exponents up to ~(8 / 0.3)²/2 ~ 350 at the smallest bandwidth.
     eps = float(np.finfo(dtype).eps)
     for kernel, expected in pairs:
         found = kernel(X, Y)
@@ -232,8 +241,8 @@ def test_agrees_with_scikit_learn(width, dtype):
 def test_general_matern_and_per_dimension_length_scales_agree_with_scikit_learn():
     X, Y = points(), points(9, seed=1)
     for nu in (0.7, 1.5, 3.2):
-        expected = SklearnMatern(WIDTHS, nu=nu)(X, Y)
-        assert_allclose(Matern(np.array(WIDTHS), nu)(X, Y), expected, rtol=1e-11, atol=1e-13)
+        expected = SklearnMatern(BANDWIDTHS, nu=nu)(X, Y)
+        assert_allclose(Matern(np.array(BANDWIDTHS), nu)(X, Y), expected, rtol=1e-11, atol=1e-13)
 
 
 def test_a_row_of_zeros_has_cosine_zero_with_everything():
@@ -244,9 +253,9 @@ def test_a_row_of_zeros_has_cosine_zero_with_everything():
     assert_allclose(K, pairwise.cosine_similarity(X), atol=1e-15)
 
 
-# --- normalisers -------------------------------------------------------------------------------
+# --- normalizers -------------------------------------------------------------------------------
 
-WINDOWS = [
+DENSITIES = [
     lambda b: Gaussian(b),
     lambda b: Laplacian(b),
     lambda b: Epanechnikov(b),
@@ -254,37 +263,37 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("width", [0.4, 1.7])
-def test_normalizer_is_the_integral_in_one_dimension(window, width):
-    kernel = window(width)
-    reach = width if isinstance(kernel, Epanechnikov) else inf
+@pytest.mark.parametrize("make_kernel", DENSITIES)
+@pytest.mark.parametrize("bandwidth", [0.4, 1.7])
+def test_normalizer_is_the_integral_in_one_dimension(make_kernel, bandwidth):
+    kernel = make_kernel(bandwidth)
+    reach = bandwidth if isinstance(kernel, Epanechnikov) else inf
     half, _ = quad(lambda t: float(kernel([[0.0]], [[t]])[0, 0]), 0, reach, epsabs=1e-11)
     assert_allclose(kernel.normalizer(1), 2 * half, rtol=1e-8)  # quad's default epsrel: 1.5e-8
 
 
-@pytest.mark.parametrize("window", [w for w in WINDOWS if not isinstance(w(1.0), Laplacian)])
-def test_normalizer_is_the_integral_in_two_dimensions(window):
-    widths = np.array([0.6, 1.9])
-    kernel = window(widths)
+@pytest.mark.parametrize("make_kernel", [w for w in DENSITIES if not isinstance(w(1.0), Laplacian)])
+def test_normalizer_is_the_integral_in_two_dimensions(make_kernel):
+    bandwidths = np.array([0.6, 1.9])
+    kernel = make_kernel(bandwidths)
     angle = np.arange(16) * 2 * pi / 16 + 0.1
-    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * widths
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * bandwidths
 
     def ring(r):  # polar coordinates in units of the bandwidths
         return r * float(kernel([[0.0, 0.0]], r * circle).mean())
 
     total, _ = quad(ring, 0, 1 if isinstance(kernel, Epanechnikov) else inf, epsabs=1e-11)
-    assert_allclose(kernel.normalizer(2), 2 * pi * prod(widths) * total, rtol=1e-8)
+    assert_allclose(kernel.normalizer(2), 2 * pi * prod(bandwidths) * total, rtol=1e-8)
 
 
 def test_normalizer_of_the_laplacian_in_two_dimensions():
-    widths = np.array([0.6, 1.9])
+    bandwidths = np.array([0.6, 1.9])
     nodes, weights = np.polynomial.legendre.leggauss(120)
-    t = 20 * (nodes + 1)  # one quadrant, to 40 bandwidths: what is left out is exp(-40)
-    grid = np.column_stack([np.repeat(t, 120), np.tile(t, 120)]) * widths
-    values = Laplacian(widths)([[0.0, 0.0]], grid)[0]
-    total = 4 * 400 * prod(widths) * (values @ np.outer(weights, weights).ravel())
-    assert_allclose(Laplacian(widths).normalizer(2), total, rtol=1e-12)
+    t = 20 * (nodes + 1)  # one quadrant, to 40 bandwidths: the omitted tail is exp(-40)
+    grid = np.column_stack([np.repeat(t, 120), np.tile(t, 120)]) * bandwidths
+    values = Laplacian(bandwidths)([[0.0, 0.0]], grid)[0]
+    total = 4 * 400 * prod(bandwidths) * (values @ np.outer(weights, weights).ravel())
+    assert_allclose(Laplacian(bandwidths).normalizer(2), total, rtol=1e-12)
 
 
 def test_normalizers_in_closed_form():
@@ -300,12 +309,12 @@ def test_normalizers_in_closed_form():
     assert_allclose(both.normalizer(2), 2 * pi + 2.5 * 4, rtol=1e-14)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-def test_log_normalizer_is_finite_where_the_normalizer_overflows(window):
-    kernel = window(1000.0)
+@pytest.mark.parametrize("make_kernel", DENSITIES)
+def test_log_normalizer_is_finite_where_the_normalizer_overflows(make_kernel):
+    kernel = make_kernel(1000.0)
     assert np.isfinite(kernel.log_normalizer(500))
     assert kernel.normalizer(500) == inf
-    half = window(1000.0).log_normalizer(500) - window(500.0).log_normalizer(500)
+    half = make_kernel(1000.0).log_normalizer(500) - make_kernel(500.0).log_normalizer(500)
     assert_allclose(half, 500 * np.log(2), rtol=1e-12)
 
 
@@ -331,16 +340,16 @@ def test_non_densities_have_no_normalizer(kernel):
 
 
 def test_is_density():
-    for window in WINDOWS:
-        assert window(1.0).is_density
+    for make_kernel in DENSITIES:
+        assert make_kernel(1.0).is_density
     assert (Gaussian(1.0) + Laplacian(2.0)).is_density
     assert (3.0 * Gaussian(1.0)).is_density
 
 
 def test_only_the_gaussian_has_a_self_convolution():
     assert Gaussian(3.0).self_convolution().bandwidth == pytest.approx(3 * sqrt(2), rel=1e-15)
-    widths = Gaussian(np.array([1.0, 2.0])).self_convolution().bandwidth
-    assert_allclose(widths, sqrt(2) * np.array([1.0, 2.0]), rtol=1e-15)
+    bandwidths = Gaussian(np.array([1.0, 2.0])).self_convolution().bandwidth
+    assert_allclose(bandwidths, sqrt(2) * np.array([1.0, 2.0]), rtol=1e-15)
     with raises(ValueError, "Laplacian", "Gaussian"):
         Laplacian(1.0).self_convolution()
 
@@ -546,7 +555,7 @@ def test_a_factor_on_a_precomputed_kernel_is_not_silently_lost():
     try:
         scaled = KernelPCA(kernel=2.0 * Precomputed()).fit(K).eigenvalues_
     except ValueError:
-        return  # refused, as a sum of precomputed kernels is
+        return  # raises, like a sum of precomputed kernels
     assert_allclose(scaled, 2 * plain, rtol=1e-10)
 
 
@@ -573,7 +582,7 @@ def test_as_kernel():
 
 
 class _Plain(Gaussian):
-    """A Gaussian through its formula alone, for defects to be planted in."""
+    """A Gaussian defined by its formula, a base class of defective kernels."""
 
     def tiles(self, X, Y=None):
         return Kernel.tiles(self, X, Y)
@@ -824,11 +833,13 @@ RADIAL = [Gaussian, Matern, Epanechnikov, Laplacian]
 
 @pytest.mark.parametrize("kind", RADIAL)
 @pytest.mark.parametrize("d", [1, 3, 10])
-@pytest.mark.parametrize("width", [2.0, 1.7])  # 1.7 is no power of two: division by it rounds
-def test_a_common_offset_cancels_exactly(kind, d, width):
-    # multiples of 2^-10 stay exact beside 1e8, so only the kernel's own arithmetic can err
+@pytest.mark.parametrize(
+    "bandwidth", [2.0, 1.7]
+)  # 1.7 is not a power of two: division by it rounds
+def test_a_common_offset_cancels_exactly(kind, d, bandwidth):
+    # multiples of 2^-10 are exact when added to 1e8, so only the kernel's own arithmetic rounds
     X = np.round(points(20, d) * 2**10) / 2**10
-    kernel = kind(width)
+    kernel = kind(bandwidth)
     expected = kernel(X)
     assert_allclose(kernel(X + 1e8), expected, rtol=0, atol=1e-12)
     assert_allclose(kernel(X + 1e8, X[:5] + 1e8), expected[:, :5], rtol=0, atol=1e-12)
@@ -922,16 +933,16 @@ def test_smoothness_must_be_positive(nu):
 def test_a_grid_search_reaches_the_bandwidth_from_the_default_name():
     X, y = make_rings(random_state=0)
     steps = [("pca", KernelPCA(n_components=4)), ("classify", LogisticRegression())]
-    widths = [0.05, 3.0, 500.0]
+    bandwidths = [0.05, 3.0, 500.0]
     folds = KFold(3, shuffle=True, random_state=0)
-    search = GridSearchCV(Pipeline(steps), {"pca__kernel__bandwidth": widths}, cv=folds)
+    search = GridSearchCV(Pipeline(steps), {"pca__kernel__bandwidth": bandwidths}, cv=folds)
     search.fit(X, y)
     assert search.estimator.named_steps["pca"].kernel == "gaussian"  # what was given stays
     best = search.best_params_["pca__kernel__bandwidth"]
     assert search.best_estimator_.named_steps["pca"].kernel_ == Gaussian(best)
     assert best == 3.0  # rings: the others see single points, or one heap
-    for width, score in zip(widths, search.cv_results_["mean_test_score"], strict=True):
-        by_hand = make_pipeline(KernelPCA(4, kernel=Gaussian(width)), LogisticRegression())
+    for bandwidth, score in zip(bandwidths, search.cv_results_["mean_test_score"], strict=True):
+        by_hand = make_pipeline(KernelPCA(4, kernel=Gaussian(bandwidth)), LogisticRegression())
         predicted = cross_val_predict(by_hand, X, y, cv=folds)
         assert score == pytest.approx((predicted == y).mean(), abs=1e-12)
 
@@ -983,18 +994,18 @@ def test_cross_validation_slices_a_precomputed_kernel_both_ways():
 
 
 class _Remembering(Gaussian):
-    """Returns the same array each time, as a kernel may that keeps its diagonal."""
+    """Returns the same array each time."""
 
-    kept = np.ones(3)
+    stored = np.ones(3)
 
     def diagonal(self, X):
-        return self.kept
+        return self.stored
 
 
 def test_combined_diagonals_do_not_change_those_of_the_terms():
     total = (_Remembering(1.0) + Gaussian(1.0)).diagonal(np.zeros((3, 1)))
     assert_array_equal(total, 2.0)
-    assert_array_equal(_Remembering.kept, 1.0)
+    assert_array_equal(_Remembering.stored, 1.0)
 
 
 def test_a_precomputed_matrix_that_is_not_symmetric_has_no_diagonal():

@@ -47,9 +47,9 @@ FRAME = pd.DataFrame(
 )
 
 
-def with_gaps(frame, share=0.3, seed=0):
+def with_missing_values(frame, fraction=0.3, seed=0):
     """The frame with cells missing, at least two observed in every column."""
-    gone = np.random.default_rng(seed).random(frame.shape) < share
+    gone = np.random.default_rng(seed).random(frame.shape) < fraction
     gone[:2] = False
     return frame.astype({"alive": object}).mask(gone)
 
@@ -109,9 +109,9 @@ def test_bandwidth_rules_use_their_columns_only():
     for term, name in zip(fitted.terms, ("age", "height"), strict=True):
         assert term.kernel.bandwidth == silverman(FRAME[[name]])
     assert isinstance(kernel.terms[0].kernel.bandwidth, str)
-    gaps = with_gaps(FRAME)
-    seen = gaps["age"].dropna().to_numpy()[:, None]
-    assert fit_kernel(On("age", Gaussian("scott")), gaps).kernel.bandwidth == pytest.approx(
+    incomplete = with_missing_values(FRAME)
+    seen = incomplete["age"].dropna().to_numpy()[:, None]
+    assert fit_kernel(On("age", Gaussian("scott")), incomplete).kernel.bandwidth == pytest.approx(
         fit_kernel(Gaussian("scott"), seen).bandwidth, rel=1e-14
     )
 
@@ -121,8 +121,10 @@ def test_column_positions_become_names_when_fitted():
     assert fitted.terms[0].columns == ["height", "age"]
     assert fitted.terms[1].columns == "land"
     assert fit_kernel(On(1, Gaussian(1.0)), FRAME[["age", "height"]].to_numpy()).columns == 1
-    labelled = FRAME[["age", "height"]].set_axis([1, 0], axis=1)  # labels before places
-    assert_array_equal(On(1, Gaussian(9.0))(labelled), On("age", Gaussian(9.0))(FRAME))
+    relabeled = FRAME[["age", "height"]].set_axis(
+        [1, 0], axis=1
+    )  # labels take precedence over positions
+    assert_array_equal(On(1, Gaussian(9.0))(relabeled), On("age", Gaussian(9.0))(FRAME))
 
 
 @pytest.mark.parametrize(
@@ -177,10 +179,10 @@ def mean_embedding(kernel, cells, missing, weights=None):
     weights = np.ones(len(cells)) if weights is None else weights
     seen = [i for i, gone in enumerate(missing) if not gone and weights[i] > 0]
     P = np.zeros((len(cells), len(cells)))
-    share = np.zeros(len(cells))
-    share[seen] = weights[seen] / weights[seen].sum()
+    fraction = np.zeros(len(cells))
+    fraction[seen] = weights[seen] / weights[seen].sum()
     for i, gone in enumerate(missing):
-        P[i] = share if gone else np.eye(len(cells))[i]
+        P[i] = fraction if gone else np.eye(len(cells))[i]
     filled = [cells[seen[0]] if gone else cell for cell, gone in zip(cells, missing, strict=True)]
     return P @ kernel(filled) @ P.T
 
@@ -196,7 +198,7 @@ def mean_embedding(kernel, cells, missing, weights=None):
     ],
 )
 def test_missing_value_is_the_mean_embedding(name, kernel):
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     fitted = fit_kernel(On(name, kernel), frame)
     missing = frame[name].isna().to_numpy()
     assert 0 < missing.sum() < 8
@@ -207,7 +209,7 @@ def test_missing_value_is_the_mean_embedding(name, kernel):
 
 
 def test_missing_numbers_in_frames_and_arrays():
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     X = frame[["age", "height"]].to_numpy()
     gone = np.isnan(X).any(axis=1)
     expected = mean_embedding(Gaussian(15.0), X, gone)
@@ -227,9 +229,9 @@ def test_every_kind_of_missing_number(dtype):
     assert_allclose(fit_kernel(On("x", Gaussian(3.0)), frame)(frame), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
-def test_every_kind_of_missing_object(gap):
-    table = np.array([["a"], ["b"], [gap], ["a"]], dtype=object)
+@pytest.mark.parametrize("missing_value", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+def test_every_kind_of_missing_object(missing_value):
+    table = np.array([["a"], ["b"], [missing_value], ["a"]], dtype=object)
     expected = mean_embedding(Categorical(0.5), ["a", "b", "", "a"], [0, 0, 1, 0])
     assert_allclose(fit_kernel(On(0, Categorical(0.5)), table)(table), expected, rtol=1e-14)
 
@@ -247,7 +249,7 @@ def test_columns_of_sets_and_graphs_may_have_missing_values():
 
 
 def test_weights_equal_copies():
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     weights = np.array([2, 1, 0, 3, 1, 0, 1, 2, 1])
     kernel = On("age", Gaussian("silverman")) * On("land", Categorical(0.3)) * On("name", NGram(2))
     fitted = fit_kernel(kernel, frame, weights)
@@ -257,7 +259,7 @@ def test_weights_equal_copies():
     expected = mean_embedding(
         Categorical(0.3), frame["land"].tolist(), frame["land"].isna().to_numpy(), weights
     )
-    present = weights > 0  # an absent cell may be a stranger
+    present = weights > 0  # an absent cell may be a unknown category
     found = fit_kernel(land, frame, weights)(frame)
     assert_allclose(found[np.ix_(present, present)], expected[np.ix_(present, present)], rtol=1e-13)
 
@@ -291,14 +293,14 @@ def test_many_values_are_replaced_by_representatives():
     shuffled = frame.iloc[rng.permutation(5001)]
     again = fit_kernel(On("x", Gaussian(0.5)), shuffled)
     assert again.observed == fitted.observed
-    words = fit_kernel(On("word", NGram(2)), frame)
-    assert len(words.observed.cells) == 256
-    assert words.observed == fit_kernel(On("word", NGram(2)), shuffled).observed
+    texts = fit_kernel(On("word", NGram(2)), frame)
+    assert len(texts.observed.cells) == 256
+    assert texts.observed == fit_kernel(On("word", NGram(2)), shuffled).observed
 
 
 def test_unfitted_kernel_rejects_missing_values():
     with raises(ValueError, "'age'", "mercer.bandwidth.fit_kernel"):
-        On("age", Gaussian(1.0))(with_gaps(FRAME))
+        On("age", Gaussian(1.0))(with_missing_values(FRAME))
 
 
 def test_columns_without_observed_values_raise():
@@ -314,7 +316,7 @@ def test_columns_without_observed_values_raise():
 
 
 def test_parameters_may_change_after_fitting():
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     fitted = fit_kernel(On("land", Categorical(0.3)), frame)
     fitted(frame)
     fitted.set_params(kernel__rho=0.9)
@@ -324,7 +326,7 @@ def test_parameters_may_change_after_fitting():
 
 
 def test_fitted_kernels_survive_cloning_pickling_and_comparison():
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     kernel = table_kernel(frame)
     K = kernel(frame)
     for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
@@ -375,7 +377,7 @@ def test_repr_of_table_kernel():
 def test_a_typical_value_does_not_depend_on_the_number_of_columns(copies):
     rng = np.random.default_rng(0)
     n = 300
-    words = np.array(["kernel", "eigen", "value", "entropy", "matrix", "vector", "density", "gram"])
+    texts = np.array(["kernel", "eigen", "value", "entropy", "matrix", "vector", "density", "gram"])
     columns = {}
     for i in range(copies):
         columns |= {
@@ -383,7 +385,7 @@ def test_a_typical_value_does_not_depend_on_the_number_of_columns(copies):
             f"y{i}": 100 + rng.uniform(size=n),
             f"label{i}": rng.choice(list("abcde"), n),
             f"rank{i}": pd.Categorical(rng.choice(list("sml"), n), list("sml"), ordered=True),
-            f"text{i}": [" ".join(rng.choice(words, 5)) for _ in range(n)],
+            f"text{i}": [" ".join(rng.choice(texts, 5)) for _ in range(n)],
         }
     frame = pd.DataFrame(columns)
     off_diagonal = table_kernel(frame)(frame)[np.triu_indices(n, 1)]
@@ -472,7 +474,7 @@ def test_scaling_needs_a_bandwidth():
 
 
 def test_observed_values_may_be_changed():
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     fitted = fit_kernel(On("land", Categorical(0.3)), frame)
     fitted(frame)  # k(?, ?) is known now
     cells = np.array(["it", "fr"], dtype=object)
@@ -533,10 +535,10 @@ def test_labels_and_texts(different, rows, length, texts):
 def test_typical_kernel_value_of_texts(columns):
     """``ρ + (1 - ρ) · mean cosine = exp(-1/D)``, to the four digits of ρ."""
     rng = np.random.default_rng(0)
-    words = ["".join(rng.choice(list("abcd"), size=20)) for _ in range(80)]
-    kernel = table_kernel(pd.DataFrame({f"text {j}": words for j in range(columns)}))
+    texts = ["".join(rng.choice(list("abcd"), size=20)) for _ in range(80)]
+    kernel = table_kernel(pd.DataFrame({f"text {j}": texts for j in range(columns)}))
     term = kernel if columns == 1 else kernel.terms[0]
-    K = term.kernel(words)
+    K = term.kernel(texts)
     assert_allclose(K[np.triu_indices(80, 1)].mean(), np.exp(-1 / columns), rtol=1e-3)
 
 
@@ -545,7 +547,7 @@ def test_repr_of_observed_is_their_number():
 
 
 def test_mean_embedding_does_not_depend_on_row_order(rng):
-    frame = with_gaps(FRAME)
+    frame = with_missing_values(FRAME)
     kernel = On("land", Categorical(0.3)) * On("age", Gaussian(20.0))
     assert fit_kernel(kernel, frame) == fit_kernel(kernel, frame.iloc[rng.permutation(9)])
     assert fit_kernel(kernel, frame).terms[0].observed.cells.tolist() == sorted(

@@ -1,4 +1,4 @@
-"""Diagnostics: they say what the thesis says, on data where that is known."""
+"""Effects of degree, centering and outliers, on data where the thesis gives the result."""
 
 import numpy as np
 import pytest
@@ -123,10 +123,10 @@ def test_even_degrees_separate_a_wheel():
 def test_outliers_dominate_high_degrees():
     X = np.random.default_rng(0).standard_t(4, size=(500, 2))
     effect = degree_effect(X, degrees=(1, 2, 4, 6))
-    shares = [row.extreme_share for row in effect.rows]
-    assert (np.diff(shares) > 0).all()
+    fractions = [row.extreme_share for row in effect.rows]
+    assert (np.diff(fractions) > 0).all()
     assert (np.diff([row.relative_error for row in effect.rows]) > 0).all()
-    assert shares[-1] > 0.5
+    assert fractions[-1] > 0.5
     assert "bounding_weights" in effect.conclusion
     table = str(effect)
     assert "separation" not in table  # no classes were given
@@ -187,7 +187,7 @@ def test_invalid_input(call, values):
         call()
 
 
-# --- centring ------------------------------------------------------------------------------------
+# --- centering ------------------------------------------------------------------------------------
 
 
 def test_centering_one_normal_part_shifts_the_spectrum():
@@ -233,11 +233,11 @@ def leading_function(X, weights, probes):
     return pca.fit(X, sample_weight=weights).transform(probes)[:, 0]
 
 
-@pytest.mark.parametrize("share", [0.01, 0.05, 0.1])
-def test_bounding_weights_recover_the_component_of_clean_data(share):
+@pytest.mark.parametrize("fraction", [0.01, 0.05, 0.1])
+def test_bounding_weights_recover_the_component_of_clean_data(fraction):
     rng = np.random.default_rng(0)
     clean = rng.normal(size=(300, 2)) * [2.0, 0.5]
-    bad = rng.normal(size=(int(300 * share), 2)) * 0.3 + [0, 15]
+    bad = rng.normal(size=(int(300 * fraction), 2)) * 0.3 + [0, 15]
     X = np.vstack([clean, bad])
     truth = leading_function(clean, None, clean)
     plain = leading_function(X, None, clean)
@@ -272,7 +272,7 @@ def test_separated_functions_have_unit_norm_when_apart():
 def test_effects_do_not_depend_on_row_order():
     """More than 2000 rows are subsampled by their values."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 2)) + [2.0, 0.0]
+    X = rng.normal(loc=(2.0, 0.0), size=(3000, 2))
     X[: len(X) // 2] *= -1
     order = rng.permutation(len(X))
     one, other = (centering_effect(data, Gaussian(1.0), n_components=2) for data in (X, X[order]))

@@ -62,8 +62,8 @@ def test_linear_kernel_is_fishers_discriminant():
 
 def test_samples_approach_the_population():
     f = PolynomialDiscriminant(2, [FIRST, SECOND], [0.5, 0.5])
-    laws = [Empirical(m.sample(20_000, seed)) for seed, m in enumerate((FIRST, SECOND))]
-    g = PolynomialDiscriminant(2, laws, [0.5, 0.5])
+    samples = [Empirical(m.sample(20_000, seed)) for seed, m in enumerate((FIRST, SECOND))]
+    g = PolynomialDiscriminant(2, samples, [0.5, 0.5])
     X = np.vstack([FIRST.sample(500, 7), SECOND.sample(500, 8)])
     assert np.corrcoef(f(X), g(X))[0, 1] > 0.99
 

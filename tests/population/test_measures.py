@@ -1,4 +1,4 @@
-"""Measures: moments, densities, nodes and samples of one law agree with each other."""
+"""Moments, densities, nodes and samples of a measure agree with each other."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_density_in_the_plane():
 
 
 def test_isserlis():
-    """E x1 x2 x3 x4 = Σ over the three pairings, for a centred normal law."""
+    """E x1 x2 x3 x4 = Σ over the three pairings, for a centered normal distribution."""
     A = np.random.default_rng(1).normal(size=(4, 4))
     S = A @ A.T
     pairings = S[0, 1] * S[2, 3] + S[0, 2] * S[1, 3] + S[0, 3] * S[1, 2]
@@ -139,7 +139,7 @@ def test_scipy_distributions_are_converted():
 
 
 def test_bounded_functions_of_heavy_tails():
-    """E cos X = e⁻¹ under the Cauchy law; the rule does not see that no moment exists."""
+    """E cos X = e⁻¹ under the Cauchy distribution, which has no moments."""
     cauchy = as_measure(stats.cauchy())
     value = cauchy.expectation(lambda X: 1 / (1 + X[:, 0] ** 2))
     assert_allclose(value, 0.5, rtol=1e-10)
@@ -159,10 +159,10 @@ def test_large_rules_of_the_normal_distribution(n):
 
 
 def test_quantile_rule_converges_exponentially():
-    law = stats.expon()
+    measure = stats.expon()
     errors = []
     for n in (10, 20, 40):
-        x, w = quantile_rule(law.ppf, law.isf, n)
+        x, w = quantile_rule(measure.ppf, measure.isf, n)
         errors.append(abs(w @ np.exp(-3 * x) - 0.25))
     assert errors[0] > 30 * errors[1] > 1000 * errors[2]
     assert errors[2] < 1e-8
@@ -222,14 +222,14 @@ def test_errors_name_the_invalid_values(make, values):
 
 
 def test_normal_without_variance_is_a_point():
-    law = Normal([1.0, 2.0], 0.0)
-    assert law.quadrature(5).points.tolist() == [[1.0, 2.0]]
-    assert law.expectation(lambda X: X[:, 0] * X[:, 1]) == law.moment((1, 1)) == 2
+    measure = Normal([1.0, 2.0], 0.0)
+    assert measure.quadrature(5).points.tolist() == [[1.0, 2.0]]
+    assert measure.expectation(lambda X: X[:, 0] * X[:, 1]) == measure.moment((1, 1)) == 2
 
 
 def test_sampling_fewer_points_than_parts():
-    law = Mixture([0.5, 0.5], [Normal(-9, 0.01), Normal(9, 0.01)])
-    drawn = np.array([law.sample(1, random_state=seed)[0, 0] for seed in range(40)])
+    measure = Mixture([0.5, 0.5], [Normal(-9, 0.01), Normal(9, 0.01)])
+    drawn = np.array([measure.sample(1, random_state=seed)[0, 0] for seed in range(40)])
     assert_allclose(np.abs(drawn), 9, atol=0.6)
     assert 8 < np.count_nonzero(drawn > 0) < 32
 

@@ -1,4 +1,4 @@
-"""Laws that hold for every operator under every measure, whatever the route."""
+"""Properties of every operator under every measure, for all methods."""
 
 import pickle
 import warnings
@@ -60,7 +60,7 @@ CASES = [
     (Polynomial(2, 1.0, scale=0.5), Normal(1, 1)),
 ]
 every_case = pytest.mark.parametrize(("kernel", "measure"), CASES, ids=repr)
-centred = pytest.mark.parametrize("center", [False, True])
+centered = pytest.mark.parametrize("center", [False, True])
 
 
 def operator_and_nodes(kernel, measure, center, k=6):
@@ -82,7 +82,7 @@ def centred_kernel(kernel, Y, X, w):
     return K - (K @ w)[:, None] - (w @ inner)[None, :] + w @ inner @ w
 
 
-@centred
+@centered
 @every_case
 def test_eigen_equation(kernel, measure, center):
     """E k(x, X) φ(X) = λ φ(x), by quadrature on other nodes."""
@@ -95,7 +95,7 @@ def test_eigen_equation(kernel, measure, center):
     assert_allclose(left, right, atol=slack * operator.eigenvalues[0] * np.abs(right).max())
 
 
-@centred
+@centered
 @every_case
 def test_functions_are_orthonormal_and_means_are_means(kernel, measure, center):
     operator, X, w = operator_and_nodes(kernel, measure, center)
@@ -111,7 +111,7 @@ def test_functions_are_orthonormal_and_means_are_means(kernel, measure, center):
 
 @every_case
 def test_traces_and_mean_embedding(kernel, measure):
-    """Σ λ = E k(X, X), Σ λ μ² = E k(X, Y), and centring removes exactly that."""
+    """Σ λ = E k(X, X), Σ λ μ² = E k(X, Y), and centering removes exactly that."""
     rule = check_rule(measure)
     operators = []
     count = 30 if isinstance(kernel, Matern) else 250
@@ -158,8 +158,8 @@ def test_routes_agree(kernel, measure, center):
     k = min(exact.n_components, found.n_components)
     assert k == min(5, exact.n_components)
     top = exact.eigenvalues[0]
-    gap = np.abs(found.eigenvalues[:k] - exact.eigenvalues[:k])
-    assert (gap <= found.errors[:k] + 1e-12 * top).all()
+    error = np.abs(found.eigenvalues[:k] - exact.eigenvalues[:k])
+    assert (error <= found.errors[:k] + 1e-12 * top).all()
     apart = exact.eigenvalues[:k] > 1e-3 * top  # a function is known to error / eigenvalue
     X = measure.sample(9, random_state=2)
     ours, theirs = exact.eigenfunctions(X)[:, :k], found.eigenfunctions(X)[:, :k]
@@ -174,7 +174,7 @@ def rotation(d, seed=3):
     return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
 
 
-@centred
+@centered
 @pytest.mark.parametrize("kernel", [Gaussian(1.1), Polynomial(3)], ids=repr)
 def test_rotation_changes_nothing(kernel, center):
     Q = rotation(3)
@@ -188,7 +188,7 @@ def test_rotation_changes_nothing(kernel, center):
     assert_allclose(np.abs(theirs), np.abs(ours), atol=1e-7 * np.abs(ours).max())
 
 
-@centred
+@centered
 def test_scaling_bandwidth_and_measure_together_changes_nothing(center):
     small = GaussianOperator(0.5, Normal(1, 0.3), center=center)
     large = GaussianOperator(5.0, Normal(10, 30), center=center)
@@ -226,8 +226,8 @@ def test_empirical_operators_are_gram_matrices():
             if center:
                 K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
             expected = np.linalg.eigvalsh(K)[::-1][:3] / len(copies)
-            law = Empirical(POINTS, weights=w)
-            found = operator_of(kernel, law, center=center, n_components=3)
+            measure = Empirical(POINTS, weights=w)
+            found = operator_of(kernel, measure, center=center, n_components=3)
             assert_allclose(found.eigenvalues, expected, rtol=1e-10)
 
 
@@ -285,15 +285,15 @@ def test_secular_equation_and_matrix_agree(operator):
     expected = np.linalg.eigvalsh(M)[::-1]
     found = secular_eigenvalues(operator.eigenvalues, operator.means)
     assert_allclose(found, expected, atol=1e-12 * operator.eigenvalues[0])
-    # interlacing: each centred eigenvalue lies between two uncentred ones
+    # interlacing: each centered eigenvalue lies between two uncentred ones
     assert (found <= operator.eigenvalues * (1 + 1e-12)).all()
     assert (found[:-1] >= operator.eigenvalues[1:] * (1 - 1e-12)).all()
 
 
 def test_pairs_without_a_mean_are_not_changed_by_centring():
     assert secular_eigenvalues(np.array([1.0, 3.0, 2.0]), np.zeros(3)).tolist() == [3, 2, 1]
-    plain, centred = (PolynomialOperator(1, Normal([0, 0], 2.0), center=c) for c in (False, True))
-    assert_allclose(centred.eigenvalues, plain.eigenvalues)
+    plain, centered = (PolynomialOperator(1, Normal([0, 0], 2.0), center=c) for c in (False, True))
+    assert_allclose(centered.eigenvalues, plain.eigenvalues)
 
 
 def test_centred_error_bound_holds():
@@ -320,10 +320,12 @@ def test_signs_follow_the_mean_and_then_the_largest_probe():
 
 
 @pytest.mark.parametrize(
-    "measure", [Normal(2, 1), Uniform(1, 4), stats.gamma(2.0)], ids=lambda law: type(law).__name__
+    "measure",
+    [Normal(2, 1), Uniform(1, 4), stats.gamma(2.0)],
+    ids=lambda measure: type(measure).__name__,
 )
 def test_the_first_function_without_a_mean_rises(measure):
-    """Such functions are positive in the upper half; under asymmetric laws once centred."""
+    """Such functions are positive in the upper half; under asymmetric measures once centered."""
     operator = GaussianOperator(1.5, measure, center=True)
     low, high = operator.eigenfunctions([[1.0], [3.0]])[:, 0]
     assert low < high
@@ -346,8 +348,8 @@ def test_laplacian_kernel_on_an_interval():
     true = (2 * b / (1 + (b * roots) ** 2))[:6]
     with warns(ApproximationWarning, "Laplacian", "1.0e-10"):
         operator = KernelOperator(Laplacian(b), Uniform(0, 1), n_components=6, max_nodes=600)
-    gap = np.abs(operator.eigenvalues - true)
-    assert (gap <= operator.errors).all()  # the reported error is honest
+    error = np.abs(operator.eigenvalues - true)
+    assert (error <= operator.errors).all()  # the reported error is an upper bound
     assert operator.error_bound < 1e-4 * true[0]
 
 
@@ -363,12 +365,12 @@ def test_epanechnikov_kernel_inside_its_bandwidth():
 
 
 def test_errors_of_quasi_random_nodes():
-    law = Normal(np.zeros(6), 0.8)
-    exact = GaussianOperator(1.3, law, n_components=8)
+    measure = Normal(np.zeros(6), 0.8)
+    exact = GaussianOperator(1.3, measure, n_components=8)
     with warns(ApproximationWarning, "quasi-random"):
-        found = KernelOperator(Gaussian(1.3), law, n_components=8, max_nodes=1024)
-    gap = np.abs(found.eigenvalues - exact.eigenvalues)
-    assert gap.max() <= 2 * found.error_bound
+        found = KernelOperator(Gaussian(1.3), measure, n_components=8, max_nodes=1024)
+    error = np.abs(found.eigenvalues - exact.eigenvalues)
+    assert error.max() <= 2 * found.error_bound
     assert found.error_bound < 0.05 * exact.eigenvalues[0]
 
 
@@ -392,9 +394,9 @@ def test_independent_normal_parts_are_one_normal_distribution():
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 def test_better_of_grid_and_scattered_nodes_is_used():
-    law = Normal([0.0, 0.0], 1.0)
-    exact = GaussianOperator(0.8, law, n_components=3)
-    found = KernelOperator(Gaussian(0.8), law, n_components=3, max_nodes=200)
+    measure = Normal([0.0, 0.0], 1.0)
+    exact = GaussianOperator(0.8, measure, n_components=3)
+    found = KernelOperator(Gaussian(0.8), measure, n_components=3, max_nodes=200)
     assert "Gauss rules" in found.method
     assert found.error_bound > 1e-3 * found.eigenvalues[0]  # so rough that scatter was tried
     assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.error_bound

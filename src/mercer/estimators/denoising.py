@@ -24,7 +24,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
     """Denoising by the components of clean data (Jenssen 2010, section 5).
 
     A noisy point is projected onto the leading components of the clean training data, by entropy
-    or by variance (neither centred), and the pre-image of that projection is returned.
+    or by variance (both uncentered), and the pre-image of that projection is returned.
 
     Parameters
     ----------

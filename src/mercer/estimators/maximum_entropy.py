@@ -34,7 +34,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     below 0.4032, and one point has 1.9947; standardized, no distribution has V below
     :math:`3 / (5 \sqrt{5 + 5\sigma^2/2})`, which is 0.2657.
 
-    The paper says that kernel principal components are maximum entropy projections. That does not
+    The paper states that kernel principal components are maximum entropy projections. That does not
     hold for projections of the same scale: on the paper's own example the first kernel
     principal component has *less* entropy than the first linear one (see
     ``papers/paiva_2006.py``). Networks of nearly the same entropy differ widely, so the

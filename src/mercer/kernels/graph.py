@@ -16,7 +16,7 @@ _EMPTY_GRAPH = ("graph without nodes",)
 
 
 class Graph(CountKernel):
-    r"""Weisfeiler-Lehman subtree kernel on graphs with labelled nodes.
+    r"""Weisfeiler-Lehman subtree kernel on graphs with labeled nodes.
 
     In each iteration the label of a node becomes the pair of its label and the sorted labels of its
     neighbors; :math:`k(x, y) = \sum_l c_l(x) c_l(y)` over the labels l of all iterations, including
@@ -28,7 +28,7 @@ class Graph(CountKernel):
     - a pair ``(edges, labels)``. ``edges`` is an adjacency matrix (dense or sparse; nonzero entries
       are edges) or a list of pairs of nodes; ``labels`` is one label per node, or a
       dict from nodes to labels. Without a dict the nodes are the integers 0, 1, …;
-    - an adjacency matrix or a list of pairs alone: all labels are equal;
+    - an adjacency matrix or a list of pairs without labels: all labels are equal;
     - a networkx graph, or an object with its interface; labels are the node attribute ``label``.
 
     Edges are undirected and count once. A graph without nodes has no labels to count: k is 0

@@ -163,12 +163,12 @@ class _Problem:
     count: int
 
     def prune(self, rule: Quadrature) -> Quadrature:
-        """Leave out nodes that carry nothing."""
-        share = rule.weights * np.abs(self.kernel.diagonal(rule.points))
-        return rule.without(share <= _NEGLIGIBLE * share.sum())
+        """Drop nodes of negligible weight."""
+        trace_terms = rule.weights * np.abs(self.kernel.diagonal(rule.points))
+        return rule.without(trace_terms <= _NEGLIGIBLE * trace_terms.sum())
 
     def solve(self, rule: Quadrature) -> _Pairs:
-        """Leading pairs of √w K √w; zeros where there are fewer than asked for."""
+        """Leading pairs of √w K √w; padded with zeros to the requested number."""
         roots = np.sqrt(rule.weights)
         unit = roots / np.linalg.norm(roots)
         A = self.kernel(rule.points)
