@@ -173,6 +173,7 @@ def test_example_2_three_rings(solver, seed):
         assert eca.certified_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_example_3_usps_six_and_nine(solver):
     """Components 1 and 9 at σ = 2.5, down to 1 and 3 at 3.6; the top two from 3.7 on."""
@@ -194,6 +195,7 @@ def test_example_3_usps_six_and_nine(solver):
 # --- section 4: data of the clustering experiments --------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_segmentation_intervals(solver):
     """The kept components change at 18.7, 23.5, 23.6 and 25.1, at every step of 0.1."""
@@ -214,6 +216,7 @@ def test_segmentation_intervals(solver):
             assert eca.certified_
 
 
+@pytest.mark.slow
 def test_frey_faces():
     """Components 1, 10, 4; λ₂ is 444th and λ₃ 5th by entropy; certified within 300 products."""
     X = load(load_frey_faces).data
@@ -234,6 +237,7 @@ def test_frey_faces():
     assert order[:3].tolist() == [0, 9, 3]
 
 
+@pytest.mark.slow
 def test_usps_three_six_nine_needs_deep_components():
     """Trap 1: component 41 at σ = 3.1 and 55 at 2.7, which no fixed number of pairs would find."""
     X, y = load(load_usps, subset="test", return_X_y=True)
@@ -294,6 +298,7 @@ TABLE_1 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lowest", "components", "njw", "label_free"), TABLE_1)
 def test_table_1(name, lowest, components, njw, label_free):
     X, y = table_1(name)

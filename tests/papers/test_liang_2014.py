@@ -672,6 +672,7 @@ SAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "n", "seed"), SAMPLES)
 def test_gram_eigenvalues_are_near_the_population_ones(operator, n, seed):
     k = operator.n_components
@@ -688,6 +689,7 @@ LIMITS = [(1, 400, 0.995), (2, 400, 0.90), (3, 400, 0.95)]  # below the 0.1 % qu
 LIMITS += [(1, 1500, 0.999), (2, 1500, 0.97), (3, 1500, 0.985)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("degree", "n", "limit"), LIMITS)
 @pytest.mark.parametrize("regularization", [1e-6, 1e-3])
 def test_kernel_discriminants_are_near_the_population_ones(degree, n, limit, regularization):

@@ -153,6 +153,7 @@ def test_leave_one_out_is_leaving_one_out():
     assert held_out(alpha) >= max(held_out(alpha * 1.2), held_out(alpha / 1.2))
 
 
+@pytest.mark.slow
 def test_every_quick_row_is_inside():
     for table in macready_2003.tables(quick=True):
         for row in table.rows:

@@ -107,6 +107,7 @@ def _entropy(z):
 LEAST_ON_THE_INTERVAL = 0.4032
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["lbfgs", "gradient-descent"])
 def test_training_lowers_the_potential_to_near_its_least(optimizer):
     for seed in range(6):
