@@ -81,4 +81,4 @@ def tables() -> Iterator[str]:
             for d in DIMENSIONS
         ]
     title = "First kernel component: correlation with the first linear one, linear fraction"
-    yield table(title, rows, ("d", *samplers))
+    yield table(title, rows, ("d", *distributions))

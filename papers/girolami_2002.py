@@ -84,7 +84,7 @@ def _selections(seeds: int) -> Table:
             ),
             Row("as printed: most of the first 50", "3", _most(printed), Within(4, 12)),
             Row(
-                "as printed: smallest fraction of V in three",
+                "as printed: least fraction of V in three",
                 "figure 4",
                 fraction,
                 AtLeast(95),
