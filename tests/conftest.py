@@ -16,7 +16,7 @@ settings.register_profile("search", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("MERCER_TEST_PROFILE", "full"))
 
 # Test files whose CPU time does not fit into five minutes, and the tests of them that the fast tier
-# runs nevertheless. Measured with one process on an idle core; see docs/health.md.
+# runs nevertheless. Chosen by measured CPU time.
 SLOW_FILES = {
     "tests/chunks/test_cluster.py": {"test_parzen", "test_clustering"},
     "tests/cli/test_engine.py": {"test_both_engines_agree_and_apply_each_others_models"},

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,4 @@ def test_lists_of_slow_tests_are_current(path):
 def test_continuous_integration_has_browser_and_node(programs):
     """Tests that need them are skipped elsewhere; in CI that must not happen unnoticed."""
     assert any(map(shutil.which, programs)), f"install one of {programs}"
+    assert find_spec("playwright"), "install mercer[dev]"
