@@ -86,7 +86,7 @@ def memory() -> str:
         ("20,000 × 10", f"{extra_peak(__name__, 'twenty_thousand', 'cluster_plane'):.0f} MB"),
         ("10⁶ × 2", f"{extra_peak(__name__, 'million', 'cluster_plane'):.0f} MB"),
     ]
-    return table("Peak memory beside the data", rows, ("EntropyClustering(3)", "growth"))
+    return table("Peak memory in addition to the data", rows, ("EntropyClustering(3)", "growth"))
 
 
 def tables() -> Iterator[str]:

@@ -30,7 +30,7 @@ from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
 
 MOST_ROWS = 1000
-WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times √d, after standardising
+BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)  # times √d, after standardising
 LANDMARKS = 200
 
 
@@ -51,14 +51,14 @@ def some(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def functions(d: int) -> dict[str, GridSearchCV]:
-    widths = [float(width * d**0.5) for width in WIDTHS]
-    gammas = [1 / (2 * width**2) for width in widths]
+    bandwidths = [float(bandwidth * d**0.5) for bandwidth in BANDWIDTHS]
+    gammas = [1 / (2 * bandwidth**2) for bandwidth in bandwidths]
     nystroem = Nystroem(n_components=LANDMARKS, random_state=0)
     lda = LinearDiscriminantAnalysis(solver="lsqr")
     return {
         "KernelLDA": _search(
             [("lda", KernelLDA(kernel=Gaussian(1.0), regularization="cv"))],
-            {"lda__kernel__bandwidth": widths},
+            {"lda__kernel__bandwidth": bandwidths},
         ),
         "QDA": _search(
             [("qda", QuadraticDiscriminantAnalysis(solver="eigen"))],
@@ -81,13 +81,13 @@ def compare(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndar
     results = {}
     for name, search in functions(X.shape[1]).items():
         errors, losses, spent = [], [], 0.0
-        for kept, left in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+        for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
             begin = time.perf_counter()
-            search.fit(X[kept], y[kept])
+            search.fit(X[train], y[train])
             spent += (time.perf_counter() - begin) / 5
-            errors.append(100 * np.mean(search.predict(X[left]) != y[left]))
+            errors.append(100 * np.mean(search.predict(X[test]) != y[test]))
             if hasattr(search, "predict_proba"):
-                losses.append(log_loss(y[left], search.predict_proba(X[left])))
+                losses.append(log_loss(y[test], search.predict_proba(X[test])))
         results[name] = np.array(errors), np.array(losses), spent
     return results
 
@@ -106,8 +106,8 @@ def real_data() -> Iterator[str]:
         )
     names = list(functions(1))
     yield table("Error in % (5 outer folds), time of search and fit", errors, ("set", *names))
-    told = [name for name in names if name != "SVC(rbf)"]
-    yield table("Log-loss of probabilities on the outer folds", losses, ("set", *told))
+    probabilistic = [name for name in names if name != "SVC(rbf)"]
+    yield table("Log-loss of probabilities on the outer folds", losses, ("set", *probabilistic))
 
 
 # --- many points ----------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def many_points() -> Iterator[str]:
             "8 TB",
         ),
     ]
-    yield table("Peak memory beside the data", rows, ("KernelLDA", "growth", "K alone"))
+    yield table("Peak memory in addition to the data", rows, ("KernelLDA", "growth", "K alone"))
 
 
 def tables() -> Iterator[str]:

@@ -20,7 +20,7 @@ from mercer.kernels import Gaussian
 DIMENSIONS = (2, 3, 5, 10, 20, 50, 100, 200)
 N, NEW, SAMPLES = 500, 4000, 5
 
-Law = Callable[[np.random.Generator, int, int], np.ndarray]
+Distribution = Callable[[np.random.Generator, int, int], np.ndarray]
 
 
 def decaying(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
@@ -44,12 +44,12 @@ def ring(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
     return X
 
 
-def linearity(law: Law, d: int) -> tuple[float, float]:
-    """Correlation with the first linear component, and the share a linear function explains."""
+def linearity(distribution: Distribution, d: int) -> tuple[float, float]:
+    """Correlation with the first linear component, and the fraction a linear function explains."""
     found = []
     for seed in range(SAMPLES):
         rng = np.random.default_rng(seed)
-        X, train, test = (law(rng, n, d) for n in (N, NEW, NEW))
+        X, train, test = (distribution(rng, n, d) for n in (N, NEW, NEW))
         pca = KernelPCA(1, kernel=Gaussian("median-distance"), solver="dense").fit(X)
         center = X.mean(axis=0)
         first = np.linalg.svd(X - center, full_matrices=False)[2][0]
@@ -63,12 +63,22 @@ def linearity(law: Law, d: int) -> tuple[float, float]:
 
 
 def tables() -> Iterator[str]:
-    laws: dict[str, Law] = {"variances 1/i": decaying, "one variance of 4": spiked, "ring": ring}
+    distributions: dict[str, Distribution] = {
+        "variances 1/i": decaying,
+        "one variance of 4": spiked,
+        "ring": ring,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = [
-            (str(d), *("{:.3f}, {:.3f}".format(*linearity(law, d)) for law in laws.values()))
+            (
+                str(d),
+                *(
+                    "{:.3f}, {:.3f}".format(*linearity(distribution, d))
+                    for distribution in distributions.values()
+                ),
+            )
             for d in DIMENSIONS
         ]
-    title = "First kernel component: correlation with the first linear one, linear share"
-    yield table(title, rows, ("d", *laws))
+    title = "First kernel component: correlation with the first linear one, linear fraction"
+    yield table(title, rows, ("d", *distributions))

@@ -23,11 +23,11 @@ from mercer.operators import BlockedGram, Sample
 from mercer.solvers import Lanczos, Nystrom, summing_gram
 
 
-def clouds(n: int, d: int = 2, shares: tuple[float, ...] = (0.5, 0.3, 0.2)) -> np.ndarray:
-    """Three normal clouds of unequal weight and width."""
+def clouds(n: int, d: int = 2, proportions: tuple[float, ...] = (0.5, 0.3, 0.2)) -> np.ndarray:
+    """Three normal clouds of unequal weight and spread."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(3, d)) * 6
-    group = rng.choice(3, p=shares, size=n)
+    group = rng.choice(3, p=proportions, size=n)
     return centers[group] + rng.normal(size=(n, d)) * np.array([1.0, 0.5, 1.5])[group, None]
 
 
@@ -199,8 +199,8 @@ def landmark_accuracy() -> str:
     """Means over five choices of landmarks, against eigenvalues by exact Lanczos."""
     rows = []
     rare = (0.989, 0.01, 0.001)
-    for sigma, shares in ((3.0, None), (6.0, None), (12.0, None), (6.0, rare), (12.0, rare)):
-        X = clouds(20_000, 16) if shares is None else clouds(20_000, 16, shares)
+    for sigma, proportions in ((3.0, None), (6.0, None), (12.0, None), (6.0, rare), (12.0, rare)):
+        X = clouds(20_000, 16) if proportions is None else clouds(20_000, 16, proportions)
         kernel = Gaussian(sigma)
         exact = KernelPCA(5, kernel=kernel, center=False, solver=Lanczos(stored=True)).fit(X)
         found: dict[str, list[float]] = {"ours": [], "theirs": [], "gap": [], "their gap": []}
@@ -220,7 +220,7 @@ def landmark_accuracy() -> str:
         mean = {name: float(np.mean(values)) for name, values in found.items()}
         rows.append(
             (
-                f"σ = {sigma}" + ("" if shares is None else ", groups of 1 % and 0.1 %"),
+                f"σ = {sigma}" + ("" if proportions is None else ", groups of 1 % and 0.1 %"),
                 f"{mean['ours']:.1e}",
                 f"{mean['theirs']:.1e}",
                 f"{mean['gap']:.3%}",
@@ -301,7 +301,7 @@ def limits() -> str:
         "faster than rbf_kernel(X) @ V",
         "faster than KeOps",
         "its exponentials and small products alone",
-        "share of that limit reached",
+        "fraction of that limit reached",
     )
     return table("Matrix-free products", rows, header)
 

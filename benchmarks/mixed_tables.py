@@ -37,13 +37,13 @@ Data = tuple[pd.DataFrame, np.ndarray]
 
 
 def penguins() -> Data:
-    """344 penguins: island, four measures, sex, year, with gaps; the class is the species."""
+    """344 penguins: island, four measures, sex, year, missing values; the class is the species."""
     frame = pd.read_csv(files("palmerpenguins") / "data" / "penguins.csv")
     return frame.drop(columns="species"), frame["species"].to_numpy(str)
 
 
 def cars() -> Data:
-    """406 cars: a name, five measures with gaps, cylinders, a year; the class is the origin."""
+    """406 cars: a name, five measures, cylinders, a year, missing values; the class: origin."""
     frame = pd.read_json(str(files("vega_datasets") / "_data" / "cars.json"))
     frame["Year"] = pd.to_datetime(frame["Year"]).dt.year
     frame["Cylinders"] = frame["Cylinders"].astype(str)
@@ -167,8 +167,8 @@ class ByClass:
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
         logs = np.column_stack([d.score_samples(X) for d in self.densities]) + self.priors
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return shares / shares.sum(axis=1, keepdims=True)
+        proportions = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return proportions / proportions.sum(axis=1, keepdims=True)
 
 
 class Encoded:
@@ -291,7 +291,7 @@ def clustering() -> str:
 
 
 def mixed_table(n: int) -> pd.DataFrame:
-    """Three groups: six columns of numbers, four of labels, two of booleans; gaps in one of ten."""
+    """Three groups: six numeric, four categorical, two boolean columns; 10 % missing values."""
     rng = np.random.default_rng(0)
     group = rng.integers(3, size=n)
     columns: dict[str, object] = {}
@@ -346,7 +346,7 @@ def size() -> str:
         memory = extra_peak(__name__, make.__name__, fit.__name__)
         rows.append((name, f"{spent:.1f} s", f"{scored:.2f} s", f"{memory:.0f} MB"))
     header = ("MercerMixture(table_kernel)", "fit", "1000 rows scored", "peak memory")
-    return table("A mixed table with gaps", rows, header)
+    return table("A mixed table with missing values", rows, header)
 
 
 def tables() -> Iterator[str]:

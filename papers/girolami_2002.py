@@ -70,7 +70,7 @@ def _selections(seeds: int) -> Table:
     annulus = [_series(make_annulus(random_state=s)[0], 1.0) for s in range(min(seeds, 10))]
     three = 100 * np.mean([len(density.selected_) == 3 for density in clean])
     near_three = 100 * np.mean([2 <= _run(density) <= 4 for density in noisy])
-    share = 100 * np.min([d.entropy_terms_[:3].sum() / d.spectrum_.potential for d in printed])
+    fraction = 100 * np.min([d.entropy_terms_[:3].sum() / d.spectrum_.potential for d in printed])
     fewest = min(len(d.selected_) for d in annulus)
     return Table(
         f"How many eigenvectors the Kronmal-Tarter rule keeps, {seeds} seeds",
@@ -83,10 +83,16 @@ def _selections(seeds: int) -> Table:
                 Same(3),
             ),
             Row("as printed: most of the first 50", "3", _most(printed), Within(4, 12)),
-            Row("as printed: least share of V in three", "figure 4", share, AtLeast(95), " %"),
+            Row(
+                "as printed: least fraction of V in three",
+                "figure 4",
+                fraction,
+                AtLeast(95),
+                " %",
+            ),
             Row("noisy clusters: seeds with a run of 2 to 4", "3", near_three, AtLeast(65), " %"),
-            Row("annulus: fewest kept", "8", fewest, Within(5, 13)),
-            Row("annulus: most kept", "8", _most(annulus), Within(5, 13)),
+            Row("annulus: fewest selected", "8", fewest, Within(5, 13)),
+            Row("annulus: most selected", "8", _most(annulus), Within(5, 13)),
         ),
         note="0.1 read as the clusters' standard deviation and the kernel's variance gives three; "
         'read as the clusters\' variance ("as printed"), more pass but the run is three.',
@@ -130,8 +136,8 @@ def divergences(seeds: int = 3, variances: Array | None = None) -> dict[float, t
         reach = 1 + 4 * variance**0.5
         side = np.linspace(-reach, reach, 101)
         points = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
-        gaps = ((points[:, None] - _CENTERS) ** 2).sum(axis=2)
-        truth = np.exp(-gaps / (2 * variance)).mean(axis=1) / (2 * np.pi * variance)
+        differences = ((points[:, None] - _CENTERS) ** 2).sum(axis=2)
+        truth = np.exp(-differences / (2 * variance)).mean(axis=1) / (2 * np.pi * variance)
         p = truth / truth.sum()
         cell = (side[1] - side[0]) ** 2
         pairs = []
@@ -173,12 +179,12 @@ def figures(quick: bool, seed: int = 0) -> Iterator[Picture]:
     )
     yield Picture(
         "fig04",
-        "Eigenvalues and entropy terms of the clean sample, the kept ones marked.",
+        "Eigenvalues and entropy terms of the clean sample, the selected ones marked.",
         _spectrum(densities["clean"]),
     )
     yield Picture(
         "fig05",
-        "The same for the noisy sample, kept until the first violation.",
+        "The same for the noisy sample, selected until the first violation.",
         _spectrum(densities["noisy"]),
     )
     yield Picture(
@@ -215,16 +221,16 @@ def figures(quick: bool, seed: int = 0) -> Iterator[Picture]:
 
 
 def _series(
-    X: Array, width: float, terms: str = "kronmal-tarter", positive: bool = False
+    X: Array, bandwidth: float, terms: str = "kronmal-tarter", positive: bool = False
 ) -> SeriesDensity:
-    kernel = Gaussian(width)
+    kernel = Gaussian(bandwidth)
     return SeriesDensity(kernel=kernel, terms=terms, max_terms=_FIRST, positive=positive).fit(X)
 
 
 def _run(density: SeriesDensity) -> int:
     """How many of the first eigenvectors pass before one does not."""
-    kept = density.selected_
-    return int((kept == np.arange(len(kept))).sum())
+    selected = density.selected_
+    return int((selected == np.arange(len(selected))).sum())
 
 
 def _runs(densities: list[SeriesDensity]) -> list[int]:

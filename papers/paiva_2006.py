@@ -25,7 +25,7 @@ __all__ = ["TITLE", "figures", "tables"]
 
 TITLE = "Paiva, Xu, Príncipe (2006): kernel principal components are maximum entropy projections"
 
-_LEAST = 0.4032  # information potential of any law on [-1, 1], window of width 0.2
+_LEAST = 0.4032  # information potential of any distribution on [-1, 1], kernel of bandwidth 0.2
 
 
 def tables(quick: bool) -> Iterator[Table]:
@@ -68,7 +68,7 @@ def _entropies(samples: list[Array]) -> Table:
         )
     )
     return Table(
-        "Renyi entropy of projections brought to unit variance, window 0.2",
+        "Renyi entropy of projections brought to unit variance, bandwidth 0.2",
         tuple(rows),
         note="Does not hold as stated: of projections at the same variance the first kernel "
         "principal component has less entropy than the first linear one. The paper's argument "
@@ -88,12 +88,12 @@ def _networks(samples: list[Array]) -> Table:
         ]
     _, after = _training(samples, "lbfgs", output="standardized")
     rows.append(
-        Row("standardised output: V after, greatest", "", max(after), AtMost(0.285), digits=4)
+        Row("standardized output: V after, greatest", "", max(after), AtMost(0.285), digits=4)
     )
     return Table(
         f"Information potential of a 2-4-1 network's output, {len(samples)} seeds",
         tuple(rows),
-        note=f"No law on [-1, 1] has less than {_LEAST} with this window.",
+        note=f"No distribution on [-1, 1] has less than {_LEAST} with this kernel.",
     )
 
 
@@ -125,7 +125,7 @@ def _component(X: Array, variance: float) -> Array:
 
 
 def _entropy(z: Array) -> float:
-    """Of a projection at unit variance, window of width 0.2."""
+    """Of a projection at unit variance, kernel of bandwidth 0.2."""
     return renyi_entropy((z - z.mean()) / z.std(), Gaussian(0.2))
 
 

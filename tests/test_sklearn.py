@@ -1,5 +1,6 @@
 """scikit-learn's estimator checks, with no expected failures."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import (
@@ -20,40 +21,48 @@ from mercer import (
 )
 from mercer.domains import GaussianBase
 
+DEFAULTS = [
+    KernelPCA(),
+    KernelECA(),
+    EntropyClustering(),
+    KernelDenoiser(n_components=3),
+    ComponentRegressor(),
+    ComponentClassifier(),
+    KernelLDA(),
+    ParzenDensity(),
+    SeriesDensity(),
+    MaximumEntropyProjection(max_iter=20),
+    MercerMixture(),
+    MercerNovelty(),
+    JointMixtureClassifier(),
+    JointMixtureRegressor(),
+]
+VARIANTS = [
+    KernelPCA(center=False, solver="lanczos"),
+    KernelPCA(kernel="linear"),
+    KernelECA(solver="lanczos"),
+    KernelECA(solver="dense", kernel="polynomial"),
+    EntropyClustering(n_clusters=2, bandwidths=5),
+    KernelDenoiser(n_components=2, order="variance", preimage="ridge"),
+    ComponentRegressor(n_components=3, order="variance"),
+    ComponentClassifier(order="variance", solver="lanczos"),
+    KernelLDA(regularization="cv", solver="lanczos"),
+    KernelLDA(kernel="linear"),
+    ParzenDensity(weights="learned"),
+    SeriesDensity(terms=2),
+    SeriesDensity(terms=None),
+    MercerMixture(2, rank=3, n_init=3, random_state=0),
+    MercerMixture(kernel="linear", domain=GaussianBase(), alpha="leave-one-out"),
+    JointMixtureClassifier(2, rank=5),
+]
 
-@parametrize_with_checks(
-    [
-        KernelPCA(),
-        KernelPCA(center=False, solver="lanczos"),
-        KernelPCA(kernel="linear"),
-        KernelECA(),
-        KernelECA(solver="lanczos"),
-        KernelECA(solver="dense", kernel="polynomial"),
-        EntropyClustering(),
-        EntropyClustering(n_clusters=2, bandwidths=5),
-        KernelDenoiser(n_components=3),
-        KernelDenoiser(n_components=2, order="variance", preimage="ridge"),
-        ComponentRegressor(),
-        ComponentRegressor(n_components=3, order="variance"),
-        ComponentClassifier(),
-        ComponentClassifier(order="variance", solver="lanczos"),
-        KernelLDA(),
-        KernelLDA(regularization="cv", solver="lanczos"),
-        KernelLDA(kernel="linear"),
-        ParzenDensity(),
-        ParzenDensity(weights="learned"),
-        SeriesDensity(),
-        SeriesDensity(terms=2),
-        SeriesDensity(terms=None),
-        MaximumEntropyProjection(max_iter=20),
-        MercerMixture(),
-        MercerMixture(2, rank=3, n_init=3, random_state=0),
-        MercerMixture(kernel="linear", domain=GaussianBase(), alpha="leave-one-out"),
-        MercerNovelty(),
-        JointMixtureClassifier(),
-        JointMixtureClassifier(2, rank=5),
-        JointMixtureRegressor(),
-    ]
-)
+
+@parametrize_with_checks(DEFAULTS)
 def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(VARIANTS)
+def test_check_estimator_with_other_parameters(estimator, check):
     check(estimator)

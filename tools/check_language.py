@@ -62,6 +62,7 @@ PATTERNS = {
 ALLOWED = (
     ("tools/check_language.py", ""),
     ("docs/changelog", ""),
+    ("tests/test_language_check.py", ""),
 )
 
 

@@ -53,9 +53,9 @@ def tables(quick: bool) -> Iterator[Table]:
         case = f"3.8 suboptimal, γ = {gamma}, β = {beta}"
         error = float(np.abs(eca.entropy_terms_ - terms).max())
         paper = "{1, 3}" if gamma > beta else ""
-        kept = components_of(eca.component_ranks_)
+        selected = components_of(eca.component_ranks_)
         rows.append(Row(f"{case}: terms of eq. (25)", "equal", error, AtMost(1e-10)))
-        rows.append(Row(f"{case}: components", paper, kept, Same(expected)))
+        rows.append(Row(f"{case}: components", paper, selected, Same(expected)))
     yield Table("Sections 3.7 and 3.8: block matrices", tuple(rows))
     yield _identities()
 
@@ -64,15 +64,15 @@ def _identities() -> Table:
     """Sections 3.2 to 3.5, on the data of Example 1."""
     X, _ = make_ring_and_blob(random_state=0)
     eca = KernelECA(4, kernel=Gaussian(1.2), solver="dense").fit(X)
-    Z, kept = eca.spectrum_.projections, float(eca.entropy_terms_.sum())
-    rest = eca.spectrum_.known_entropy_terms.sum() - kept
-    gaps = {
-        "V_k against the squared length of the mean": (Z.mean(axis=0) ** 2).sum() - kept,
-        "V_k against 1'K_eca 1 / N²": eca.spectrum_.gram().mean() - kept,
+    Z, selected = eca.spectrum_.projections, float(eca.entropy_terms_.sum())
+    rest = eca.spectrum_.known_entropy_terms.sum() - selected
+    differences = {
+        "V_k against the squared length of the mean": (Z.mean(axis=0) ** 2).sum() - selected,
+        "V_k against 1'K_eca 1 / N²": eca.spectrum_.gram().mean() - selected,
         "V - V_k against the sum of the other terms": eca.residual_potential_ - rest,
         "out-of-sample projection of training points": np.abs(eca.transform(X) - Z).max(),
     }
-    rows = (Row(what, "equal", abs(float(gap)), AtMost(1e-10)) for what, gap in gaps.items())
+    rows = (Row(what, "equal", abs(float(gap)), AtMost(1e-10)) for what, gap in differences.items())
     return Table("Sections 3.2 to 3.5: identities, four components of Example 1", tuple(rows))
 
 

@@ -75,15 +75,15 @@ def _class_of(images: Array) -> Array:
 
 
 @cache
-def _kept(count: int, order: str, seeds: int) -> Array:
+def _preserved(count: int, order: str, seeds: int) -> Array:
     """Per cent of the digits 3, 6 and 9 that keep their class, over noises and seeds."""
     truth = _first("test", _TESTED)[1]
-    shares = []
+    fractions = []
     for noise in _NOISES:
         for seed in range(seeds):
             same = _class_of(_denoised(_noisy(noise, seed), count, order)) == truth
-            shares.append([100 * same[truth == digit].mean() for digit in _DIGITS])
-    return np.mean(shares, axis=0)
+            fractions.append([100 * same[truth == digit].mean() for digit in _DIGITS])
+    return np.mean(fractions, axis=0)
 
 
 def tables(quick: bool) -> Iterator[Table]:
@@ -92,13 +92,13 @@ def tables(quick: bool) -> Iterator[Table]:
     rows = []
     for count in _COUNTS:
         for order, method in _ORDERS.items():
-            kept = _kept(count, order, seeds)
-            by_class = ", ".join(f"{d}: {k:.0f}" for d, k in zip(_DIGITS, kept, strict=True))
+            preserved = _preserved(count, order, seeds)
+            by_class = ", ".join(f"{d}: {k:.0f}" for d, k in zip(_DIGITS, preserved, strict=True))
             rows.append(
                 Row(
-                    f"k = {count}: class kept, {method}",
+                    f"k = {count}: class preserved, {method}",
                     _PRINTED.get((count, order), ""),
-                    float(kept.mean()),
+                    float(preserved.mean()),
                     _ACCEPTED.get((count, order)),
                     " %",
                     remark=f"Of each digit: {by_class} %.",

@@ -19,7 +19,7 @@ from papers.types import Array
 __all__ = ["figures", "tables"]
 
 _RANGE = tenths(2.5, 3.9)
-# the second component beside the first, which is always kept
+# the second component beside the first, which is always selected
 _SECOND = {2.8: 4, 2.9: 4} | {b / 10: 3 for b in range(30, 37)} | {3.7: 2, 3.8: 2, 3.9: 2}
 
 
@@ -47,7 +47,7 @@ def tables(quick: bool) -> Iterator[Table]:
         Row("component sets as recomputed, σ = 2.8 to 3.9", "", right, Same(12), " of 12"),
         Row("components at σ = 2.5", "", found.components_at(2.5), Same({1, 9})),
         Row(
-            "largest error, σ = 3.7 left out",
+            "largest error, σ = 3.7 excluded",
             "",
             max(found.at(b) for b in others),
             AtMost(2.0),

@@ -70,8 +70,8 @@ def tables(quick: bool) -> Iterator[Table]:
     yield Table(
         "Clustering example 5: 1965 Frey faces, σ = 130 (Figs. 15 and 16)",
         tuple(rows),
-        note=f"{lost} faces have nothing in common with any cluster (their projections vanish) and "
-        "are in none.",
+        note=f"{lost} faces have nothing in common with any cluster (their projections are zero) "
+        "and are in none.",
     )
 
 

@@ -38,8 +38,8 @@ def _samples(quick: bool) -> dict[str, Array]:
     return samples | {"thyroid": load_normal_or_not()[0], "segmentation": load_three_surfaces()[0]}
 
 
-def _examine(X: Array, width: float) -> _Case:
-    kernel = Epanechnikov(width)
+def _examine(X: Array, bandwidth: float) -> _Case:
+    kernel = Epanechnikov(bandwidth)
     values, vectors = np.linalg.eigh(kernel(X))
     values, vectors = values[::-1], vectors[:, ::-1]
     rounding = 1e-10 * values[0]
@@ -61,9 +61,9 @@ def _examine(X: Array, width: float) -> _Case:
 def tables(quick: bool) -> Iterator[Table]:
     """What negative eigenvalues do to the choice of components."""
     cases = [
-        _examine(X, share * median_distance(X))
+        _examine(X, fraction * median_distance(X))
         for X in _samples(quick).values()
-        for share in _WIDTHS
+        for fraction in _WIDTHS
     ]
     n = len(cases)
     unit = f" of {n}"
@@ -75,7 +75,7 @@ def tables(quick: bool) -> Iterator[Table]:
             unit=" %",
         ),
         Row(
-            "negative entropy terms, largest share of V",
+            "negative entropy terms, largest fraction of V",
             "",
             max(case.negative_entropy for case in cases),
             unit=" %",

@@ -175,7 +175,7 @@ def figures(quick: bool) -> Iterator[Picture]:
         )
     ax.margins(y=0.25)
     ax.set_xlabel("word, in alphabetical order")
-    ax.set_ylabel("share of postings, difference")
+    ax.set_ylabel("fraction of postings, difference")
     ax.set_title(
         f"above: more often in the {to_sci.sum()} rec postings put into sci;  below: in "
         f"the {to_rec.sum()} sci postings put into rec",
@@ -183,7 +183,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     )
     yield Picture(
         "fig17",
-        "Fig. 17. Words in wrongly assigned postings: share of rec postings put into sci less "
-        "share of sci postings put into rec that have the word (the subset of Table 2).",
+        "Fig. 17. Words in wrongly assigned postings: fraction of rec postings put into sci less "
+        "fraction of sci postings put into rec that have the word (the subset of Table 2).",
         figure,
     )

@@ -85,10 +85,10 @@ def figures(quick: bool) -> Iterator[Picture]:
     ax = axes[0, 0]
     plot_errors(ax, found.bandwidths, found.errors)
     top = ax.get_ylim()[1]
-    for low, high, kept in _INTERVALS:
+    for low, high, selected in _INTERVALS:
         ax.axvline(low - 0.05, color="#aaaaaa", linewidth=0.6)
         if high - low > 1:
-            text = ",".join(map(str, sorted(kept)))
+            text = ",".join(map(str, sorted(selected)))
             ax.text((low + high) / 2, top, text, ha="center", va="top", fontsize=8)
     ax.axvline(28.05, color="#aaaaaa", linewidth=0.6)
     ax.set_ylim(top=1.12 * top)

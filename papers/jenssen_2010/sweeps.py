@@ -56,7 +56,7 @@ class Sweep:
 
     def first_with(self, components: set[int]) -> float:
         """Smallest bandwidth at which kernel ECA used just these components; nan if none."""
-        hits = [kept == components for kept in self.components]
+        hits = [selected == components for selected in self.components]
         return float(self.bandwidths[hits.index(True)]) if any(hits) else np.nan
 
     def between(self, low: float, high: float, method: str = "eca") -> Array:
@@ -70,9 +70,9 @@ class Sweep:
         return place
 
 
-def components_of(kept: Any) -> frozenset[int]:
-    """Places of kept eigenvalues as a set, whatever their order by entropy."""
-    return frozenset(int(place) for place in kept)
+def components_of(selected: Any) -> frozenset[int]:
+    """Places of selected eigenvalues as a set, whatever their order by entropy."""
+    return frozenset(int(place) for place in selected)
 
 
 def sweep(

@@ -22,7 +22,7 @@ _GRID = np.r_[np.arange(30, 130, 5) / 100, [1.5, 1.75, 2, 2.5, 3, 4, 5]]
 
 @cache
 def load_normal_or_not() -> tuple[Array, Array]:
-    """All 215 rows, standardised; 1 for the 150 normal ones."""
+    """All 215 rows, standardized; 1 for the 150 normal ones."""
     X, y = load_thyroid(return_X_y=True)
     return scale(X), (y == 1).astype(int)
 
@@ -35,7 +35,7 @@ def _full() -> Sweep:
 
 @cache
 def _subsets(count: int) -> tuple[Sweep, ...]:
-    """Random subsets, standardised again as the repository's realisations are."""
+    """Random subsets, standardized again as the repository's realisations are."""
     X, y = load_normal_or_not()
     rng = np.random.default_rng(0)
     chosen = [rng.choice(len(X), _SUBSET, replace=False) for _ in range(count)]
@@ -57,7 +57,7 @@ def tables(quick: bool) -> Iterator[Table]:
         Row(
             "all 215: bandwidths of 0.7, 0.75, …, 1 with {1, 6}",
             "{1, 6}",
-            sum(kept == {1, 6} for kept in full.components),
+            sum(selected == {1, 6} for selected in full.components),
             Same(7),
             " of 7",
         ),

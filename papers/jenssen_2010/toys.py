@@ -108,7 +108,7 @@ def _example_2(seeds: range) -> Table:
     worst = max(float(s.errors["eca"].max()) for s in found)
     rows.append(Row("largest error at σ = 3.5 to 3.8", "0", worst, Same(0.0), " %"))
     long = _long_sweep()
-    top = sum(kept == {1, 2, 3} for kept in long.components)
+    top = sum(selected == {1, 2, 3} for selected in long.components)
     rows.append(
         Row("bandwidths of 1 to 10 with the top three (Fig. 9)", "none", top, Same(0), " of 91")
     )
@@ -234,7 +234,7 @@ def _component_figure() -> Picture:
     long = _long_sweep()
     figure, axes = panels(1, 1, (7, 4))
     ax = axes[0, 0]
-    places = np.array([sorted(kept) for kept in long.components])
+    places = np.array([sorted(selected) for selected in long.components])
     for column, color, marker, name in zip(
         places.T, PALETTE, "o^s", ("first", "second", "third"), strict=False
     ):
@@ -276,13 +276,13 @@ def _both(X: Array, sigma: float, count: int) -> dict[str, tuple[Array, Array]]:
 def _eigenvectors(X: Array, y: Array, sigma: float, count: int, shape: tuple[int, int]) -> Any:
     pca = KernelPCA(count, kernel=Gaussian(sigma), center=False, solver="dense").fit(X)
     wanted = len(np.unique(y))
-    kept = components_of(
+    selected = components_of(
         KernelECA(wanted, kernel=Gaussian(sigma), solver="dense").fit(X).component_ranks_
     )
     figure, axes = panels(*shape, (3.1 * shape[1], 1.9 * shape[0]), sharex=True, sharey=True)
     borders = np.flatnonzero(np.diff(y)) + 1
     for place, ax in enumerate(axes.flat, start=1):
-        is_kept = place in kept
+        is_kept = place in selected
         ax.plot(
             pca.spectrum_.eigenvectors[:, place - 1],
             color=VERMILION if is_kept else PALETTE[0],

@@ -43,7 +43,7 @@ DATA = tuple(_LOADERS)
 
 @cache
 def load(name: str) -> tuple[Array, Array]:
-    """Rows of a set, standardised, and their classes."""
+    """Rows of a set, standardized, and their classes."""
     X, y = _LOADERS[name]()
     return scale(X), y
 
@@ -134,9 +134,9 @@ class _Measured:
 def _measured(name: str, every: int) -> _Measured:
     printed, path, errors = _TABLE_1[name], _fitted(name).path_, _errors(name)
     best = path[int(errors.argmin())]
-    widths = np.array([record.bandwidth for record in path[::every]])
-    njw = np.array([_at(name, sigma, "njw") for sigma in widths])
-    usual = widths <= printed.njw_up_to
+    bandwidths = np.array([record.bandwidth for record in path[::every]])
+    njw = np.array([_at(name, sigma, "njw") for sigma in bandwidths])
+    usual = bandwidths <= printed.njw_up_to
     return _Measured(
         errors=errors,
         sigma=float(best["bandwidth"]),
@@ -155,7 +155,7 @@ def tables(quick: bool) -> Iterator[Table]:
         "Table 1: clustering of three UCI sets with three clusters",
         tuple(row for name in DATA for row in _rows(name, every)),
         layout=_as_printed(every),
-        note="80 bandwidths from 10 to 20 % of the median distance, columns standardised; NJW at "
+        note="80 bandwidths from 10 to 20 % of the median distance, columns standardized; NJW at "
         f"every {every}th of them. Every kernel ECA row of the paper is the lowest error on the "
         "grid, so the labels chose it.",
     )
@@ -217,11 +217,11 @@ def _as_printed(every: int) -> str:
     ]
     for name in DATA:
         printed, ours = _TABLE_1[name], _measured(name, every)
-        kept = ",".join(map(str, sorted(printed.components)))
+        selected = ",".join(map(str, sorted(printed.components)))
         mine = ",".join(map(str, sorted(ours.components)))
         lines.append(
             f"{name:<9}{f'{printed.error} | {ours.lowest:.1f}':>14}"
-            f"{f'{printed.sigma} | {ours.sigma:.3f}':>15}{f'{kept} | {mine}':>24}"
+            f"{f'{printed.sigma} | {ours.sigma:.3f}':>15}{f'{selected} | {mine}':>24}"
             f"{f'{printed.njw} | {ours.njw:.1f}':>16}{f'{printed.pca} | {ours.pca:.1f}':>18}"
         )
     return "\n".join([*lines, "(paper | here)"])
@@ -320,7 +320,7 @@ def figures(quick: bool) -> Iterator[Picture]:
         part.suptitle(name, fontweight="bold")
     yield Picture(
         "table01-sweeps",
-        "Behind Table 1 (not in the paper): cost (28), stability, error and kept components over "
-        "the 80 bandwidths; dashed, the bandwidth chosen without labels.",
+        "Behind Table 1 (not in the paper): cost (28), stability, error and selected components "
+        "over the 80 bandwidths; dashed, the bandwidth chosen without labels.",
         figure,
     )

@@ -29,7 +29,7 @@ _APPENDIX_B = (
 
 
 def _along(m: float, k: float = 2.0, *, center: bool = False) -> PolynomialOperator:
-    """Degree 2 under a normal law about (m, 0) with variances 1 and k, (4.6)."""
+    """Degree 2 under a normal distribution about (m, 0) with variances 1 and k, (4.6)."""
     return PolynomialOperator(2, Normal([m, 0], [1, k]), center=center)
 
 

@@ -1,4 +1,4 @@
-"""Chapter 5: kernel LDA under two normal laws, and from samples of them."""
+"""Chapter 5: kernel LDA under two normal distributions, and from samples of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _population(degree: int) -> PolynomialDiscriminant:
 def _draw(n: int, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
-    means = np.array([law.mean for law in CLASSES])
+    means = np.array([part.mean for part in CLASSES])
     return means[y] + rng.standard_normal((n, 2)), y
 
 
@@ -84,7 +84,7 @@ def tables(quick: bool) -> Iterator[Table]:
             ),
             Row(f"degree {degree}: λ", "", number_list([found.ratio]), CloseTo((ratio,), 1e-10)),
         ]
-    note = "Classes N((2, -2), I) and N((-1, 2), I), shares of one half; C'W*C = 1."
+    note = "Classes N((2, -2), I) and N((-1, 2), I), prior probabilities of one half; C'W*C = 1."
     yield Table("Population kernel LDA (5.4)", tuple(rows), note)
     yield _samples(5 if quick else 50)
 
@@ -102,13 +102,13 @@ def _samples(seeds: int) -> Table:
             rows.append(
                 Row(
                     f"degree {degree}, n = {n}: smallest correlation",
-                    "figures alike",
+                    "similar figures",
                     float(np.min(values)),
                     AtLeast(limit),
                     remark=f"median {np.median(values):.4f}",
                 )
             )
-    note = f"Discriminant functions of {seeds} samples with the population's, under the law."
+    note = f"Discriminant functions of {seeds} samples with the population's."
     return Table("Kernel LDA of samples against the population", tuple(rows), note)
 
 
@@ -123,7 +123,9 @@ def figures(quick: bool) -> Iterator[Picture]:
     scatter(axes[0, 0], X, y, names=_NAMES, origin=False)
     draw_contours(axes[0, 0], grid, _density)
     axes[0, 0].legend(frameon=False)
-    yield Picture("fig5_1", "Figure 5.1. A sample of 400 and the density of its law.", figure)
+    yield Picture(
+        "fig5_1", "Figure 5.1. A sample of 400 and the density of its distribution.", figure
+    )
     for degree in _DEGREES:
         figure, axes = panels(1, 2, (7.2, 3.7))
         model = _fit(degree, 400, 0)

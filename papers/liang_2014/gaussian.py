@@ -1,4 +1,4 @@
-"""Chapter 4, second part: the Gaussian kernel under one normal law and under a mixture of two."""
+"""Chapter 4, second part: the Gaussian kernel under a normal and a mixture of two normals."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def _operator(measure: Measure, count: int = 50, *, center: bool = False) -> Gau
     return GaussianOperator(_WIDTH, measure, n_components=count, center=center)
 
 
-def _cosine(width: float) -> float:
+def _cosine(bandwidth: float) -> float:
     """Between the first eigenfunction and the mean function E k(x, Y) = Σ λ μ φ."""
-    operator = GaussianOperator(width, ONE, n_components=400)
+    operator = GaussianOperator(bandwidth, ONE, n_components=400)
     parts = operator.eigenvalues * operator.means
     return float(parts[0] / np.linalg.norm(parts))
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Spectra, means and centered spectra; samples beside them."""
+    """Spectra, means and centered spectra; compared with samples."""
     yield _one_law()
     yield _two_laws()
     yield _samples(2 if quick else 10)
@@ -132,7 +132,7 @@ def _samples(seeds: int) -> Table:
         for center in (False, True):
             operator = _operator(measure, 3, center=center)
             errors = operator.standard_errors(_N)
-            gaps = [
+            differences = [
                 np.abs(
                     _fit(measure, seed, center=center).spectrum_.operator_eigenvalues[:3]
                     - operator.eigenvalues
@@ -140,7 +140,7 @@ def _samples(seeds: int) -> Table:
                 for seed in range(seeds)
             ]
             what = f"{name}, {'centered' if center else 'uncentered'}: largest deviation"
-            worst = float((np.array(gaps) / errors).max())
+            worst = float((np.array(differences) / errors).max())
             rows.append(Row(what, "", worst, AtMost(5.0), " sd"))
     note = f"First three eigenvalues of K/n, n = {_N}, over {seeds} seeds."
     return Table("Samples against the population", tuple(rows), note)
@@ -158,11 +158,17 @@ def figures(quick: bool) -> Iterator[Picture]:
         "not redrawn.",
         _both_rows(ONE, 5),
     )
-    widths = np.linspace(0.1, 3, 60)
+    bandwidths = np.linspace(0.1, 3, 60)
     figure, axes = panels(1, 1, (5, 3.4))
-    axes[0, 0].plot(widths, [_cosine(w) for w in widths], color=PALETTE[0], label="against w")
     axes[0, 0].plot(
-        widths, [_cosine(w**0.5) for w in widths], "--", color=PALETTE[1], label="against w²"
+        bandwidths, [_cosine(w) for w in bandwidths], color=PALETTE[0], label="against w"
+    )
+    axes[0, 0].plot(
+        bandwidths,
+        [_cosine(w**0.5) for w in bandwidths],
+        "--",
+        color=PALETTE[1],
+        label="against w²",
     )
     axes[0, 0].set(xlabel="w, or w²", ylabel="cosine", ylim=(0.8, 1.005))
     axes[0, 0].legend(frameon=False)
@@ -175,7 +181,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig4_8",
         "Figure 4.8. The same as 4.6 for 0.6 N(2, 1) + 0.4 N(-2, 1): uncentered, the first two "
-        "functions belong to one part each; centered, the first tells the parts apart.",
+        "functions belong to one part each; centered, the first separates the parts.",
         _both_rows(TWO, 4),
     )
 

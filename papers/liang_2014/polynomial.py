@@ -24,7 +24,7 @@ _N = 400
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Spectra under the two laws, and how far samples are from them."""
+    """Spectra under the two distributions, and how far samples are from them."""
     yield Table(
         "Uncentered polynomial kernels (3.2)",
         (
@@ -100,11 +100,11 @@ def _samples(seeds: int) -> Table:
     ):
         count = 2 if operator.n_components == 4 else 3  # heavy tails beyond
         errors = operator.standard_errors(_N)[:count]
-        gaps = [
+        differences = [
             np.abs(_fit(operator, seed).spectrum_.operator_eigenvalues - operator.eigenvalues)
             for seed in range(seeds)
         ]
-        worst = float((np.array(gaps)[:, :count] / errors).max())
+        worst = float((np.array(differences)[:, :count] / errors).max())
         rows.append(Row(f"{name}: largest deviation", printed, worst, AtMost(5.0), " sd"))
     note = f"Eigenvalues of K/n, n = {_N}, over {seeds} seeds; sd is λ √((E φ⁴ - 1)/n)."
     return Table("Samples against the population", tuple(rows), note)
@@ -122,7 +122,7 @@ def _fit(operator: PolynomialOperator, seed: int) -> KernelPCA:
 def figures(quick: bool) -> Iterator[Picture]:
     """Figures 3.1 to 3.4 and 3.6."""
     for number, operator, what in (
-        ("3.1", PolynomialOperator(2, SQUARE), "the uniform law on the square, degree 2"),
+        ("3.1", PolynomialOperator(2, SQUARE), "the uniform distribution on the square, degree 2"),
         ("3.2", PolynomialOperator(2, CLOUDS), "two normal clouds, degree 2"),
         ("3.3", PolynomialOperator(3, CLOUDS), "two normal clouds, degree 3"),
     ):

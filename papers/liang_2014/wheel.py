@@ -28,10 +28,10 @@ def _wheel() -> tuple[Array, Array]:
 
 
 def _population(degree: int) -> PolynomialDiscriminant:
-    """From sample moments, as the thesis does: these data have no law."""
+    """From sample moments, as the thesis does: these data have no known distribution."""
     X, y = _wheel()
-    shares = np.bincount(y) / len(y)
-    return PolynomialDiscriminant(degree, [Empirical(X[y == k]) for k in (0, 1)], shares)
+    fractions = np.bincount(y) / len(y)
+    return PolynomialDiscriminant(degree, [Empirical(X[y == k]) for k in (0, 1)], fractions)
 
 
 def _sample(degree: int) -> KernelLDA:
@@ -51,7 +51,7 @@ def tables(quick: bool) -> Iterator[Table]:
         rows.append(
             Row(
                 f"degree {degree}: correlation with the function from sample moments",
-                "figures alike",
+                "similar figures",
                 float(agreement),
                 AtLeast(0.9999),
             )

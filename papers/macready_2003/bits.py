@@ -36,8 +36,8 @@ def draw(seed: int) -> Array:
 
 def truth() -> Array:
     """Probabilities of all 128 strings."""
-    laws = [np.where(SPACE.objects == 1, p, 1 - p).prod(axis=1) for p in PROBABILITIES]
-    return np.asarray(np.mean(laws, axis=0))
+    distributions = [np.where(SPACE.objects == 1, p, 1 - p).prod(axis=1) for p in PROBABILITIES]
+    return np.asarray(np.mean(distributions, axis=0))
 
 
 @cache
@@ -50,7 +50,7 @@ def fitted(seed: int, n_components: int = 2, alpha: float | str = 2.6) -> Mercer
 
 
 def _peers(seeds: range) -> dict[str, list[float]]:
-    """Divergences of a Parzen estimate, and of one product of Bernoulli laws."""
+    """Divergences of a Parzen estimate, and of one product of Bernoulli distributions."""
     found: dict[str, list[float]] = {"a Parzen estimate, ρ = 0.3": [], "one Bernoulli product": []}
     for seed in seeds:
         X = draw(seed)
@@ -63,7 +63,7 @@ def _peers(seeds: range) -> dict[str, list[float]]:
 
 
 def table(quick: bool) -> Table:
-    """Agreement with the law, α by leave-one-out, and how many Gaussians there are."""
+    """Agreement with the true distribution, α by leave-one-out, number of Gaussians."""
     seeds = range(6 if quick else 20)
     found = np.array([agreement(truth(), fitted(seed).pdf(SPACE.objects)) for seed in seeds])
     (correlation, divergence), spreads = found.mean(axis=0), found.std(axis=0)
@@ -71,7 +71,7 @@ def table(quick: bool) -> Table:
     collapsed = sum(len(fitted(seed).effective_weights_) == 1 for seed in seeds)
     rows = (
         Row(
-            "divergence from the law, nats",
+            "divergence from the true distribution, nats",
             "very good",
             float(divergence),
             Within(0.15, 0.40),
@@ -82,7 +82,7 @@ def table(quick: bool) -> Table:
             for name, values in _peers(seeds).items()
         ),
         Row(
-            "correlation with the law",
+            "correlation with the true distribution",
             "",
             float(correlation),
             spread=float(spreads[0]),
@@ -108,7 +108,7 @@ def table(quick: bool) -> Table:
 
 
 def figure() -> Picture:
-    """The law, the fit, and where data were."""
+    """The true distribution, the fit, and where data were."""
     numbers = np.arange(len(SPACE.objects))
     drawn = (draw(0) @ 2 ** np.arange(7)[::-1]).astype(int)
     seen, counts = np.unique(drawn, return_counts=True)
@@ -116,7 +116,7 @@ def figure() -> Picture:
     drawing, axes = panels(1, 1, (9, 4))
     ax = axes[0, 0]
     ax.plot(numbers, p, color="black", linewidth=1, label="fit")
-    ax.plot(numbers, truth(), "--", color=PALETTE[0], linewidth=1, label="law")
+    ax.plot(numbers, truth(), "--", color=PALETTE[0], linewidth=1, label="true")
     ax.scatter(seen, p[seen], s=25 * counts, color=PALETTE[-1], alpha=0.6, label="data")
     ax.set_xlabel("bit string, as a number")
     ax.set_ylabel("probability")
@@ -124,6 +124,6 @@ def figure() -> Picture:
     return Picture(
         "fig2b",
         "Fig. 2 (b). Fit to 30 bit strings (circles, larger where one came several times) and the "
-        "law they were drawn from.",
+        "distribution they were drawn from.",
         drawing,
     )

@@ -31,8 +31,8 @@ class KernelizedEM:
     def __init__(self, K: Array, alpha: float, beta: float) -> None:
         self.K, self.alpha, self.beta = K, alpha, beta
         values, vectors = np.linalg.eigh(K)
-        kept = values > _ZERO * values[-1]
-        self.values, self.vectors = values[kept], vectors[:, kept]
+        selected = values > _ZERO * values[-1]
+        self.values, self.vectors = values[selected], vectors[:, selected]
 
     @property
     def coordinates(self) -> Array:
@@ -47,8 +47,8 @@ class KernelizedEM:
             n = p.sum()
             a = p / n  # (8)
             epsilon = self.alpha / (n + self.beta)
-            gaps = np.eye(N) - a[:, None]  # columns e_i - a
-            B = gaps @ np.diag(p) @ gaps.T / (n + self.beta)  # (9)
+            differences = np.eye(N) - a[:, None]  # columns e_i - a
+            B = differences @ np.diag(p) @ differences.T / (n + self.beta)  # (9)
             inner = epsilon * K + K @ B @ K  # V'ΣV, of the rank of K
             small = self.vectors.T @ inner @ self.vectors
             whole = self.vectors @ np.linalg.inv(small) @ self.vectors.T
@@ -56,8 +56,8 @@ class KernelizedEM:
             squared = np.einsum("ji,jk,ki->i", D, whole, D)  # (4)
             determinant = np.linalg.slogdet(small)[1] - np.log(self.values).sum()
             logs[:, m] = np.log(n / N) - determinant / 2 - squared / 2  # (5), (7)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        fractions = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(fractions / fractions.sum(axis=1, keepdims=True))
 
 
 def largest_difference(seed: int, singular: bool) -> float:

@@ -1,4 +1,4 @@
-"""Figure 2 (a): one Gaussian under a Gaussian kernel, for two Gaussians and a Laplace law."""
+"""Figure 2 (a): one Gaussian with a Gaussian kernel; data: two Gaussians and a Laplace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIDE = 8.0
 
 
 def draw(seed: int, n: int = 200) -> Array:
-    """Draw n points of the law, less the few that lie outside of the square [-8, 8]²."""
+    """Draw n points of the distribution, less the few that lie outside of the square [-8, 8]²."""
     rng = np.random.default_rng(seed)
     part = rng.choice(3, size=n, p=_SHARES)
     X = rng.normal(size=(n, 2)) + _CENTERS[part]
@@ -33,7 +33,7 @@ def draw(seed: int, n: int = 200) -> Array:
 
 
 def density(X: Array) -> Array:
-    """Density of the law, ``|C⁻¹| exp(-|C⁻¹x|₁) / 4`` for its Laplace part."""
+    """Density of the distribution, ``|C⁻¹| exp(-|C⁻¹x|₁) / 4`` for its Laplace part."""
     inverse = np.linalg.inv(_LAPLACE)
     normal = [np.exp(-((X - m) ** 2).sum(axis=1) / 2) / (2 * np.pi) for m in _CENTERS[:2]]
     laplace = np.linalg.det(inverse) * np.exp(-np.abs(X @ inverse.T).sum(axis=1)) / 4
@@ -79,21 +79,21 @@ def _peers(seeds: range, grid: Array) -> dict[str, list[float]]:
 
 
 def table(quick: bool) -> Table:
-    """Agreement with the law over seeds, and the mass far away."""
+    """Agreement with the true distribution over seeds, and the mass far away."""
     seeds = range(3 if quick else 15)
     grid = Box(-_SIDE, _SIDE).fitted_to(2).nodes().points.data
     found = np.array([agreement(density(grid), fitted(seed).pdf(grid)) for seed in seeds])
     (correlation, divergence), spreads = found.mean(axis=0), found.std(axis=0)
     rows = [
         Row(
-            "correlation with the law",
+            "correlation with the true distribution",
             "captures peak and tails",
             float(correlation),
             AtLeast(0.85),
             spread=float(spreads[0]),
         ),
         Row(
-            "divergence from the law, nats",
+            "divergence from the true distribution, nats",
             "",
             float(divergence),
             Within(0.24, 0.38),
@@ -106,7 +106,7 @@ def table(quick: bool) -> Table:
     ]
     rows += [
         Row(
-            f"share of the flat background on [-{side:g}, {side:g}]²",
+            f"fraction of the flat background on [-{side:g}, {side:g}]²",
             "tiny but finite",
             100 * _background(0, side),
             None,
@@ -120,13 +120,13 @@ def table(quick: bool) -> Table:
 
 
 def figure() -> Picture:
-    """The law and the fit."""
+    """The true distribution and the fit."""
     ticks = np.linspace(-6, 6, 121)
     plane = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     values = density(plane), fitted(0).pdf(plane)
     drawing, axes = panels(1, 2, (9, 4))
     X = draw(0)
-    for ax, height, title in zip(axes[0], values, ("the law", "the fit"), strict=True):
+    for ax, height, title in zip(axes[0], values, ("true", "fit"), strict=True):
         image = ax.pcolormesh(ticks, ticks, height.reshape(121, 121), vmin=0, vmax=values[0].max())
         ax.scatter(*X.T, s=3, color="white", alpha=0.5)
         ax.set_xlim(-6, 6)
@@ -136,7 +136,7 @@ def figure() -> Picture:
     drawing.colorbar(image, ax=axes)
     return Picture(
         "fig2a",
-        "Fig. 2 (a). Two Gaussians and a Laplace law, and the fit of one Gaussian in feature space "
-        "to 200 points, normalized on [-8, 8]².",
+        "Fig. 2 (a). Two Gaussians and a Laplace distribution, and the fit of one Gaussian "
+        "in feature space to 200 points, normalized on [-8, 8]².",
         drawing,
     )

@@ -20,9 +20,9 @@ SEEDS = range(11)
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
 
 
-def series(X, width, terms="kronmal-tarter", max_terms=50):
+def series(X, bandwidth, terms="kronmal-tarter", max_terms=50):
     """Pass over the clipping: the selection is all that is asked."""
-    kernel = Gaussian(width)
+    kernel = Gaussian(bandwidth)
     return SeriesDensity(kernel=kernel, terms=terms, max_terms=max_terms, positive=False).fit(X)
 
 
@@ -96,17 +96,17 @@ def test_three_clean_clusters_need_three_eigenvectors():
 
 def test_three_clean_clusters_as_printed():
     """With a variance of 0.1: runs of 1 to 3, and 5 to 10 of the first 50 pass."""
-    runs, counts, shares = [], [], []
+    runs, counts, fractions = [], [], []
     for seed in SEEDS:
         X, _ = make_clusters(spread=ROOT, random_state=seed)
         density = series(X, ROOT)
         counts.append(len(density.selected_))
         runs.append(len(series(X, ROOT, "kronmal-tarter-run").selected_))
-        shares.append(density.entropy_terms_[:3].sum() / density.spectrum_.potential)
+        fractions.append(density.entropy_terms_[:3].sum() / density.spectrum_.potential)
     assert max(runs) <= 3
     assert np.median(runs) == 3
     assert 4 <= min(counts) <= max(counts) <= 12
-    assert min(shares) > 0.95
+    assert min(fractions) > 0.95
 
 
 def test_noisy_clusters_often_have_a_run_of_about_three():
@@ -130,11 +130,13 @@ def test_the_annulus_needs_about_eight():
 
 
 def test_hermite_functions_from_one_cluster():
-    """The eigenfunctions under a Gaussian law, in closed form (Zhu et al. 1998)."""
-    sd, width, n = 1.0, 1.5, 2000
+    """The eigenfunctions under a Gaussian distribution, in closed form (Zhu et al. 1998)."""
+    sd, bandwidth, n = 1.0, 1.5, 2000
     X = np.random.default_rng(0).normal(0, sd, (n, 1))
-    spectrum = KernelPCA(4, kernel=Gaussian(width), center=False, solver="lanczos").fit(X).spectrum_
-    beta = 2 * sd**2 / width**2
+    spectrum = (
+        KernelPCA(4, kernel=Gaussian(bandwidth), center=False, solver="lanczos").fit(X).spectrum_
+    )
+    beta = 2 * sd**2 / bandwidth**2
     c = np.sqrt(1 + 2 * beta)
     x = X[:, 0]
     for i, phi in enumerate(spectrum.eigenfunctions(X).T):
@@ -157,8 +159,8 @@ def test_a_mixture_is_better_than_the_series_where_it_is_the_truth():
     side = np.linspace(-2.5, 2.5, 120)
     points = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
     centers = np.array([[0.0, 0.7], [0.7, -0.7], [-0.7, -0.7]])
-    gaps = ((points[:, None] - centers) ** 2).sum(axis=2)
-    p = np.exp(-gaps / 0.2).mean(axis=1) / (0.2 * np.pi)
+    differences = ((points[:, None] - centers) ** 2).sum(axis=2)
+    p = np.exp(-differences / 0.2).mean(axis=1) / (0.2 * np.pi)
     cell = (side[1] - side[0]) ** 2
 
     def divergence(log_q):

@@ -7,7 +7,10 @@ from papers import girolami_2002, paiva_2006
 from papers.comparison import count_verdicts
 
 mpl.use("Agg")
-pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning"),
+]
 
 
 def test_girolami_order_of_divergences():

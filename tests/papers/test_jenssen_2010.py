@@ -45,7 +45,7 @@ def load(loader, **arguments):
         pytest.skip(str(absent))
 
 
-def standardised(X):
+def standardized(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
@@ -140,15 +140,15 @@ def test_kernel_pca_collapses_the_second_group_there():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_mean_vector_identities(solver):
-    """V - V_k is the sum of the terms left out; V_k = |m_eca|² = 1'K_eca 1/n²."""
+    """V - V_k is the sum of the omitted terms; V_k = |m_eca|² = 1'K_eca 1/n²."""
     X, _ = make_ring_and_blob(random_state=0)
     eca = KernelECA(4, kernel=Gaussian(1.2), solver=solver)
     scores = eca.fit_transform(X)
-    kept = eca.entropy_terms_.sum()
-    assert_allclose((scores.mean(axis=0) ** 2).sum(), kept, rtol=1e-10)
-    assert_allclose(eca.spectrum_.gram().mean(), kept, rtol=1e-10)
+    selected = eca.entropy_terms_.sum()
+    assert_allclose((scores.mean(axis=0) ** 2).sum(), selected, rtol=1e-10)
+    assert_allclose(eca.spectrum_.gram().mean(), selected, rtol=1e-10)
     assert_allclose(eca.information_potential_, Gaussian(1.2)(X).mean(), rtol=1e-10)
-    assert_allclose(eca.residual_potential_, eca.information_potential_ - kept, atol=1e-14)
+    assert_allclose(eca.residual_potential_, eca.information_potential_ - selected, atol=1e-14)
 
 
 # --- section 3.9: examples --------------------------------------------------------------------
@@ -173,6 +173,7 @@ def test_example_2_three_rings(solver, seed):
         assert eca.certified_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_example_3_usps_six_and_nine(solver):
     """Components 1 and 9 at σ = 2.5, down to 1 and 3 at 3.6; the top two from 3.7 on."""
@@ -194,9 +195,10 @@ def test_example_3_usps_six_and_nine(solver):
 # --- section 4: data of the clustering experiments --------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_segmentation_intervals(solver):
-    """The kept components change at 18.7, 23.5, 23.6 and 25.1, at every step of 0.1."""
+    """The selected components change at 18.7, 23.5, 23.6 and 25.1, at every step of 0.1."""
     data = load(load_segment, subset="train")
     X = data.data[np.isin(data.target, [4, 2, 7])]
     assert len(X) == 90
@@ -214,6 +216,7 @@ def test_segmentation_intervals(solver):
             assert eca.certified_
 
 
+@pytest.mark.slow
 def test_frey_faces():
     """Components 1, 10, 4; λ₂ is 444th and λ₃ 5th by entropy; certified within 300 products."""
     X = load(load_frey_faces).data
@@ -234,6 +237,7 @@ def test_frey_faces():
     assert order[:3].tolist() == [0, 9, 3]
 
 
+@pytest.mark.slow
 def test_usps_three_six_nine_needs_deep_components():
     """Trap 1: component 41 at σ = 3.1 and 55 at 2.7, which no fixed number of pairs would find."""
     X, y = load(load_usps, subset="test", return_X_y=True)
@@ -269,7 +273,7 @@ def test_clustering_example_1_rings(seed):
 
 
 def test_rings_with_random_angles_are_not_promised():
-    """Uniform angles leave gaps, and each ring breaks into arcs."""
+    """Uniform angles leave differences, and each ring breaks into arcs."""
     errors = []
     for seed in range(5):
         X, y = make_rings(even_angles=False, random_state=seed)
@@ -280,10 +284,10 @@ def test_rings_with_random_angles_are_not_promised():
 def table_1(name):
     if name == "pen":
         X, y = load(load_pendigits, subset="test", return_X_y=True)
-        kept = np.isin(y, [0, 1, 2])
-        return standardised(X[kept]), y[kept]
+        selected = np.isin(y, [0, 1, 2])
+        return standardized(X[selected]), y[selected]
     X, y = (load_iris if name == "iris" else load_wine)(return_X_y=True)
-    return standardised(X), y
+    return standardized(X), y
 
 
 TABLE_1 = [
@@ -294,6 +298,7 @@ TABLE_1 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lowest", "components", "njw", "label_free"), TABLE_1)
 def test_table_1(name, lowest, components, njw, label_free):
     X, y = table_1(name)
@@ -318,7 +323,7 @@ def test_table_1_range():
 def test_clustering_example_2_thyroid():
     """Components 1 and 6 for σ from .8 to .95, at most 6 % wrong; about 20 % at σ = 5."""
     X, y = load(load_thyroid, return_X_y=True)
-    X, normal = standardised(X), y == 1
+    X, normal = standardized(X), y == 1
     for bandwidth in (0.8, 0.85, 0.9, 0.95):
         clustering = clustered(X, 2, bandwidth)
         assert set(clustering.path_[0].components) == {1, 6}
@@ -328,8 +333,8 @@ def test_clustering_example_2_thyroid():
 
 def test_clustering_example_3_segmentation():
     data = load(load_segment, subset="train")
-    kept = np.isin(data.target, [4, 2, 7])
-    X, y = data.data[kept], data.target[kept]
+    selected = np.isin(data.target, [4, 2, 7])
+    X, y = data.data[selected], data.target[selected]
     errors = [clustering_error(y, clustered(X, 3, b / 10).labels_) for b in range(236, 281)]
     assert max(errors) <= 0.067
     assert min(errors) <= 0.045
@@ -377,9 +382,9 @@ def test_clustering_example_6_newsgroups():
 
 def test_example_3_usps_clusters():
     X, y = load(load_usps, subset="test", return_X_y=True)
-    kept = np.isin(y, [6, 9])
+    selected = np.isin(y, [6, 9])
     for bandwidth in (2.8, 3.0, 3.2, 3.4, 3.6, 3.8):
-        assert clustering_error(y[kept], clustered(X[kept], 2, bandwidth).labels_) <= 0.02
+        assert clustering_error(y[selected], clustered(X[selected], 2, bandwidth).labels_) <= 0.02
 
 
 # --- section 4.1: who speaks for which cluster --------------------------------------------------
@@ -440,11 +445,11 @@ def test_denoising_keeps_the_class(k, keca, kpca):
     X, y = X[rows], y[rows]
     noisy = X + np.random.default_rng(0).normal(0, 0.3, X.shape)
     means = np.array([X[y == digit].mean(axis=0) for digit in (3, 6, 9)])
-    kept = {}
+    selected = {}
     for order in ("entropy", "variance"):
         denoiser = KernelDenoiser(k, kernel=Gaussian(3.0), order=order).fit(X)
         clean = denoiser.transform(noisy)
         nearest = ((clean[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
-        kept[order] = (np.array([3, 6, 9])[nearest] == y).mean()
-    assert kept["entropy"] >= keca
-    assert kept["variance"] <= kpca
+        selected[order] = (np.array([3, 6, 9])[nearest] == y).mean()
+    assert selected["entropy"] >= keca
+    assert selected["variance"] <= kpca

@@ -82,8 +82,8 @@ def polynomial(degree, constant=0.0):
     return lambda x, y: (constant + (x * y).sum(-1)) ** degree
 
 
-def gaussian(width):
-    return lambda x, y: np.exp(-((x - y) ** 2).sum(-1) / (2 * width**2))
+def gaussian(bandwidth):
+    return lambda x, y: np.exp(-((x - y) ** 2).sum(-1) / (2 * bandwidth**2))
 
 
 def up_to_sign(found, printed, atol):
@@ -434,15 +434,15 @@ COSINES = [
 ]
 
 
-@pytest.mark.parametrize(("width", "true", "digits"), COSINES)
-def test_cosine_between_mean_function_and_first_eigenfunction(width, true, digits):
+@pytest.mark.parametrize(("bandwidth", "true", "digits"), COSINES)
+def test_cosine_between_mean_function_and_first_eigenfunction(bandwidth, true, digits):
     """Figure 4.7; E K(x, Y) = Σ λ μ φ."""
-    operator = GaussianOperator(width, ONE, n_components=400)
+    operator = GaussianOperator(bandwidth, ONE, n_components=400)
     weights = operator.eigenvalues * operator.means
     assert_allclose(weights[0] / np.linalg.norm(weights), true, atol=digits)
-    gap = (np.sqrt(1 + 4 / width**2) - 1) / 2 + 1 / (width**2 + 1) + 1
-    norm = ((width**2 + 1) / (width**2 + 3)) ** 0.25
-    assert_allclose((1 + 4 / width**2) ** 0.125 / norm / np.sqrt(gap), true, atol=digits)
+    gap = (np.sqrt(1 + 4 / bandwidth**2) - 1) / 2 + 1 / (bandwidth**2 + 1) + 1
+    norm = ((bandwidth**2 + 1) / (bandwidth**2 + 3)) ** 0.25
+    assert_allclose((1 + 4 / bandwidth**2) ** 0.125 / norm / np.sqrt(gap), true, atol=digits)
 
 
 # --- 4.3.3: two normal parts ---------------------------------------------------------------------
@@ -672,6 +672,7 @@ SAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "n", "seed"), SAMPLES)
 def test_gram_eigenvalues_are_near_the_population_ones(operator, n, seed):
     k = operator.n_components
@@ -688,12 +689,13 @@ LIMITS = [(1, 400, 0.995), (2, 400, 0.90), (3, 400, 0.95)]  # below the 0.1 % qu
 LIMITS += [(1, 1500, 0.999), (2, 1500, 0.97), (3, 1500, 0.985)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("degree", "n", "limit"), LIMITS)
 @pytest.mark.parametrize("regularization", [1e-6, 1e-3])
 def test_kernel_discriminants_are_near_the_population_ones(degree, n, limit, regularization):
-    law = Mixture([0.5, 0.5], CLASSES)
+    mixture = Mixture([0.5, 0.5], CLASSES)
     truth = PolynomialDiscriminant(degree, CLASSES, [0.5, 0.5])
-    nodes, weights = mixture_nodes(law, 8)
+    nodes, weights = mixture_nodes(mixture, 8)
     f = truth(nodes)
     for seed in range(3 if n == 400 else 1):
         rng = np.random.default_rng(1000 * degree + seed)

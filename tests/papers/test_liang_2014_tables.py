@@ -16,6 +16,7 @@ from papers.liang_2014 import (
 from papers.liang_2014.number_list import CloseTo, NumberList, number_list
 
 mpl.use("Agg")
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("part", [polynomial, wheel, centering, gaussian, discriminants])

@@ -34,7 +34,7 @@ def test_moving_the_origin_changes_no_distance():
         MercerMixture(kernel=Gaussian(0.3), alpha=5.0, domain=Box(-4, 4), center=center).fit(X)
         for center in (False, True)
     )
-    # rounding of K, 1e-16 of its largest eigenvalue, is 1e-6 of the smallest that are kept
+    # rounding of K, 1e-16 of its largest eigenvalue, is 1e-6 of the smallest that are selected
     assert_allclose(plain.score_samples(X), centered.score_samples(X), atol=1e-5)
 
 
@@ -121,8 +121,8 @@ def test_figure_2b_without_the_residual_is_nonsense():
     mixture = MercerMixture(kernel=Hamming(0.6), alpha=2.6, beta=0.5, domain=SPACE).fit(X)
     Z = mixture.spectrum_.project(SPACE.objects)[:, : mixture.rank_]
     fitted = mixture.mixture_
-    gaps = np.linalg.solve(fitted.factors[0], (Z - fitted.means[0]).T)
-    bare = np.exp(-0.5 * (gaps**2).sum(axis=0))
+    differences = np.linalg.solve(fitted.factors[0], (Z - fitted.means[0]).T)
+    bare = np.exp(-0.5 * (differences**2).sum(axis=0))
     assert np.corrcoef(TRUTH, bare)[0, 1] < 0.3
     assert np.corrcoef(TRUTH, mixture.pdf(SPACE.objects))[0, 1] > 0.6
 
@@ -153,6 +153,7 @@ def test_leave_one_out_is_leaving_one_out():
     assert held_out(alpha) >= max(held_out(alpha * 1.2), held_out(alpha / 1.2))
 
 
+@pytest.mark.slow
 def test_every_quick_row_is_inside():
     for table in macready_2003.tables(quick=True):
         for row in table.rows:

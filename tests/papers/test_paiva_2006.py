@@ -48,12 +48,12 @@ def test_the_variance_in_feature_space():
     assert_allclose(pca.eigenvalues_.sum() / len(X), variance, rtol=1e-10)
 
 
-@pytest.mark.parametrize("width", [0.3, np.array([0.3, 0.8])])
+@pytest.mark.parametrize("bandwidth", [0.3, np.array([0.3, 0.8])])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_gradient_of_the_potential(width, weighted):
+def test_the_gradient_of_the_potential(bandwidth, weighted):
     X, _ = make_two_gaussians((6, 6), random_state=0)
     w = np.arange(1.0, 13.0) if weighted else None
-    kernel = Gaussian(width)
+    kernel = Gaussian(bandwidth)
     potential, gradient = potential_gradient(X, kernel, sample_weight=w, normalize=True)
     assert_allclose(potential, information_potential(X, kernel, sample_weight=w, normalize=True))
 
@@ -107,6 +107,7 @@ def _entropy(z):
 LEAST_ON_THE_INTERVAL = 0.4032
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["lbfgs", "gradient-descent"])
 def test_training_lowers_the_potential_to_near_its_least(optimizer):
     for seed in range(6):
@@ -119,8 +120,8 @@ def test_training_lowers_the_potential_to_near_its_least(optimizer):
             assert model.information_potential_ < 0.42
 
 
-def test_a_standardised_output_is_bounded_too():
-    """No law of unit variance has V below 3/(5√5) / √(1 + σ²/2), nor do we."""
+def test_a_standardized_output_is_bounded_too():
+    """No distribution of unit variance has V below 3/(5√5) / √(1 + σ²/2), nor do we."""
     least = 3 / (5 * np.sqrt(5)) / np.sqrt(1 + 0.2**2 / 2)
     for seed in range(6):
         X, _ = make_two_gaussians(random_state=seed)

@@ -84,6 +84,7 @@ def test_common_offset_of_1e8(case):
 # --- copies --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_million_copies():
     """A million rows equal ten rows with the same weights, with the Fourier solver."""
     ten = normal_sample(10, 1)
@@ -100,6 +101,7 @@ def test_a_million_copies():
     assert_allclose(renyi_entropy(X, Gaussian(0.5)), renyi_entropy(ten, Gaussian(0.5)), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [Lanczos(stored=False), Nystrom(50)], ids=["lanczos", "nystrom"])
 def test_ten_thousand_copies(solver):
     five = normal_sample(5, 4)
@@ -200,6 +202,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("form", FORMS)
 def test_array_types(case, form):

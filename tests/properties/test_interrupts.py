@@ -142,6 +142,7 @@ def test_failed_fit_leaves_the_estimator_unchanged():
     assert model.transform(data()).shape == (16, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timer")
 @pytest.mark.parametrize(
     "model",

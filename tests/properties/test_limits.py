@@ -19,6 +19,7 @@ from tests.expectations import names_values
 from tests.properties.estimator_cases import CASES, fit, results, targets
 from tests.properties.limited_memory import ACCEPTED, REJECTED
 
+pytestmark = pytest.mark.slow
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits address space, reads /proc")
 
 
