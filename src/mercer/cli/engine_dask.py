@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.chunks import passes_for
+from mercer.chunks.cluster import connected, require_dask
 from mercer.chunks.files import write_frames
 from mercer.chunks.tasks import with_lengths
 from mercer.cli.engine import (
@@ -94,14 +95,14 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
     @contextmanager
     def session(self, verbose: bool) -> Iterator[None]:
         """Connect to the scheduler, if there is one."""
-        _check_dask()
         from mercer.progress import show_progress
 
+        require_dask("--engine dask")
         with show_progress(verbose):
             if self.scheduler is None:
                 yield
                 return
-            with _connect(self.scheduler):
+            with connected(self.scheduler, _TIMEOUT):
                 yield
 
     def read(self) -> ChunkedRows:
@@ -208,33 +209,6 @@ def _write(output: Output, data: Path, frame: Callable[..., Any], arrays: list[A
     check_folder(output.out, data, output.overwrite)  # it may have changed during the fit
     write_frames(output.out, frame, arrays, overwrite=True)
     write_marker(output.out)
-
-
-@contextmanager
-def _connect(address: str) -> Iterator[None]:
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=_TIMEOUT)
-    except (OSError, ValueError) as error:
-        raise OSError(
-            f"Cannot connect to a Dask scheduler at {address} ({error}). Start one with 'dask "
-            "scheduler', and workers with 'dask worker ADDRESS', or omit --scheduler to use "
-            "threads."
-        ) from error
-    with client:
-        yield
-
-
-def _check_dask() -> None:
-    try:
-        import dask.dataframe  # noqa: F401
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "--engine dask needs Dask, which is not installed. Run: pip install mercer[dask]",
-            name="dask",
-        ) from error
 
 
 def _with_names(X: Any, pipeline: Any) -> Any:
