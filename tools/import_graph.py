@@ -24,22 +24,30 @@ BEGIN, END = "<!-- import graph: begin -->", "<!-- import graph: end -->"
 #: Name and modules of each layer, from the lowest to the highest.
 LAYERS: dict[str, set[str]] = {
     "utilities": {
-        *("atomic_files", "config", "errors", "formatting", "notebook", "progress", "resources"),
+        *(
+            "atomic_files",
+            "config",
+            "errors",
+            "formatting",
+            "frames",
+            "notebook",
+            "progress",
+            "resources",
+        ),
         "validation",
     },
-    "arrays": {"chunks", "maths"},
-    "data": {"data", "subsampling"},
+    "arrays": {"maths"},
+    "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
     "operators": {"isolated_points", "operators"},
     "bandwidth": {"bandwidth"},
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},
     "analysis": {
-        *("diagnostics", "domains", "information", "population", "preimages", "row_scores"),
-        "spectroscopy",
+        *("diagnostics", "domains", "information", "population", "preimages", "spectroscopy"),
     },
-    "estimators": {"baselines", "estimators"},
-    "input and output": {"datasets", "persistence", "plots", "tables"},
+    "estimators": {"baselines", "estimators", "row_scores"},
+    "input and output": {"datasets", "distributed", "persistence", "plots", "tables"},
     "applications": {"cluster_count", "counting", "explorer", "report"},
     "command line": {"cli"},
 }

@@ -16,11 +16,11 @@ from mercer.persistence import FORMAT, legacy
 from mercer.persistence.classes import CLASSES
 from tests.expectations import raises
 from tests.fuzz.forging import forged, manifest, members_of
-from tests.properties.estimator_cases import answers
+from tests.properties.estimator_cases import results
 
 FOLDER = Path(__file__).parents[1] / "files" / "models-0.1.0.dev0"
 FILES = sorted(path.stem for path in FOLDER.glob("*.mercer"))
-RESULTS = dict(np.load(FOLDER / "answers.npz"))
+RESULTS = dict(np.load(FOLDER / "results.npz"))
 CASES = sorted({key.partition("|")[0] for key in RESULTS if "|" in key})
 WORDS = ["kernel", "colonel", "kern"]
 RTOL = 1e-9  # rounding errors of about 1e-16, magnified by small eigenvalues
@@ -72,9 +72,9 @@ def test_every_file_is_compared():
 
 @pytest.mark.parametrize("name", CASES)
 def test_estimator_gives_the_stored_results(name):
-    found = answers(load(name), RESULTS["new"])
+    found = results(load(name), RESULTS["new"])
     expected = {key.partition("|")[2]: value for key, value in RESULTS.items() if f"{name}|" in key}
-    assert set(found) == set(expected)
+    assert set(found) >= set(expected)
     for answer, value in expected.items():
         assert_equal(found[answer], value)
 

@@ -16,7 +16,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import mercer
 from mercer.persistence import pandas_types, value_types
-from mercer.population import GaussianOperator, Normal
 from tests.expectations import raises
 from tests.persistence.tools import Halved
 
@@ -96,8 +95,6 @@ def test_error_names_the_path_to_the_value(path):
         mercer.save(pipeline, path)
     with raises(TypeError, "dict['a'][1]", "builtin_function_or_method"):
         mercer.save({"a": [0, print]}, path)
-    with raises(TypeError, "GaussianOperator"):
-        mercer.save(GaussianOperator(1.0, Normal(0.0, 1.0)), path)
     assert not path.exists()
 
 
