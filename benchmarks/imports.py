@@ -1,7 +1,7 @@
 """Import time of mercer and of its command line, compared with scikit-learn.
 
-Each line is measured in a new process. CPU time is reported, which other load affects little; the
-start of Python itself is subtracted.
+Each line is measured in a new process. The tables show CPU time, which depends little on other
+load, without the startup time of Python.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ STATEMENTS = (
 COMMANDS = ("--version", "--help")
 
 
-def seconds_of(command: list[str]) -> float:
-    """Processor time of a process and of those it started."""
+def cpu_seconds(command: list[str]) -> float:
+    """Return the CPU time of a process and its children."""
     before = os.times()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = os.times()
     return sum(after[2:4]) - sum(before[2:4])
 
 
-def best_of(runs: dict[str, Callable[[], float]], rounds: int = 5) -> dict[str, float]:
-    """The least that each took, one after the other in every round."""
-    took: dict[str, list[float]] = {name: [] for name in runs}
+def shortest_times(runs: dict[str, Callable[[], float]], rounds: int = 5) -> dict[str, float]:
+    """Return the shortest time of each run; all runs take place in every round."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
-            took[name].append(run())
-    return {name: min(times) for name, times in took.items()}
+            times[name].append(run())
+    return {name: min(seconds) for name, seconds in times.items()}
 
 
 def tables() -> Iterator[str]:
     python = [sys.executable, "-c"]
-    runs = {one: partial(seconds_of, [*python, one]) for one in STATEMENTS}
+    runs = {line: partial(cpu_seconds, [*python, line]) for line in STATEMENTS}
     for flag in COMMANDS:
-        runs[f"mercer {flag}"] = partial(seconds_of, [sys.executable, "-m", "mercer.cli", flag])
-    found = best_of(runs)
-    start = found.pop(EMPTY)
-    above = {name: max(0.0, took - start) for name, took in found.items()}
-    rows = [(f"`{name}`", f"{took / above[PEER]:.3f}") for name, took in above.items()]
-    yield table("Imports", rows, ("process", f"processor time / `{PEER}`"))
+        runs[f"mercer {flag}"] = partial(cpu_seconds, [sys.executable, "-m", "mercer.cli", flag])
+    times = shortest_times(runs)
+    startup = times.pop(EMPTY)
+    own_times = {name: max(0.0, seconds - startup) for name, seconds in times.items()}
+    rows = [(f"`{name}`", f"{time / own_times[PEER]:.3f}") for name, time in own_times.items()]
+    yield table("Imports", rows, ("process", f"CPU time / `{PEER}`"))

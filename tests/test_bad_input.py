@@ -1,8 +1,7 @@
-"""Bad input: every refusal names the value, the limit and the remedy; nothing is silently wrong."""
+"""Invalid input of kernel PCA and kernel ECA: errors name the value, the limit and the remedy."""
 
 from __future__ import annotations
 
-import re
 import tracemalloc
 import warnings
 
@@ -19,6 +18,7 @@ from mercer.errors import (
     ConvergenceWarning,
     IdentifiabilityWarning,
     MemoryBudgetError,
+    RankError,
 )
 from mercer.kernels import (
     Epanechnikov,
@@ -30,6 +30,7 @@ from mercer.kernels import (
     Sigmoid,
 )
 from mercer.solvers import Lanczos
+from tests.expectations import names_values, raises, warns
 
 both = pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
 every_solver = pytest.mark.parametrize("solver", ["auto", "dense", "lanczos"])
@@ -39,84 +40,79 @@ def array(n=40, d=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-def refused(*parts, kind=ValueError):
-    """Expect an error whose message holds all these parts, in this order."""
-    return pytest.raises(kind, match="(?s)" + ".*".join(re.escape(part) for part in parts))
-
-
-# --- the array ---------------------------------------------------------------------------------
+# --- arrays ------------------------------------------------------------------------------------
 
 
 @both
 @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_values_that_are_not_finite(estimator, value, name):
+def test_nan_and_infinity_raise(estimator, value, name):
     X = array()
     model = estimator().fit(X)
     X[3, 1] = value
-    with refused(name):
+    with raises(ValueError, name):
         estimator().fit(X)
-    with refused(name):
+    with raises(ValueError, name):
         model.transform(X)
 
 
 @both
-def test_no_rows_and_no_columns(estimator):
-    with refused("0 sample(s)", "minimum of 1"):
+def test_arrays_without_rows_or_columns_raise(estimator):
+    with raises(ValueError, "0 sample", (0, 3), 1):
         estimator().fit(np.empty((0, 3)))
-    with refused("0 feature(s)", "minimum of 1"):
+    with raises(ValueError, "0 feature", (3, 0), 1):
         estimator().fit(np.empty((3, 0)))
-    with refused("0 sample(s)"):
+    with raises(ValueError, "0 sample", (0, 3), 1):
         estimator().fit(array()).transform(np.empty((0, 3)))
 
 
 @both
-def test_one_dimension(estimator):
-    with refused("Expected 2D array, got 1D", "reshape"):
+def test_one_dimensional_arrays_raise(estimator):
+    with raises(ValueError, "2D", "1D", "reshape"):
         estimator().fit(np.arange(5.0))
-    with refused("Expected 2D array, got 1D", "reshape"):
+    with raises(ValueError, "2D", "1D", "reshape"):
         estimator().fit(array()).transform(np.arange(3.0))
 
 
 @both
-def test_three_dimensions(estimator):
-    with refused("dim 3"):
+def test_three_dimensional_arrays_raise(estimator):
+    with raises(ValueError, "dim 3"):
         estimator().fit(np.zeros((4, 3, 2)))
 
 
 @both
-def test_sparse_matrices(estimator):
-    with refused("Sparse", "dense data is required", "toarray", kind=TypeError):
+def test_sparse_matrices_raise(estimator):
+    with raises(TypeError, "Sparse", "toarray"):
         estimator().fit(sparse.csr_matrix(array()))
 
 
 @both
 @pytest.mark.parametrize("kernel", ["gaussian", "linear", "precomputed"])
-def test_strings_for_a_kernel_on_numbers(estimator, kernel):
-    with refused("could not convert string to float"):
+def test_strings_raise_for_kernels_on_vectors(estimator, kernel):
+    with raises(ValueError, "'a'"):
         estimator(kernel=kernel).fit([["a", "b"], ["c", "d"]])
 
 
 @both
-def test_complex_numbers(estimator):
-    with refused("Complex data not supported"):
+def test_complex_numbers_raise(estimator):
+    with raises(ValueError, "Complex"):
         estimator().fit(array() + 1j)
 
 
 @both
-def test_another_number_of_columns(estimator):
+def test_transform_rejects_another_number_of_columns(estimator):
     model = estimator().fit(array())
-    with refused("X has 2 features", "expecting 3 features"):
+    with raises(ValueError, "2 features", "3 features"):
         model.transform(array(5, 2))
 
 
 @both
-def test_transform_before_fit(estimator):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+def test_transform_before_fit_raises(estimator):
+    with raises(NotFittedError, estimator.__name__):
         estimator().transform(array())
 
 
-def test_ranks_before_fit():
-    with pytest.raises(NotFittedError, match="not fitted yet"):
+def test_ranks_before_fit_raise():
+    with raises(NotFittedError, "KernelECA"):
         _ = KernelECA().component_ranks_
 
 
@@ -125,12 +121,12 @@ def test_ranks_before_fit():
 
 @both
 def test_one_row_gives_no_bandwidth(estimator):
-    with refused("1 sample", "every distance is 0", "Gaussian(bandwidth=1.0)"):
+    with raises(ValueError, "1 sample", "Gaussian(bandwidth=1.0)"):
         estimator(1).fit([[1.0, 2.0]])
 
 
 def test_one_row_with_a_bandwidth():
-    with refused("no component", "one sample", "Add rows"):
+    with raises(RankError, "n_samples=1", "center=False"):
         KernelPCA(1, kernel=Gaussian(1.0)).fit([[1.0, 2.0]])
     model = KernelECA(1, kernel=Gaussian(1.0)).fit([[1.0, 2.0]])
     assert model.entropy_terms_.tolist() == [1.0]
@@ -138,35 +134,35 @@ def test_one_row_with_a_bandwidth():
 
 
 @both
-def test_all_rows_equal_give_no_bandwidth(estimator):
-    with refused("6", "Gaussian(bandwidth=1.0)"):
+def test_equal_rows_give_no_bandwidth(estimator):
+    with raises(ValueError, 6, "Gaussian(bandwidth=1.0)"):
         estimator().fit(np.full((6, 3), 0.1))
 
 
 @every_solver
-def test_all_rows_equal_with_a_bandwidth(solver):
+def test_equal_rows_with_a_bandwidth(solver):
     X = np.full((6, 3), 0.1)
-    with refused("K is 0 to rounding", "n_samples=6", "Add rows that differ"):
+    with raises(RankError, "n_samples=6", "center=False"):
         KernelPCA(1, kernel=Gaussian(1.0), solver=solver).fit(X)
     model = KernelECA(1, kernel=Gaussian(1.0), solver=solver).fit(X)
     assert_allclose(model.eigenvalues_, [6.0], rtol=1e-14)
     assert_allclose(model.entropy_terms_, [1.0], rtol=1e-14)
-    with refused("n_components=2", "rank: 1", "at most 1"):
+    with raises(RankError, "n_components=2", 1, "None"):
         KernelECA(2, kernel=Gaussian(1.0), solver=solver).fit(X)
 
 
 @both
 @pytest.mark.parametrize("value", [0.0, 0.1, -7e5])
-def test_a_constant_column_says_nothing(estimator, value):
+def test_constant_columns_do_not_change_the_scores(estimator, value):
     X = array()
     X = X / X.std()
     more = np.column_stack([X, np.full(len(X), value)])
-    width = Gaussian(1.3)
-    found = estimator(kernel=width).fit_transform(more)
-    assert_allclose(found, estimator(kernel=width).fit_transform(X), rtol=0, atol=1e-11)
+    kernel = Gaussian(1.3)
+    found = estimator(kernel=kernel).fit_transform(more)
+    assert_allclose(found, estimator(kernel=kernel).fit_transform(X), rtol=0, atol=1e-11)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        estimator().fit(more)  # and the default bandwidth copes
+        estimator().fit(more)  # the default bandwidth does not warn
 
 
 # --- n_components ------------------------------------------------------------------------------
@@ -174,20 +170,20 @@ def test_a_constant_column_says_nothing(estimator, value):
 
 @both
 @every_solver
-def test_more_components_than_rows(estimator, solver):
-    with refused("n_components=41", "between 1", "40 samples", "at most 40"):
+def test_more_components_than_rows_raise(estimator, solver):
+    with raises(ValueError, "n_components=41", 1, 40):
         estimator(41, solver=solver).fit(array())
     weights = np.ones(40)
     weights[:5] = 0
-    with refused("n_components=36", "35 samples with a positive weight", "at most 35"):
+    with raises(ValueError, "n_components=36", 1, 35):
         estimator(36, solver=solver).fit(array(), sample_weight=weights)
 
 
 @both
 @every_solver
-def test_more_components_than_the_rank(estimator, solver):
+def test_more_components_than_the_rank_raise(estimator, solver):
     X = array() + 1.0
-    with refused("n_components=4", "rank: 3", "at most 3, or None"):
+    with raises(RankError, "n_components=4", 3, "None"):
         estimator(4, kernel=Linear(), solver=solver).fit(X)
     assert estimator(None, kernel=Linear(), solver=solver).fit(X).n_components_ == 3
     assert estimator(3, kernel=Linear(), solver=solver).fit(X).n_components_ == 3
@@ -195,37 +191,37 @@ def test_more_components_than_the_rank(estimator, solver):
 
 @both
 @pytest.mark.parametrize("count", [0, -1, -7])
-def test_too_few_components(estimator, count):
-    with refused(f"n_components={count}", "between 1", "40 samples"):
+def test_fewer_than_one_component_raises(estimator, count):
+    with raises(ValueError, f"n_components={count}", 1, 40):
         estimator(count).fit(array())
 
 
 @both
 @pytest.mark.parametrize("fraction", [0.0, 1.0, 1.5, -0.5, float("nan"), float("inf")])
-def test_fractions_outside_the_unit_interval(estimator, fraction):
-    with refused(f"n_components={fraction}", "in (0, 1)", "whole number"):
+def test_fractions_outside_the_unit_interval_raise(estimator, fraction):
+    with raises(ValueError, f"n_components={fraction}", "(0, 1)"):
         estimator(fraction).fit(array())
 
 
 @both
 @pytest.mark.parametrize("wrong", [True, False, "2", "mle", [2], np.bool_(True)])
-def test_components_that_are_no_number(estimator, wrong):
-    with refused(
-        f"n_components={wrong!r}", "a count, a fraction in (0, 1) or None", kind=TypeError
-    ):
+def test_n_components_of_other_types_raise(estimator, wrong):
+    with raises(TypeError, f"n_components={wrong!r}", "(0, 1)", None):
         estimator(wrong).fit(array())
 
 
 @both
 @pytest.mark.parametrize("count", [np.int64(2), np.int32(2), np.uint8(2)])
-def test_numbers_of_numpy_count_too(estimator, count):
+def test_n_components_may_be_a_numpy_integer(estimator, count):
     found = estimator(count).fit_transform(array())
     assert_allclose(found, estimator(2).fit_transform(array()), rtol=0, atol=1e-14)
 
 
 @both
-def test_fractions_of_numpy_count_too(estimator):
-    assert estimator(np.float64(0.9)).fit(array()).n_components_ > 1
+def test_n_components_may_be_a_numpy_float(estimator):
+    found = estimator(np.float64(0.9)).fit_transform(array())
+    assert_allclose(found, estimator(0.9).fit_transform(array()), rtol=0, atol=1e-14)
+    assert found.shape[1] > 1
 
 
 # --- bandwidths --------------------------------------------------------------------------------
@@ -234,32 +230,32 @@ def test_fractions_of_numpy_count_too(estimator):
 @both
 @pytest.mark.parametrize("kind", [Gaussian, Laplacian, Matern, Epanechnikov])
 @pytest.mark.parametrize("width", [0, 0.0, -1.0, float("nan"), float("inf")])
-def test_bandwidths_that_are_not_positive(estimator, kind, width):
-    with refused(f"{kind.__name__}(bandwidth={width!r})", "positive and finite", "'auto'"):
+def test_bandwidths_that_are_not_positive_raise(estimator, kind, width):
+    with raises(ValueError, f"{kind.__name__}(bandwidth={width!r})", "'auto'"):
         estimator(kernel=kind(width)).fit(array())
 
 
 @both
-def test_one_bad_bandwidth_among_several(estimator):
-    with refused("Gaussian(bandwidth=", "positive and finite"):
+def test_one_negative_bandwidth_among_several_raises(estimator):
+    with raises(ValueError, "Gaussian(bandwidth=", -1):
         estimator(kernel=Gaussian(np.array([1.0, -1.0, 1.0]))).fit(array())
 
 
 @both
 @pytest.mark.parametrize("widths", [[1.0, 2.0], [1.0, 2.0, 3.0, 4.0], [[1.0, 2.0, 3.0]]])
-def test_a_wrong_number_of_bandwidths(estimator, widths):
+def test_number_of_bandwidths_must_match_the_columns(estimator, widths):
     size = np.size(widths)
-    with refused(f"Gaussian got {size} bandwidths for 3 columns", "one number, or one per column"):
+    with raises(ValueError, "Gaussian", f"{size} bandwidths", "3 columns"):
         estimator(kernel=Gaussian(np.array(widths))).fit(array())
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplacian, Matern, Epanechnikov])
 @pytest.mark.parametrize("rule", ["auto", "silverman"])
-def test_a_rule_cannot_be_called_directly(kind, rule):
-    parts = (f"{kind.__name__}(bandwidth='{rule}')", "mercer.bandwidth.fit_kernel")
-    with refused(*parts):
+def test_kernels_with_a_rule_cannot_be_evaluated(kind, rule):
+    values = (f"{kind.__name__}(bandwidth='{rule}')", "mercer.bandwidth.fit_kernel")
+    with raises(ValueError, *values):
         kind(rule)(array())
-    with refused(*parts):
+    with raises(ValueError, *values):
         kind(rule).log_normalizer(3)
 
 
@@ -267,24 +263,24 @@ def test_a_rule_cannot_be_called_directly(kind, rule):
 
 
 @both
-def test_unknown_names_come_with_the_list(estimator):
-    with refused("kernel='gausian'", "'gaussian'", "'rbf'", "'linear'", "'precomputed'"):
+def test_errors_for_unknown_names_list_the_known_ones(estimator):
+    with raises(ValueError, "kernel='gausian'", "'gaussian'", "'rbf'", "'linear'", "'precomputed'"):
         estimator(kernel="gausian").fit(array())
     for wrong in ("arpack", None, Lanczos):
-        with refused(f"solver={wrong!r}", "'auto'", "'dense'", "'lanczos'"):
+        with raises(ValueError, f"solver={wrong!r}", "'auto'", "'dense'", "'lanczos'"):
             estimator(solver=wrong).fit(array())
 
 
 @both
-def test_unknown_parameters_come_with_the_list(estimator):
-    with refused("no parameter 'gamma'", "bandwidth"):
+def test_errors_for_unknown_parameters_list_the_known_ones(estimator):
+    with raises(ValueError, "'gamma'", "bandwidth"):
         estimator().set_params(kernel__gamma=1.0)
 
 
 @both
 @pytest.mark.parametrize("products", [0, -5])
-def test_an_iteration_needs_products(estimator, products):
-    with refused(f"max_products={products}", "at least 1"):
+def test_max_products_must_be_positive(estimator, products):
+    with raises(ValueError, f"max_products={products}", 1):
         estimator(solver=Lanczos(max_products=products)).fit(array())
 
 
@@ -297,7 +293,7 @@ def gram(n=40, seed=0):
 
 @both
 def test_precomputed_must_be_square(estimator):
-    with refused("square", "40 × 30", "transform"):
+    with raises(ValueError, "40 × 30", "transform"):
         estimator(kernel="precomputed").fit(gram()[:, :30])
 
 
@@ -305,7 +301,7 @@ def test_precomputed_must_be_square(estimator):
 def test_precomputed_must_be_symmetric(estimator):
     K = gram()
     K[2, 5] += 0.25
-    with refused("symmetric", "up to 0.25", "(K + K.T) / 2"):
+    with raises(ValueError, 0.25, "(K + K.T) / 2"):
         estimator(kernel="precomputed").fit(K)
 
 
@@ -313,38 +309,38 @@ def test_precomputed_must_be_symmetric(estimator):
 def test_precomputed_must_be_finite(estimator):
     K = gram()
     K[2, 5] = K[5, 2] = np.nan
-    with refused("NaN"):
+    with raises(ValueError, "NaN"):
         estimator(kernel="precomputed").fit(K)
 
 
 @both
 def test_precomputed_new_points_need_a_value_per_training_point(estimator):
     model = estimator(kernel="precomputed").fit(gram())
-    with refused("X has 39 features", "expecting 40"):
+    with raises(ValueError, "39 features", "40 features"):
         model.transform(gram()[:, :39])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("seed", range(4))
 @every_solver
-def test_a_centred_kernel_has_no_entropy(dtype, seed, solver):
+def test_entropy_of_a_centered_kernel_matrix_raises(dtype, seed, solver):
     K = gram(60, seed)
     P = np.eye(60) - 1 / 60
     K = (P @ K @ P).astype(dtype)
-    with refused("information potential", "no entropy", "uncentred kernel, or use KernelPCA"):
+    with raises(ValueError, "V = 1'K1/n²", "KernelPCA"):
         KernelECA(kernel="precomputed", solver=solver).fit((K + K.T) / 2)
     assert KernelPCA(kernel="precomputed", solver=solver).fit((K + K.T) / 2).n_components_ == 2
 
 
 @every_solver
-def test_centred_columns_have_no_entropy_under_the_linear_kernel(solver):
+def test_entropy_of_a_linear_kernel_on_centered_columns_raises(solver):
     X = array()
-    with refused("information potential", "linear kernel on centred columns"):
+    with raises(ValueError, "V = 1'K1/n²", "KernelPCA"):
         KernelECA(kernel="linear", solver=solver).fit(X - X.mean(axis=0))
 
 
 @both
-def test_the_users_gram_matrix_is_left_alone(estimator):
+def test_precomputed_matrix_is_not_changed(estimator):
     K = gram()
     before = K.copy()
     for solver in ("dense", "lanczos"):
@@ -354,11 +350,11 @@ def test_the_users_gram_matrix_is_left_alone(estimator):
 
 
 @both
-def test_the_distance_of_new_points_from_a_precomputed_model_is_unknown(estimator):
+def test_reconstruction_error_of_new_points_needs_a_kernel_object(estimator):
     model = estimator(kernel="precomputed").fit(gram())
     new = Gaussian(1.0)(array(seed=1), array())
-    for rows in (7, 40):  # as many new points as old ones are still new points
-        with refused("does not know k(x, x) of new points", "kernel object"):
+    for rows in (7, 40):  # 40 is the number of training points
+        with raises(ValueError, "'precomputed'", "k(x, x)"):
             model.reconstruction_error(new[:rows])
 
 
@@ -369,7 +365,7 @@ def indefinite(n=40):
     Q, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))
     values = np.r_[np.linspace(5, 1, n - 15), np.linspace(-0.1, -3, 15)]
     K = (Q * values) @ Q.T
-    return (K + K.T) / 2 + 0.2  # + 0.2: enough potential for an entropy
+    return (K + K.T) / 2 + 0.2  # + 0.2 makes V positive
 
 
 INDEFINITE = [
@@ -393,9 +389,9 @@ def dense_eigenvalues(estimator, kernel, X):
 @both
 @indefinite_kernels
 @pytest.mark.parametrize("solver", ["auto", "dense"])
-def test_indefinite_kernels_are_warned_of_and_used(estimator, kernel, X, solver):
+def test_indefinite_kernels_warn_and_are_fitted(estimator, kernel, X, solver):
     values = dense_eigenvalues(estimator, kernel, X)
-    with pytest.warns(ApproximationWarning, match=rf"indefinite.*down to {values[0]:.3g}\b"):
+    with warns(ApproximationWarning, f"{values[0]:.3g}"):
         model = estimator(3, kernel=kernel, solver=solver).fit(X)
     assert (model.eigenvalues_ > 0).all()
     if estimator is KernelPCA:
@@ -403,51 +399,52 @@ def test_indefinite_kernels_are_warned_of_and_used(estimator, kernel, X, solver)
 
 
 @indefinite_kernels
-def test_the_entropy_terms_of_an_indefinite_kernel_are_signed(kernel, X):
+def test_entropy_terms_of_indefinite_kernels_are_signed(kernel, X):
     K = X if kernel == "precomputed" else kernel(X)
     values, vectors = np.linalg.eigh(K)
     expected = values * vectors.sum(axis=0) ** 2 / len(K) ** 2
-    with pytest.warns(ApproximationWarning, match="signed"):
+    with warns(ApproximationWarning, f"{values[0]:.3g}"):
         model = KernelECA(None, kernel=kernel).fit(X)
     known = model.spectrum_.known_entropy_terms
     assert (known < 0).any()
-    # terms are λ (1'e)²/n²; eigenvectors are known to eps·|K|/gap, gaps here are above 1e-4
+    # terms are λ (1'e)²/n²; eigenvectors have errors of eps·|K| over the distance to the next
+    # eigenvalue, which is above 1e-4 here
     assert_allclose(np.sort(known), np.sort(expected), rtol=0, atol=1e-9)
     assert_allclose(known.sum(), K.mean(), rtol=1e-11)
     assert_allclose(model.information_potential_, K.mean(), rtol=1e-12)
     assert model.n_components_ == (values > 0).sum()
     assert (model.entropy_terms_ >= 0).all()
-    # the negative terms are what the kept ones exceed V by
+    # the selected terms exceed V by the sum of the negative ones
     assert_allclose(model.residual_potential_, expected[values < 0].sum(), rtol=0, atol=1e-12)
 
 
 @both
 @indefinite_kernels
 @every_solver
-def test_only_positive_eigenvalues_can_be_components(estimator, kernel, X, solver):
+def test_components_have_positive_eigenvalues(estimator, kernel, X, solver):
     positive = int((dense_eigenvalues(estimator, kernel, X) > 1e-10).sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApproximationWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = estimator(positive, kernel=kernel, solver=solver).fit(X)
         assert model.n_components_ == positive
-        with refused(f"n_components={positive + 1}", f"{positive}", f"at most {positive}"):
+        with raises(RankError, f"n_components={positive + 1}", positive):
             estimator(positive + 1, kernel=kernel, solver=solver).fit(X)
 
 
 @pytest.mark.parametrize("width", [10.0, 100.0, 1e4, 1e6])
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
-def test_rounding_is_not_called_indefinite(width, solver):
-    # K is all ones but for 1e-2 … 1e-12; what rounding leaves after centring is no eigenvalue
+def test_rounding_errors_do_not_warn_of_an_indefinite_kernel(width, solver):
+    # entries of K are 1 up to 1e-2 … 1e-12; after centering, rounding errors remain
     with warnings.catch_warnings():
         warnings.simplefilter("error", ApproximationWarning)
         KernelPCA(2, kernel=Gaussian(width), solver=solver).fit(array(60))
 
 
 @pytest.mark.parametrize("width", [1e3, 1e4])
-def test_rounding_is_no_component(width):
+def test_rounding_errors_are_not_components(width):
     model = KernelPCA(None, kernel=Gaussian(width)).fit(array(60))
-    # entries of K round by eps/2 and centring by a few eps more: eigenvalues below eps are noise
+    # entries of K have errors of eps/2, and centering adds a few eps: smaller eigenvalues are noise
     assert model.eigenvalues_.min() > np.finfo(float).eps
 
 
@@ -455,19 +452,19 @@ def test_rounding_is_no_component(width):
 
 
 @both
-def test_a_gram_matrix_beyond_the_budget_is_refused_before_it_is_made(estimator):
+def test_matrix_beyond_the_memory_budget_raises_before_allocation(estimator):
     X = array(400)
     needed = 4 * 400**2 * 8 / 1e9
     with config_context(memory="1MB"):
         tracemalloc.start()
         try:
-            with refused(
-                "400 points needs",
+            with raises(
+                MemoryBudgetError,
+                400,
                 f"{needed:.3g} GB",
-                "budget is 0.001 GB",
+                "0.001 GB",
                 "solver='lanczos'",
                 "mercer.set_config(memory=",
-                kind=MemoryBudgetError,
             ):
                 estimator(solver="dense").fit(X)
             peak = tracemalloc.get_traced_memory()[1]
@@ -478,7 +475,7 @@ def test_a_gram_matrix_beyond_the_budget_is_refused_before_it_is_made(estimator)
 
 
 @both
-def test_within_a_small_budget_auto_works_without_the_matrix(estimator):
+def test_auto_solver_is_matrix_free_within_a_small_budget(estimator):
     X = array(400)
     kernel = Gaussian(1.0)
     expected = estimator(3, kernel=kernel).fit(X)
@@ -487,92 +484,91 @@ def test_within_a_small_budget_auto_works_without_the_matrix(estimator):
         found = estimator(3, kernel=kernel).fit(X)
         projected = found.transform(X[:50])
     assert "matrix-free" in found.spectrum_.method
-    assert found.spectrum_.certified
-    # residuals are below 1e-13 λ₁ and gaps above 1e-2 λ₁: eigenvectors agree to ~1e-10
+    # in the order of variance, a random start finds all components almost surely: no certificate
+    assert found.spectrum_.certified == (estimator is KernelECA)
+    # residuals are below 1e-13 λ₁, and eigenvalues differ by more than 1e-2 λ₁: eigenvectors agree
+    # up to about 1e-10
     assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-11)
     assert_allclose(projected, expected.transform(X[:50]), rtol=0, atol=1e-9)
 
 
 @both
-def test_a_reconstruction_beyond_the_budget_is_refused(estimator):
+def test_reconstruction_beyond_the_memory_budget_raises(estimator):
     model = estimator().fit(array(400))
     with (
         config_context(memory="1MB"),
-        refused("400 points", "0.00128 GB", "projections", kind=MemoryBudgetError),
+        raises(MemoryBudgetError, 400, "0.00128 GB", "projections"),
     ):
         model.spectrum_.gram()
 
 
-# --- what cannot be identified -----------------------------------------------------------------
+# --- identifiability ---------------------------------------------------------------------------
 
 
 @both
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
-def test_isolated_points(estimator, solver):
-    expected = r"100% of the points.*larger bandwidth"
-    with pytest.warns(IdentifiabilityWarning, match=expected):
+def test_isolated_points_warn(estimator, solver):
+    with warns(IdentifiabilityWarning, "100%", "bandwidth"):
         estimator(kernel=Gaussian(1e-4), solver=solver).fit(array())
 
 
 @both
-def test_points_with_neighbours_are_not_called_isolated(estimator):
+def test_a_single_isolated_point_does_not_warn(estimator):
     X = array()
-    X[0] = 50.0  # one lonely point in forty is 2.5 per cent
+    X[0] = 50.0  # one isolated point of 40 is 2.5 %
     with warnings.catch_warnings():
         warnings.simplefilter("error", IdentifiabilityWarning)
         estimator(kernel=Gaussian(1.0)).fit(X)
 
 
 @pytest.mark.parametrize(("estimator", "multiplicity"), [(KernelPCA, 2), (KernelECA, 3)])
-def test_equal_clusters_are_tied(estimator, multiplicity):
+def test_equal_clusters_warn_of_tied_eigenvalues(estimator, multiplicity):
     X = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], 8, axis=0)
     # K is three blocks of ones: λ = 8 three times, twice after centring
-    expected = rf"tied to rounding: 8 \(×{multiplicity}\).*not identifiable"
-    with pytest.warns(IdentifiabilityWarning, match=expected):
+    with warns(IdentifiabilityWarning, f"8 (×{multiplicity})"):
         model = estimator(1, kernel=Gaussian(1.0), solver="dense").fit(X)
     assert_allclose(model.eigenvalues_, [8.0], rtol=1e-12)
     assert model.spectrum_.multiplicities.tolist() == [multiplicity]
 
 
-# --- iterations that are stopped ---------------------------------------------------------------
+# --- iterations that do not converge -----------------------------------------------------------
 
 
 @both
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("stored", [True, False])
-def test_an_iteration_cut_short_never_lies(estimator, seed, stored):
+def test_interrupted_iterations_raise_warn_or_are_exact(estimator, seed, stored):
     X = array(300, 5, seed)
-    kernel = Gaussian(0.8)  # a flat spectrum: three products find nothing
+    kernel = Gaussian(0.8)  # the spectrum is flat, so that three products do not suffice
     solver = Lanczos(max_products=3, stored=stored)
-    model, failure = None, ""
+    model, message = None, ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model = estimator(4, kernel=kernel, solver=solver).fit(X)
         except ConvergenceError as error:
-            failure = str(error)
+            message = str(error)
     if model is None:
-        assert "max_products" in failure
-        assert "solver='dense'" in failure
+        assert names_values(message, "max_products", "solver='dense'") == []
     elif model.spectrum_.certified:
         exact = estimator(4, kernel=kernel, solver="dense").fit(X)
         assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-8)
     else:
         texts = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-        assert any("not proven" in text and "max_products" in text for text in texts)
+        assert any("max_products" in text for text in texts)
 
 
-def test_a_failed_iteration_carries_what_it_found():
-    with pytest.raises(ConvergenceError) as failed:
+def test_convergence_error_holds_the_approximate_pairs():
+    with raises(ConvergenceError, "max_products", "pairs") as failed:
         KernelPCA(4, kernel=Gaussian(0.8), solver=Lanczos(max_products=3)).fit(array(300, 5))
     pairs = failed.value.pairs
     assert len(pairs.values) == 4
     assert not pairs.certified
 
 
-def test_an_unproven_selection_says_so():
-    # Enough products for one converged pair, too few to prove that it is the largest of all.
+def test_uncertified_selection_warns():
+    # A pair can converge before it is certified to be the largest.
     X = array(300, 2)
     for products in range(6, 120, 6):
         solver = Lanczos(max_products=products)
@@ -588,14 +584,14 @@ def test_an_unproven_selection_says_so():
             exact = KernelECA(6, kernel=Gaussian(0.3), solver="dense").fit(X)
             assert_allclose(model.entropy_terms_, exact.entropy_terms_, rtol=1e-8)
             return
-    pytest.fail("never converged, so nothing was tested")
+    pytest.fail("no number of products converged")
 
 
 @both
-def test_polynomials_of_constants_work(estimator):
+def test_polynomial_kernel_of_equal_rows(estimator):
     X = np.ones((5, 2))
     if estimator is KernelPCA:
-        with refused("K is 0 to rounding"):
+        with raises(RankError, "n_samples=5", "center=False"):
             estimator(1, kernel=Polynomial(2)).fit(X)
     else:
         assert_allclose(estimator(1, kernel=Polynomial(2)).fit(X).eigenvalues_, [20.0], rtol=1e-14)

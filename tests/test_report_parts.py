@@ -217,7 +217,7 @@ def test_contributions_are_limited_to_the_first_columns(monkeypatch):
         return [name for name, _ in score_rows(model, model.data, model.kernel).listed[0].columns]
 
     assert contributing() == ["b"]
-    monkeypatch.setattr("mercer.report.scores._COLUMNS", 1)
+    monkeypatch.setattr("mercer.report.scores._MAX_COLUMNS", 1)
     assert contributing() == []  # only column a is considered
 
 

@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 from mercer import bandwidth
 from mercer.kernels import Gaussian, Kernel, Laplacian
-from mercer.maths.eigen import is_sign_free
+from mercer.maths.eigenpairs import is_sign_free
 from mercer.maths.quantiles import weighted_quantile
 from mercer.spectroscopy import find_groups
 from tests.expectations import raises

@@ -21,10 +21,10 @@ def find_problems(sdist: Path, wheel: Path, root: Path) -> list[str]:
     """Return the problems of two archives that were built from the project in `root`."""
     sources, package = members_of_sdist(sdist), members_of_wheel(wheel)
     code = {name.removeprefix("src/") for name in files_below(root, ["src"])}
-    wanted = {*files_below(root, FOLDERS), *FILES, "constraints.txt"}
+    expected = {*files_below(root, FOLDERS), *FILES, "constraints.txt"}
     licenses = [name for name in package if name.endswith(".dist-info/licenses/LICENSE")]
     return [
-        *(f"the sdist lacks {name}" for name in sorted(wanted - set(sources))),
+        *(f"the sdist lacks {name}" for name in sorted(expected - set(sources))),
         *(f"the wheel lacks {name}" for name in sorted(code - set(package))),
         *(["the wheel lacks LICENSE"] if not licenses else []),
         *(f"the wheel must not contain {name}" for name in sorted(package) if not is_package(name)),
@@ -47,14 +47,14 @@ def files_below(root: Path, folders: Iterable[str]) -> set[str]:
 
 def unwanted_members(members: Mapping[str, bytes], root: Path) -> list[str]:
     """Find generated members and members that contain paths of the build machine."""
-    places = [str(place).encode() for place in (root.resolve(), Path.home())]
+    paths = [str(path).encode() for path in (root.resolve(), Path.home())]
     return [
         *(f"{name} is a generated file" for name in members if GENERATED.search(name)),
         *(
-            f"{name} contains the path {place.decode()}"
+            f"{name} contains the path {path.decode()}"
             for name, content in members.items()
-            for place in places
-            if place + b"/" in content
+            for path in paths
+            if path + b"/" in content
         ),
     ]
 

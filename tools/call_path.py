@@ -2,9 +2,7 @@
 
     python tools/call_path.py              # KernelECA(3).fit(X) on a plain array
 
-Lambdas, comprehensions and calls made while modules are imported are not counted. The second column
-counts the calls into each file; a file that is entered from a file of a higher layer only is never
-called back.
+Lambdas, comprehensions and calls made while modules are imported are not counted.
 """
 
 from __future__ import annotations
@@ -53,12 +51,12 @@ def main() -> None:
     KernelECA(3).fit(X)  # import everything first
     calls = trace_calls(lambda: KernelECA(3).fit(X))
     files = list(dict.fromkeys(file for file, _ in calls))
-    for place, file in enumerate(files, 1):
-        used = [name for name_of_file, name in calls if name_of_file == file]
-        print(f"{place:3d}  {file:40s} {len(used):5d} calls")
+    for position, file in enumerate(files, 1):
+        functions = [function for called_file, function in calls if called_file == file]
+        print(f"{position:3d}  {file:40s} {len(functions):5d} calls")
         if options.functions:
-            for name in dict.fromkeys(used):
-                print(f"       {name} × {used.count(name)}")
+            for function in dict.fromkeys(functions):
+                print(f"       {function} × {functions.count(function)}")
     print(f"{len(files)} files, {len(calls)} calls")
 
 

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-#: Environment variables of each CPU type. X86_V3 stands for AVX2 and FMA in NumPy 2.4.
+#: Environment variables of each CPU type. X86_V3 covers AVX2 and FMA in NumPy 2.4.
 TYPES = {
     "Nehalem": {"OPENBLAS_CORETYPE": "Nehalem"},
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},

@@ -39,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "arrays": {"maths"},
     "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
-    "operators": {"isolated_points", "operators"},
+    "operators": {"operators"},
     "bandwidth": {"bandwidth"},
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},

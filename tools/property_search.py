@@ -1,4 +1,4 @@
-"""Run the property tests on many more examples than a test run has time for.
+"""Run the property tests on many more examples than a normal test run.
 
     ./run properties [N]        N examples of all property tests together (default: 100,000)
 

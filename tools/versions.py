@@ -2,9 +2,9 @@
 
     ./run versions [NAME ...] [-- ARGS]     environments (default: all), arguments for pytest
 
-The sdist is built, and the wheel from it. Each environment has the wheel installed and nothing of
-the checkout on its path; it runs the tests of the sdist and the doctests of the installed package.
-uv finds Pythons on the PATH and downloads others if it can. Logs, results and environments are in
+The sdist is built, and the wheel from it. Each environment has the wheel installed and does not see
+the checkout; it runs the tests of the sdist and the doctests of the installed package. uv uses the
+Python interpreters on the PATH and downloads others. Logs, results and environments are in
 ``build/versions``.
 """
 
@@ -28,7 +28,7 @@ from tools.archives import find_problems
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "versions"
-EVERYTHING = ("tests", "--pyargs", "mercer")  # tests of the sdist, doctests of the wheel
+ALL_TESTS = ("tests", "--pyargs", "mercer")  # tests of the sdist, doctests of the wheel
 TOOLS = ("pytest", "pytest-xdist", "hypothesis")  # the minimum for running tests
 
 
@@ -123,9 +123,9 @@ def name_of(requirement: str) -> str:
 def direct_dependencies() -> list[str]:
     """Return the requirements of the package, then those of its extras for users."""
     users = ("plot", "io", "dask", "cli", "web")
-    asked = [*project()["dependencies"]]
-    asked += [one for extra in users for one in project()["optional-dependencies"][extra]]
-    return [name for name in dict.fromkeys(map(name_of, asked)) if name != "mercer"]
+    listed = [*project()["dependencies"]]
+    listed += [one for extra in users for one in project()["optional-dependencies"][extra]]
+    return [name for name in dict.fromkeys(map(name_of, listed)) if name != "mercer"]
 
 
 def run_environment(name: str, sdist: Path, wheel: Path, arguments: list[str]) -> Result:
@@ -142,7 +142,7 @@ def run_environment(name: str, sdist: Path, wheel: Path, arguments: list[str]) -
     command = [str(python), "-m", "pytest", "-v", "--tb=short", "-n", "2", "-p", "no:cacheprovider"]
     with (folder / "log.txt").open("w") as log:
         subprocess.run(
-            [*command, *environment.options, f"--junitxml={counts}", *(arguments or EVERYTHING)],
+            [*command, *environment.options, f"--junitxml={counts}", *(arguments or ALL_TESTS)],
             cwd=sources,
             env=clean_variables(),
             stdout=log,
@@ -198,16 +198,18 @@ def table(results: list[Result]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Test in the named environments, print a table, and return 1 if a test failed."""
-    cut = arguments.index("--") if "--" in arguments else len(arguments)
-    names = arguments[:cut] or list(ENVIRONMENTS)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    names = arguments[:end] or list(ENVIRONMENTS)
     if unknown := set(names) - set(ENVIRONMENTS):
-        raise SystemExit(f"{sorted(unknown)} are not environments: {', '.join(ENVIRONMENTS)}")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored here
+        names_known = ", ".join(ENVIRONMENTS)
+        raise SystemExit(f"Unknown environments {sorted(unknown)}; choose from {names_known}")
+    # Background jobs of a shell ignore SIGINT, and the tests of interrupts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sdist, wheel = build()
     results = []
     for name in names:
         print(f"{name}: see {FOLDER.relative_to(ROOT) / name / 'log.txt'} ...", file=sys.stderr)
-        results.append(run_environment(name, sdist, wheel, arguments[cut + 1 :]))
+        results.append(run_environment(name, sdist, wheel, arguments[end + 1 :]))
     print(table(results))
     return int(any(one.failed for one in results))
 

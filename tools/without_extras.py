@@ -39,7 +39,7 @@ LOCATION = re.compile(r"^(\S+\.py):\d+: in ", re.MULTILINE)
 TESTS = Path(__file__).parents[1] / "tests"
 
 
-def wanted_extra(error: BaseException) -> str | None:
+def missing_extra(error: BaseException) -> str | None:
     """Return the missing extra, if the test or the message of mercer names it."""
     if isinstance(error, doctest.UnexpectedException):
         error = error.exc_info[1]
@@ -85,7 +85,7 @@ def skip_without_extra() -> Generator[None, Any, Any]:
     try:
         return (yield)
     except Exception as error:
-        if extra := wanted_extra(error):
+        if extra := missing_extra(error):
             pytest.skip(f"needs mercer[{extra}]")
         raise
 

@@ -3,8 +3,8 @@
     ./run reproduce girolami-2002 --out runs/girolami-2002     (and so on, for each paper)
     python docs/papers/from_run.py runs
 
-writes ``docs/papers/tables/PAPER.md`` with all rows of the run and selected figures, with fewer
-colors, to ``docs/images/papers/PAPER-*.png``. No number is entered by hand.
+writes ``docs/papers/tables/PAPER.md`` with all rows of the run, and copies selected figures, with
+fewer colors, to ``docs/images/papers/PAPER-*.png``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from mercer import KernelECA
 from mercer.bandwidth import median_distance
 from mercer.kernels import Epanechnikov
-from mercer.maths.entropy import entropy_terms
+from mercer.maths.eigenpairs import entropy_terms
 from papers.comparison import Picture, Row, Same, Table
 from papers.jenssen_2010 import uci
 from papers.jenssen_2010.segmentation import load_three_surfaces

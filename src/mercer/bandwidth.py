@@ -30,7 +30,7 @@ from scipy.stats import chi2
 from mercer.data import PointSet, validate_points, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
-from mercer.maths.distances import euclidean_distances
+from mercer.maths.pairwise import euclidean_distances
 from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
 from mercer.subsampling import representative_rows

@@ -32,7 +32,7 @@ def kernel_pca_clustering(
     n_init: int = 10,
     random_state: int | None = 0,
 ) -> Array:
-    """Kernel PCA on the ``n_clusters`` leading components, then k-means on angles or distances.
+    """Cluster by k-means on the ``n_clusters`` leading components of kernel PCA.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def kernel_pca_clustering(
     n_clusters : int
     kernel : str or Kernel
     metric : {"angular", "euclidean"}
-        "angular" clusters as :class:`mercer.EntropyClustering` does, so that the two differ in
-        their components alone.
+        "angular" clusters as :class:`mercer.EntropyClustering` does, so that the two methods
+        differ only in their components.
     center : bool
         As in :class:`mercer.KernelPCA`; the papers do not center.
     n_init, random_state : int
@@ -77,10 +77,11 @@ def njw_clustering(
     n_init: int = 5,
     random_state: int | None = 0,
 ) -> Array:
-    """Spectral clustering of Ng, Jordan and Weiss (2002).
+    """Cluster by the spectral method of Ng, Jordan and Weiss (2002).
 
     K-means on the rows of the leading eigenvectors of ``D^{-1/2} (K - diag K) D^{-1/2}``, scaled to
-    unit norm. The diagonal is set to 0 as in their paper; degrees are bounded from below.
+    unit norm. The diagonal is set to 0 as in their paper. Degrees are bounded from
+    below by 1e-12 of the largest.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """The number of clusters, from stability and from data spectroscopy.
 
-Two independent counts are made. Stability: with the right number of clusters the labels hardly
-change with the bandwidth. Data spectroscopy: the number of eigenvectors without a change of sign,
-which needs clusters that hardly overlap. Stability is right more often on data with known classes
-(docs/report.md has the table), so it takes precedence.
+The two counts are independent. Stability: with the correct number of clusters, the labels hardly
+depend on the bandwidth. Data spectroscopy: the number of eigenvectors without a change of sign,
+which is reliable for clusters that hardly overlap. Stability is correct more often on data with
+known classes (see the table in docs/report.md), so it takes precedence.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.spectroscopy import find_groups
 from mercer.subsampling import drawn_rows, take
-from mercer.tables import WIDTH_FACTORS
+from mercer.tables import BANDWIDTH_FACTORS
 
 __all__ = ["STABLE", "Counting", "count_clusters"]
 
-_ROWS = 500
-_GROUP_ROWS = 1000
-_FEW = 10  # with fewer rows than this, groups are not counted
-_MOST_STABLE = 8
-_MOST = 12
+_STABILITY_ROWS = 500
+_SPECTROSCOPY_ROWS = 1000
+_MIN_ROWS = 10  # fewer rows count as one group
+_MAX_STABLE = 8  # largest number of clusters whose stability is computed
+_MAX_SUGGESTED = 12
 _FRACTIONS = np.geomspace(0.15, 1.0, 9)  # of the median distance
 #: Smallest mean agreement at neighboring bandwidths that counts as stable.
 STABLE = 0.9
-_TIE = 0.005
-_NEARLY = 0.05  # how much less stable the spectroscopic count may be than the most stable one
+_TIE = 0.005  # smaller differences of stability are ties
+_STABILITY_MARGIN = 0.05  # by which the spectroscopic count may be less stable than the best number
 
 Because = Literal["asked", "agree", "stable", "spectroscopy"]
 
@@ -77,7 +77,7 @@ class Counting:
 
 
 def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Counting:
-    """Count clusters; a requested number is taken as it is, and compared with both counts.
+    """Count clusters by stability and by spectroscopy, unless a number is requested.
 
     Subsamples are drawn with a fixed seed: 500 rows for stability, 1000 for spectroscopy.
 
@@ -87,7 +87,7 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     kernel : Kernel
         Gaussian with the bandwidth "auto" for an array; a table kernel for a data frame.
     asked : int or None
-        The requested number.
+        The requested number of clusters, which is then the ``chosen`` one.
 
     Returns
     -------
@@ -105,15 +105,15 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     (3, 'agree')
     """
     validate_points(data, kernel.compares)  # missing and infinite values raise here
-    sample = take(data, drawn_rows(len(data), _ROWS))
+    sample = take(data, drawn_rows(len(data), _STABILITY_ROWS))
     with suppress_warnings():
         stability = _stability_by_number(sample, kernel)
-        groups = _count_groups(take(data, drawn_rows(len(data), _GROUP_ROWS)), kernel)
+        groups = _count_groups(take(data, drawn_rows(len(data), _SPECTROSCOPY_ROWS)), kernel)
     stable = _most_stable(stability, groups)
     because: Because = "spectroscopy"
     if stable is not None:
         because = "agree" if stable == groups else "stable"
-    suggested = min(groups, _MOST) if stable is None else stable
+    suggested = min(groups, _MAX_SUGGESTED) if stable is None else stable
     if asked is not None:
         because = "asked"
     chosen = suggested if asked is None else asked
@@ -121,7 +121,7 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
 
 
 def _stability_by_number(sample: Any, kernel: Kernel) -> dict[int, float]:
-    largest = min(_MOST_STABLE, len(sample) // 5)
+    largest = min(_MAX_STABLE, len(sample) // 5)
     if largest < 2 or not can_vary_bandwidth(sample, kernel):
         return {}
     bandwidths = _bandwidths(sample)
@@ -137,14 +137,14 @@ def _stability_by_number(sample: Any, kernel: Kernel) -> dict[int, float]:
 
 
 def _bandwidths(sample: Any) -> Array:
-    """Bandwidths for an array, multipliers of all bandwidths for a data frame."""
+    """Return bandwidths for an array, multipliers of all bandwidths for a data frame."""
     if hasattr(sample, "iloc"):
-        return np.array(WIDTH_FACTORS)
+        return np.array(BANDWIDTH_FACTORS)
     return median_distance(sample) * _FRACTIONS
 
 
 def can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
-    """Whether there are bandwidths to compare.
+    """Return whether there are several bandwidths to compare.
 
     There are none for an array of equal rows, and for a data frame whose kernel has no bandwidth
     (a single text column, for example).
@@ -153,7 +153,7 @@ def can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
         return not _all_rows_equal(data)
     fitted = resolve(kernel, data)
     try:
-        fitted.widened(2.0)
+        fitted.scale_bandwidths(2.0)
     except ValueError:
         return False
     return True
@@ -164,14 +164,14 @@ def _all_rows_equal(data: Any) -> bool:
 
 
 def _most_stable(stability: dict[int, float], groups: int) -> int | None:
-    """The spectroscopic count if it is nearly as stable as the best number, else the best.
+    """Return the spectroscopic count if it is nearly as stable as the best number, else the best.
 
-    Of equally stable numbers the largest is taken, because its clusters refine the others.
+    Ties are broken in favor of the largest number, whose clusters refine the others.
     """
     best = max(stability.values(), default=0.0)
     if best < STABLE:
         return None
-    if stability.get(groups, 0.0) >= max(STABLE, best - _NEARLY):
+    if stability.get(groups, 0.0) >= max(STABLE, best - _STABILITY_MARGIN):
         return groups
     return max(k for k, value in stability.items() if value >= best - _TIE)
 
@@ -179,7 +179,7 @@ def _most_stable(stability: dict[int, float], groups: int) -> int | None:
 def _count_groups(data: Any, kernel: Kernel) -> int:
     if _all_rows_equal(data):
         return 1
-    if len(data) < _FEW:
+    if len(data) < _MIN_ROWS:
         resolve(kernel, data)(data)  # an unknown rule or an invalid bandwidth raises
         return 1
     return max(find_groups(data, kernel=kernel).n_groups, 1)

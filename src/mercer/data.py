@@ -278,6 +278,14 @@ class Sample:
         return self.counts / self.points.total(self.weights)
 
     @property
+    def log_normalizer(self) -> float:
+        """Logarithm of the kernel's normalizer in this dimension; 0 if it is not a density."""
+        dimension = self.points.dimension
+        if dimension is None or not self.kernel.is_density:
+            return 0.0
+        return float(self.kernel.log_normalizer(dimension))
+
+    @property
     def passes(self) -> RowPasses:
         """Passes over columns with one entry per point."""
         return self.points.passes

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.data import Points
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     IdentifiabilityWarning,
     RankError,
+    suppressed,
     warn,
 )
-from mercer.isolated_points import warn_if_isolated
-from mercer.maths.eigen import has_no_overlap
+from mercer.kernels import Kernel
+from mercer.maths.eigenpairs import has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample, center_gram
 from mercer.resources import blas_threads_for
@@ -25,11 +28,26 @@ from mercer.solvers.plan import Plan, Request, plan
 from mercer.solvers.ranks import eigenvalue_ranks
 from mercer.spectrum import Spectrum
 
-__all__ = ["PlannedGram", "component_ranks", "decompose", "plan_gram"]
+__all__ = [
+    "MANY_ISOLATED",
+    "NEIGHBOR_COSINE",
+    "PlannedGram",
+    "component_ranks",
+    "decompose",
+    "isolated_fraction",
+    "plan_gram",
+]
 
 _SMALLEST_TRACE, _LARGEST_TRACE = 1e-150, 1e150  # their squares neither overflow nor underflow
 _NOTICEABLE_ERROR = 0.01  # relative to the smallest selected eigenvalue
 _RANK_ERROR = 1e-3  # relative error of an eigenvalue beyond which its rank is unknown
+
+# Two points are neighbors if the cosine of their images, |k(x, y)| / √(k(x, x) k(y, y)), is larger.
+NEIGHBOR_COSINE = 0.01
+MANY_ISOLATED = 0.05  # fraction of the points above which a fit warns
+_CHECKED_ROWS = 200
+_FIRST_NEIGHBORS = 10_000
+_CHUNK_ROWS = 16_384
 
 
 class PlannedGram(NamedTuple):
@@ -79,7 +97,7 @@ def decompose(
     chosen, gram = plan_gram(sample, request) if planned is None else planned
     _check_trace(gram.trace)
     if not isinstance(gram, FactoredGram):
-        warn_if_isolated(sample)
+        _warn_if_isolated(sample)
     potential = 0.0 if center else gram.potential
     gram = center_gram(gram) if center else gram
     if target == "entropy":
@@ -225,3 +243,74 @@ def _warn_about_pairs(pairs: Eigenpairs, target: Target) -> None:
             "tie the components are not identifiable; the one with the entropy term comes first.",
             IdentifiabilityWarning,
         )
+
+
+# --- isolated points ------------------------------------------------------------------------------
+
+
+def _warn_if_isolated(sample: Sample) -> None:
+    """Warn if many points are isolated, so that components may not be identifiable."""
+    if issubclass(IdentifiabilityWarning, suppressed.get()):
+        return
+    isolated = isolated_fraction(sample)
+    if isolated > MANY_ISOLATED:
+        warn(
+            f"{isolated:.0%} of the points are isolated (cosine with every other point in feature "
+            f"space at most {NEIGHBOR_COSINE}): K is almost diagonal there, its eigenvalues are "
+            "close to each other, and components may not be identifiable. Use a larger bandwidth, "
+            "or standardize the columns.",
+            IdentifiabilityWarning,
+        )
+
+
+def isolated_fraction(sample: Sample) -> float:
+    """Return the fraction of isolated points among at most 200 of them.
+
+    A point is isolated if ``|k(x, y)| ≤ 0.01 √(k(x, x) k(y, y))`` for all other points y.
+    """
+    n = sample.points.n
+    if n < 3:
+        return 0.0
+    rows = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(int))
+    isolated = rows
+    # most points have a neighbor among a subset; only the others are compared with all
+    for step in dict.fromkeys((max(1, n // _FIRST_NEIGHBORS), 1)):
+        isolated = isolated[~_have_neighbors(sample, isolated, np.arange(0, n, step))]
+        if len(isolated) == 0:
+            return 0.0
+    if sample.weights is not None:  # a weight of two equals two copies, which are neighbors
+        isolated = isolated[sample.weights[isolated] < 2]
+    return len(isolated) / len(rows)
+
+
+def _have_neighbors(sample: Sample, rows: Array, others: Array) -> Array:
+    """Return whether each of these rows has a neighbor among the others, itself excluded."""
+    if sample.points.is_chunked and len(others) == sample.points.n:
+        some = sample.points.take(rows).data
+        # the point itself is counted too
+        return np.asarray(sample.points.sum_rows(partial(_count_near, sample.kernel, some)) > 1)
+    if sample.matrix is not None:
+        values = sample.matrix[np.ix_(rows, others)]
+        diagonal = sample.matrix.diagonal()
+        own, theirs = diagonal[rows], diagonal[others]
+    else:
+        some, rest = sample.points.take(rows).data, sample.points.take(others).data
+        values = sample.kernel(some, rest)
+        own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
+    near = _are_near(values, own, theirs)
+    near &= rows[:, None] != others
+    return np.asarray(near.any(axis=1))
+
+
+def _are_near(values: Array, own: Array, theirs: Array) -> Array:
+    # square roots first, because products of large kernel values overflow
+    norms = np.outer(np.sqrt(np.abs(own)), np.sqrt(np.abs(theirs)))
+    return np.asarray(np.abs(values) > NEIGHBOR_COSINE * norms)
+
+
+def _count_near(kernel: Kernel, some: Array, points: Points) -> Array:
+    near = np.zeros(len(some), dtype=np.int64)
+    own = kernel.diagonal(some)
+    for _, chunk in points.chunks(_CHUNK_ROWS):
+        near += _are_near(kernel(some, chunk), own, kernel.diagonal(chunk)).sum(axis=1)
+    return near

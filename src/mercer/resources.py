@@ -236,12 +236,16 @@ def _take_control() -> None:
         OpenBLASController.clear_controlling_thread(force=True)
 
 
-def run_in_threads(tasks: Sequence[Task], work: Callable[[Sequence[Task]], Any]) -> list[Any]:
+def run_in_threads(
+    tasks: Sequence[Task], work: Callable[[Sequence[Task]], Any], parallel: bool = True
+) -> list[Any]:
     """Split tasks evenly among the threads and return each thread's ``work(tasks)``.
 
     The split depends only on the number of threads, never on timing, so that sums over tiles are
-    the same in every run.
+    the same in every run. Without ``parallel`` the calling thread does everything.
     """
+    if not parallel:
+        return [work(tasks)]
     threads = max(1, min(thread_count(), len(tasks)))
     parts = [tasks[i::threads] for i in range(threads)]
     with single_threaded_blas():

@@ -25,9 +25,9 @@ __all__ = ["leave_one_out_scores", "mean_similarity_scores"]
 
 _BLOCK = 1000
 _DENSITY_BLOCK = 100_000
-# Subtracting k(x, x) = 1 from the sum over all rows loses digits where the others add less.
+# If the other rows sum to less, subtracting k(x, x) = 1 from the sum over all rows is inaccurate.
 _ISOLATED = 0.01
-_GROUP = 5000  # isolated rows that are compared pair by pair
+_ISOLATED_BLOCK = 5000  # isolated rows that are compared pair by pair
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -39,9 +39,9 @@ def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = No
     data : array of shape (n, d) or data frame
         For an array the kernel must be a density kernel (Gaussian, Laplacian, Matern or a sum of
         them); scores are then exact even where every kernel value underflows. For a data frame
-        scores above 708 (underflow) are cut to 708.
+        scores above 708 (underflow) are clipped to 708.
     kernel : Kernel
-        Fitted, with k(x, x) = 1.
+        A fitted kernel with k(x, x) = 1.
     reference : int array or None
         Indices of the rows to compare with, without repetition; None for all.
 
@@ -60,7 +60,7 @@ def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = No
     reference = np.arange(len(data)) if reference is None else np.asarray(reference)
     if len(reference) < 2:
         raise ValueError(
-            f"Leave-one-out scores need at least 2 reference rows; got {len(reference)}."
+            f"Leave-one-out scores require at least 2 reference rows; got {len(reference)}."
         )
     if hasattr(data, "iloc"):
         return _frame_scores(data, kernel, reference)
@@ -86,12 +86,12 @@ def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
     """
     if hasattr(data, "iloc"):
         return np.asarray(-np.log(np.maximum(kernel(data, reference).mean(axis=1), _TINY)))
-    with suppress_warnings():  # the fit to all rows has raised the warnings
+    with suppress_warnings():  # already issued by the fit to all rows
         return -_log_means(data, reference, kernel)
 
 
 def _log_means(data: Array, reference: Array, kernel: Kernel) -> Array:
-    """Logarithm of the mean similarity to the reference rows, without underflow."""
+    """Return the logarithm of the mean similarity to the reference rows, without underflow."""
     density = ParzenDensity(kernel=kernel).fit(reference)
     blocks = [
         density.score_samples(data[i : i + _DENSITY_BLOCK])
@@ -107,17 +107,17 @@ def _vector_scores(data: Array, kernel: Kernel, reference: Array) -> Array:
     isolated = reference[sums < _ISOLATED]
     with np.errstate(divide="ignore", invalid="ignore"):
         log_means[reference] = np.log(sums / (m - 1))
-    for start in range(0, len(isolated), _GROUP):
-        group = isolated[start : start + _GROUP]
+    for start in range(0, len(isolated), _ISOLATED_BLOCK):
+        group = isolated[start : start + _ISOLATED_BLOCK]
         log_means[group] = _exact_log_sums(data, kernel, reference, group) - np.log(m - 1)
     return -log_means
 
 
 def _exact_log_sums(data: Array, kernel: Kernel, reference: Array, group: Array) -> Array:
-    """Logarithm of each group member's similarities, summed over all other reference rows.
+    """Return the log of the sum of similarities of each group row to the other reference rows.
 
-    Nothing is subtracted: reference rows outside of the group are summed together, and pairs
-    within the group one by one.
+    Reference rows outside of the group are summed by a density estimate, and pairs within the group
+    directly, so that k(x, x) need not be subtracted.
     """
     log_sums = _pairwise_log_sums(data[group], kernel)
     others = np.setdiff1d(reference, group)
@@ -129,8 +129,8 @@ def _exact_log_sums(data: Array, kernel: Kernel, reference: Array, group: Array)
 
 
 def _pairwise_log_sums(rows: Array, kernel: Kernel) -> Array:
-    """``log Σ_{j≠i} k(x_i, x_j)`` for every row; -inf for a single row."""
-    tiles = kernel.log_tiles(rows, rows.copy())  # a copy: the diagonal is no special case
+    """Return ``log Σ_{j≠i} k(x_i, x_j)`` for every row; -inf for a single row."""
+    tiles = kernel.log_tiles(rows, rows.copy())  # a copy, so that the diagonal is not special
     sums = np.empty(len(rows))
     for start in range(0, len(rows), _BLOCK):
         block = slice(start, min(start + _BLOCK, len(rows)))

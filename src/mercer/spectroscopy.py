@@ -20,7 +20,7 @@ from mercer.decompose import decompose
 from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.kernels.base import map_leaves
-from mercer.maths.eigen import TIE, is_sign_free, separate_ties
+from mercer.maths.eigenpairs import TIE, is_sign_free, separate_ties
 from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.subsampling import evenly_spaced_rows, representative_rows

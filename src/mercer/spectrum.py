@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data import Points, validate_points
 from mercer.kernels import Kernel
-from mercer.maths.entropy import entropy_terms
+from mercer.maths.eigenpairs import entropy_terms
 from mercer.maths.types import Array
 from mercer.notebook import bar, table
 from mercer.operators import Expansion

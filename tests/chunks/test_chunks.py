@@ -565,7 +565,7 @@ def test_coordinates_larger_than_the_total_memory_raise(X, monkeypatch):
 
 
 def test_number_of_rows_in_the_tails_is_limited(X, monkeypatch):
-    monkeypatch.setattr("mercer.operators.window_sum._MOST_QUESTIONS", 10)
+    monkeypatch.setattr("mercer.operators.window_sum._MAX_EXACT_ROWS", 10)
     model = ParzenDensity(kernel=KERNEL, solver="fourier").fit(in_chunks(X))
     far = da.from_array(np.full((20, 2), 100.0), chunks=(5, 2))
     with raises(ValueError, 20, 10):

@@ -36,7 +36,7 @@ pd = pytest.importorskip("pandas")
 ESTIMATORS = [KernelPCA, KernelECA]
 KERNEL = (
     On("age", Gaussian("silverman"))
-    * On("colour", Categorical(0.6))
+    * On("color", Categorical(0.6))
     * On("note", NGram(2, normalize=True, rho=0.5))
 )
 
@@ -49,7 +49,7 @@ def table(n=60, seed=0):
     frame = pd.DataFrame(
         {
             "age": np.where(kind, 30, 50) + 8 * rng.normal(size=n),
-            "colour": np.where(rng.random(n) < 0.8, np.where(kind, "red", "blue"), "grey"),
+            "color": np.where(rng.random(n) < 0.8, np.where(kind, "red", "blue"), "gray"),
             "note": [" ".join(rng.choice(words[int(k)], 3)) for k in kind],
         }
     )
@@ -98,7 +98,7 @@ def test_components_agree_with_the_precomputed_matrix(name, estimator, solver):
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
-def test_landmarks_for_all_data(name, estimator):
+def test_landmarks_of_all_data_are_exact_or_within_the_bound(name, estimator):
     """With every point a landmark the features are exact; with fewer the bound holds."""
     X, new, kernel = DATA[name]
     exact = estimator(2, kernel=kernel, solver="dense").fit(X)
@@ -138,12 +138,12 @@ def test_columns_are_matched_by_name(estimator):
     frame, _ = table()
     model = estimator(2, kernel=KERNEL).fit(frame)
     assert model.n_features_in_ == 3
-    assert model.feature_names_in_.tolist() == ["age", "colour", "note"]
+    assert model.feature_names_in_.tolist() == ["age", "color", "note"]
     expected = model.transform(frame)
-    reordered = frame[["note", "age", "colour"]].assign(more=1.0)
+    reordered = frame[["note", "age", "color"]].assign(more=1.0)
     assert_array_equal(model.transform(reordered), expected)
-    with raises(ValueError, "'colour'", "'age'", "'note'"):
-        model.transform(frame.drop(columns="colour"))
+    with raises(ValueError, "'color'", "'age'", "'note'"):
+        model.transform(frame.drop(columns="color"))
     with raises(ValueError, "names"):
         model.transform(frame.to_numpy())
 
@@ -162,11 +162,11 @@ def test_columns_are_reordered_for_kernels_on_all_columns():
 def test_column_indices_become_names(estimator):
     frame, _ = table()
     by_number = On(0, Gaussian("silverman")) * On([1], Categorical(0.6))
-    by_name = On("age", Gaussian("silverman")) * On(["colour"], Categorical(0.6))
+    by_name = On("age", Gaussian("silverman")) * On(["color"], Categorical(0.6))
     model = estimator(2, kernel=by_number).fit(frame)
     expected = estimator(2, kernel=by_name).fit(frame)
     assert model.kernel_ == expected.kernel_
-    reordered = frame[["note", "age", "colour"]]
+    reordered = frame[["note", "age", "color"]]
     assert_array_equal(model.transform(reordered), expected.transform(frame))
 
 
@@ -178,7 +178,7 @@ def test_new_rows_with_unseen_and_missing_values(estimator):
     new = pd.DataFrame(
         {
             "age": [40.0, np.nan, 40.0],
-            "colour": ["never seen", "red", None],
+            "color": ["never seen", "red", None],
             "note": ["", None, "kernel"],
         }
     )
@@ -187,7 +187,7 @@ def test_new_rows_with_unseen_and_missing_values(estimator):
     for row in range(3):
         assert_allclose(model.transform(new.iloc[[row]])[0], projected[row], rtol=1e-12)
     # a row of missing values is represented by the mean of each column
-    nothing = pd.DataFrame({"age": [np.nan], "colour": [None], "note": [None]})
+    nothing = pd.DataFrame({"age": [np.nan], "color": [None], "note": [None]})
     K = model.kernel_(nothing, complete)
     parts = [term(complete).mean(axis=0) for term in model.kernel_.terms]
     assert_allclose(K[0], np.prod(parts, axis=0), rtol=1e-12)
@@ -256,7 +256,7 @@ def test_clusters_of_a_table_match_its_classes():
 
 def test_number_of_groups_in_tables():
     frame, _ = table(100)
-    kernel = On("age", Gaussian("auto")) * On("colour", Categorical(0.1))
+    kernel = On("age", Gaussian("auto")) * On("color", Categorical(0.1))
     groups = find_groups(frame, kernel=kernel)
     assert groups.n_groups >= 1
     width = groups.kernel.terms[0].kernel.bandwidth

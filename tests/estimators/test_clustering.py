@@ -46,8 +46,8 @@ def one_thread():
 
 def blobs(seed=0, sizes=(25, 18, 12), spread=1.0, d=2):
     rng = np.random.default_rng(seed)
-    centres = np.array([[0, 0, 0], [4, 0, 2], [0, 4, -3]])[: len(sizes), :d]
-    return np.repeat(centres, sizes, axis=0) + spread * rng.normal(size=(sum(sizes), d))
+    centers = np.array([[0, 0, 0], [4, 0, 2], [0, 4, -3]])[: len(sizes), :d]
+    return np.repeat(centers, sizes, axis=0) + spread * rng.normal(size=(sum(sizes), d))
 
 
 def same_partition(one, other):
@@ -218,7 +218,7 @@ def test_solvers_agree_on_isolated_points(solver, away, seed):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("max_iter", [1, 2, 100])
 def test_predict_on_training_points_equals_labels(seed, max_iter):
-    """Also where the iteration was stopped early: centres and labels belong together."""
+    """Also where the iteration was stopped early: centers and labels belong together."""
     X = np.random.default_rng(seed).normal(size=(60, 2))
     found = EntropyClustering(3, kernel=Gaussian(0.7), max_iter=max_iter).fit(X)
     assert_array_equal(found.predict(X), found.labels_)
@@ -230,9 +230,9 @@ def test_labels_minimize_the_angle_to_the_centers():
     Z = KernelECA(3, kernel=Gaussian(0.9)).fit_transform(X)
     unit = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     assert_array_equal(found.labels_, np.argmax(unit @ found.cluster_centers_.T, axis=1))
-    for c, centre in enumerate(found.cluster_centers_):
+    for c, center in enumerate(found.cluster_centers_):
         total = Z[found.labels_ == c].sum(axis=0)
-        assert_allclose(centre, total / np.linalg.norm(total), atol=1e-10)
+        assert_allclose(center, total / np.linalg.norm(total), atol=1e-10)
     assert found.n_clusters_ == 3
     assert found.n_iter_ >= 1
     assert_allclose(found.spectrum_.projections, Z, atol=1e-10)
@@ -271,7 +271,7 @@ def test_as_many_clusters_as_rows():
 
 
 @quiet
-def test_blocks_of_ones_are_clusters_exactly():
+def test_blocks_of_ones_are_clusters():
     """Section 3.7: the ideal case, also with equal blocks, whose eigenvalues are tied."""
     for sizes in ((12, 8, 5), (6, 6, 6)):
         y = np.repeat([0, 1, 2], sizes)
@@ -410,8 +410,8 @@ def test_components_in_the_path_after_an_iteration(solver):
 
 
 @quiet
-def test_stability_against_scikit_learn():
-    """Mean index with all bandwidths at most 10 % away, and at least with the neighbours."""
+def test_stability_equals_the_mean_rand_index_of_scikit_learn():
+    """Mean index with all bandwidths at most 10 % away, and at least with the neighbors."""
     X = blobs(3, spread=1.4)
     widths = np.array([0.3, 0.31, 0.32, 0.36, 0.5, 0.54, 0.9, 2.0, 2.15, 2.3])
     found = EntropyClustering(3, bandwidths=widths).fit(X)
@@ -444,7 +444,7 @@ def test_chosen_bandwidth_follows_the_documented_rule(seed):
 
 
 @quiet
-def test_meanings_of_the_bandwidths_parameter():
+def test_forms_of_the_bandwidths_parameter():
     X = blobs(0)
     median = median_distance(X)
 
@@ -478,7 +478,7 @@ def test_stability_of_a_single_bandwidth_is_nan():
 
 
 @quiet
-def test_rows_of_the_sweep():
+def test_sweep_rows_are_a_subsample_or_none():
     """None where all rows were swept or nothing was; never left over from an earlier fit."""
     assert EntropyClustering(3, kernel=Gaussian(1.0)).fit(blobs(0)).sweep_rows_ is None
     rng = np.random.default_rng(0)
@@ -724,7 +724,7 @@ def test_invalid_numbers_of_clusters_raise(count):
         EntropyClustering(count).fit(blobs(0))
 
 
-def test_more_clusters_than_rows():
+def test_more_clusters_than_rows_raise():
     with raises(ValueError, "n_clusters=9", "n_samples=5"):
         EntropyClustering(9).fit(blobs(0)[:5])
     weights = np.ones(55)
@@ -733,7 +733,7 @@ def test_more_clusters_than_rows():
         EntropyClustering(4, kernel=Gaussian(1.0)).fit(blobs(0), sample_weight=weights)
 
 
-def test_more_clusters_than_components():
+def test_more_clusters_than_components_raise():
     X = np.repeat(np.arange(3.0)[:, None], 5, axis=0)
     with raises(ValueError, "n_clusters=4", 3):
         EntropyClustering(4, kernel=Gaussian(1.0)).fit(X)
@@ -753,7 +753,7 @@ def test_invalid_bandwidths_raise(bandwidths):
 
 
 @pytest.mark.parametrize("kernel", ["linear", Polynomial(2), "precomputed", 2.0 * Gaussian()])
-def test_bandwidths_for_a_kernel_without_one(kernel):
+def test_bandwidths_for_a_kernel_without_one_raise(kernel):
     X = blobs(0)
     data = Gaussian(1.0)(X) if kernel == "precomputed" else X
     with raises(ValueError, "bandwidths=5", "bandwidths=None"):
@@ -766,7 +766,7 @@ def test_invalid_numbers_of_iterations_raise(steps):
         EntropyClustering(3, kernel=Gaussian(1.0), max_iter=steps).fit(blobs(0))
 
 
-def test_bad_arrays_and_weights():
+def test_invalid_arrays_and_weights_raise():
     X = blobs(0)
     found = EntropyClustering(3, kernel=Gaussian(1.0)).fit(X)
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
@@ -790,7 +790,7 @@ def test_bad_arrays_and_weights():
         EntropyClustering(1).fit(np.ones((4, 2)))
 
 
-def test_before_fit():
+def test_results_before_fit_raise():
     model = EntropyClustering()
     with pytest.raises(NotFittedError):
         model.predict(blobs(0))

@@ -130,7 +130,7 @@ def test_shapes_of_fitted_attributes(X, y, labels):
 
 
 @both_orders
-def test_weights_equal_copies(order, X, y, labels, rng):
+def test_integer_weights_equal_repeated_rows(order, X, y, labels, rng):
     weights = rng.integers(0, 4, size=len(X))
     repeat = np.repeat(np.arange(len(X)), weights)
     for model, target in ((ComponentRegressor, y), (ComponentClassifier, labels)):
@@ -152,7 +152,7 @@ def test_fractional_weights_against_least_squares(X, y, rng):
 
 
 @both_models
-def test_one_weight_for_all_rows(model, X, y):
+def test_scalar_weight_applies_to_all_rows(model, X, y):
     """A scalar weight applies to all rows, as in the transforms."""
     target = y if model is ComponentRegressor else y > 1
     plain = model(3, kernel=Gaussian(1.0)).fit(X, target)
@@ -177,7 +177,7 @@ def test_a_linear_kernel_is_linear_regression(order, X, y):
 
 @both_orders
 def test_component_parallel_to_the_intercept(order, X, y):
-    """Centred columns and a constant: the first component by entropy is the intercept again."""
+    """Centered columns and a constant: the first component by entropy is the intercept again."""
     X = X - X.mean(axis=0)
     model = ComponentRegressor(4, kernel=Linear(1.0, 1.0), order=order).fit(X, y)
     Z, _ = scores(order, 4, Linear(1.0, 1.0), X, X)
@@ -224,7 +224,7 @@ def test_one_component_and_two_rows(model):
 
 
 @both_orders
-def test_cv_of_regression_by_hand(order, X, y):
+def test_cv_of_regression_equals_separate_fits(order, X, y):
     """The bandwidth is that of all rows; components and coefficients are those of each fold."""
     folds = KFold(4, shuffle=True, random_state=0)
     model = ComponentRegressor("cv", kernel=Gaussian(1.0), order=order, cv=folds).fit(X, y)
@@ -244,7 +244,7 @@ def test_cv_of_regression_by_hand(order, X, y):
     assert_allclose(model.predict(X), whole.predict(X), atol=1e-8)
 
 
-def test_cv_of_classification_by_hand(X, labels):
+def test_cv_of_classification_equals_separate_fits(X, labels):
     model = ComponentClassifier("cv", kernel=Gaussian(1.0), cv=3).fit(X, labels)
     errors = []
     for train, test in StratifiedKFold(3).split(X, labels):
@@ -357,7 +357,7 @@ def test_pandas_categories_as_labels(X, labels):
 # --- bad input ----------------------------------------------------------------------------------
 
 
-def test_unknown_classes_are_errors(X, labels):
+def test_unknown_classes_count_as_errors(X, labels):
     model = ComponentClassifier(6, kernel=Gaussian(1.0)).fit(X, labels)
     strange = labels.copy().astype("<U10")
     strange[:10] = ["aardvark", "zebra"] * 5  # before and after all known ones
@@ -406,7 +406,7 @@ def test_targets_of_the_wrong_type_raise(X, y, labels):
 
 
 @both_models
-def test_before_fit(model, X):
+def test_results_before_fit_raise(model, X):
     for name in ("predict", "path"):
         with raises(NotFittedError):
             getattr(model(), name)(*(X, np.zeros(50))[: 1 + (name == "path")])

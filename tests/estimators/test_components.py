@@ -36,8 +36,8 @@ def estimator(request):
 @pytest.fixture
 def X(rng):
     """Three groups of unequal sizes: entropy in several components."""
-    centres = np.array([[0, 0, 0, 0], [4, 0, 0, 1], [0, 4, 4, 0]])
-    return centres[rng.choice(3, p=[0.5, 0.3, 0.2], size=150)] + rng.normal(size=(150, 4))
+    centers = np.array([[0, 0, 0, 0], [4, 0, 0, 1], [0, 4, 4, 0]])
+    return centers[rng.choice(3, p=[0.5, 0.3, 0.2], size=150)] + rng.normal(size=(150, 4))
 
 
 def gram_of(scores):

@@ -61,7 +61,7 @@ def test_noise_around_a_circle_is_removed(circle, noisy):
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3, 59, 60, 1000])
-def test_n_neighbors(n_neighbors, circle, noisy):
+def test_n_neighbors_selects_the_nearest_rows(n_neighbors, circle, noisy):
     denoiser = KernelDenoiser(5, kernel=Gaussian(0.4), n_neighbors=n_neighbors).fit(circle)
     cleaned = denoiser.transform(noisy)
     assert np.isfinite(cleaned).all()
@@ -71,7 +71,7 @@ def test_n_neighbors(n_neighbors, circle, noisy):
 
 
 @every_method
-def test_weights_equal_copies(method, circle, noisy, rng):
+def test_integer_weights_equal_repeated_rows(method, circle, noisy, rng):
     weights = rng.integers(0, 3, size=len(circle))
     make = KernelDenoiser(4, kernel=Gaussian(0.5), preimage=method)
     weighted = clone(make).fit(circle, sample_weight=weights).transform(noisy)
@@ -79,7 +79,7 @@ def test_weights_equal_copies(method, circle, noisy, rng):
     assert_allclose(weighted, copies, atol=1e-6)
 
 
-def test_fractions(circle):
+def test_fraction_of_variance_uses_the_fewest_components(circle):
     denoiser = KernelDenoiser(0.9, kernel=Gaussian(0.4), order="variance").fit(circle)
     terms = denoiser.spectrum_.eigenvalues
     assert terms.sum() >= 0.9 * len(circle) > terms[:-1].sum()

@@ -103,7 +103,7 @@ def test_integer_weights_equal_repeated_rows(kernel, make):
     )
 
 
-def test_learned_weights_with_repeated_rows():
+def test_learned_weights_of_integer_weights_equal_repeated_rows():
     X, w = array(60), np.random.default_rng(1).integers(0, 4, 60)
     weighted = ParzenDensity(kernel=Gaussian(0.5), weights="learned").fit(X, sample_weight=w)
     copied = ParzenDensity(kernel=Gaussian(0.5), weights="learned").fit(np.repeat(X, w, axis=0))
@@ -356,7 +356,7 @@ def test_entropy_terms_add_up():
     )
 
 
-def test_rules_among_the_leading_eigenvalues():
+def test_rules_select_among_the_leading_eigenvalues():
     X = make_clusters(spread=0.3, random_state=0)[0]
     n = len(X)
     every = SeriesDensity(kernel=Gaussian(0.3)).fit(X)
@@ -538,6 +538,6 @@ def test_invalid_parameters_raise():
         OrthogonalSeries("fourier", domain=(0, 1)).fit(X)
 
 
-def test_identifiability_is_not_silenced_for_series():
+def test_series_of_isolated_points_warns():
     with pytest.warns(IdentifiabilityWarning):
         SeriesDensity(kernel=Gaussian(1e-6)).fit(array(40))

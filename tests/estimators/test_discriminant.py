@@ -24,8 +24,8 @@ each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 @pytest.fixture
 def X(rng):
-    centres = np.repeat([[0, 0, 0], [1.5, 1, 0], [0, 2, 1]], [25, 20, 15], axis=0)
-    return rng.normal(size=(60, 3)) + centres
+    centers = np.repeat([[0, 0, 0], [1.5, 1, 0], [0, 2, 1]], [25, 20, 15], axis=0)
+    return rng.normal(size=(60, 3)) + centers
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def new(rng):
 
 
 def naive(K, codes, ridge, priors=None):
-    """Coefficients on centred kernel columns, from K alone: ``B α = λ (W + γ K) α``.
+    """Coefficients on centered kernel columns, from K alone: ``B α = λ (W + γ K) α``.
 
     In terms of ``f = K α`` the penalty γ |a|² is γ α'Kα.
     """
@@ -54,7 +54,7 @@ def naive(K, codes, ridge, priors=None):
         p * (K[:, codes == k] - means[:, [k]]) @ (K[:, codes == k] - means[:, [k]]).T / masses[k]
         for k, p in enumerate(priors)
     )
-    # K is singular (centred); its range is all that matters
+    # K is singular (centered); its range is all that matters
     values, vectors = np.linalg.eigh(K)
     basis = vectors[:, values > 1e-9 * values[-1]]
     small = [basis.T @ M @ basis for M in (between, within + ridge * K)]
@@ -63,7 +63,7 @@ def naive(K, codes, ridge, priors=None):
     return ratios[::-1][:q], (basis @ inner)[:, ::-1][:, :q]
 
 
-def centred(K):
+def centered(K):
     H = np.eye(len(K)) - 1 / len(K)
     return H @ K @ H
 
@@ -78,11 +78,11 @@ def same_up_to_signs(found, expected, **tolerance):
 
 @each_kernel
 @pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
-def test_equals_the_generalized_eigenproblem_on_the_gram_matrix(kernel, priors, X, y):
+def test_functions_solve_the_generalized_eigenproblem_of_the_gram_matrix(kernel, priors, X, y):
     # a rank of 60 keeps everything, so both solve the same problem
     model = KernelLDA(kernel=kernel, rank=60, regularization=0.05, priors=priors).fit(X, y)
     codes = np.searchsorted(model.classes_, y)
-    K = centred(kernel(X))
+    K = centered(kernel(X))
     ratios, alphas = naive(K, codes, model.ridge_, priors)
     assert_allclose(model.eigenvalues_, ratios, rtol=1e-7)
     values = K @ alphas
@@ -102,11 +102,11 @@ def test_linear_kernel_is_linear_discriminant_analysis(priors, X, y, new):
         return  # the peer's functions then mix priors (W) with shares in the sample (B + W)
     share = model.eigenvalues_ / model.eigenvalues_.sum()
     assert_allclose(share, peer.explained_variance_ratio_, rtol=1e-8)
-    centre = peer.transform(X).mean(axis=0)
-    same_up_to_signs(model.transform(new), peer.transform(new) - centre, rtol=1e-8, atol=1e-10)
+    center = peer.transform(X).mean(axis=0)
+    same_up_to_signs(model.transform(new), peer.transform(new) - center, rtol=1e-8, atol=1e-10)
 
 
-def test_two_classes_against_linear_discriminant_analysis(X, y, new):
+def test_two_classes_equal_linear_discriminant_analysis(X, y, new):
     two = y != "cow"
     model = KernelLDA(kernel="linear", regularization=1e-12).fit(X[two], y[two])
     peer = LinearDiscriminantAnalysis(solver="lsqr").fit(X[two], y[two])
@@ -289,7 +289,7 @@ def test_priors_and_weights_move_the_boundary(X, y):
 
 
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
-def test_order_of_rows_does_not_matter(solver, X, y, new, rng):
+def test_results_do_not_depend_on_the_order_of_rows(solver, X, y, new, rng):
     order = rng.permutation(60)
     options = {"kernel": Gaussian(1.5), "solver": solver, "regularization": "cv"}
     one = KernelLDA(**options).fit(X, y)

@@ -55,7 +55,7 @@ def halo():
 # --- the fit -----------------------------------------------------------------------------------
 
 
-def test_attributes(halo):
+def test_fitted_attributes_are_consistent(halo):
     X, _ = halo
     mixture = MercerMixture(2, kernel=Polynomial(degree=2), alpha=1.0, n_init=5, random_state=0)
     mixture.fit(X)
@@ -162,18 +162,18 @@ def test_clone_and_pickle():
 
 def frame(n=80, seed=0):
     rng = np.random.default_rng(seed)
-    colour = rng.choice(["red", "green", "blue"], size=n, p=[0.6, 0.3, 0.1])
-    size = rng.normal(size=n) + 2 * (colour == "blue")
+    color = rng.choice(["red", "green", "blue"], size=n, p=[0.6, 0.3, 0.1])
+    size = rng.normal(size=n) + 2 * (color == "blue")
     size[rng.random(n) < 0.2] = np.nan
-    return pd.DataFrame({"size": size, "colour": colour, "flag": rng.random(n) < 0.3})
+    return pd.DataFrame({"size": size, "color": color, "flag": rng.random(n) < 0.3})
 
 
 def test_table_with_missing_values():
     table = frame()
     mixture = MercerMixture(kernel=table_kernel(table)).fit(table)
-    shuffled = table[["flag", "colour", "size"]]
+    shuffled = table[["flag", "color", "size"]]
     assert_allclose(mixture.score_samples(shuffled), mixture.score_samples(table))
-    strange = pd.DataFrame({"size": [9.0], "colour": ["violet"], "flag": [True]})
+    strange = pd.DataFrame({"size": [9.0], "color": ["violet"], "flag": [True]})
     assert mixture.score_samples(strange)[0] < np.quantile(mixture.score_samples(table), 0.05)
 
 
@@ -195,13 +195,13 @@ def test_density_is_zero_outside_the_space():
 
 def test_table_with_missing_values_as_a_finite_space():
     """Rows are matched by value; missing values match."""
-    rows = pd.DataFrame({"size": [1.0, 2.0, np.nan], "colour": ["red", "green", "red"]})
+    rows = pd.DataFrame({"size": [1.0, 2.0, np.nan], "color": ["red", "green", "red"]})
     mixture = MercerMixture(kernel=table_kernel(rows), domain=FiniteSpace(rows), alpha=1.0)
     mixture.fit(rows.iloc[[0, 2, 2, 2]])
     p = mixture.pdf(rows)
     assert_allclose(p.sum(), 1)
     assert p.argmax() == 2
-    assert mixture.pdf(pd.DataFrame({"size": [3.0], "colour": ["red"]}))[0] == 0
+    assert mixture.pdf(pd.DataFrame({"size": [3.0], "color": ["red"]}))[0] == 0
 
 
 def test_unhashable_objects_belong_to_their_space():
@@ -366,7 +366,7 @@ def test_score_requires_a_domain():
 
 
 def test_joint_regression_is_kernel_ridge():
-    """One Gaussian: the mean is centred kernel ridge regression with penalty α."""
+    """One Gaussian: the mean is centered kernel ridge regression with penalty α."""
     X, rng = points(50, 3), np.random.default_rng(0)
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=50)
     model = JointMixtureRegressor(kernel=Gaussian(2.0), alpha=0.5, center=True).fit(X, y)
@@ -420,8 +420,8 @@ def test_joint_classification_on_iris():
 
 def test_joint_classification_of_a_table():
     table = frame(150)
-    label = np.where(table["colour"] == "blue", "far", "near")
-    table = table.drop(columns="colour")
+    label = np.where(table["color"] == "blue", "far", "near")
+    table = table.drop(columns="color")
     kernel = table_kernel(table)
     model = JointMixtureClassifier(kernel=kernel).fit(table[:100], label[:100])
     assert_allclose(model.predict_proba(table[100:]).sum(axis=1), 1)
@@ -443,7 +443,7 @@ def test_novelty_detects_distant_rows():
 def test_novelty_in_a_table():
     table = frame(200)
     detector = MercerNovelty(kernel=table_kernel(table), contamination=0.05).fit(table)
-    odd = pd.DataFrame({"size": [8.0, 0.0], "colour": ["violet", "red"], "flag": [True, False]})
+    odd = pd.DataFrame({"size": [8.0, 0.0], "color": ["violet", "red"], "flag": [True, False]})
     assert detector.predict(odd).tolist() == [-1, 1]
 
 

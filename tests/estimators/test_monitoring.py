@@ -15,7 +15,7 @@ def X(rng):
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear()], ids=repr)
 def test_reconstruction_error_is_the_distance_to_the_components(X, rng, kernel, center):
-    """Written out with the whole (centred) kernel matrix of old and new points together."""
+    """Written out with the whole (centered) kernel matrix of old and new points together."""
     new = rng.normal(size=(5, 3))
     pca = KernelPCA(2, kernel=kernel, center=center).fit(X)
     K, cross, norms = kernel(X), kernel(new, X), kernel.diagonal(new)
@@ -31,7 +31,7 @@ def test_reconstruction_error_is_the_distance_to_the_components(X, rng, kernel, 
 
 
 def test_linear_kernel_gives_classical_statistics(X):
-    """Centred linear kernel: ordinary PCA, T² and SPE of process monitoring."""
+    """Centered linear kernel: ordinary PCA, T² and SPE of process monitoring."""
     pca = KernelPCA(2, kernel="linear").fit(X)
     Z = X - X.mean(axis=0)
     _, singular, Vt = np.linalg.svd(Z, full_matrices=False)

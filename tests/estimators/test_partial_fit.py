@@ -82,8 +82,8 @@ def test_exact_features_far_from_the_origin(rng):
     streamed = fit_in_batches(KernelPCA(3, kernel=Linear()), X)
     whole = KernelPCA(3, kernel=Linear()).fit(X)
     assert_allclose(streamed.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
-    centred = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:3] ** 2
-    assert_allclose(streamed.eigenvalues_, centred, rtol=1e-6)
+    centered = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:3] ** 2
+    assert_allclose(streamed.eigenvalues_, centered, rtol=1e-6)
 
 
 def test_points_outside_the_box_raise_and_change_nothing(X):

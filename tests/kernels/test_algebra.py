@@ -6,7 +6,7 @@ import pytest
 
 from mercer import KernelPCA
 from mercer.kernels import Categorical, Gaussian, Hamming, Kernel, On, Polynomial, Precomputed
-from mercer.maths.distances import euclidean_distances
+from mercer.maths.pairwise import euclidean_distances
 from mercer.preimages import input_distances
 from tests.expectations import raises
 

@@ -414,7 +414,7 @@ def test_graphs_without_labels():
     assert_array_equal(Graph(3)([triangle], [adjacency]), Graph(3)([triangle]))
 
 
-def test_isomorphic_graphs_are_the_same():
+def test_isomorphic_graphs_have_equal_kernel_values():
     adjacency, labels = GRAPHS[3]
     order = np.random.default_rng(0).permutation(len(labels))
     other = adjacency[np.ix_(order, order)], [labels[i] for i in order]

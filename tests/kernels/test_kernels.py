@@ -146,7 +146,7 @@ def test_check_kernel_passes_for_combinations(kernel):
 
 
 @pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
-def test_kernel_is_its_formula(kernel, formula):
+def test_kernel_equals_its_formula(kernel, formula):
     X, Y = points(), points(9, seed=1)
     # Values are at most ~(|x|²)³ ~ 1e3 and come from a few dozen roundings of eps = 2e-16, on
     # distances of a few bandwidths (squares ~100): 1e-12 relative leaves a factor of ten.
@@ -186,7 +186,7 @@ def test_matern_is_a_mean_of_gaussians(nu):
 
 
 @pytest.mark.parametrize("nu", [99.9, 100.1, 170.3, 300.0, 700.0, 2000.5])
-def test_matern_of_large_smoothness_is_its_series(nu):
+def test_matern_of_large_smoothness_equals_its_series(nu):
     """``Σ_j (t²/4)^j / j! / (1 - ν)_j`` with ``t = √(2ν) r``, all terms that matter."""
     r = np.array([0.001, 0.003, 0.01, 0.1, 0.3, 0.6, 1.0, 2.0])
     term, total = np.ones(8), np.ones(8)
@@ -492,7 +492,7 @@ def test_parameters_survive_clone_pickle_and_set_params(tree):
     assert_array_equal(kernel(LEFT, RIGHT), K)
 
 
-def test_combinations_flatten_and_name_their_parts():
+def test_combinations_flatten_and_name_their_terms():
     kernel = Gaussian(1.0) + Laplacian(2.0) + 3.0 * Polynomial(2) * Linear()
     assert isinstance(kernel, Sum)
     assert len(kernel.terms) == 3
@@ -549,7 +549,7 @@ def test_kernels_on_different_data_cannot_be_combined():
         KernelPCA(kernel=Precomputed() + Precomputed()).fit(np.eye(4))
 
 
-def test_a_factor_on_a_precomputed_kernel_is_not_silently_lost():
+def test_multiples_of_a_precomputed_kernel_raise():
     K = Gaussian(1.0)(points())
     plain = KernelPCA(kernel="precomputed").fit(K).eigenvalues_
     try:
@@ -783,7 +783,7 @@ class _Cauchy(Kernel):
         return 1 / (1 + cdist(X, Y) ** 2)
 
 
-def test_log_tiles_default(rng):
+def test_log_tiles_of_kernels_without_a_formula_for_logarithms(rng):
     """Also those that give nothing but a formula, and where they are 0."""
     X, Y = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
     for kernel in (_Cauchy(), 3.0 * _Cauchy()):
@@ -867,7 +867,7 @@ def test_two_distant_clusters_do_not_cancel(kind):
 @pytest.mark.parametrize("kind", RADIAL)
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 @pytest.mark.parametrize("d", [2, 5])
-def test_scale_goes_with_the_bandwidth(kind, scale, d):
+def test_scaling_data_and_bandwidth_has_no_effect(kind, scale, d):
     X = points(20, d)
     # scaling by a power of ten rounds each coordinate once: exponents of ~10 move by ~10 eps
     assert_allclose(kind(1.5 * scale)(X * scale), kind(1.5)(X), rtol=1e-12, atol=1e-13)
@@ -895,7 +895,7 @@ def test_single_and_double_precision_mix():
         assert_allclose(mixed, kernel(X, Y), rtol=0, atol=1e-5)
 
 
-def test_lists_and_integers_are_points_too():
+def test_lists_and_integers_are_accepted():
     expected = Gaussian(2.0)(np.array([[0.0, 1.0], [3.0, 4.0]]))
     assert_array_equal(Gaussian(2.0)([[0, 1], [3, 4]]), expected)
     with raises(ValueError, "2-D", "1-D", "reshape"):
@@ -1023,7 +1023,7 @@ def test_length_scales():
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0])
-def test_non_positive_factors(factor):
+def test_multiples_with_non_positive_factors_have_no_density_or_features(factor):
     kernel = factor * Gaussian(1.0)
     with raises(ValueError, repr(kernel), "preimage='ridge'"):
         input_distances(kernel, np.ones(1), np.ones(1), np.ones(1))
@@ -1044,23 +1044,23 @@ def test_overflow_of_dot_products_raises(kernel):
 
 
 @pytest.mark.parametrize("other", [3, "gaussian", None])
-def test_only_kernels_are_added(other):
+def test_addition_rejects_non_kernels(other):
     with raises(TypeError):
         Gaussian(1.0) + other
 
 
-def test_only_kernels_and_numbers_multiply():
+def test_multiplication_rejects_none():
     with raises(TypeError):
         Gaussian(1.0) * None
 
 
-def test_precomputed_columns():
+def test_precomputed_selects_columns():
     K = Gaussian(1.0)(points(5))
     assert_array_equal(Precomputed()(K), K)
     assert_array_equal(Precomputed()(K[:2], [4, 0]), K[:2][:, [4, 0]])
 
 
-def test_a_constant_alone_is_positive_semidefinite():
+def test_constant_kernels_are_positive_semidefinite():
     assert Linear(scale=0.0, constant=1.0).is_psd
     assert Polynomial(2, constant=0.0, scale=0.0).is_psd
     assert not Linear(scale=-1.0).is_psd

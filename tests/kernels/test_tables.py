@@ -248,7 +248,7 @@ def test_columns_of_sets_and_graphs_may_have_missing_values():
     check_kernel(fitted, frame)
 
 
-def test_weights_equal_copies():
+def test_integer_weights_equal_repeated_rows():
     frame = with_missing_values(FRAME)
     weights = np.array([2, 1, 0, 3, 1, 0, 1, 2, 1])
     kernel = On("age", Gaussian("silverman")) * On("land", Categorical(0.3)) * On("name", NGram(2))
@@ -484,7 +484,7 @@ def test_observed_values_may_be_changed():
     assert_allclose(fitted.diagonal(frame)[missing], 0.625 + 0.3 * 0.375)
 
 
-def test_integer_arrays_have_columns_too():
+def test_columns_of_integer_arrays():
     X = np.array([[1, 5], [4, 5], [2, 7]])
     assert_array_equal(On(0, Gaussian(2.0))(X), Gaussian(2.0)(X[:, [0]]))
     assert_array_equal(On([0, 1], Linear())(X), Linear()(X))
@@ -542,7 +542,7 @@ def test_typical_kernel_value_of_texts(columns):
     assert_allclose(K[np.triu_indices(80, 1)].mean(), np.exp(-1 / columns), rtol=1e-3)
 
 
-def test_repr_of_observed_is_their_number():
+def test_repr_of_observed_is_the_number_of_values():
     assert repr(Observed(np.arange(3.0), np.full(3, 1 / 3))) == "<3 values>"
 
 

@@ -22,8 +22,8 @@ EPS = np.finfo(np.float64).eps
 def rows(seed, n, k, groups=3):
     """Rows of different lengths around a few directions, some of them along one ray."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(groups, k))
-    Z = centres[rng.integers(groups, size=n)] + 0.3 * rng.normal(size=(n, k))
+    centers = rng.normal(size=(groups, k))
+    Z = centers[rng.integers(groups, size=n)] + 0.3 * rng.normal(size=(n, k))
     Z[rng.random(n) < 0.2] = rng.normal(size=k)
     return Z * np.exp(rng.normal(size=(n, 1)))
 
@@ -37,19 +37,19 @@ def naive_kmeans(Z, n_clusters, weights, steps):
         start.append(min(unit, key=lambda u: sum(u @ s for s in start)))
     if n_clusters == 1:
         start = [longest]
-    centres = start
+    centers = start
     labels = None
     for _ in range(steps):
-        new = [max(range(n_clusters), key=lambda c: u @ centres[c]) for u in unit]
+        new = [max(range(n_clusters), key=lambda c: u @ centers[c]) for u in unit]
         if new == labels:
             return new
         labels = new
-        centres = []
+        centers = []
         for c in range(n_clusters):
             if c not in labels:
                 return None  # the paper does not say what to do with an empty cluster
             total = sum(weights[t] * Z[t] for t in range(len(Z)) if labels[t] == c)
-            centres.append(total / np.sqrt(sum(total**2)))
+            centers.append(total / np.sqrt(sum(total**2)))
     raise AssertionError("the oracle did not settle")
 
 
@@ -58,7 +58,7 @@ def naive_kmeans(Z, n_clusters, weights, steps):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("n_clusters", "k"), [(1, 2), (2, 2), (3, 3), (4, 3)])
-def test_agrees_with_loops(seed, n_clusters, k):
+def test_angular_kmeans_equals_a_naive_loop(seed, n_clusters, k):
     Z = rows(seed, 40, k, groups=n_clusters)
     weights = np.random.default_rng(seed).uniform(0.5, 3, size=len(Z))
     for w in (None, weights):
@@ -80,7 +80,7 @@ def test_agrees_with_loops(seed, n_clusters, k):
     weighted=st.booleans(),
     few=st.booleans(),
 )
-def test_the_objective_never_falls(seed, n, k, n_clusters, weighted, few):
+def test_objective_never_decreases(seed, n, k, n_clusters, weighted, few):
     """Also where clusters run empty: few distinct directions for many clusters."""
     rng = np.random.default_rng(seed)
     Z = rows(seed, n, k)
@@ -101,7 +101,7 @@ def test_the_objective_never_falls(seed, n, k, n_clusters, weighted, few):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(2, 5))
-def test_no_cluster_stays_empty(seed, n_clusters):
+def test_no_cluster_is_empty_given_enough_directions(seed, n_clusters):
     """Where there are as many distinct directions as clusters each gets a row."""
     rng = np.random.default_rng(seed)
     unit = rng.normal(size=(n_clusters, 3))
@@ -112,7 +112,7 @@ def test_no_cluster_stays_empty(seed, n_clusters):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(1, 4))
-def test_permutation_moves_the_labels_along(seed, n_clusters):
+def test_labels_follow_a_permutation_of_rows(seed, n_clusters):
     Z = rows(seed, 30, 3)
     order = np.random.default_rng(seed).permutation(len(Z))
     straight, mixed = angular_kmeans(Z, n_clusters), angular_kmeans(Z[order], n_clusters)
@@ -121,7 +121,7 @@ def test_permutation_moves_the_labels_along(seed, n_clusters):
     assert_array_equal(mixed.labels[:, None] == mixed.labels, same)
 
 
-def test_twice_gives_the_same():
+def test_results_are_deterministic():
     Z = rows(3, 50, 3)
     one, other = angular_kmeans(Z, 3), angular_kmeans(Z.copy(), 3)
     assert_array_equal(one.labels, other.labels)
@@ -130,7 +130,7 @@ def test_twice_gives_the_same():
 
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(1, 4), distinct=st.integers(6, 20))
-def test_weights_are_copies(seed, n_clusters, distinct):
+def test_integer_weights_equal_repeated_rows(seed, n_clusters, distinct):
     """Also where a cluster runs empty on the way: who fills it must not depend on copies."""
     rng = np.random.default_rng(seed)
     Z = rows(seed, distinct, 3) + 0.1 * rng.normal(size=(distinct, 3))
@@ -144,7 +144,7 @@ def test_weights_are_copies(seed, n_clusters, distinct):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), factor=st.floats(1e-100, 1e100), n_clusters=st.integers(1, 4))
-def test_equal_rows_have_equal_labels(seed, factor, n_clusters):
+def test_copies_and_multiples_have_equal_labels(seed, factor, n_clusters):
     """What a label says of a row it says of its copy, and of its multiples."""
     rng = np.random.default_rng(seed)
     Z = factor * (rows(seed, 15, 3) + 0.1 * rng.normal(size=(15, 3)))
@@ -155,7 +155,7 @@ def test_equal_rows_have_equal_labels(seed, factor, n_clusters):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), factor=st.floats(1e-100, 1e100), n_clusters=st.integers(1, 4))
-def test_scale_and_rotation_change_nothing(seed, factor, n_clusters):
+def test_labels_are_invariant_under_scaling_and_rotation(seed, factor, n_clusters):
     Z = rows(seed, 25, 3)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))
     found = angular_kmeans(Z, n_clusters)
@@ -165,7 +165,7 @@ def test_scale_and_rotation_change_nothing(seed, factor, n_clusters):
 
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(1, 4))
-def test_settled_labels_are_those_of_the_directions(seed, n_clusters):
+def test_final_labels_minimize_the_angle(seed, n_clusters):
     Z = rows(seed, 30, 3)
     found = angular_kmeans(Z, n_clusters)
     cosines = Z @ found.directions.T / np.linalg.norm(Z, axis=1, keepdims=True)
@@ -173,7 +173,7 @@ def test_settled_labels_are_those_of_the_directions(seed, n_clusters):
     assert (own >= cosines.max(axis=1) - 1e-6).all()
 
 
-def test_a_limit_of_steps_is_told():
+def test_reaching_max_iter_is_reported():
     Z = rows(1, 200, 3, groups=6)
     stopped = angular_kmeans(Z, 3, max_iter=1)
     assert len(stopped.objectives) == 1
@@ -184,7 +184,7 @@ def test_a_limit_of_steps_is_told():
 # --- rows that vanish ---------------------------------------------------------------------------
 
 
-def test_rows_of_zeros_belong_nowhere():
+def test_zero_rows_have_label_minus_one():
     Z = np.array([[0.0, 0.0], [3.0, 0.1], [0.0, 2.0], [0.0, 0.0], [1.0, 0.0]])
     found = angular_kmeans(Z, 2)
     assert (found.labels[[0, 3]] == -1).all()
@@ -195,7 +195,7 @@ def test_rows_of_zeros_belong_nowhere():
 
 
 @pytest.mark.parametrize("eps", [EPS, np.finfo(np.float32).eps])
-def test_the_limit_is_fifty_roundings_of_the_longest(eps):
+def test_rows_below_fifty_eps_of_the_longest_are_zero(eps):
     Z = np.array([[7.0, 0.0], [0.0, 7.0], [0.0, 7.0 * 49 * eps], [0.0, 7.0 * 51 * eps]])
     assert_allclose(shortest(Z, eps), 7 * 50 * eps)
     assert angular_kmeans(Z, 2, noise=float(eps)).labels.tolist()[2:] == [-1, 0]
@@ -208,7 +208,7 @@ def test_the_limit_is_fifty_roundings_of_the_longest(eps):
 @example(seed=22, size=1e-9)
 @example(seed=22, size=1e-13)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-7, 1e-9, 1e-13, 1e-17, 0.0]))
-def test_noise_in_tiny_rows_decides_nothing(seed, size):
+def test_tiny_rows_do_not_change_the_other_labels(seed, size):
     """Trap 5: adding tiny rows of any direction leaves start and labels of the others alone."""
     rng = np.random.default_rng(seed)
     Z = rows(seed, 30, 3)
@@ -229,14 +229,14 @@ def test_noise_in_tiny_rows_decides_nothing(seed, size):
 @settings(max_examples=100, deadline=None)
 @example(seed=3008, n_clusters=3)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(2, 5))
-def test_no_direction_starts_twice(seed, n_clusters):
+def test_initial_directions_are_distinct(seed, n_clusters):
     """A sum of cosines may be smallest at a row that was chosen before: it must not be taken."""
     starts = farthest_directions(rows(seed, 30, 3), n_clusters)
     cosines = starts @ starts.T
     assert (cosines[np.triu_indices(n_clusters, 1)] < 1 - 1e-9).all()
 
 
-def test_starts_are_rows_as_unit_vectors_and_two_are_farthest_apart():
+def test_initial_directions_are_normalized_rows_far_apart():
     Z = rows(2, 60, 3)
     unit = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     for count in range(1, 6):
@@ -260,7 +260,7 @@ def test_as_many_clusters_as_rows():
     assert_allclose(found.objectives[-1], np.linalg.norm(Z, axis=1).sum(), rtol=1e-12)
 
 
-def test_one_cluster_and_one_row():
+def test_one_cluster_points_along_the_sum():
     Z = rows(5, 10, 2)
     found = angular_kmeans(Z, 1)
     assert (found.labels == 0).all()
@@ -270,7 +270,7 @@ def test_one_cluster_and_one_row():
     assert_allclose(single.directions, [[0.6, 0.8]])
 
 
-def test_opposite_rows_that_cancel_keep_their_direction():
+def test_cluster_with_sum_zero_has_a_unit_direction():
     """One cluster of a row and its opposite has the sum 0, which has no direction."""
     Z = np.array([[1.0, 0.0], [-1.0, 0.0]])
     found = angular_kmeans(Z, 1)
@@ -295,7 +295,7 @@ def test_equal_rows_and_more_clusters_than_directions():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_clusters", [1, 2, 4])
-def test_cost_against_a_double_sum_over_k(rng, n_clusters, weighted):
+def test_cost_equals_a_double_sum_over_the_kernel(rng, n_clusters, weighted):
     X = rng.normal(size=(20, 2))
     n = len(X)
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
@@ -329,14 +329,14 @@ def test_cost_of_orthogonal_and_of_empty_clusters():
     assert_allclose(with_empty, cost)
 
 
-def test_a_start_is_never_taken_twice_while_there_are_others():
+def test_initial_directions_are_not_repeated_if_others_remain():
     """All rows have the sum of cosines 0 with the first two starts; the third must be new."""
     Z = np.array([[1.0, 0], [-1, 0], [0, 0.5], [0, -0.5]])
     starts = farthest_directions(Z, 4)
     assert {tuple(start) for start in starts} == {(1, 0), (-1, 0), (0, 1), (0, -1)}
 
 
-def test_an_empty_cluster_is_given_the_row_that_fits_worst():
+def test_empty_cluster_receives_the_row_with_the_largest_angle():
     angles = np.deg2rad([0.0, 5, 10, 40, 90, 95])
     Z = np.column_stack([np.cos(angles), np.sin(angles)]) * np.array(
         [[3.0], [1], [2], [1], [2], [1]]
@@ -349,7 +349,7 @@ def test_an_empty_cluster_is_given_the_row_that_fits_worst():
     assert_allclose(before[2], [-1, 0])  # the caller's directions stay as they are
 
 
-def test_empty_clusters_stay_where_there_are_no_more_directions():
+def test_clusters_remain_empty_without_further_directions():
     Z, directions = np.array([[1.0, 0], [2, 0], [0, 1]]), np.array([[1.0, 0], [0, 1], [-1, 0]])
     step, after = _full_step(Z, None, directions, 0.0, IN_MEMORY)
     assert step.counts.tolist() == [2, 1, 0]

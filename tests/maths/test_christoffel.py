@@ -26,7 +26,7 @@ def measure(rng, n=30):
     return np.sort(rng.uniform(0.1, 2, size=n)), rng.dirichlet(np.ones(n))
 
 
-def test_equals_the_smallest_integral_of_a_squared_polynomial(rng):
+def test_christoffel_function_is_the_smallest_integral_of_a_squared_polynomial(rng):
     """ρ_m(x) = min ∫ q² dμ over polynomials of degree < m with q(x) = 1."""
     values, masses = measure(rng)
     steps, x = 5, np.array([0.3, 1.0, 1.7])
@@ -39,21 +39,21 @@ def test_equals_the_smallest_integral_of_a_squared_polynomial(rng):
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 12, 20])
-def test_no_atom_is_heavier_than_the_bound(rng, steps):
+def test_masses_are_at_most_the_christoffel_function(rng, steps):
     for _ in range(20):
         values, masses = measure(rng)
         bound = christoffel(*lanczos(values, masses, steps), values)
         assert (masses <= bound * (1 + 1e-9)).all()
 
 
-def test_far_off_the_spectrum_the_recurrence_does_not_overflow(rng):
+def test_recurrence_does_not_overflow_far_from_the_spectrum(rng):
     values, masses = measure(rng, 200)
     rho = christoffel(*lanczos(values, masses, 150), np.array([1e6, 1.0]))
     assert rho[0] == 0  # smaller than any double, and not NaN
     assert 0 < rho[1] < 1
 
 
-def test_finds_an_atom_that_hides_between_ritz_values():
+def test_atom_between_ritz_values_is_found():
     """After two steps the Ritz values straddle the middle atom; only a search between them sees it.
 
     Both Ritz values are declared known, as if they had converged.
@@ -68,7 +68,7 @@ def test_finds_an_atom_that_hides_between_ritz_values():
     assert hidden >= 0.2 * 1.0
 
 
-def test_known_atoms_are_excused_and_unknown_ones_are_not(rng):
+def test_known_atoms_are_excluded(rng):
     heavy = np.array([0.5, 1.0, 1.5])
     values = np.r_[rng.uniform(0.1, 0.2, size=200), heavy]
     masses = np.r_[np.full(200, 0.4 / 200), 0.2, 0.2, 0.2]
@@ -80,7 +80,7 @@ def test_known_atoms_are_excused_and_unknown_ones_are_not(rng):
         assert largest_hidden_term(*T, known, 1e-6, lambda x: x, 0.1) >= 0.2 * heavy[i] * (1 - 1e-9)
 
 
-def test_values_beyond_the_range_of_squares_are_right(rng):
+def test_tiny_values_agree_with_extended_precision(rng):
     """Where Σ p² overflows, but 1 / Σ p² is still a number: against extended range."""
     T = lanczos(*measure(rng, 200), 60)
     x = np.array([40.0, 60.0, 150.0, -50.0, -120.0, 1.0])
@@ -96,7 +96,7 @@ def test_values_beyond_the_range_of_squares_are_right(rng):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("margin", [0.5, 1.001, 20.0], ids=["exceeded", "nearly reached", "far"])
-def test_the_search_finds_the_largest_term(seed, margin):
+def test_search_finds_the_largest_hidden_term(seed, margin):
     """Against a fine grid; below ``enough`` the answer must be the maximum itself."""
     rng = np.random.default_rng(seed)
     diagonal, off_diagonal = lanczos(*measure(rng), 6)

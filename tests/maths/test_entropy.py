@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.maths.entropy import entropy_order, spectral_entropy, spectral_entropy_bounds
+from mercer.maths.eigenpairs import entropy_order
+from mercer.maths.entropy import spectral_entropy, spectral_entropy_bounds
 
 ORDERS = [0.5, 1.0, 2.0, 5.0, np.inf]
 every_order = pytest.mark.parametrize("order", ORDERS)
@@ -15,7 +16,7 @@ def shares(seed, n=12):
 
 
 @every_order
-def test_definition(order):
+def test_entropy_equals_its_definition(order):
     p = np.array([0.5, 0.3, 0.2, 0.0])
     naive = {
         1.0: -sum(x * np.log(x) for x in (0.5, 0.3, 0.2)),
@@ -32,14 +33,14 @@ def test_powers_do_not_underflow():
 @every_order
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("known", [1, 4, 11])
-def test_bounds_hold(order, seed, known):
+def test_bounds_contain_the_entropy(order, seed, known):
     p = shares(seed)
     low, high = spectral_entropy_bounds(p[:known], 12 - known, order)
     assert low - 1e-12 <= spectral_entropy(p, order) <= high + 1e-12
 
 
 @every_order
-def test_bounds_are_reached(order):
+def test_bounds_are_attained(order):
     """Greatest for an even rest; least where as few as possible have it, each like the last."""
     leading = np.array([0.4, 0.2])
     low, high = spectral_entropy_bounds(leading, 8, order)
@@ -50,7 +51,7 @@ def test_bounds_are_reached(order):
 
 
 @every_order
-def test_where_leading_shares_may_be_too_small_the_first_may_have_all(order):
+def test_bounds_of_inexact_values_add_the_rest_to_the_first(order):
     low, high = spectral_entropy_bounds(np.array([0.4, 0.2, 0.1]), 6, order, exact=False)
     assert_allclose(low, spectral_entropy(np.array([0.7, 0.2, 0.1]), order), rtol=1e-12)
     even = np.r_[0.4, 0.2, 0.1, np.full(6, 0.05)]
@@ -59,14 +60,14 @@ def test_where_leading_shares_may_be_too_small_the_first_may_have_all(order):
 
 @every_order
 @pytest.mark.parametrize(("leading", "others"), [([0.5, 0.5], 3), ([0.3, 0.6], 0)])
-def test_nothing_missing_or_nobody_to_have_it(order, leading, others):
+def test_bounds_are_equal_if_nothing_is_missing(order, leading, others):
     leading = np.array(leading)
     expected = spectral_entropy(leading / leading.sum(), order)
     assert spectral_entropy_bounds(leading, others, order) == (expected, expected)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_terms_that_are_0_to_rounding_are_ordered_by_eigenvalue_in_all_units(scale):
+def test_terms_below_rounding_error_are_ordered_by_eigenvalue(scale):
     terms = scale * np.array([0.5, 4e-14, 1e-14, 1e-12])
     order = entropy_order(terms, np.array([1.0, 2.0, 3.0, 0.5]), float(terms.sum()))
     assert order.tolist() == [0, 3, 2, 1]

@@ -26,13 +26,13 @@ def covariances(mixture):
     return mixture.factors @ mixture.factors.transpose(0, 2, 1)
 
 
-def soft(rng, n, M):
+def random_responsibilities(rng, n, M):
     R = rng.random((n, M))
     return R / R.sum(axis=1, keepdims=True)
 
 
-def test_maximization_is_its_formula(rng):
-    Z, R, w = rng.normal(size=(40, 3)), soft(rng, 40, 2), rng.random(40)
+def test_maximization_equals_its_formula(rng):
+    Z, R, w = rng.normal(size=(40, 3)), random_responsibilities(rng, 40, 2), rng.random(40)
     mixture = maximization(Z, w, R, alpha=0.7, beta=0.3)
     for m in range(2):
         a = w * R[:, m]
@@ -45,7 +45,7 @@ def test_maximization_is_its_formula(rng):
 
 
 def test_log_components_add_the_residual(rng):
-    Z, R = rng.normal(size=(30, 2)), soft(rng, 30, 3)
+    Z, R = rng.normal(size=(30, 2)), random_responsibilities(rng, 30, 3)
     mixture = maximization(Z, np.ones(30), R, 1.0, 1.0)
     residuals = rng.random(30)
     logs = log_components(mixture, Z, residuals)
@@ -55,18 +55,18 @@ def test_log_components_add_the_residual(rng):
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_penalised_likelihood_never_falls(seed):
+def test_penalized_likelihood_never_decreases(seed):
     rng = np.random.default_rng(seed)
     n, r, M = rng.integers(5, 40), rng.integers(1, 12), rng.integers(1, 5)
     Z = rng.normal(size=(n, r)) * rng.random(r)
     alpha, beta = np.exp(rng.uniform(-5, 3)), rng.choice([0.0, rng.uniform(0, 5)])
     weights = rng.integers(1, 4, size=n) * 1.0
-    fit = fit_mixture(Z, weights, soft(rng, n, M), alpha, beta, max_iter=40, tol=0)
+    fit = fit_mixture(Z, weights, random_responsibilities(rng, n, M), alpha, beta, max_iter=40, tol=0)
     steps = np.diff(fit.lower_bounds)
     assert (steps >= -1e-9 * np.abs(fit.lower_bounds[1:]).clip(1)).all()
 
 
-def test_weights_are_copies(rng):
+def test_integer_weights_equal_repeated_rows(rng):
     Z, w = rng.normal(size=(20, 3)), rng.integers(1, 4, size=20)
     copied = np.repeat(Z, w, axis=0)
     for seed in range(3):
@@ -87,16 +87,16 @@ def test_one_component_needs_one_step(rng):
     assert len(fit.lower_bounds) == 1
 
 
-def test_an_empty_component_keeps_its_parameters(rng):
+def test_component_without_rows_keeps_its_mean(rng):
     Z = rng.normal(size=(10, 2))
-    before = maximization(Z, np.ones(10), soft(rng, 10, 2), 1.0, 0.0)
+    before = maximization(Z, np.ones(10), random_responsibilities(rng, 10, 2), 1.0, 0.0)
     after = maximization(Z, np.ones(10), np.eye(2)[np.zeros(10, int)], 1.0, 0.0, before)
     assert_allclose(after.means[1], before.means[1])
     assert after.log_weights[1] == -np.inf
     assert_allclose(expectation(after, Z)[1][:, 1], 0)
 
 
-def test_starts_do_not_depend_on_the_order_of_rows(rng):
+def test_initial_rows_do_not_depend_on_the_order_of_rows(rng):
     Z, w = rng.normal(size=(50, 2)), rng.random(50)
     order = rng.permutation(50)
     assert_allclose(farthest_rows(Z[order], w[order], 4), farthest_rows(Z, w, 4))
@@ -108,7 +108,7 @@ def test_starts_do_not_depend_on_the_order_of_rows(rng):
     assert (drawn[:, None] == Z).all(axis=2).any(axis=1).all()
 
 
-def test_starts_survive_equal_rows():
+def test_kmeans_of_equal_rows():
     Z = np.ones((5, 2))
     rows = random_distant_rows(Z, np.ones(5), 3, np.random.default_rng(0))
     assert kmeans(Z, np.ones(5), rows).shape == (5, 3)
@@ -117,7 +117,7 @@ def test_starts_survive_equal_rows():
 # --- leaving out -------------------------------------------------------------------------------
 
 
-def test_leaving_out_is_fitting_without_the_row(rng):
+def test_leave_one_out_equals_a_refit(rng):
     Z, alpha, beta = rng.normal(size=(15, 4)), 0.8, 0.5
     nodes, residuals = rng.normal(size=(6, 4)), rng.random(6)
     [(log_weight, part)] = leave_each_out(Z, np.ones(15), np.ones((15, 1)), alpha, beta)
@@ -130,7 +130,7 @@ def test_leaving_out_is_fitting_without_the_row(rng):
         assert_allclose(own[i], log_components(anew, Z[[i]])[0, 0], rtol=1e-10)
 
 
-def test_leaving_out_one_of_several_copies(rng):
+def test_leave_one_out_removes_one_of_several_copies(rng):
     Z, w = rng.normal(size=(8, 3)), np.array([3.0, 1, 1, 2, 1, 1, 1, 1])
     copied = np.repeat(Z, w.astype(int), axis=0)
     [(_, one)] = leave_each_out(Z, w, np.ones((8, 1)), 1.0, 1.0)
@@ -138,9 +138,9 @@ def test_leaving_out_one_of_several_copies(rng):
     assert_allclose(np.repeat(one.at(Z), w.astype(int)), other.at(copied))
 
 
-def test_leaving_out_with_responsibilities(rng):
+def test_leave_one_out_with_responsibilities(rng):
     """Masses add up: a component without row i is what maximization gives with R_i = 0."""
-    Z, R = rng.normal(size=(12, 2)), soft(rng, 12, 2)
+    Z, R = rng.normal(size=(12, 2)), random_responsibilities(rng, 12, 2)
     parts = list(leave_each_out(Z, np.ones(12), R, 0.6, 1.0))
     keep = np.arange(12) != 5
     anew = maximization(Z[keep], np.ones(11), R[keep], 0.6, 1.0)
@@ -154,7 +154,7 @@ def test_leaving_out_with_responsibilities(rng):
 
 def test_conditional_is_joint_over_marginal(rng):
     Z, T = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
-    R = soft(rng, 30, 2)
+    R = random_responsibilities(rng, 30, 2)
     joint = maximization(np.hstack([Z, T]), np.ones(30), R, 0.5, 1.0)
     marginal = maximization(Z, np.ones(30), R, 0.5, 1.0)
     residuals = rng.random(30)
@@ -168,7 +168,7 @@ def test_conditional_is_joint_over_marginal(rng):
 
 def test_conditional_moments_by_quadrature(rng):
     Z, T = rng.normal(size=(20, 2)), rng.normal(size=(20, 1))
-    joint = maximization(np.hstack([Z, T]), np.ones(20), soft(rng, 20, 3), 0.5, 1.0)
+    joint = maximization(np.hstack([Z, T]), np.ones(20), random_responsibilities(rng, 20, 3), 0.5, 1.0)
     given = condition(joint, Z[:1])
     grid = np.linspace(-15, 15, 4001)
     repeated = condition(joint, np.repeat(Z[:1], len(grid), axis=0))
@@ -181,17 +181,17 @@ def test_conditional_moments_by_quadrature(rng):
 # --- what is left of components ------------------------------------------------------------------
 
 
-def test_effective_weights():
+def test_equal_components_are_merged_in_effective_weights():
     R = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
     assert_allclose(effective_weights(np.ones(5), R), [0.6, 0.4])
     same = np.column_stack([np.full(5, 0.3), np.full(5, 0.7)])
     assert_allclose(effective_weights(np.ones(5), same), [1.0])
 
 
-def test_the_bound_is_the_penalised_likelihood(rng):
+def test_lower_bound_is_the_penalized_likelihood(rng):
     """``Σ w log p(z) + ½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, from densities and inverses."""
     Z, w, alpha, beta = rng.normal(size=(40, 3)), rng.uniform(0.5, 2, 40), 0.7, 1.5
-    fit = fit_mixture(Z, w, soft(rng, 40, 2), alpha, beta, max_iter=5, tol=0)
+    fit = fit_mixture(Z, w, random_responsibilities(rng, 40, 2), alpha, beta, max_iter=5, tol=0)
     inverses = [np.linalg.inv(covariance) for covariance in covariances(fit.mixture)]
     densities = sum(
         share * multivariate_normal(mean, covariance).pdf(Z)
@@ -212,22 +212,22 @@ def without_row(i, Z, weights, R):
     return maximization(Z, weights, R, 0.7, 1.5)
 
 
-def log_shares_at(mixture, z, residual):
+def log_weighted_components_at(mixture, z, residual):
     return (log_components(mixture, z[None], residual[None]) + mixture.log_weights)[0]
 
 
 @pytest.mark.parametrize("M", [1, 3])
-def test_held_out_likelihoods_are_those_of_refits(rng, M):
+def test_held_out_likelihoods_equal_refits(rng, M):
     """``log p(t | x)`` and ``log P(class | x)`` of each row under the fit to all others."""
     n = 25
     Z, codes, residuals = rng.normal(size=(n, 2)), rng.integers(0, 3, n), rng.random(n)
-    corners, weights, R = rng.normal(size=(3, 2)), np.ones(n), soft(rng, n, M)
+    corners, weights, R = rng.normal(size=(3, 2)), np.ones(n), random_responsibilities(rng, n, M)
     T = corners[codes]
     likelihoods, classes = [], []
     for i in range(n):
         joint = without_row(i, np.hstack([Z, T]), weights, R)
-        given = log_shares_at(without_row(i, Z, weights, R), Z[i], residuals[i])
-        both = log_shares_at(joint, np.r_[Z[i], T[i]], residuals[i])
+        given = log_weighted_components_at(without_row(i, Z, weights, R), Z[i], residuals[i])
+        both = log_weighted_components_at(joint, np.r_[Z[i], T[i]], residuals[i])
         likelihoods.append(logsumexp(both) - logsumexp(given))
         at_corners = np.array([log_components(joint, np.r_[Z[i], c][None])[0] for c in corners])
         choice = log_softmax(at_corners, axis=0)[codes[i]]
@@ -238,16 +238,16 @@ def test_held_out_likelihoods_are_those_of_refits(rng, M):
     assert_allclose(found, np.mean(classes))
 
 
-def test_a_component_that_died_takes_no_part_in_leaving_out(rng):
-    Z, T, R = rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), soft(rng, 20, 2)
+def test_component_without_responsibility_does_not_change_held_out_likelihoods(rng):
+    Z, T, R = rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), random_responsibilities(rng, 20, 2)
     dead = np.column_stack([R[:, :1], np.zeros(20), R[:, 1:]])
     rest = rng.random(20), rng.uniform(0.5, 3, 20)
     expected = held_out_likelihood(Z, T, *rest, R, 0.7, 1.5)
     assert_allclose(held_out_likelihood(Z, T, *rest, dead, 0.7, 1.5), expected, rtol=1e-13)
 
 
-def test_a_component_that_died_keeps_its_parameters(rng):
-    Z, R = rng.normal(size=(20, 2)), soft(rng, 20, 3)
+def test_component_without_responsibility_keeps_its_parameters(rng):
+    Z, R = rng.normal(size=(20, 2)), random_responsibilities(rng, 20, 3)
     before = maximization(Z, np.ones(20), R, 0.7, 1.5)
     R[:, 1] = 0
     after = maximization(Z, np.ones(20), R, 0.7, 1.5, before)

@@ -24,7 +24,7 @@ def naive(Z, y, k, weights=None):
     columns=st.integers(1, 8),
     weighted=st.booleans(),
 )
-def test_every_k_is_least_squares(seed, n, columns, weighted):
+def test_every_k_equals_a_separate_fit(seed, n, columns, weighted):
     rng = np.random.default_rng(seed)
     Z, y = rng.normal(size=(n, columns)), rng.normal(size=(n, 2))
     weights = rng.uniform(0.5, 4, size=n) if weighted else None
@@ -58,7 +58,7 @@ def singular_designs():
 
 
 @pytest.mark.parametrize("kind", singular_designs())
-def test_a_dependent_column_adds_nothing_and_harms_no_later_one(kind):
+def test_dependent_columns_do_not_change_predictions(kind):
     Z = singular_designs()[kind]
     y = np.random.default_rng(1).normal(size=(25, 1))
     model = NestedLeastSquares.fit(Z, y)

@@ -8,17 +8,17 @@ from mercer.kernels import Gaussian
 from mercer.maths.mixture_weights import mixture_weights
 
 
-def solved(K, shares, tolerance=1e-6):
-    found = mixture_weights(lambda rows: K[:, rows], lambda v: K @ v, shares, tolerance)
+def solved(K, proportions, tolerance=1e-6):
+    found = mixture_weights(lambda rows: K[:, rows], lambda v: K @ v, proportions, tolerance)
     weights = np.zeros(len(K))
     weights[found.support] = found.weights
     return found, weights
 
 
-def by_em(K, shares, steps=3000):
+def by_em(K, proportions, steps=3000):
     weights = np.full(len(K), 1 / len(K))
     for _ in range(steps):
-        weights = weights * (K.T @ (shares / (K @ weights)))
+        weights = weights * (K.T @ (proportions / (K @ weights)))
     return weights
 
 
@@ -30,54 +30,54 @@ def K(request):
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
-def test_conditions_of_optimality(K, tolerance):
-    shares = np.random.default_rng(0).dirichlet(np.ones(60))
-    found, weights = solved(K, shares, tolerance)
+def test_weights_satisfy_the_optimality_conditions(K, tolerance):
+    proportions = np.random.default_rng(0).dirichlet(np.ones(60))
+    found, weights = solved(K, proportions, tolerance)
     assert_allclose(weights.sum(), 1, rtol=1e-12)
     assert (found.weights > 0).all()
     assert (np.diff(found.support) > 0).all()
-    gradient = K @ (shares / (K @ weights))
+    gradient = K @ (proportions / (K @ weights))
     assert gradient.max() <= 1 + tolerance
     assert_allclose(found.gap, max(gradient.max() - 1, 0), atol=1e-12)
 
 
-def test_em_does_no_better(K):
-    shares = np.full(60, 1 / 60)
-    _, weights = solved(K, shares)
-    slow = by_em(K, shares)
-    assert shares @ np.log(K @ weights) >= shares @ np.log(K @ slow) - 1e-6
+def test_likelihood_is_at_least_that_of_em(K):
+    proportions = np.full(60, 1 / 60)
+    _, weights = solved(K, proportions)
+    slow = by_em(K, proportions)
+    assert proportions @ np.log(K @ weights) >= proportions @ np.log(K @ slow) - 1e-6
 
 
-def test_points_apart_keep_their_shares():
-    shares = np.array([0.1, 0.2, 0.3, 0.4])
-    found, _ = solved(np.eye(4) + 1e-9, shares)
-    assert_allclose(found.weights, shares, rtol=1e-6)
+def test_isolated_points_keep_their_proportions():
+    proportions = np.array([0.1, 0.2, 0.3, 0.4])
+    found, _ = solved(np.eye(4) + 1e-9, proportions)
+    assert_allclose(found.weights, proportions, rtol=1e-6)
     assert_array_equal(found.support, np.arange(4))
 
 
-def test_equal_columns_are_no_obstacle():
+def test_equal_columns_have_the_weight_of_one():
     K = Gaussian(0.5)(np.repeat([[0.0], [1.0], [3.0]], 5, axis=0))
     _, weights = solved(K, np.full(15, 1 / 15))
     once = solved(Gaussian(0.5)(np.array([[0.0], [1.0], [3.0]])), np.full(3, 1 / 3))[1]
     assert_allclose(weights.reshape(3, 5).sum(axis=1), once, atol=1e-4)
 
 
-def test_the_scale_of_the_kernel_does_not_matter(K):
-    shares = np.full(60, 1 / 60)
-    expected = solved(K, shares)[1]
+def test_weights_do_not_depend_on_the_scale_of_the_kernel(K):
+    proportions = np.full(60, 1 / 60)
+    expected = solved(K, proportions)[1]
     for scale in (1e-20, 1e20):
-        assert_allclose(solved(scale * K, shares)[1], expected, atol=1e-6)
+        assert_allclose(solved(scale * K, proportions)[1], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_very_uneven_shares(seed):
+def test_very_unequal_proportions(seed):
     """Observations of almost no weight must not be left without any: their share is log 0."""
     rng = np.random.default_rng(seed)
     n = rng.integers(5, 80)
     X = rng.normal(size=(n, 2)) * np.exp(rng.normal(size=(n, 1)))
-    shares = rng.dirichlet(np.full(n, rng.choice([0.1, 0.3, 1, 10]))) + 1e-12
-    shares /= shares.sum()
+    proportions = rng.dirichlet(np.full(n, rng.choice([0.1, 0.3, 1, 10]))) + 1e-12
+    proportions /= proportions.sum()
     K = Gaussian(np.exp(rng.uniform(-4, 1)))(X)
-    found, weights = solved(K, shares)
-    assert (K @ (shares / (K @ weights))).max() <= 1 + 1e-6
+    found, weights = solved(K, proportions)
+    assert (K @ (proportions / (K @ weights))).max() <= 1 + 1e-6
     assert found.gap <= 1e-6

@@ -34,7 +34,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize("m", [1, 2, M])
 @pytest.mark.parametrize("name", FORMULAS)
-def test_functions(name, m):
+def test_functions_equal_their_formulas(name, m):
     z = np.linspace(0, 1, 11) if name == "laguerre" else np.linspace(-1, 1, 11)
     expected = np.column_stack([FORMULAS[name](k, z) for k in range(m)])
     assert_allclose(BASES[name].functions(z, m), expected, rtol=1e-12, atol=1e-13)
@@ -53,22 +53,22 @@ def test_masses_are_integrals(name):
 
 
 @pytest.mark.parametrize("name", ["fourier", "legendre", "laguerre"])
-def test_functions_are_0_outside(name):
+def test_functions_are_zero_outside_the_domain(name):
     outside = np.array([-1 - 1e-9, 1 + 1e-9, -1e300, 1e300])
     if name == "laguerre":
         outside = np.array([-1e-9, -1e300])
     assert (BASES[name].functions(outside, M) == 0).all()
 
 
-def test_ends_belong_to_the_domain():
+def test_domain_includes_its_ends():
     assert (BASES["legendre"].functions(np.array([-1.0, 1.0]), 3) != 0).all()
     assert (BASES["fourier"].functions(np.array([-1.0, 1.0]), 2) != 0).all()
     assert (BASES["laguerre"].functions(np.zeros(1), 3) == 1).all()
 
 
-def test_scalings():
-    x, shares = np.array([1.0, 2.0, 6.0]), np.array([0.5, 0.25, 0.25])
-    assert_allclose(BASES["hermite"].scaling(x, shares, (0.0, 8.0)), (2.5, np.sqrt(4.25)))
-    assert_allclose(BASES["laguerre"].scaling(x, shares, (0.0, 8.0)), (0.0, 1.25))
+def test_scalings_follow_moments_or_the_domain():
+    x, weights = np.array([1.0, 2.0, 6.0]), np.array([0.5, 0.25, 0.25])
+    assert_allclose(BASES["hermite"].scaling(x, weights, (0.0, 8.0)), (2.5, np.sqrt(4.25)))
+    assert_allclose(BASES["laguerre"].scaling(x, weights, (0.0, 8.0)), (0.0, 1.25))
     for name in ("fourier", "legendre"):
-        assert_allclose(BASES[name].scaling(x, shares, (-2.0, 8.0)), (3.0, 5.0))
+        assert_allclose(BASES[name].scaling(x, weights, (-2.0, 8.0)), (3.0, 5.0))

@@ -1,4 +1,4 @@
-"""Gradients of the network and of standardising, against differences."""
+"""Gradients of the network and of standardizing, against differences."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -15,7 +15,7 @@ def numerical(function, at, step=1e-6):
     return np.array(slopes)
 
 
-def test_forward_is_its_formula(rng):
+def test_forward_equals_its_formula(rng):
     net, X = Perceptron(2, 3), rng.normal(size=(5, 2))
     assert net.size == 2 * 3 + 3 + 3 + 1
     theta = rng.normal(size=net.size)
@@ -34,25 +34,25 @@ def test_backward_is_the_gradient(rng):
     assert_allclose(net.backward(theta, X, H, slope), expected, atol=1e-8)
 
 
-def test_standardize(rng):
-    z, shares = rng.normal(3, 2, size=6), rng.dirichlet(np.ones(6))
-    y, mean, deviation = standardize(z, shares)
-    assert_allclose(shares @ y, 0, atol=1e-14)
-    assert_allclose(shares @ y**2, 1)
-    assert_allclose(mean, shares @ z)
+def test_standardized_values_have_mean_0_and_variance_1(rng):
+    z, weights = rng.normal(3, 2, size=6), rng.dirichlet(np.ones(6))
+    y, mean, deviation = standardize(z, weights)
+    assert_allclose(weights @ y, 0, atol=1e-14)
+    assert_allclose(weights @ y**2, 1)
+    assert_allclose(mean, weights @ z)
     assert_allclose(y * deviation + mean, z)
 
 
 def test_standardize_backward_is_the_gradient(rng):
-    z, shares, slope = rng.normal(3, 2, size=6), rng.dirichlet(np.ones(6)), rng.normal(size=6)
-    y, _, deviation = standardize(z, shares)
-    expected = numerical(lambda z: slope @ standardize(z, shares)[0], z)
-    assert_allclose(standardize_backward(y, shares, deviation, slope), expected, atol=1e-8)
+    z, weights, slope = rng.normal(3, 2, size=6), rng.dirichlet(np.ones(6)), rng.normal(size=6)
+    y, _, deviation = standardize(z, weights)
+    expected = numerical(lambda z: slope @ standardize(z, weights)[0], z)
+    assert_allclose(standardize_backward(y, weights, deviation, slope), expected, atol=1e-8)
 
 
-def test_what_does_not_vary_stays_finite():
-    shares = np.full(3, 1 / 3)
-    y, mean, deviation = standardize(np.full(3, 2.0), shares)
+def test_standardization_of_constant_values_is_finite():
+    weights = np.full(3, 1 / 3)
+    y, mean, deviation = standardize(np.full(3, 2.0), weights)
     assert (y == 0).all()
     assert (mean, deviation) == (2, 0)
-    assert np.isfinite(standardize_backward(y, shares, deviation, np.zeros(3))).all()
+    assert np.isfinite(standardize_backward(y, weights, deviation, np.zeros(3))).all()

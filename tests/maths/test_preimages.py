@@ -31,8 +31,8 @@ def test_exact_distances_give_the_exact_point(seed, d, extra, scale, shift):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), rank=st.integers(0, 3))
-def test_neighbours_in_a_flat_give_the_nearest_point_of_the_flat(seed, rank):
-    """Rank-deficient neighbours: what is known is the projection of the point onto their span."""
+def test_rank_deficient_neighbors_give_the_projection(seed, rank):
+    """Rank-deficient neighbors: what is known is the projection of the point onto their span."""
     rng = np.random.default_rng(seed)
     basis, _ = np.linalg.qr(rng.normal(size=(5, 5)))
     origin = rng.normal(size=5)
@@ -43,7 +43,7 @@ def test_neighbours_in_a_flat_give_the_nearest_point_of_the_flat(seed, rank):
     assert_allclose(found, inside, atol=1e-6)
 
 
-def test_against_the_direct_formula(rng):
+def test_points_equal_the_direct_formula(rng):
     """½ (Z Z')⁻¹ Z (c² - d²) + mean, with the inverse that the paper lost."""
     neighbors = rng.normal(size=(3, 9, 4))
     squared = rng.uniform(0.5, 3, size=(3, 9))
@@ -56,8 +56,8 @@ def test_against_the_direct_formula(rng):
         assert_allclose(found, expected, atol=1e-10)
 
 
-def test_it_is_least_squares(rng):
-    """Inexact distances: no other point makes the centred equations fit better."""
+def test_points_minimize_the_squared_misfit(rng):
+    """Inexact distances: no other point makes the centered equations fit better."""
     X = rng.normal(size=(8, 3))
     d2 = rng.uniform(0.5, 2, size=8)
 
@@ -70,14 +70,14 @@ def test_it_is_least_squares(rng):
         assert misfit(found) <= misfit(found + 0.1 * rng.normal(size=3))
 
 
-def test_one_neighbour_and_equal_neighbours_give_that_point():
+def test_one_neighbor_and_equal_neighbors_give_that_point():
     point = np.array([[[1.0, 2.0, 3.0]]])
     assert_allclose(points_at_distances(point, np.array([[4.0]])), point[0])
     copies = np.repeat(point, 5, axis=1)
     assert_allclose(points_at_distances(copies, np.full((1, 5), 4.0)), point[0])
 
 
-def test_fewer_neighbours_than_columns(rng):
+def test_fewer_neighbors_than_columns(rng):
     X = rng.normal(size=(1, 4, 10))
     weights = rng.dirichlet(np.ones(4))
     x = weights @ X[0]
@@ -85,7 +85,7 @@ def test_fewer_neighbours_than_columns(rng):
     assert_allclose(found[0], x, atol=1e-10)
 
 
-def test_a_common_error_of_all_distances_changes_nothing(rng):
+def test_common_error_of_all_distances_has_no_effect(rng):
     """Differences of squared distances are what fixes the point."""
     X = rng.normal(size=(1, 7, 3))
     d2 = squared_to(np.array([0.3, 0.1, -0.2]), X)

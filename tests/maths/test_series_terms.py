@@ -17,54 +17,54 @@ def terms(request):
     return rng.uniform(0, 0.1, 12) * rng.integers(0, 2, 12), rng.uniform(0.5, 1, 12), 40.0
 
 
-def test_all_that_gain(terms):
+def test_kronmal_tarter_selects_all_terms_with_a_gain(terms):
     expected = [k for k, gain in enumerate(gains(*terms)) if gain > 0]
     assert_array_equal(choose_terms("kronmal-tarter", *terms), expected)
 
 
-def test_all_before_the_first_that_does_not(terms):
+def test_kronmal_tarter_run_stops_before_the_first_loss(terms):
     gained = gains(*terms)
     stop = next((k for k, gain in enumerate(gained) if gain <= 0), len(gained))
     assert_array_equal(choose_terms("kronmal-tarter-run", *terms), np.arange(stop))
 
 
-def test_the_cut_of_least_error(terms):
+def test_diggle_hall_minimizes_the_error(terms):
     gained = gains(*terms)
     best = max(range(len(gained) + 1), key=lambda k: sum(gained[:k]))
     assert_array_equal(choose_terms("diggle-hall", *terms), np.arange(best))
 
 
 @pytest.mark.parametrize("rule", ["kronmal-tarter", "kronmal-tarter-run", "diggle-hall"])
-def test_all_terms_and_none(rule):
+def test_rules_may_select_all_terms_or_none(rule):
     assert_array_equal(choose_terms(rule, np.ones(3), np.ones(3), 9.0), [0, 1, 2])
     assert len(choose_terms(rule, np.zeros(3), np.ones(3), 9.0)) == 0
 
 
 @pytest.mark.parametrize("rule", ["kronmal-tarter", "kronmal-tarter-run", "diggle-hall"])
-def test_a_term_that_gains_a_little_is_kept(rule):
+def test_term_with_a_small_gain_is_selected(rule):
     squares = np.array([2.01 / 11])
     assert_array_equal(choose_terms(rule, squares, np.ones(1), 10.0), [0])
 
 
-def test_a_term_must_gain_to_be_kept():
+def test_term_without_gain_is_not_selected():
     squares = np.array([2 / 11])
     assert len(choose_terms("kronmal-tarter", squares, np.ones(1), 10.0)) == 0
     assert len(choose_terms("kronmal-tarter-run", squares, np.ones(1), 10.0)) == 0
     assert len(choose_terms("diggle-hall", squares, np.ones(1), 10.0)) == 0
 
 
-def test_numbers_of_terms(terms):
+def test_given_number_of_terms(terms):
     assert_array_equal(choose_terms(None, *terms), np.arange(12))
     assert_array_equal(choose_terms(5, *terms), np.arange(5))
     assert_array_equal(choose_terms(50, *terms), np.arange(12))
 
 
 @pytest.mark.parametrize("rule", [None, 1, np.int64(3), "diggle-hall"])
-def test_what_is_accepted(rule):
+def test_valid_rules_are_accepted(rule):
     check_terms(rule)
 
 
 @pytest.mark.parametrize("rule", [0, np.int64(0), -1, 2.5, "diggle", "Kronmal-Tarter"])
-def test_what_is_refused(rule):
+def test_invalid_rules_raise(rule):
     with pytest.raises(ValueError, match="terms="):
         check_terms(rule)

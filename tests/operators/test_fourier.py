@@ -59,7 +59,7 @@ def test_every_kernel_value_is_within_the_stated_error(d, tolerance):
 @pytest.mark.parametrize(
     "name", ["span", "huge", "clusters", "copies", "one place", "offset", "constant column", "line"]
 )
-def test_awkward_data_stay_within_the_stated_error(name, tolerance):
+def test_error_bound_holds_for_degenerate_data(name, tolerance):
     rng = np.random.default_rng(5)
     X, sigma = {
         "span": (np.r_[rng.uniform(0, 4000, 30), rng.uniform(0, 3, 30)][:, None], 1.0),
@@ -93,13 +93,13 @@ def test_awkward_data_stay_within_the_stated_error(name, tolerance):
         (np.inf, 2, 1e-10),
     ],
 )
-def test_matern(nu, d, tolerance):
+def test_matern_kernels_are_within_the_stated_error(nu, d, tolerance):
     X = np.random.default_rng(2).normal(size=(60, d))
     error, bound = entry_errors(Matern(4.0 if d == 3 else 1.0, nu=nu), X, tolerance)
     assert error <= bound + ROUNDING
 
 
-def test_bandwidths_per_column():
+def test_bandwidths_per_column_are_within_the_stated_error():
     X = np.random.default_rng(3).normal(size=(60, 2)) * [1, 100]
     error, bound = entry_errors(Gaussian(np.array([0.4, 70.0])), X, 1e-10)
     assert error <= bound + ROUNDING
@@ -107,7 +107,7 @@ def test_bandwidths_per_column():
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-10])
 @pytest.mark.parametrize(("d", "span"), [(1, 10), (2, 10), (1, 1000)])
-def test_single_precision(d, span, tolerance):
+def test_single_precision_is_within_the_stated_error(d, span, tolerance):
     """The stated error is that of float32 points: a tolerance of 1e-6 at best."""
     X = np.random.default_rng(4).uniform(0, span, size=(60, d)).astype(np.float32)
     error, bound = entry_errors(Gaussian(1.0), X, tolerance)
@@ -123,13 +123,13 @@ def weights(request):
     return None if request.param is None else np.random.default_rng(8).uniform(0.2, 3, size=80)
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "centred"])
+@pytest.fixture(params=[False, True], ids=["plain", "centered"])
 def center(request):
     return request.param
 
 
 @pytest.mark.parametrize(("d", "sigma"), [(1, 0.3), (2, 2.0), (3, 4.0)])
-def test_the_operator_is_the_matrix(d, sigma, weights, center):
+def test_operator_equals_the_matrix(d, sigma, weights, center):
     """Products, small side, diagonal, trace, potential, projections and norms, at 1e-10."""
     rng = np.random.default_rng(d)
     X, new = rng.normal(size=(80, d)) + 2, rng.normal(size=(30, d)) * 1.5 + 2
@@ -142,7 +142,7 @@ def test_the_operator_is_the_matrix(d, sigma, weights, center):
     V = rng.normal(size=(80, 3))
     assert_allclose(gram @ V, A @ V, atol=bound * np.linalg.norm(V, axis=0).max())
     assert_allclose(gram @ V[:, 0], A @ V[:, 0], atol=bound * np.linalg.norm(V[:, 0]))
-    entry = 4 * gram.grid.entry_error * gram.start.max() ** 2  # four terms where centred
+    entry = 4 * gram.grid.entry_error * gram.start.max() ** 2  # four terms where centered
     assert_allclose(gram.diagonal(), A.diagonal(), atol=entry)
     assert_allclose(gram.trace, A.trace(), atol=bound)
     root = gram.start
@@ -200,7 +200,7 @@ def test_eigenvalues_are_within_the_error_bound(sigma, tolerance):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_one_point_and_two(n):
+def test_one_and_two_points(n):
     X = np.array([[0.0, 3.0], [1.0, 3.0]])[:n]
     eca = KernelECA(1, kernel=Gaussian(1.0), solver="fourier").fit(X)
     # K = [[1, c], [c, 1]] has (1, 1)/√2 with 1 + c, or K = [[1]]
@@ -215,7 +215,7 @@ def test_one_point_and_two(n):
 @pytest.mark.parametrize("tolerance", [1e-5, 1e-10])
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("center", [False, True])
-def test_no_echo_along_a_line_through_several_periods(d, tolerance, center):
+def test_no_periodic_copies_along_a_line(d, tolerance, center):
     rng = np.random.default_rng(10)
     X = rng.uniform(-2, 2, size=(60, d)) + 5
     kernel = Gaussian(0.5)
@@ -253,7 +253,7 @@ def test_no_echo_along_a_line_through_several_periods(d, tolerance, center):
 # --- refusals ----------------------------------------------------------------------------------
 
 
-def test_a_far_outlier_is_refused_with_the_numbers():
+def test_memory_error_of_a_distant_outlier_names_the_values():
     X = np.r_[np.random.default_rng(11).normal(size=(50, 2)), [[1e7, 1e7]]]
     with config_context(memory="1GB"), pytest.raises(MemoryBudgetError) as caught:
         KernelECA(2, kernel=Gaussian(0.5), solver="fourier").fit(X)
@@ -352,7 +352,7 @@ def shell(d, r):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_waves_are_a_density_and_the_cutoff_leaves_the_tolerance(kernel, d):
+def test_spectral_density_has_mass_one_and_a_tail_of_the_tolerance(kernel, d):
     waves = kernel.spectral_density(d)
 
     def mass(low, high):
@@ -365,7 +365,7 @@ def test_waves_are_a_density_and_the_cutoff_leaves_the_tolerance(kernel, d):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_waves_add_up_to_the_kernel(kernel):
+def test_kernel_is_the_fourier_transform_of_its_spectral_density(kernel):
     waves = kernel.spectral_density(1)
     for x in (0.3, 1.0, 2.5):
         value = 2 * quad(lambda w: waves.density(w * w), 0, np.inf, weight="cos", wvar=x)[0]
@@ -374,7 +374,7 @@ def test_waves_add_up_to_the_kernel(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-10])
-def test_reach_is_where_the_kernel_has_fallen_to_the_tolerance(kernel, tolerance):
+def test_kernel_is_at_most_the_tolerance_beyond_its_reach(kernel, tolerance):
     reach = kernel.spectral_density(1).reach(tolerance)
     at = kernel([[0.0]], [[reach], [reach / 1.11]])[0]
     assert at[0] <= tolerance * (1 + 1e-9)
@@ -386,6 +386,6 @@ def test_reach_is_where_the_kernel_has_fallen_to_the_tolerance(kernel, tolerance
     [(0.0, [1.0, np.inf]), ([-np.inf, 0.0], 1.0), ([0.0, np.nan], 1.0), ([0.0, 2.0], 1.0)],
     ids=["infinite high", "infinite low", "nan", "low above high"],
 )
-def test_boxes_without_ends_raise(box):
+def test_invalid_boxes_raise(box):
     with raises(ValueError, f"box={box!r}"):
         Fourier(box=box).gram(Sample(Gaussian(1.0), Points(np.full((3, 2), 0.5))))

@@ -50,7 +50,7 @@ def test_landmark_rows_are_exact(X):
     assert_allclose(features(X) @ features(S).T, kernel(X, S), atol=slack)
 
 
-def test_the_bound_holds_where_only_rounding_is_left_to_tell():
+def test_error_bound_holds_near_rounding_error():
     """Points close together: k(S, S) is ill-conditioned, and next to nothing is missing."""
     X = np.array([0.07, 0.72, 2.06, -2.6, 0.46, -0.21, -0.018, 0.93, -0.69, -0.81, -0.05, -3.4])
     X, kernel = np.r_[X, -9.2, -0.003][:, None], Gaussian(0.65)
@@ -63,7 +63,7 @@ def test_the_bound_holds_where_only_rounding_is_left_to_tell():
 
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_from_below_with_the_exact_residual_trace(X, center, weighted):
+def test_approximation_is_from_below_with_the_exact_residual_trace(X, center, weighted):
     w = np.random.default_rng(2).uniform(0.2, 3, size=N) if weighted else None
     root = np.ones(N) if w is None else np.sqrt(w)
     gram = Nystrom(60).gram(Sample(Gaussian(2.0), Points(X), w))
@@ -93,7 +93,7 @@ def test_from_below_with_the_exact_residual_trace(X, center, weighted):
     assert_allclose(gram.trace, whole, rtol=1e-10)  # the exact one, not that of ΦΦ*
 
 
-def test_all_rows_as_landmarks_give_the_dense_answer(X):
+def test_all_rows_as_landmarks_equal_the_dense_solution(X):
     kernel = Gaussian(1.5)
     found = KernelECA(4, kernel=kernel, solver=Nystrom(N)).fit(X)
     dense = KernelECA(4, kernel=kernel, solver="dense").fit(X)
@@ -105,7 +105,7 @@ def test_all_rows_as_landmarks_give_the_dense_answer(X):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_copies_end_the_search_at_the_true_rank(seed):
+def test_number_of_landmarks_of_copies_is_the_rank(seed):
     places = np.random.default_rng(seed).normal(size=(7, 3))
     X = np.repeat(places, 20, axis=0)
     features = landmarks_of(Gaussian(1.0), X, 100, seed)
@@ -118,7 +118,7 @@ def test_copies_end_the_search_at_the_true_rank(seed):
 
 
 @pytest.mark.parametrize("d", [1, 4])
-def test_a_linear_kernel_needs_as_many_landmarks_as_columns(d):
+def test_number_of_landmarks_of_a_linear_kernel_is_the_number_of_columns(d):
     X = np.random.default_rng(d).normal(size=(N, d))
     features = landmarks_of(Linear(), X, 50)
     assert features.landmarks.n == d
@@ -137,12 +137,12 @@ class Noisy(Kernel):
         return np.full(len(X), 1.1)
 
 
-def test_what_no_landmark_explains_ends_the_search(X):
+def test_search_ends_if_no_landmark_reduces_the_residual(X):
     features = landmarks_of(Noisy(), np.repeat(X[:3], 10, axis=0), 20)
     assert len(np.unique(features.landmarks.data, axis=0)) == features.landmarks.n == 3
 
 
-def test_points_that_are_all_zero_end_the_search(X):
+def test_search_ends_if_the_residual_is_zero(X):
     """k(x, x) = 0 for all but one: one landmark explains everything."""
     Z = np.zeros((20, 2))
     Z[3] = 1
@@ -151,7 +151,7 @@ def test_points_that_are_all_zero_end_the_search(X):
     assert_allclose(features(Z) @ features(Z).T, Z @ Z.T, atol=1e-14)
 
 
-def test_weights_are_copies(X):
+def test_integer_weights_equal_repeated_rows(X):
     """With all rows as landmarks nothing depends on their choice."""
     X = X[:40]
     w = np.random.default_rng(3).integers(1, 4, size=40)
@@ -166,7 +166,7 @@ def test_weights_are_copies(X):
     assert_allclose(found, expected, rtol=1e-8)
 
 
-def test_better_than_uniform_landmarks_on_clusters():
+def test_error_on_clusters_is_below_that_of_uniform_landmarks():
     """Small far clusters: uniform landmarks miss some of them."""
     rng = np.random.default_rng(4)
     sizes = np.r_[400, np.full(20, 4)]
@@ -192,17 +192,17 @@ def one_thread(monkeypatch):
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_pivots_follow_the_law_of_the_sequential_method():
-    """The first two pivots of a block, thinned by rejection, against their exact joint law."""
+def test_pivots_have_the_distribution_of_the_sequential_method():
+    """The first two pivots of a block, thinned by rejection, against their exact joint probabilities."""
     X = np.array([[0.0], [0.3], [1.0], [4.0]])
     w = np.array([1.0, 2.0, 0.5, 1.0])
     kernel = Gaussian(1.0)
     K = kernel(X)
-    law = np.zeros((4, 4))
+    probabilities = np.zeros((4, 4))
     for i in range(4):
         left = w * (1 - K[:, i] ** 2)
         left[i] = 0
-        law[i] = w[i] / w.sum() * left / left.sum()
+        probabilities[i] = w[i] / w.sum() * left / left.sum()
     repeats = 4000
     counts = np.zeros((4, 4))
     for seed in range(repeats):
@@ -211,40 +211,40 @@ def test_pivots_follow_the_law_of_the_sequential_method():
         counts[i, j] += 1
     assert np.all(counts.diagonal() == 0)
     cells = ~np.eye(4, dtype=bool)
-    expected = repeats * law[cells]
+    expected = repeats * probabilities[cells]
     assert expected.min() > 5
     statistic = np.sum((counts[cells] - expected) ** 2 / expected)
     assert statistic < 31.3  # χ² with 11 degrees of freedom, at 0.001
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_thinning_within_a_block_follows_the_law_too():
+def test_pivots_within_a_block_have_the_sequential_distribution():
     """Of the first three pivots in a block of three, the set: checked against all orders."""
     X = np.array([[0.0], [0.5], [1.5], [4.0]])
     K = Gaussian(1.0)(X)
 
-    def follow(chosen, share, law):
+    def follow(chosen, share, probabilities):
         if len(chosen) == 3:
             key = frozenset(chosen)
-            law[key] = law.get(key, 0) + share
-            return law
+            probabilities[key] = probabilities.get(key, 0) + share
+            return probabilities
         rest = K - K[:, chosen] @ np.linalg.pinv(K[np.ix_(chosen, chosen)]) @ K[chosen]
         left = np.maximum(rest.diagonal(), 0)
         left[chosen] = 0
         for j in np.flatnonzero(left > 0):
-            follow([*chosen, int(j)], share * left[j] / left.sum(), law)
-        return law
+            follow([*chosen, int(j)], share * left[j] / left.sum(), probabilities)
+        return probabilities
 
-    law = follow([], 1.0, {})
-    repeats, counts = 3000, dict.fromkeys(law, 0)
+    probabilities = follow([], 1.0, {})
+    repeats, counts = 3000, dict.fromkeys(probabilities, 0)
     for seed in range(repeats):
         chosen = landmarks_of(Gaussian(1.0), X, 3, seed).landmarks.data[:, 0]
         counts[frozenset(int(np.flatnonzero(X[:, 0] == c)[0]) for c in chosen)] += 1
-    statistic = sum((counts[key] - repeats * p) ** 2 / (repeats * p) for key, p in law.items())
+    statistic = sum((counts[key] - repeats * p) ** 2 / (repeats * p) for key, p in probabilities.items())
     assert statistic < 16.3  # χ² with 3 degrees of freedom, at 0.001
 
 
-def test_little_memory_seeks_landmarks_in_a_sample(X):
+def test_landmarks_are_chosen_from_a_subsample_if_memory_is_small(X):
     kernel = Gaussian(2.0)
     features = landmarks_of(kernel, X, 20, memory=8 * 20 * 100)  # room for 100 rows
     assert features.landmarks.n == 20
@@ -258,7 +258,7 @@ def test_little_memory_seeks_landmarks_in_a_sample(X):
     assert np.all(error <= small.spectrum_.error_bound)
 
 
-def test_strings_with_a_users_kernel():
+def test_strings_with_a_custom_kernel():
     rng = np.random.default_rng(5)
     words = ["".join(rng.choice(list("abcdefgh"), size=5)) for _ in range(60)]
     K = SharedLetters().matrix(words, words).astype(float)

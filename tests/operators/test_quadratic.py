@@ -24,7 +24,7 @@ from mercer.solvers.plan import FiniteFeatures
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_quadratic_form(kernel, solver, center, weighted, rng):
+def test_quadratic_form_equals_that_of_the_matrix(kernel, solver, center, weighted, rng):
     X, V = rng.normal(size=(200, 2)), rng.normal(size=(200, 3))
     w = rng.integers(1, 4, size=200).astype(float) if weighted else None
     gram = solver.gram(Sample(kernel, Points(X), w))

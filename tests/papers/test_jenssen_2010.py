@@ -26,7 +26,7 @@ from mercer.datasets import (
 from mercer.diagnostics import cluster_profile, clustering_error
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian
-from mercer.maths.entropy import entropy_order
+from mercer.maths.eigenpairs import entropy_order
 
 SOLVERS = ["dense", "lanczos"]
 

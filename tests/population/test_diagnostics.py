@@ -182,7 +182,7 @@ def test_wide_data_use_the_gram_matrix():
         (lambda: bounding_weights(np.zeros((3, 1)), "linear"), ["k(x, x)", 0.75]),
     ],
 )
-def test_invalid_input(call, values):
+def test_errors_name_the_invalid_values(call, values):
     with raises(ValueError, *values):
         call()
 
@@ -217,7 +217,7 @@ def test_centering_changes_the_leading_monomial():
     assert all(monomial in effect.conclusion for monomial in effect.leading)
 
 
-def test_traces_add_up():
+def test_eigenvalues_sum_to_the_trace():
     X = two_sides(100)[0]
     effect = centering_effect(X, Polynomial(2), n_components=3)
     K = Polynomial(2)(X)

@@ -34,7 +34,7 @@ def test_discriminant_maximizes_the_ratio(degree, constant):
         assert ratio_of(f, PRIORS) < f.ratio * (1 + 1e-9)
 
 
-def test_generalized_eigenvalue_equation():
+def test_coefficients_satisfy_the_generalized_eigenvalue_equation():
     f = PolynomialDiscriminant(3, [FIRST, SECOND], PRIORS)
     C = f.thesis_coefficients
     assert_allclose(f.between @ C, f.ratio * f.within @ C, rtol=1e-6, atol=1e-8)
@@ -46,7 +46,7 @@ def test_repr_of_discriminant():
     assert repr(f).startswith("PolynomialDiscriminant(ratio=25, [Normal(")
 
 
-def test_order_of_classes_is_the_sign():
+def test_order_of_classes_determines_the_sign():
     f = PolynomialDiscriminant(2, [FIRST, SECOND], PRIORS)
     g = PolynomialDiscriminant(2, [SECOND, FIRST], PRIORS[::-1])
     X = FIRST.sample(5, 0)
@@ -82,11 +82,11 @@ def test_samples_approach_the_population():
         ((1, [Empirical([[0.0]]), Empirical([[1.0]])], PRIORS), {}, ["infinite"]),
     ],
 )
-def test_invalid_input(arguments, options, values):
+def test_errors_name_the_invalid_values(arguments, options, values):
     with raises(ValueError, *values):
         PolynomialDiscriminant(*arguments, **options)
 
 
-def test_too_many_monomials():
+def test_too_many_monomials_raise():
     with raises(MemoryBudgetError, "monomials"):
         PolynomialDiscriminant(4, [Normal(np.zeros(60))] * 2, [0.5, 0.5])

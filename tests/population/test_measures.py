@@ -110,7 +110,7 @@ def test_density_in_the_plane():
     assert_allclose(both.pdf([[0.0, 1.0], [0.0, 3.0]]), [0.5 / np.sqrt(2 * np.pi), 0])
 
 
-def test_isserlis():
+def test_fourth_moments_satisfy_the_theorem_of_isserlis():
     """E x1 x2 x3 x4 = Σ over the three pairings, for a centered normal distribution."""
     A = np.random.default_rng(1).normal(size=(4, 4))
     S = A @ A.T
@@ -174,12 +174,12 @@ def test_remaining_error_of_a_geometric_series():
     assert_allclose(found, [0.5, 3.2, 0.1])
 
 
-def test_rough_functions_are_reported():
+def test_expectation_of_discontinuous_functions_warns():
     with warns(ApproximationWarning, "expectation", "1.0e-10"):
         Normal(0, 1).expectation(lambda X: (X[:, 0] > 0.1234).astype(float))
 
 
-def test_many_dimensions():
+def test_expectation_in_many_dimensions():
     p = Normal(np.zeros(12), 0.5)
     found = p.expectation(lambda X: np.cos(X.sum(axis=1) / 3), tolerance=0.01)
     assert_allclose(found, np.exp(-6 / 18), atol=0.01)

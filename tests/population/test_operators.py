@@ -76,7 +76,7 @@ def check_rule(measure):
     return measure.grid(300 if measure.grid_size(300) < 1000 else 45)
 
 
-def centred_kernel(kernel, Y, X, w):
+def centered_kernel(kernel, Y, X, w):
     """k(y, x) - E k(y, ·) - E k(·, x) + E k."""
     K, inner = kernel(Y, X), kernel(X, X)
     return K - (K @ w)[:, None] - (w @ inner)[None, :] + w @ inner @ w
@@ -84,11 +84,11 @@ def centred_kernel(kernel, Y, X, w):
 
 @centered
 @every_case
-def test_eigen_equation(kernel, measure, center):
+def test_eigenfunctions_satisfy_the_eigenvalue_equation(kernel, measure, center):
     """E k(x, X) φ(X) = λ φ(x), by quadrature on other nodes."""
     operator, X, w = operator_and_nodes(kernel, measure, center)
     Y = measure.sample(7, random_state=1)
-    K = centred_kernel(kernel, Y, X, w) if center else kernel(Y, X)
+    K = centered_kernel(kernel, Y, X, w) if center else kernel(Y, X)
     left = K @ (w[:, None] * operator.eigenfunctions(X))
     right = operator.eigenvalues * operator.eigenfunctions(Y)
     slack = 2e-4 if isinstance(kernel, Matern) else 1e-8
@@ -140,7 +140,7 @@ def test_traces_and_mean_embedding(kernel, measure):
     ],
     ids=repr,
 )
-def test_mercer_sum(operator):
+def test_mercer_expansion_equals_the_kernel(operator):
     """Σ λ φ(x) φ(y) = k(x, y)."""
     X = operator.measure.sample(6, random_state=0)
     F = operator.eigenfunctions(X)
@@ -176,7 +176,7 @@ def rotation(d, seed=3):
 
 @centered
 @pytest.mark.parametrize("kernel", [Gaussian(1.1), Polynomial(3)], ids=repr)
-def test_rotation_changes_nothing(kernel, center):
+def test_operators_are_invariant_under_rotation(kernel, center):
     Q = rotation(3)
     cov = np.diag([0.5, 1.0, 2.0])
     before = operator_of(kernel, Normal([1, 0, 0.5], cov), center=center, n_components=9)
@@ -189,7 +189,7 @@ def test_rotation_changes_nothing(kernel, center):
 
 
 @centered
-def test_scaling_bandwidth_and_measure_together_changes_nothing(center):
+def test_scaling_bandwidth_and_measure_together_has_no_effect(center):
     small = GaussianOperator(0.5, Normal(1, 0.3), center=center)
     large = GaussianOperator(5.0, Normal(10, 30), center=center)
     assert_allclose(large.eigenvalues, small.eigenvalues, rtol=1e-10)
@@ -244,14 +244,14 @@ def test_hermite_functions_of_high_order_do_not_overflow():
     assert_allclose(values.T @ (weights[:, None] * values), np.eye(200), atol=1e-9)
 
 
-def test_hermite_against_the_polynomials():
+def test_damped_hermite_functions_equal_the_polynomials():
     y = np.linspace(-3, 3, 7)
     found = damped_hermite(y, np.zeros(7), 5)
     H = np.column_stack([np.polynomial.hermite.hermval(y, np.eye(5)[i]) for i in range(5)])
     assert_allclose(found, H / np.sqrt([1, 2, 8, 48, 384]), rtol=1e-12, atol=1e-14)
 
 
-def test_largest_products_are_the_largest():
+def test_largest_products_equal_a_full_search():
     rng = np.random.default_rng(0)
     rows = [np.sort(rng.random(m))[::-1] for m in (6, 5, 7)]
     values, indices = largest_products(rows, 40)
@@ -285,18 +285,18 @@ def test_secular_equation_and_matrix_agree(operator):
     expected = np.linalg.eigvalsh(M)[::-1]
     found = secular_eigenvalues(operator.eigenvalues, operator.means)
     assert_allclose(found, expected, atol=1e-12 * operator.eigenvalues[0])
-    # interlacing: each centered eigenvalue lies between two uncentred ones
+    # interlacing: each centered eigenvalue lies between two uncentered ones
     assert (found <= operator.eigenvalues * (1 + 1e-12)).all()
     assert (found[:-1] >= operator.eigenvalues[1:] * (1 - 1e-12)).all()
 
 
-def test_pairs_without_a_mean_are_not_changed_by_centring():
+def test_centering_does_not_change_pairs_without_a_mean():
     assert secular_eigenvalues(np.array([1.0, 3.0, 2.0]), np.zeros(3)).tolist() == [3, 2, 1]
     plain, centered = (PolynomialOperator(1, Normal([0, 0], 2.0), center=c) for c in (False, True))
     assert_allclose(centered.eigenvalues, plain.eigenvalues)
 
 
-def test_centred_error_bound_holds():
+def test_centered_error_bound_holds():
     """With d = 4 and a small bandwidth the matrix must be cut off; the bound says where."""
     operator = GaussianOperator(0.5, Normal(np.zeros(4)), center=True, n_components=5)
     one = GaussianOperator(0.5, Normal(0), n_components=60)
@@ -324,7 +324,7 @@ def test_signs_follow_the_mean_and_then_the_largest_probe():
     [Normal(2, 1), Uniform(1, 4), stats.gamma(2.0)],
     ids=lambda measure: type(measure).__name__,
 )
-def test_the_first_function_without_a_mean_rises(measure):
+def test_first_centered_function_increases(measure):
     """Such functions are positive in the upper half; under asymmetric measures once centered."""
     operator = GaussianOperator(1.5, measure, center=True)
     low, high = operator.eigenfunctions([[1.0], [3.0]])[:, 0]
@@ -374,7 +374,7 @@ def test_errors_of_quasi_random_nodes():
     assert found.error_bound < 0.05 * exact.eigenvalues[0]
 
 
-def test_boxes_in_many_dimensions_need_no_grid():
+def test_uniform_measures_in_many_dimensions_need_no_grid():
     operator = GaussianOperator(0.9, Uniform(np.zeros(8), np.ones(8)), n_components=20)
     side = GaussianOperator(0.9, Uniform(0, 1), n_components=5)
     assert_allclose(operator.eigenvalues[0], side.eigenvalues[0] ** 8, rtol=1e-9)
@@ -403,7 +403,7 @@ def test_better_of_grid_and_scattered_nodes_is_used():
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
-def test_grids_end_before_the_matrix_is_full(monkeypatch):
+def test_largest_grid_is_limited(monkeypatch):
     """The best of the grids there are is taken, with what is known of its error."""
     monkeypatch.setattr("mercer.population.kernel._MAX_GRID_NODES", 150)
     exact = GaussianOperator(0.4, Normal(0, 1), n_components=5)
@@ -414,7 +414,7 @@ def test_grids_end_before_the_matrix_is_full(monkeypatch):
     assert found.error_bound > 1e-10 * found.eigenvalues[0]  # another grid would have followed
 
 
-def test_narrow_bandwidths_refine_until_they_are_resolved():
+def test_nodes_are_refined_for_small_bandwidths():
     operator = KernelOperator(Gaussian(0.05), Normal(0, 1), n_components=10)
     exact = GaussianOperator(0.05, Normal(0, 1), n_components=10)
     assert_allclose(operator.eigenvalues, exact.eigenvalues, rtol=1e-8)

@@ -143,14 +143,14 @@ SAMPLES = {
         if kernel is Gaussian or "integral" not in name  # needs the self-convolution
     ],
 )
-def test_information_of_extreme_samples(sample, name, kernel):
+def test_information_of_extreme_samples_equals_its_formula(sample, name, kernel):
     X, bandwidth = SAMPLES[sample]
     assert np.isfinite(MEASURES[name](X, kernel(bandwidth), None))
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("rule", RULES)
-def test_bandwidth_rules_of_extreme_samples(sample, rule):
+def test_bandwidth_rules_of_extreme_samples_scale_with_the_data(sample, rule):
     X = np.asarray(SAMPLES[sample][0], dtype=float)
     if sample in ("equal rows", "one row"):
         with raises(ValueError, "bandwidth"):
@@ -160,7 +160,7 @@ def test_bandwidth_rules_of_extreme_samples(sample, rule):
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_gradient_of_the_information_potential_is_not_nan(sample):
+def test_gradient_of_the_information_potential_scales_with_the_data(sample):
     """It is a derivative by length, so it may overflow to infinity, but is never NaN."""
     X, bandwidth = SAMPLES[sample]
     for normalize in (False, True):
@@ -308,7 +308,7 @@ def test_densities_that_overflow_have_finite_logarithms(kernel, scale):
             assert_allclose(model.pdf(scale * X), np.exp(logs))
 
 
-def test_dot_product_kernels_of_zero_rows():
+def test_dot_product_kernels_of_zero_rows_equal_linear_pca():
     X = np.zeros((6, 2))
     X[:3] = normal_sample(3, 2)
     assert np.isfinite(KernelPCA(1, kernel=Cosine()).fit(X).transform(X)).all()

@@ -23,7 +23,7 @@ SPECTRA = {
 
 @pytest.mark.parametrize("name", SPECTRA)
 @pytest.mark.parametrize("k", [1, 6, 30])
-def test_finds_the_algebraically_largest_with_their_multiplicities(rng, name, k):
+def test_algebraically_largest_eigenvalues_are_found_with_their_multiplicities(rng, name, k):
     values = SPECTRA[name]
     A = matrix(rng, values)
     found, vectors, converged, products = leading_eigenpairs(
@@ -45,7 +45,7 @@ def test_small_matrices(rng, n):
     assert_allclose(found, values, atol=1e-12 * n)
 
 
-def test_restarts_keep_what_was_found(rng):
+def test_restarts_preserve_converged_pairs(rng):
     """A spectrum so slow that the basis fills up several times."""
     values = np.linspace(1.01, 1, 1500)
     A = matrix(rng, values)
@@ -54,7 +54,7 @@ def test_restarts_keep_what_was_found(rng):
     assert_allclose(found, values[:2], atol=1e-10)
 
 
-def test_says_when_it_did_not_converge(rng):
+def test_missing_convergence_is_reported(rng):
     A = matrix(rng, np.linspace(1.01, 1, 300))
     *_, converged, _ = leading_eigenpairs(lambda V: A @ V, 300, 2, tolerance=1e-13, max_passes=2)
     assert not converged

@@ -27,7 +27,7 @@ def solved(solver, problem, target, k):
 
 @every_solver
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_by_variance(solver, scale):
+def test_components_by_variance(solver, scale):
     problem = DiagonalProblem(scale * VALUES, MASSES)
     found = solved(solver, problem, "variance", 4)
     assert_allclose(found.values, scale * VALUES[:4], rtol=1e-12)
@@ -47,7 +47,7 @@ def test_by_variance(solver, scale):
 
 @every_solver
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_by_entropy(solver, scale):
+def test_components_by_entropy(solver, scale):
     """The terms are 0.45, 2.1 (of the double one), 1.2, 0.1, 0.25 and 0.025 times scale / 7."""
     problem = DiagonalProblem(scale * VALUES, MASSES)
     found = solved(solver, problem, "entropy", 3)
@@ -163,7 +163,7 @@ def test_max_products_must_be_positive():
 
 
 @pytest.mark.parametrize("size", [10, 200])
-def test_ranks(rng, size):
+def test_ranks_equal_positions_in_the_spectrum(rng, size):
     values = np.sort(rng.uniform(size=size))[::-1]
     problem = DiagonalProblem(values, np.ones(size))
     at = np.array([0, 3, size // 2, size - 1])

@@ -21,7 +21,7 @@ def cloud(n, d):
 
 
 @BOTH
-def test_a_fraction_may_need_many_components(estimator):
+def test_fraction_that_needs_many_components(estimator):
     """More than the sixteen that an iteration by variance starts with."""
     X = cloud(150, 3)
     full = estimator(0.9999, kernel=Gaussian(0.7), solver=Dense()).fit(X)

@@ -65,7 +65,7 @@ def fuzz(name: str, seconds: float) -> int:
 def repeat(path: Path) -> int:
     """Check a stored input again; its file name starts with its target."""
     target = load_target(path.name.partition("-")[0])
-    target.seeds()  # imports what the target needs, so that imports are not reported as failures
+    target.seeds()  # triggers lazy imports, which the check would report as failures
     with tempfile.TemporaryDirectory() as folder:
         target.check(path.read_bytes(), Path(folder))
     print(f"{path}: passes")

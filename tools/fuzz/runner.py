@@ -1,7 +1,7 @@
 """Run fuzz inputs in a child process, so that crashes, hangs and memory limits are reported too.
 
-The child writes each input to a file before it checks it. If the child dies or does not move on,
-the parent stores that file as a failure and starts another child.
+The child writes each input to a file before it checks it. If the child crashes or hangs, the parent
+stores that file as a failure and starts another child.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Trial:
 def mutants(target: Any, seed: int) -> Iterator[bytes]:
     """Yield the seeds, then mutated seeds without end."""
     random, pool = Random(seed), target.seeds()
-    yield from random.sample(pool, len(pool))  # random order: after a crash others come first
+    yield from random.sample(pool, len(pool))  # random order: one crash must not hide the others
     while True:
         data = random.choice(pool)
         for _ in range(random.choice((1, 1, 1, 2, 3))):

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str or None
-        Arguments without the program's name; None takes those of this process.
+        Arguments without the name of the program; None for those of this process.
 
     Returns
     -------
@@ -101,7 +101,7 @@ class _ClosedOutput(io.BytesIO):
 def _open_streams() -> Iterator[None]:
     """Replace standard streams that are closed (``>&-``), for which Python has None.
 
-    Writing to a closed standard output is an error; what goes to a closed standard error is lost.
+    Writing to a closed standard output is an error; output to a closed standard error is discarded.
     """
     before: tuple[Any, Any] = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as null:
@@ -117,7 +117,7 @@ def _open_streams() -> Iterator[None]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM end the process as an exception, so that half-written files are removed."""
+    """Turn SIGTERM into an exception, so that half-written files are removed."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise SystemExit(_TERMINATED)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Messages", "describe_table"]
 
-_MOST_COLUMNS = 5  # listed by name
+_MAX_COLUMNS = 5  # listed by name
 
 
 class Messages:
@@ -66,9 +66,9 @@ def describe_table(table: SelectedTable) -> Iterator[str]:
     yield f"{table.name}: {format_count(table.n, 'row')}, {columns}"
     if table.rows_omitted:
         yield f"  omitted: {format_count(table.rows_omitted, 'row')} with missing values"
-    for omission in table.omissions[:_MOST_COLUMNS]:
+    for omission in table.omissions[:_MAX_COLUMNS]:
         yield f"  omitted: column {omission.column} ({omission.reason})"
-    if len(table.omissions) > _MOST_COLUMNS:
-        yield f"  omitted: {len(table.omissions) - _MOST_COLUMNS} more columns"
+    if len(table.omissions) > _MAX_COLUMNS:
+        yield f"  omitted: {len(table.omissions) - _MAX_COLUMNS} more columns"
     for note in table.notes:
         yield f"  note: {note}"

@@ -1,7 +1,7 @@
-"""The interface between commands and the place of computation: memory, or Dask.
+"""The interface of the engines: computation in memory or with Dask.
 
-An engine reads a table, fits a pipeline, applies one and writes the new columns. Its methods hold
-no state: each step takes what the steps before it have returned. Both engines build the same
+An engine reads a table, fits a pipeline, applies a fitted pipeline and writes the new columns. It
+holds no state: each method receives the results of the earlier ones. Both engines build the same
 pipelines, so that a model fitted by one can be applied by the other.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class UsableRows:
-    """The number of rows of a table, and of those to which a model can be applied."""
+    """The number of rows of a table, and the number of rows to which a model can be applied."""
 
     n_rows: int
     n_usable: int
@@ -98,7 +98,7 @@ class Engine(ABC, Generic[RowsType, UsableType]):
     def count_correct(
         self, rows: RowsType, usable: UsableType, columns: Any, task: Task
     ) -> tuple[int, int]:
-        """Return the number of rows with a known class, and of those predicted correctly."""
+        """Return the number of rows with a known class, and how many are predicted correctly."""
 
     @abstractmethod
     def prepare_output(
@@ -129,7 +129,7 @@ def check_new_names(name: str, columns: Any, own: Any) -> None:
     duplicates = [column for column in columns if column in own]
     if duplicates:
         raise ValueError(
-            f"{name} already has a column {duplicates[0]!r}. Rename it, or leave out --keep."
+            f"{name} already has a column {duplicates[0]!r}. Rename it, or omit --keep."
         )
 
 

@@ -1,4 +1,4 @@
-"""The engine for folders of Parquet or CSV files, on Dask: numeric columns only."""
+"""The Dask engine for folders of Parquet or CSV files with numeric columns."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class UsableChunks(UsableRows):
     Attributes
     ----------
     columns : tuple of str
-        Columns in which a row must have numbers.
+        Columns in which a usable row has no missing values.
     lengths, usable : tuple of int
-        Rows of every partition, and those of them that are usable.
+        Numbers of rows and of usable rows of every partition.
     """
 
     columns: tuple[str, ...]
@@ -126,7 +126,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
         )
 
     def fit(self, pipeline: Any, table: ChunkedTable, task: Task) -> Any:
-        """Fit step by step: only the last step needs more than the statistics of the table."""
+        """Fit step by step; all steps but the last need only statistics of the table."""
         pipeline["columns"].fit(None)
         if "scale" in pipeline.named_steps:
             table.fit_scaler(pipeline["scale"])
@@ -142,7 +142,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
     def find_usable(
         self, rows: ChunkedRows, model: Any, table: ChunkedTable | None = None
     ) -> UsableChunks:
-        """Count in a pass over the data, unless all rows were fitted to."""
+        """Count usable rows in a pass over the data, unless the model was fitted to all rows."""
         names = model["columns"].columns_
         if model["model"].kernel_.compares != "vectors":
             raise ValueError(
@@ -183,7 +183,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
     def prepare_output(
         self, rows: ChunkedRows, usable: UsableChunks, columns: Any, output: Output, task: Task
     ) -> Callable[[], Any]:
-        """Columns are computed while they are written, one partition at a time."""
+        """Return a function that computes and writes one partition at a time."""
         if output.keep and not task.replaces:
             check_new_names(rows.name, columns, rows.frame.columns)
         starts = list(accumulate(usable.lengths, initial=0))
@@ -202,7 +202,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
 
 def _usable_frames(rows: ChunkedRows, usable: UsableChunks) -> Any:
     """Return the partitions as an array whose chunks have the lengths of the model's results."""
-    return with_lengths(rows.pieces, usable.usable)
+    return with_lengths(rows.chunks, usable.usable)
 
 
 def _write(output: Output, data: Path, frame: Callable[..., Any], arrays: list[Any]) -> None:
@@ -212,7 +212,7 @@ def _write(output: Output, data: Path, frame: Callable[..., Any], arrays: list[A
 
 
 def _with_names(X: Any, pipeline: Any) -> Any:
-    """Name the columns as in memory, where only standardized rows have lost their names."""
+    """Set the column names as in memory, where only standardized rows are without names."""
     if "scale" not in pipeline.named_steps:
         X.columns = pipeline["columns"].columns_
     return X
@@ -248,5 +248,5 @@ def _output_frame(
     """Return the data frame that is written for one partition."""
     found = spread_rows(dict(zip(names, columns, strict=True)), usable_mask(needed, None, frame))
     texts = {name: "string" for name in found if found[name].dtype == object}
-    found = found.astype(texts)  # also where all are missing: partitions must have the same types
+    found = found.astype(texts)  # even if all values are missing: partitions need equal types
     return join_columns(frame, found) if keep else add_row_numbers(found, starts[number])

@@ -1,4 +1,4 @@
-"""The engine for tables that fit in memory: any file format, any kind of column."""
+"""The engine for tables that fit in memory, with any file format and column type."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
     def prepare_output(
         self, rows: LoadedRows, usable: UsableMask, columns: Any, output: Output, task: Task
     ) -> Callable[[], Any]:
-        """Encode the columns now; only writing remains."""
+        """Encode the columns, and return a function that writes them."""
         suffix = output.out.suffix.lower()
         frame = self._output_frame(rows, columns, suffix, output.keep, task)
         return partial(write_file, output.out, encode_frame(frame, suffix))

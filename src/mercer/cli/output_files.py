@@ -136,7 +136,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def encode_frame(frame: Any, suffix: str) -> bytes:
-    """Encode a data frame in the format of a file name suffix; floats keep all digits."""
+    """Encode a data frame in the format of a file name suffix; floats have all digits."""
     if suffix == ".parquet":
         return _parquet(frame)
     if suffix == ".npy":

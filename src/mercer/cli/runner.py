@@ -1,8 +1,8 @@
 """The steps of all commands that write columns: read, fit or load a model, apply it, write.
 
-A command is described by a :class:`Task`: what it fits and which columns it writes. The output has
-one line per input row, in the same order; rows to which the model cannot be applied have missing
-values.
+A command is described by a :class:`Task`: the estimator that it fits and the columns that it
+writes. The output has one line per input row, in the same order; rows to which the model cannot be
+applied have missing values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COMMANDS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What a command fits and which columns it writes; its fields are the command's own options."""
+    """The estimator and the output columns of a command; the fields are the command's options."""
 
     command: ClassVar[str]
     replaces: ClassVar[bool] = False  # whether new columns replace input columns of the same name
@@ -52,10 +52,10 @@ class Task:
         """Select the columns and rows of a table in memory to fit to."""
         return select_table(rows, reading)
 
-    def check(self, modelling: Preparation) -> None:
+    def check(self, preparation: Preparation) -> None:
         """Raise ValueError if the command cannot use the table."""
 
-    def adapt(self, modelling: Preparation, bandwidth: float | str) -> Self:
+    def adapt(self, preparation: Preparation, bandwidth: float | str) -> Self:
         """Return the task with the parameters that depend on the table."""
         return self
 
@@ -94,8 +94,8 @@ def run_task(
 ) -> int:
     """Run a command that writes columns.
 
-    Arguments and output paths are checked before any work. With Dask the model is saved before the
-    columns are computed: if that fails, nothing has to be fitted again.
+    Arguments and output paths are checked before any computation. With Dask the model is saved
+    before the columns are computed, so that it need not be fitted again if that fails.
     """
     _check_usage(task, reading, fitting, output)
     engine = make_engine(data, reading, running)
@@ -129,7 +129,7 @@ def run_task(
 
 
 def make_engine(data: str, reading: Reading, running: Running) -> Engine[Any, Any]:
-    """Return the engine chosen by ``--engine``."""
+    """Return the engine preparation by ``--engine``."""
     if running.engine == "dask":
         from mercer.cli.engine_dask import DaskEngine
 
@@ -195,11 +195,11 @@ def _fit(
     from mercer.tables import prepare
 
     messages.print_all(describe_table(table))
-    chosen = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
-    task.check(chosen)
-    task = task.adapt(chosen, fitting.bandwidth)
-    estimator = task.estimator(chosen.kernel, fitting.solver, verbose)
-    model = engine.fit(chosen.pipeline(estimator), table, task)
+    preparation = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
+    task.check(preparation)
+    task = task.adapt(preparation, fitting.bandwidth)
+    estimator = task.estimator(preparation.kernel, fitting.solver, verbose)
+    model = engine.fit(preparation.pipeline(estimator), table, task)
     messages.print_all(_describe_kernel(model))
     messages.print_all(task.summary(model, engine))
     return model

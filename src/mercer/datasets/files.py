@@ -40,7 +40,7 @@ class DataFile:
     citation : str
         Source of the data.
     openml_id : int or None
-        Number on OpenML.
+        Identifier (``data_id``) on OpenML.
     units : str
         Remark on units, for the message about a missing file.
     """
@@ -63,13 +63,13 @@ def find(data_file: DataFile, subset: str = "all") -> tuple[Arrays, str]:
     check_choice(subset, "subset", _SUBSETS)
     searched: list[str] = []
     cause: Exception | None = None
-    for place, folder in _folders().items():
+    for name, folder in _folders().items():
         if folder is None:
-            searched.append(f"{place}: not set")
+            searched.append(f"{name}: not set")
         elif (folder / data_file.file).is_file():
             return _read(folder / data_file.file, data_file), str(folder / data_file.file)
         else:
-            searched.append(f"{place}: no such file in {folder}")
+            searched.append(f"{name}: no such file in {folder}")
     if data_file.openml_id is not None:
         openml = f"OpenML, data_id={data_file.openml_id}"
         if subset == "all":
@@ -94,16 +94,16 @@ def find(data_file: DataFile, subset: str = "all") -> tuple[Arrays, str]:
 
 def _folders() -> dict[str, Path | None]:
     """Return the folders to search, in order, by a description."""
-    named = os.environ.get("MERCER_DATA")
+    data_folder = os.environ.get("MERCER_DATA")
     root = _project_root(Path(__file__))
     return {
-        "the folder in MERCER_DATA": Path(named).expanduser() if named else None,
+        "the folder in MERCER_DATA": Path(data_folder).expanduser() if data_folder else None,
         "../shared/data of a checkout": root.parent / "shared" / "data" if root else None,
     }
 
 
 def _project_root(start: Path) -> Path | None:
-    """Find the folder above `start` that holds this project's pyproject.toml."""
+    """Return the folder above `start` that contains the pyproject.toml of mercer, or None."""
     for folder in start.resolve().parents:
         try:
             project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
@@ -119,7 +119,7 @@ def _read(path: Path, data_file: DataFile) -> Arrays:
         missing = set(data_file.arrays) - set(archive.files)
         if missing:
             raise ValueError(
-                f"{path} does not have the arrays {', '.join(sorted(missing))}; expected "
+                f"{path} lacks the arrays {', '.join(sorted(missing))}; expected "
                 f"{', '.join(data_file.arrays)}. Move it, or set MERCER_DATA to another folder."
             )
         return {name: archive[name] for name in data_file.arrays}
@@ -129,7 +129,7 @@ def _fetch(data_id: int) -> Arrays:
     """Download a data set from OpenML; classes are strings."""
     from sklearn.datasets import fetch_openml
 
-    # the other parser of scikit-learn needs pandas, which is optional
+    # the other parser of scikit-learn requires pandas, an optional dependency
     fetched = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
     return {
         "X": np.asarray(fetched.data, dtype=np.float64),

@@ -53,9 +53,9 @@ def make_clusters(
     Notes
     -----
     The defaults follow the first example of [1]_. Its text calls 0.1 a variance, which would be
-    ``spread=0.1**0.5``; but with a Gaussian kernel of variance 0.1 exactly three eigenvectors pass
-    the criterion of Kronmal and Tarter, as the paper reports, only if 0.1 is the standard
-    deviation. Its noisy clusters are ``noise=0.38`` in the same reading.
+    ``spread=0.1**0.5``. However, only if 0.1 is the standard deviation do exactly three
+    eigenvectors pass the criterion of Kronmal and Tarter for a Gaussian kernel of variance 0.1, as
+    the paper reports. With this interpretation, its noisy clusters have ``noise=0.38``.
 
     References
     ----------
@@ -121,7 +121,7 @@ def make_two_gaussians(
     (200, 2)
     """
     if np.ndim(counts) != 1 or len(counts) != 2:
-        raise ValueError(f"counts={counts!r} must be two integers.")
+        raise ValueError(f"counts={counts!r} must be a pair of integers.")
     for i, count in enumerate(counts):
         check_integer(count, f"counts[{i}]")
     rng = np.random.default_rng(random_state)

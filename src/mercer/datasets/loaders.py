@@ -34,7 +34,7 @@ _PENDIGITS = DataFile(
     "pendigits.npz",
     ("X", "y", "is_train"),
     "Pen-based digits: eight pen positions (x1, y1, ..., x8, y8), integers 0 to 100, of 10992 "
-    "digits. Training rows are of 30 writers, test rows of 14 others.",
+    "digits. The training rows are by 30 writers, the test rows by 14 others.",
     "E. Alpaydin, F. Alimoglu (1996), Pen-Based Recognition of Handwritten Digits, UCI Machine "
     "Learning Repository, doi:10.24432/C5MG6K.",
     openml_id=32,
@@ -264,7 +264,7 @@ def load_usps(
         X = np.vstack([found[f"X_{part}"] for part in parts]) / 1000.0
         y = np.concatenate([found[f"y_{part}"] for part in parts])
     else:
-        # OpenML names the digits 0 to 9 as 1 to 10, and its scale may change
+        # OpenML labels the digits 0 to 9 as 1 to 10, and the scale of its pixels may change
         low, high = found["X"].min(), found["X"].max()
         X = 2 * (found["X"] - low) / (high - low) - 1
         y = found["y"].astype(np.int64)
@@ -358,7 +358,7 @@ def load_ida(
     realisation : int or None
         Index of the split, from 0 (realization 1 of the repository is 0 here), or None for all.
     return_X_y : bool
-        Return ``(data, target)`` of all rows; not together with `realisation`.
+        Return ``(data, target)`` of all rows; cannot be combined with `realisation`.
 
     Returns
     -------
@@ -370,8 +370,8 @@ def load_ida(
 
     Notes
     -----
-    The repository has 100 realizations (20 of image); the files hold the first ten, of image the
-    first nine and of twonorm the first. Over all rows, means are 0 and standard deviations 1
+    The repository has 100 realizations (20 of image); the files contain the first ten (nine for
+    image, one for twonorm). Over all rows, means are 0 and standard deviations 1
     (``ddof=1``), in breast_cancer only approximately.
 
     References

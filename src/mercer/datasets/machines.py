@@ -12,7 +12,7 @@ from mercer.validation import check_integer, check_real
 __all__ = ["make_machines"]
 
 _STATES = ("milling", "drilling", "worn bearing")
-# by state: mean of temperature (°C), of vibration (mm/s) and of power (kW)
+# one row per state: mean temperature (°C), vibration (mm/s) and power (kW)
 _MEANS = np.array([[52.0, 1.8, 7.5], [41.0, 2.6, 3.2], [68.0, 6.5, 8.1]])
 _SPREADS = np.array([3.0, 0.35, 0.6])
 _MATERIALS = (("steel", "steel", "brass"), ("brass", "aluminium", "steel"), ("steel", "brass"))

@@ -57,7 +57,7 @@ def make_rings(
     -----
     The defaults follow Example 2 of [1]_, whose text gives the counts but neither the radii nor
     the noise. Steps of 0.1 and 0.05 rad from 0 to 2π give 63 and 126 points, which suggests even
-    angles; steps of 2π/n move no point by more than 0.017 rad. Kernel entropy component analysis
+    angles; steps of 2π/n change no angle by more than 0.017 rad. Kernel entropy component analysis
     depends on even angles: with the Gaussian kernel at bandwidth 3.7 it separates the rings by
     components 1, 2 and 9. With uniform angles the rings have gaps and break into arcs, and about a
     third of the points are assigned to the wrong cluster.
@@ -135,9 +135,9 @@ def make_ring_and_blob(
     -----
     The defaults follow Example 1 of [1]_, whose text gives the counts but neither the radius nor
     the noise. A step of 0.03 rad from 0 to 2π gives 210 points, which suggests even angles; steps
-    of 2π/210 move no point by more than 0.017 rad. With the Gaussian kernel at bandwidths 1.2 to
+    of 2π/210 change no angle by more than 0.017 rad. With the Gaussian kernel at bandwidths 1.2 to
     1.4, kernel entropy component analysis selects components 1 and 4 and makes no error; with
-    uniform angles about 8 % of the points are wrong.
+    uniform angles about 8 % of the points are misclassified.
 
     References
     ----------
@@ -231,7 +231,7 @@ def make_wheel(
 ) -> tuple[FloatArray, IntArray]:
     """A hub inside a rim at even angles, symmetric about the origin: the "wheel" of Liang (2014).
 
-    Liang shows these data without numbers; the defaults are chosen to resemble the figure.
+    Liang plots these data without stating the parameters; the defaults resemble the figure.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def make_wheel(
 
 
 def _blob_first(X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the ring and the blob in reverse order."""
+    """Return the points with the blob first."""
     order = np.argsort(1 - y, kind="stable")
     return X[order], 1 - y[order]
 

@@ -1,4 +1,4 @@
-"""The scikit-learn layer: thin estimators over one Spectrum."""
+"""Estimators with the scikit-learn interface, built on :class:`mercer.spectrum.Spectrum`."""
 
 from mercer.estimators.bandwidth_sweep import BandwidthRecord
 from mercer.estimators.clustering import EntropyClustering

@@ -1,4 +1,4 @@
-"""A fit happens as a whole or not at all."""
+"""Atomic fits: an estimator is unchanged if ``fit`` fails."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 __all__ = ["all_or_nothing"]
 
-Me = TypeVar("Me")
-Given = ParamSpec("Given")
+Estimator = TypeVar("Estimator")
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
 def all_or_nothing(
-    fit: Callable[Concatenate[Me, Given], Result],
-) -> Callable[Concatenate[Me, Given], Result]:
-    """Decorate a method that fits: if it does not finish, the estimator is what it was before.
+    fit: Callable[Concatenate[Estimator, Params], Result],
+) -> Callable[Concatenate[Estimator, Params], Result]:
+    """Decorate a ``fit`` method so that it restores the estimator's attributes if it raises.
 
-    Whatever ends it (bad data, a warning turned into an error, the user's Ctrl-C) must not leave
-    the new sample's columns beside the old one's components.
+    Otherwise an exception (invalid data, a warning turned into an error, Ctrl-C) could leave
+    attributes of the new sample next to those of the previous fit.
 
     Examples
     --------
@@ -39,12 +39,12 @@ def all_or_nothing(
     """
 
     @wraps(fit)
-    def guarded(self: Me, /, *args: Given.args, **kwargs: Given.kwargs) -> Any:
+    def guarded(self: Estimator, /, *args: Params.args, **kwargs: Params.kwargs) -> Any:
         before = vars(self).copy()
         try:
             return fit(self, *args, **kwargs)
         except BaseException:
-            self.__dict__ = before  # one step: nothing can come between
+            self.__dict__ = before  # a single assignment, which an interrupt cannot split
             raise
 
     return guarded

@@ -16,13 +16,13 @@ from mercer.solvers import eigenvalue_ranks
 
 __all__ = ["BandwidthRecord", "Candidate", "choose_record", "with_stability"]
 
-_STABLE = 0.95
-_NEARBY = np.log(1.1)  # difference of log bandwidths at which the clusters should be the same
+_STABLE = 0.95  # adjusted Rand index
+_NEARBY = np.log(1.1)  # log bandwidths closer than this should give the same clusters
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel to try, with the bandwidth (or multiplier of bandwidths) that names it."""
+    """A kernel to try and its bandwidth (or its multiplier of all bandwidths)."""
 
     bandwidth: float | None
     kernel: Kernel
@@ -35,22 +35,23 @@ class BandwidthRecord:
     Attributes
     ----------
     bandwidth : float or None
-        None if the kernel has none; the multiplier where all bandwidths were multiplied by one.
+        None if the kernel has none. For kernels with several bandwidths, their common multiplier.
     cost : float
-        J of Jenssen's eq. (28) with means in the full kernel space. A point without a cluster
-        counts as much as one along the mean, so that losing points does not lower the cost.
+        J of Jenssen's eq. (28) with means in the full kernel space. Each point labeled -1
+        adds 1 (as does a point in the direction of the overall mean), so unassigned points do not
+        lower the cost.
     eca_cost : float
         J with means in the space of the selected components.
     labels : int array of shape (n,)
     stability : float
-        Mean adjusted Rand index with the labels at bandwidths that differ by at most a tenth, and
-        at least at the adjacent ones; nan without any.
+        Mean adjusted Rand index with the labels at all bandwidths within 10 % and at the adjacent
+        ones; nan for a single bandwidth.
     entropy_ratio : float
         Fraction of the information potential in the selected components.
     coherence : float
         ``Σ_i |Σ_{t∈C_i} φ_t| / Σ_t |φ_t|``: 1 if every cluster lies on one ray.
     eigenvalues : array of shape (k,)
-        Of the selected components, by decreasing entropy term.
+        Eigenvalues of the selected components, by decreasing entropy term.
     certified : bool
         Whether the selection of components is proven.
     """

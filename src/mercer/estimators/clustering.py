@@ -56,7 +56,7 @@ _PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
 _DEFAULT_RANGE = (0.10, 2.00)
 _DEFAULT_COUNT = 33
 _SWEEP_ROWS = 1000  # enough rows to choose a bandwidth
-_LARGEST_GRAM = 5e8  # bytes: clustering should leave memory for other work
+_LARGEST_GRAM = 5e8  # bytes
 
 
 class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -81,7 +81,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         paper, or the bandwidths themselves. None: 33 over 10 to 200 % if the kernel's bandwidth is
         "auto" (tried on 1000 of the rows if there are more), else only the kernel's own. For a
         kernel without a single bandwidth (such as a product over columns) they are multipliers of
-        its bandwidths: :meth:`~mercer.kernels.Kernel.widened`.
+        its bandwidths: :meth:`~mercer.kernels.Kernel.scale_bandwidths`.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto" stores no Gram
         matrix above 0.5 GB (about 8000 points); ``Lanczos(stored=True)`` is faster and needs the
@@ -91,8 +91,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     random_state : int or None
         Seed of the solver's random start; results do not depend on it beyond rounding error.
     verbose : bool
-        Show a progress bar from the start of the sweep. (On a terminal it appears by itself when
-        the sweep takes long.)
+        Show a progress bar from the start of the sweep. On a terminal it appears automatically if
+        the sweep takes long.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or data that the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             Multiplicity of each row.
@@ -185,8 +185,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             best = Candidate(chosen.bandwidth, chosen.kernel)
         try:
             trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
-        except RankError as few:
-            raise _too_few(n_clusters, few) from few
+        except RankError as error:
+            raise _rank_error(n_clusters, error) from error
         self._set_clusters(trial, points, weights)
         self.path_ = records or [trial.record]
         self.sweep_rows_ = rows
@@ -255,21 +255,22 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 self.labels_[np.asarray(weights) > 0] = trial.record.labels
         if not found.converged:
             warn(
-                f"k-means has not converged within max_iter={self.max_iter} iterations. Raise it.",
+                f"k-means has not converged within max_iter={self.max_iter} iterations. "
+                "Increase max_iter.",
                 ConvergenceWarning,
             )
-        lost = points.passes.sum(_count_lost, self.labels_)
-        if lost:
+        n_unassigned = points.passes.sum(_count_unassigned, self.labels_)
+        if n_unassigned:
             warn(
-                f"{lost} of {len(self.labels_)} points are labeled -1: their projections are zero "
-                "up to rounding error, so they are isolated from all clusters. Use a larger "
-                "bandwidth.",
+                f"{n_unassigned} of {len(self.labels_)} points are labeled -1: their projections "
+                "are zero up to rounding error, so they are isolated from all clusters. Use a "
+                "larger bandwidth.",
                 ApproximationWarning,
             )
 
     def _labels(self, points: Points) -> Array:
         project = self.spectrum_.without_points().project
-        return points.map_rows(partial(_directed, project, self.cluster_centers_, self._zero_norm))
+        return points.map_rows(partial(_assign, project, self.cluster_centers_, self._zero_norm))
 
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
 
@@ -278,15 +279,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         model.eca_ = self.eca_._for_workers()
         return model
 
-    # --- several ------------------------------------------------------------------------------
+    # --- bandwidth sweep ----------------------------------------------------------------------
 
     def _sweep(
         self, candidates: list[Candidate], points: Points, weights: Array | None, n_clusters: int
     ) -> tuple[Array | None, list[BandwidthRecord]]:
-        """Return the indices of the rows that were used (None for all), and the records."""
+        """Return the indices of the rows in the sweep (None for all), and the records."""
         rows = None
         if self.bandwidths is None and points.n > _SWEEP_ROWS >= n_clusters:
-            rows, points, weights = _few(points, weights)
+            rows, points, weights = _subsample(points, weights)
         sample = Sample.of(candidates[0].kernel, points, weights)
         records, failed = [], []
         with (
@@ -302,7 +303,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                     failed.append(error)
                 bar.step(done)
         if not records:
-            raise _too_few(n_clusters, failed[0]) from failed[0]
+            raise _rank_error(n_clusters, failed[0]) from failed[0]
         if failed:
             warn(
                 f"{len(failed)} of {len(candidates)} bandwidths were skipped: K has fewer than "
@@ -313,23 +314,25 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _candidates(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Candidate]:
         """Return the kernels to try, by increasing bandwidth."""
-        own = isinstance(kernel, Stationary) and kernel.has_rule("auto")
-        if self.bandwidths is None and not own:
+        is_auto = isinstance(kernel, Stationary) and kernel.has_rule("auto")
+        if self.bandwidths is None and not is_auto:
             resolved = resolve(kernel, points, weights)
             return [Candidate(_bandwidth_of(resolved), resolved)]
         if isinstance(kernel, Stationary):
             if np.ndim(self.bandwidths) == 0:
-                resolve(kernel, points, weights)  # for its warnings and errors
+                resolve(kernel, points, weights)  # only for its warnings and errors
             grid = self._grid(points, weights)
             return [Candidate(float(b), kernel.with_bandwidth(float(b))) for b in grid]
         if np.ndim(self.bandwidths) == 0:
             raise ValueError(
-                f"bandwidths={self.bandwidths!r} needs a kernel with a bandwidth (Gaussian, "
-                f"Laplacian, Matern, Epanechnikov), not {kernel!r}; pass bandwidths=None, or "
-                "factors for its widths, such as [0.5, 0.7, 1.0, 1.4]."
+                f"bandwidths={self.bandwidths!r} requires a kernel with a bandwidth (Gaussian, "
+                f"Laplacian, Matern, Epanechnikov), not {kernel!r}. Pass bandwidths=None, or "
+                "multipliers of its bandwidths, such as [0.5, 0.7, 1.0, 1.4]."
             )
         resolved = resolve(kernel, points, weights)
-        return [Candidate(float(f), resolved.widened(f)) for f in self._grid(points, weights)]
+        return [
+            Candidate(float(f), resolved.scale_bandwidths(f)) for f in self._grid(points, weights)
+        ]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
@@ -341,8 +344,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
         if not usable or not (np.isfinite(grid) & (grid > 0)).all():
             raise ValueError(
-                f"bandwidths={self.bandwidths!r} must be a count of at least 1, or positive finite "
-                "numbers."
+                f"bandwidths={self.bandwidths!r} must be an integer of at least 1, or an array of "
+                "positive finite numbers."
             )
         return np.unique(grid.astype(np.float64))
 
@@ -386,19 +389,22 @@ def _record(
     found: AngularClusters,
 ) -> BandwidthRecord:
     clusters = len(found.directions)
-    tally = partial(_tally, clusters)
-    counts, sums, lengths = sample.passes.sum(tally, Z, found.labels, sample.weights)
+    cluster_sums = partial(_cluster_sums, clusters)
+    counts, sums, lengths = sample.passes.sum(cluster_sums, Z, found.labels, sample.weights)
     unassigned = float(counts[-1])
     spectrum = eca.spectrum_
-    # the last group contains the points without a cluster
+    # the last group contains the points labeled -1
     groups = sample.passes.map(partial(_groups, clusters), found.labels)
     products = gram.group_products(groups, clusters + (unassigned > 0))
-    own, counts = slice(0, clusters), counts[:-1]
+    assigned, counts = slice(0, clusters), counts[:-1]
     cost = angular_cost(
-        np.diagonal(products)[own], products[own].sum(axis=1), counts, float(products.sum())
+        np.diagonal(products)[assigned],
+        products[assigned].sum(axis=1),
+        counts,
+        float(products.sum()),
     )
-    whole, sums = sums.sum(axis=0), sums[:-1]
-    eca_cost = angular_cost((sums**2).sum(axis=1), sums @ whole, counts, float(whole @ whole))
+    total, sums = sums.sum(axis=0), sums[:-1]
+    eca_cost = angular_cost((sums**2).sum(axis=1), sums @ total, counts, float(total @ total))
     return BandwidthRecord(
         bandwidth=candidate.bandwidth,
         cost=cost + unassigned,
@@ -419,10 +425,10 @@ def _groups(clusters: int, labels: Array) -> Array:
     return np.where(labels < 0, clusters, labels)
 
 
-def _tally(
+def _cluster_sums(
     clusters: int, Z: Array, labels: Array, weights: Array | None
 ) -> tuple[Array, Array, float]:
-    """Return weight and sum of the rows of each cluster and of none, and the sum of all norms."""
+    """Return weights and sums of rows per cluster (last: no cluster), and the sum of norms."""
     weights = np.ones(len(Z)) if weights is None else weights
     groups = _groups(clusters, labels)
     counts = np.bincount(groups, weights, clusters + 1)
@@ -431,30 +437,30 @@ def _tally(
     return counts, np.column_stack(sums), float(weights @ lengths)
 
 
-def _directed(project: Any, centers: Array, zero_norm: float, points: Points) -> Array:
+def _assign(project: Any, centers: Array, zero_norm: float, points: Points) -> Array:
     return assign_directions(project(points), centers, zero_norm)
 
 
-def _count_lost(labels: Array) -> int:
+def _count_unassigned(labels: Array) -> int:
     return int((labels < 0).sum())
 
 
-def _few(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
+def _subsample(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
     """Return at most 1000 representative rows: their indices if known, points and weights."""
     if points.is_chunked:
-        rows, shares = points.with_weights(weights).representatives(_SWEEP_ROWS)
-        return None, Points(rows, "vectors", points.feature_names), shares
+        rows, multiplicities = points.with_weights(weights).representatives(_SWEEP_ROWS)
+        return None, Points(rows, "vectors", points.feature_names), multiplicities
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)
-    some, shares = representatives(points.data[present], counts[present], _SWEEP_ROWS)
-    return present[some], points.take(present[some]), shares
+    some, multiplicities = representatives(points.data[present], counts[present], _SWEEP_ROWS)
+    return present[some], points.take(present[some]), multiplicities
 
 
-def _too_few(n_clusters: int, few: RankError) -> RankError:
+def _rank_error(n_clusters: int, error: RankError) -> RankError:
     return RankError(
-        f"n_clusters={n_clusters} needs as many components, but K has {few.rank} positive "
-        f"eigenvalues. Pass at most {few.rank}, or use a smaller bandwidth.",
-        few.rank,
+        f"n_clusters={n_clusters} needs as many components, but K has {error.rank} positive "
+        f"eigenvalues. Pass at most {error.rank}, or use a smaller bandwidth.",
+        error.rank,
     )
 
 

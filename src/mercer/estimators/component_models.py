@@ -60,10 +60,10 @@ class _ComponentModel(KernelEstimator):
         errors = None
         if isinstance(self.n_components, str) and self.n_components == "cv":
             errors = self._cross_validate(sample, targets, strata)
-            wanted = int(np.argmin(errors)) + 1
+            count = int(np.argmin(errors)) + 1
         else:
-            wanted = self._checked_count(sample.points.n)
-        spectrum = self._leading(sample, wanted)
+            count = self._checked_count(sample.points.n)
+        spectrum = self._leading(sample, count)
         self._nested = self._least_squares(spectrum, targets, sample.weights)
         self.spectrum_, self.kernel_ = spectrum, spectrum.kernel
         self.n_components_ = spectrum.n_components
@@ -86,7 +86,7 @@ class _ComponentModel(KernelEstimator):
         return min(check_integer(self.n_components, "n_components", remedy=remedy), n)
 
     def _leading(self, sample: Sample, count: int) -> Spectrum:
-        """The first ``count`` components, or all if there are fewer."""
+        """Return the first ``count`` components, or all if there are fewer."""
         return decompose(
             sample,
             self.order,
@@ -97,7 +97,7 @@ class _ComponentModel(KernelEstimator):
         )
 
     def _cross_validate(self, sample: Sample, targets: Array, strata: Array) -> Array:
-        """Mean error on held-out folds for every number of components."""
+        """Return the mean error on held-out folds for every number of components."""
         splitter = check_cv(self.cv, strata, classifier=isinstance(self, ClassifierMixin))
         rows = np.arange(sample.points.n)
         paths = []
@@ -112,7 +112,7 @@ class _ComponentModel(KernelEstimator):
         return np.mean([path[:shortest] for path in paths], axis=0)
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
-        """Mean error for each number of components."""
+        """Return the mean error for each number of components."""
         raise NotImplementedError
 
     def _path(self, points: Points, targets: Array) -> Array:
@@ -187,7 +187,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         return values[:, 0] if self._is_vector else values
 
     def path(self, X: Any, y: Any) -> Array:
-        """Mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
+        """Return the mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)
         targets = numeric_targets(y, points.n)
         return self._path(points, targets.reshape(len(targets), -1))
@@ -287,7 +287,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Return fitted targets, of shape (m,) for two classes and (m, n_classes) for more."""
+        """Return the fitted targets, of shape (m,) for two classes and (m, n_classes) for more."""
         values = self._evaluate(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -298,7 +298,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         return self.classes_[_predicted_codes(self._evaluate(X))]
 
     def path(self, X: Any, y: Any) -> Array:
-        """Error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
+        """Return the error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)
         labels = class_labels(y, points.n)
         codes = np.searchsorted(self.classes_, labels)
@@ -321,7 +321,7 @@ def _coded(codes: Array, n_classes: int) -> Array:
 
 
 def _predicted_codes(values: Array) -> Array:
-    """Class indices along the last axis: the sign of one column, the largest of several."""
+    """Return class indices from the last axis: the sign of one column, the argmax of several."""
     if values.shape[-1] == 1:
         return (values[..., 0] > 0).astype(int)
     return np.argmax(values, axis=-1)

@@ -18,7 +18,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def rowwise(method: Method) -> Method:
-    """Let a method with one result per row, ``method(self, X)``, accept Dask collections.
+    """Decorate a method with one result per row, ``method(self, X)``, to accept Dask collections.
 
     For a Dask collection the result is a lazy ``dask.array`` with the chunks of X. Each chunk is
     one task; the fitted model is sent to the workers once, without its training rows.

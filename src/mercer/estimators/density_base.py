@@ -10,9 +10,9 @@ from sklearn.base import DensityMixin
 
 from mercer.chunks import passes_for
 from mercer.data import Sample, validate_weights
+from mercer.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
-from mercer.isolated_points import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
 from mercer.kernels import as_kernel
 from mercer.maths.types import Array
 from mercer.validation import check_weights
@@ -69,7 +69,7 @@ def mean_log_density(logs: Array, sample_weight: Any = None) -> float:
         weights = validate_dask_column(sample_weight, logs, "sample_weight")
     total, mass = passes.sum(_log_sums, logs, weights)
     if mass == 0:
-        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+        raise ValueError("sample_weight is zero for every row. Pass at least one positive weight.")
     return float(total / mass)
 
 
@@ -98,7 +98,7 @@ class KernelDensityEstimator(Density, KernelEstimator):
     @property
     def why_not_saved(self) -> str | None:
         """Return a reason why a model file would be useless, or None."""
-        if hasattr(self, "_sum") and self._sum.needs_engine:
+        if hasattr(self, "_sum") and self._sum.needs_cluster:
             return (
                 "without Fourier features (a Gaussian or Matérn kernel, at most 3 columns) it "
                 "needs the training rows, which are on a Dask cluster; fit it to a sample "

@@ -54,7 +54,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         a_i'(W + \gamma I) a_i = 1,
 
     with :math:`\gamma` = ``regularization`` · tr(W) / rank. Centering does not change B
-    and W, and no component is spent on the mean.
+    and W, and saves the component that would represent the mean.
 
     Each f has within-class variance 1, up to the ridge, and a positive mean in the last class whose
     mean is not zero (for two classes: in the second). This is the scale of
@@ -86,8 +86,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         Probabilities of ``classes_`` (sorted labels); None for class frequencies.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object. "auto" uses 1000
-        landmarks for more than 2000 rows (unless Fourier features apply), where kernel PCA is
-        still exact: here the span of many components matters, not each component.
+        landmarks for more than 2000 rows unless Fourier features apply. (:class:`KernelPCA` is
+        still exact at that size. Here only the span of the components matters.)
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or data that the kernel compares
         y : array-like of shape (n,)
             Labels of any type: numbers or strings.
         sample_weight : array-like of shape (n,) or None
@@ -172,7 +172,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
         rows, weights = sample.passes, sample.weights
-        Z = rows.persist(spectrum.projections[:, : _usable(spectrum)])
+        Z = rows.persist(spectrum.projections[:, : _n_usable(spectrum)])
         moments = ClassMoments.of(Z, codes, weights, priors, rows=rows)
         _check_variation(moments, spectrum)
         ridges = grid * moments.scale
@@ -198,7 +198,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return self
 
     def _validate_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Array, Array]:
-        """The sample, its classes, and the class index of every row."""
+        """Return the sample, its classes, and the class index of every row."""
         if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
             sample: Any = self._validate_training(X, sample_weight)
             labels = sample.points.align(y, "y")
@@ -226,7 +226,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
     def decision_function(self, X: Any) -> Array:
         """Return log-probabilities of classes, up to a constant per row.
 
-        Of shape (m, n_classes); for two classes the log-odds of the second, of shape (m,).
+        The shape is (m, n_classes). For two classes, the result is the log-odds of the second
+        class, of shape (m,).
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
@@ -249,18 +250,18 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return self.spectrum_.project(points)[:, : self.rank_]
 
     def _grid(self) -> Array:
-        """Candidates for the regularization: one, or a grid for "cv"."""
+        """Return the candidates for the regularization: one value, or a grid for "cv"."""
         value: Any = self.regularization
         if isinstance(value, str) and value == "cv":
             return _GRID
         remedy = "It is a fraction of the mean within-class variance, such as 1e-3, or 'cv'."
         return np.array([check_real(value, "regularization", low=0, remedy=remedy)])
 
-    def _resolved_count(self, most: int) -> int:
+    def _resolved_count(self, limit: int) -> int:
         if self.n_components is None:
-            return most
+            return limit
         remedy = "The limit is the number of classes minus one; None selects all."
-        return check_integer(self.n_components, "n_components", high=most, remedy=remedy)
+        return check_integer(self.n_components, "n_components", high=limit, remedy=remedy)
 
     def _resolved_rank(self, sample: Sample) -> int:
         n = sample.points.n
@@ -282,22 +283,22 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return tags
 
 
-def _usable(spectrum: Spectrum) -> int:
-    """Number of coordinates above rounding error.
+def _n_usable(spectrum: Spectrum) -> int:
+    """Return the number of coordinates above rounding error.
 
     An error of size ε in each kernel value changes a coordinate of size √(λ/n) by about ε √(n/λ).
     """
-    least = max(_NEGLIGIBLE, _NOISE * spectrum.expansion.noise) * spectrum.trace
-    return max(1, int((spectrum.eigenvalues > least).sum()))
+    threshold = max(_NEGLIGIBLE, _NOISE * spectrum.expansion.noise) * spectrum.trace
+    return max(1, int((spectrum.eigenvalues > threshold).sum()))
 
 
 def _check_variation(moments: ClassMoments, spectrum: Spectrum) -> None:
     total = float(spectrum.operator_eigenvalues.sum())
     if np.trace(moments.within) <= _CONSTANT * total:
         raise ValueError(
-            "The within-class variance is zero: all rows of a class are equal to the kernel, so "
-            "the ratio of between-class to within-class variance is unbounded. Provide distinct "
-            "rows in each class, or a kernel that distinguishes them."
+            "The within-class variance is zero, so the ratio of between-class to within-class "
+            "variance is infinite. Provide distinct rows in each class, or a kernel that "
+            "distinguishes them."
         )
 
 
@@ -308,9 +309,9 @@ def _class_sizes(count: int, codes: Array) -> Array:
 def _warn_of_single_members(classes: Array, codes: Array, rows: RowPasses) -> None:
     single = classes[rows.sum(partial(_class_sizes, len(classes)), codes) == 1]
     if len(single):
-        some = ", ".join(map(repr, single[:3].tolist())) + (", …" if len(single) > 3 else "")
+        examples = ", ".join(map(repr, single[:3].tolist())) + (", …" if len(single) > 3 else "")
         warn(
-            f"{len(single)} of {len(classes)} classes have only one row ({some}). Such classes "
+            f"{len(single)} of {len(classes)} classes have only one row ({examples}). Such classes "
             "do not contribute to the within-class variance or to the leave-one-out error. Provide "
             "more rows, or merge them with other classes.",
             ApproximationWarning,

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.decompose import PlannedGram, component_ranks, decompose
 from mercer.estimators.monitoring import MonitoredTransformer
-from mercer.information import log_normalizer
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.operators import Sample
@@ -114,7 +113,7 @@ class KernelECA(MonitoredTransformer):
         self.information_potential_ = spectrum.potential
         self.entropy_ratio_ = self.entropy_terms_ / spectrum.potential
         self.residual_potential_ = spectrum.potential - float(self.entropy_terms_.sum())
-        self.renyi_entropy_ = log_normalizer(self.kernel_, sample.points) - float(
+        self.renyi_entropy_ = sample.log_normalizer - float(
             np.log(spectrum.potential)
         )
         self.certified_ = spectrum.certified

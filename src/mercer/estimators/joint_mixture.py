@@ -66,7 +66,7 @@ class _JointMixture(KernelMixture):
         responsibilities: Array,
         alpha: float,
     ) -> float:
-        """Mean leave-one-out log-likelihood of y given x."""
+        """Return the mean leave-one-out log-likelihood of y given x."""
 
     def _conditional(self, X: Any) -> Conditional:
         points = self._validate_new(X)
@@ -120,7 +120,7 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), or data that the kernel compares
         y : array-like of shape (n,)
             Labels of any type.
         sample_weight : array-like of shape (n,) or None
@@ -207,7 +207,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or what the kernel compares
+        X : array-like of shape (n, d), or data that the kernel compares
         y : array-like of shape (n,) or (n, n_targets)
         sample_weight : array-like of shape (n,) or None
         """
@@ -233,7 +233,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         return held_out_likelihood(Z, T, residuals, weights, responsibilities, alpha, self.beta)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return means of y given x, with the shape of y; with ``return_std`` also deviations."""
+        """Return the means of y given x, and their standard deviations if ``return_std``."""
         given = self._conditional(X)
         means = self._location + self._scale * given.mean()
         if not return_std:
@@ -241,7 +241,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
 
     def log_density(self, X: Any, y: Any) -> Array:
-        """Return ``log p(y_i | x_i)``, of shape (m,); it is normalized without a domain."""
+        """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
         given = self._conditional(X)
         targets = numeric_targets(y, len(given.means))
         columns = targets.reshape(len(targets), -1)

@@ -43,7 +43,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Parameters
     ----------
     n_components : int
-        Number of outputs. Each further one has its own network, and its linear regression on the
+        Number of outputs. Each additional one has its own network, and its linear regression on the
         earlier outputs is subtracted, so outputs are uncorrelated on the training sample (and a
         later tanh output may leave [-1, 1]).
     hidden_units : int
@@ -53,11 +53,11 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     max_iter : int
         Iterations of the optimizer.
     random_state : int, RandomState or None
-        For the initial weights, normal with standard deviation 0.5.
+        Seed of the initial weights, which are normal with standard deviation 0.5.
     optimizer : {"lbfgs", "gradient-descent"}
-        scipy's L-BFGS, or steps of fixed length along the gradient, as in the paper.
+        SciPy's L-BFGS, or gradient descent with a fixed learning rate, as in the paper.
     learning_rate : float
-        Length of those steps.
+        Learning rate of gradient descent.
 
     Attributes
     ----------
@@ -137,8 +137,8 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_iter_ = sum(len(curve) - 1 for curve in curves)
         single = self.n_components == 1
         self.loss_curve_ = curves[0] if single else curves
-        self.information_potential_ = _one_or_all([curve[-1] for curve in curves])
-        self.initial_information_potential_ = _one_or_all([curve[0] for curve in curves])
+        self.information_potential_ = _scalar_or_array([curve[-1] for curve in curves])
+        self.initial_information_potential_ = _scalar_or_array([curve[0] for curve in curves])
         return self
 
     def _check_parameters(self) -> None:
@@ -267,7 +267,7 @@ class _Objective:
         return np.asarray(z - centered @ self._explained(root * z))
 
     def _explained(self, scaled: Array) -> Array:
-        """Regression coefficients of z on the earlier outputs, from √weights z."""
+        """Return the regression coefficients of z on the earlier outputs, from √weights z."""
         return np.linalg.solve(self.triangle, self.basis.T @ scaled)
 
     def _without_earlier_backward(self, slope: Array) -> Array:
@@ -288,5 +288,5 @@ class _Objective:
         return _Output(self.network, theta, self.bounded, explained, mean, deviation)
 
 
-def _one_or_all(values: list[float]) -> Any:
+def _scalar_or_array(values: list[float]) -> Any:
     return float(values[0]) if len(values) == 1 else np.array(values)

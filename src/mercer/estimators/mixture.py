@@ -32,7 +32,7 @@ _LOW, _HIGH = 1e-3, 1.0  # limits of α in the search, in units of n
 class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     r"""Gaussian mixture in the feature space of a kernel, fitted by EM (Macready 2003).
 
-    The mixture induces a density on whatever the kernel compares,
+    The mixture induces a density on the data that the kernel compares,
     :math:`p(x) \propto \sum_m \rho_m G(\Phi(x); \mu_m, \Sigma_m)`, with an inverse-Wishart prior
     on every covariance. In kernel coordinates z (those of uncentered kernel PCA, rank r)
 
@@ -48,7 +48,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         M. M > 1 is meaningful only for kernels of low rank or with a limited rank; otherwise the
         component with the larger weight dominates, and a warning is issued.
     kernel : str or Kernel
-        Any: on vectors, tables, strings, graphs, ….
+        Any kernel: on vectors, tables, strings, graphs, ….
     alpha : float, "auto", "scaled" or "leave-one-out"
         α: large values make covariances spherical and densities smooth. It should grow with n.
         "auto" is 0.075 n, for one component and k(x, x) near 1. "scaled" is 0.075 n times the mean
@@ -165,7 +165,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or data that the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
             Sample weights; an integer weight is equivalent to repeated rows.
@@ -222,7 +222,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             )
         if points.kind == "gram":
             raise ValueError(
-                "kernel='precomputed' has no kernel values at the points of a domain; pass a "
+                "kernel='precomputed' has no kernel values at the points of a domain. Pass a "
                 "kernel object."
             )
         return domain.fit(points, weights)
@@ -253,7 +253,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     def _leave_one_out_likelihood(
         self, Z: Array, sample: Sample, domain: Domain
     ) -> Callable[[float], float]:
-        """Mean leave-one-out log-density as a function of α."""
+        """Return the mean leave-one-out log-density as a function of α."""
         weights = sample.counts
         nodes = domain.nodes()
         at_nodes = self._coordinates(self._node_points(nodes))
@@ -272,7 +272,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
         return likelihood
 
-    # --- use ------------------------------------------------------------------------------------
+    # --- prediction and densities ---------------------------------------------------------------
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
@@ -335,7 +335,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         ----------
         n_samples : int
         random_state : int or None
-            None gives another draw every time.
+            With None, every call returns different draws.
 
         Returns
         -------
@@ -370,7 +370,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
 
 
 def _log_integrals(part: Any, nodes: Nodes, Z: Array, residuals: Array) -> Array:
-    """Leave-one-out log normalizers of one component, computed in blocks of nodes."""
+    """Return the leave-one-out log normalizers of one component, computed in blocks of nodes."""
     total: Array | float = -np.inf
     for first in range(0, len(Z), _BLOCK_NODES):
         rows = slice(first, first + _BLOCK_NODES)

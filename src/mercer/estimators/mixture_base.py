@@ -30,8 +30,10 @@ from mercer.validation import check_choice, check_integer, check_real
 
 __all__ = ["KernelMixture", "maximize_alpha"]
 
-_ZERO = 1e-10  # eigenvalues below this fraction of the largest are rounding errors
-_AUTO = 0.075  # of n: agrees with the paper's two examples and cross-validation on eleven data sets
+_NEGLIGIBLE = 1e-10  # eigenvalues below this fraction of the largest are rounding errors
+# In units of n. It agrees with the two examples of the paper and with cross-validation on eleven
+# data sets.
+_AUTO_ALPHA = 0.075
 _GRID_SIZE = 9
 _LOG_ALPHA_TOLERANCE = 0.05
 
@@ -83,7 +85,7 @@ class KernelMixture(KernelEstimator):
     # --- fitting --------------------------------------------------------------------------------
 
     def _check_parameters(self, n: int) -> None:
-        """Check all parameters but ``rank`` for n rows with positive weight."""
+        """Check all parameters except ``rank``, for n rows with positive weight."""
         remedy = "Pass at most the number of rows with positive weight (n_samples)."
         check_integer(self.n_components, "n_components", high=n, remedy=remedy)
         for name in ("n_init", "max_iter"):
@@ -94,7 +96,7 @@ class KernelMixture(KernelEstimator):
             check_choice(self.alpha, "alpha", self._alpha_rules)
         else:
             rules = ", ".join(map(repr, self._alpha_rules))
-            remedy = f"Covariances are singular without it. Rules: {rules}."
+            remedy = f"Without it the covariances are singular. Or pass one of {rules}."
             check_real(self.alpha, "alpha", above=0, remedy=remedy)
 
     def _fit_coordinates(self, sample: Sample, default_rank: int | None = None) -> Array:
@@ -122,18 +124,18 @@ class KernelMixture(KernelEstimator):
         self.spectrum_ = spectrum
         self.kernel_ = spectrum.kernel
         values = spectrum.eigenvalues
-        self.rank_ = int((values > _ZERO * values[0]).sum())
+        self.rank_ = int((values > _NEGLIGIBLE * values[0]).sum())
         return sample.passes.persist(spectrum.projections[:, : self.rank_].astype(np.float64))
 
     def _alpha_by_rule(self, Z: Array, sample: Sample) -> float | None:
-        """α as a number, by "auto" or by "scaled"; None for other rules."""
+        """Return α given as a number or by "auto" or "scaled"; None for other rules."""
         rows, weights = sample.passes, sample.counts
         if self.alpha == "auto":
-            return _AUTO * rows.sum(_total, weights)
+            return _AUTO_ALPHA * rows.sum(_total, weights)
         if self.alpha == "scaled":
             mean = weighted_mean(Z, weights, rows=rows)
             squares = rows.sum(partial(_mean_squares, mean), Z, weights)
-            return _AUTO * max(squares, np.finfo(float).tiny)
+            return _AUTO_ALPHA * max(squares, np.finfo(float).tiny)
         return None if isinstance(self.alpha, str) else float(self.alpha)
 
     def _run_em(self, Z: Array, sample: Sample, alpha: float) -> GaussianMixtureFit:
@@ -183,11 +185,11 @@ class KernelMixture(KernelEstimator):
                 f"increased by more than tol={self.tol:g} per row. Increase max_iter or tol.",
                 ConvergenceWarning,
             )
-        found = len(self.effective_weights_)
-        if found < self.n_components:
+        effective = len(self.effective_weights_)
+        if effective < self.n_components:
             warn(
-                f"n_components={self.n_components} collapsed to {found}: the others are empty or "
-                f"equal. In {self.rank_} dimensions the component with the larger weight "
+                f"n_components={self.n_components} collapsed to {effective}: the others are empty "
+                f"or equal. In {self.rank_} dimensions the component with the larger weight "
                 f"dominates, and alpha={alpha:.3g} smooths out smaller ones. Limit the rank and "
                 "scale alpha (rank=10, alpha='scaled'), or use a kernel of low rank, more starts "
                 "(n_init), or fewer components.",
@@ -197,23 +199,23 @@ class KernelMixture(KernelEstimator):
     # --- training points ------------------------------------------------------------------------
 
     def _training_residuals(self, Z: Array, rows: RowPasses) -> Array:
-        """Squared distances of the training points from the span of the coordinates."""
+        """Return the squared distances of the training points from the span of the coordinates."""
         return rows.map(_residuals, self.spectrum_.expansion.training_squared_norms(), Z)
 
     def _training_scores(self, Z: Array, rows: RowPasses) -> Array:
-        """Log-densities of the training points in feature space, not normalized."""
+        """Return the log-densities of the training points in feature space, not normalized."""
         residuals = self._training_residuals(Z, rows)
         return rows.map(partial(_log_densities, self.mixture_), Z, residuals)
 
     # --- new points -----------------------------------------------------------------------------
 
     def _coordinates(self, points: Points) -> tuple[Array, Array]:
-        """Coordinates, and the squared distances from their span."""
+        """Return the coordinates and the squared distances from their span."""
         Z = self.spectrum_.project(points)[:, : self.rank_].astype(np.float64)
         return Z, _residuals(self.spectrum_.squared_norms(points), Z)
 
     def _log_components(self, points: Points) -> Array:
-        """Log-densities of the components, without their weights, of shape (m, M)."""
+        """Return the log-densities of the components, without their weights, of shape (m, M)."""
         return log_components(self.mixture_, *self._coordinates(points))
 
     def _log_joint(self, points: Points) -> Array:

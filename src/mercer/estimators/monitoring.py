@@ -1,8 +1,9 @@
 """Process monitoring statistics of kernel PCA and ECA, with limits and contributions.
 
 Notation: z the projections of a point, φ_i = √n/√λ_i · z_i the eigenfunctions, k components.
-T² = Σ φ_i² (Hotelling) measures within the components, SPE = k(x,x) - |z|² (squared prediction
-error, here ``reconstruction_error``) measures what the components leave unexplained.
+T² = Σ φ_i² (Hotelling) measures the standardized distance within the components.
+SPE = k(x,x) - |z|² (squared prediction error, here ``reconstruction_error``) is the squared
+distance from their span.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class MonitoredTransformer(SpectralTransformer):
         Returns
         -------
         array of shape (m,)
-            Not negative: the part of φ(x) outside the components, squared.
+            Non-negative: the squared norm of the part of φ(x) outside the components.
         """
         points = self._validate_new(X)
         residual = self.spectrum_.squared_norms(points) - _squared(self.spectrum_.project(points))
@@ -74,19 +75,21 @@ class MonitoredTransformer(SpectralTransformer):
         rows = spectrum.points.passes
         hotelling = rows.map(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
         norms = spectrum.expansion.training_squared_norms()
-        error = rows.persist(rows.map(_left_over, norms, z))
+        error = rows.persist(rows.map(_residuals, norms, z))
         mean = rows.sum(_weighted_sum, error, weights) / n
         variance = rows.sum(partial(_weighted_squares, mean), error, weights) / n
-        spread = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
-        matched = variance > 0 and variance / (2 * mean) * chi2.ppf(level, 2 * mean**2 / variance)
+        f_limit = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
+        chi2_limit = variance > 0 and variance / (2 * mean) * chi2.ppf(
+            level, 2 * mean**2 / variance
+        )
         return {
             "hotelling": {
                 "quantile": rows.quantile(hotelling, weights, level),
-                "f": float(spread) if n > k else float("inf"),
+                "f": float(f_limit) if n > k else float("inf"),
             },
             "reconstruction_error": {
                 "quantile": rows.quantile(error, weights, level),
-                "chi2": float(matched) if variance > 0 else mean,
+                "chi2": float(chi2_limit) if variance > 0 else mean,
             },
         }
 
@@ -113,15 +116,17 @@ class MonitoredTransformer(SpectralTransformer):
             )
         points = self._validate_new(X)
         if points.kind != "vectors":
-            raise ValueError("contributions needs a kernel on vectors, which have columns.")
+            raise ValueError(
+                f"contributions requires a kernel on vectors; got data of kind {points.kind!r}."
+            )
         measure = getattr(self, statistic)
-        usual = weighted_median(self.spectrum_.points.data.T, self.spectrum_.counts)
-        whole = measure(points)
+        medians = weighted_median(self.spectrum_.points.data.T, self.spectrum_.counts)
+        original = measure(points)
         result = np.empty(points.data.shape)
-        for j, value in enumerate(usual):
+        for j, value in enumerate(medians):
             changed = points.data.copy()
             changed[:, j] = value
-            result[:, j] = whole - measure(Points(changed, "vectors", points.feature_names))
+            result[:, j] = original - measure(Points(changed, "vectors", points.feature_names))
         return result
 
 
@@ -129,7 +134,7 @@ def _scaled_squares(scale: Array, z: Array) -> Array:
     return _squared(z * scale)
 
 
-def _left_over(norms: Array, z: Array) -> Array:
+def _residuals(norms: Array, z: Array) -> Array:
     return np.maximum(norms - _squared(z), 0)
 
 
@@ -142,5 +147,5 @@ def _weighted_squares(mean: float, values: Array, weights: Array) -> float:
 
 
 def _squared(z: Array) -> Array:
-    """Squared length of every row."""
+    """Return the squared norm of every row."""
     return np.asarray(np.einsum("ij,ij->i", z, z))

@@ -18,7 +18,7 @@ from mercer.validation import check_real
 
 __all__ = ["MercerNovelty"]
 
-_ROUNDING = 1e-9  # relative
+_ROUNDING = 1e-9  # relative rounding error of scores
 _MAX_DEFAULT_RANK = 100
 
 
@@ -103,7 +103,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
+        X : array-like of shape (n, d), Dask array or data frame, or data that the kernel compares
         y : ignored
         sample_weight : array-like of shape (n,) or None
         """
@@ -116,7 +116,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         self._fit_em(Z, sample, alpha)
         scores = self._training_scores(Z, sample.passes)
         quantile = sample.passes.quantile(scores, sample.counts, contamination)
-        # a training row at the quantile is not an outlier, in spite of rounding errors
+        # the margin prevents rounding errors from turning the row at the quantile into an outlier
         self.offset_ = quantile - _ROUNDING * max(1.0, abs(quantile))
         return self
 
@@ -137,7 +137,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
 
 
 def _default_rank(sample: Sample) -> int:
-    """A tenth of the rows; integer weights are equivalent to repeated rows."""
+    """Return a tenth of the number of rows; integer weights are equivalent to repeated rows."""
     n = sample.points.n
     rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
     return min(max(rows // 10, 1), _MAX_DEFAULT_RANK, n)

@@ -23,7 +23,7 @@ __all__ = ["OrthogonalSeries"]
 
 _CELLS_PER_AXIS = {1: 4095, 2: 255, 3: 63}  # of the grid for the clipped mass and for samples
 _ROWS_PER_CHUNK = 8192
-_MAX_COORDINATE = 1e4  # in scales; every function is 0 there
+_MAX_COORDINATE = 1e4  # in units of the scale; all functions are 0 there
 
 
 class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
@@ -135,15 +135,15 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             )
         if self.basis == "laguerre" and data.min() < 0:
             raise ValueError(
-                f"basis='laguerre' needs x ≥ 0; X has values down to {data.min():.6g}. Shift the "
-                "data or use 'hermite'."
+                f"basis='laguerre' requires x ≥ 0, but X has values down to {data.min():.6g}. "
+                "Shift the data or use 'hermite'."
             )
         if len(data) == 1 or (np.ptp(data, axis=0) == 0).any():
             rows = "1 sample" if len(data) == 1 else "a constant column"
-            raise ValueError(f"No scale can be estimated from {rows}; every column must vary.")
+            raise ValueError(f"No scale can be estimated from {rows}. Every column must vary.")
 
     def _scaling(self, data: Array, weights: Array, n: float) -> tuple[Array, Array]:
-        """Offset and scale of every column, for a total weight of n."""
+        """Return the offset and scale of every column, for a total weight of n."""
         if self.domain is None:
             pad = 0.5 * np.ptp(data, axis=0) / max(n - 1, 1)
             low, high = data.min(axis=0) - pad, data.max(axis=0) + pad
@@ -153,33 +153,33 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             )
             if (data < low).any() or (data > high).any():
                 raise ValueError(
-                    f"domain={self.domain!r} does not contain all rows of X; enlarge it."
+                    f"domain={self.domain!r} does not contain all rows of X. Enlarge it."
                 )
         scaling = BASES[self.basis].scaling
         pairs = [scaling(x, weights, (a, b)) for x, a, b in zip(data.T, low, high, strict=True)]
         offset, scale = np.array(pairs).T
         return offset, scale
 
-    # The methods below use z = (x - offset) / scale, which does not overflow; a density in z is one
-    # in x times the volume Π scale.
+    # The methods below use z = (x - offset) / scale to avoid overflow. The density in z is the
+    # density in x times Π scale.
 
     def _standardized(self, X: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.clip((X - self._offset) / self._scale, -_MAX_COORDINATE, _MAX_COORDINATE)
 
-    def _functions(self, z: Array, which: Array) -> Array:
-        """Values of some of the orthonormal candidates at points."""
+    def _functions(self, z: Array, indices: Array) -> Array:
+        """Return the values of the candidates with the given indices at points."""
         columns = [BASES[self.basis].functions(column, self.max_terms) for column in z.T]
-        parts = [one[:, k] for one, k in zip(columns, self.degrees_[which].T, strict=True)]
+        parts = [one[:, k] for one, k in zip(columns, self.degrees_[indices].T, strict=True)]
         return reduce(np.multiply, parts)
 
     def _masses(self) -> Array:
-        """Integrals of the selected functions."""
+        """Return the integrals of the selected functions."""
         one = BASES[self.basis].masses(self.max_terms)
         return np.asarray(np.prod(one[self.degrees_[self.selected_]], axis=1))
 
     def _unclipped(self, z: Array) -> Array:
-        """The series with mass 1, including negative values, computed in chunks of rows."""
+        """Return the series with mass 1, including negative values, computed in chunks of rows."""
         selected, values = self.selected_, np.empty(len(z))
         coefficients = self._coefficients[selected] / self.mass_
         for first in range(0, len(z), _ROWS_PER_CHUNK):
@@ -210,7 +210,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "mass_")
 
     def _signed_density(self, X: Any) -> Array:
-        """The series in z, clipped if ``positive``."""
+        """Return the series in z, clipped if ``positive``."""
         check_is_fitted(self)
         data = validate_points(X, "vectors", estimator=self, reset=False).data.astype(np.float64)
         values = self._unclipped(self._standardized(data))
@@ -226,7 +226,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (m,)
-            inf or 0 if it overflows or underflows; ``score_samples`` does not.
+            inf or 0 on overflow or underflow, which ``score_samples`` avoids.
         """
         values = self._signed_density(X)
         with np.errstate(divide="ignore", over="ignore"):

@@ -13,7 +13,7 @@ from mercer.estimators.density_base import KernelDensityEstimator
 from mercer.kernels import Kernel
 from mercer.maths.mixture_weights import mixture_weights
 from mercer.maths.types import Array
-from mercer.operators.tiled import cross_gram
+from mercer.operators.cross_gram import cross_gram
 from mercer.solvers import Lanczos, mean_window
 
 __all__ = ["ParzenDensity"]
@@ -24,7 +24,7 @@ class ParzenDensity(KernelDensityEstimator):
 
     .. math:: \hat p(x) = \sum_j a_j\, k(x, x_j) / c, \qquad c = \int k(x, 0)\,dx
 
-    with weights :math:`a_j = w_j / \sum_i w_i`, or with those of maximum likelihood. Log densities
+    with weights :math:`a_j = w_j / \sum_i w_i`, or with maximum likelihood weights. Log densities
     are accurate in the tails, where densities would underflow.
 
     Parameters
@@ -36,7 +36,7 @@ class ParzenDensity(KernelDensityEstimator):
         With "learned" the weights :math:`a` maximize the likelihood of the sample,
         :math:`\sum_i w_i \log \hat p(x_i)`, on the simplex (Girolami 2002, footnote 2). Most of
         them are 0, and only points with positive weight are stored. The bandwidth is chosen
-        before, so the problem is concave.
+        first, so the problem is concave.
     solver : str or solver
         "auto" uses Fourier features for a Gaussian kernel and many points in at most three
         dimensions, and exact sums otherwise; "fourier" and "lanczos" (exact) force one of them.
@@ -49,7 +49,7 @@ class ParzenDensity(KernelDensityEstimator):
         Indices of the rows of X with positive weight in the density; None for a Dask collection
         (all rows with positive sample weight).
     weights_ : array
-        Their weights a_j; they add up to 1.
+        Their weights a_j, which sum to 1.
     likelihood_gap_ : float
         Upper bound for the increase in mean log-likelihood that other weights could give; nan if
         weights are not learned.
@@ -91,7 +91,7 @@ class ParzenDensity(KernelDensityEstimator):
         """
         if self.weights not in (None, "learned"):
             raise ValueError(
-                f"weights={self.weights!r} must be None or 'learned'; pass given weights to fit as "
+                f"weights={self.weights!r} must be None or 'learned'. Pass fixed weights to fit as "
                 "sample_weight."
             )
         sample = self._validate_density_training(X, sample_weight)
@@ -140,7 +140,7 @@ class ParzenDensity(KernelDensityEstimator):
 
 
 def _support(sample: Sample) -> Any:
-    """Rows of X in the sample; None if they are on a cluster."""
+    """Return the indices of the rows of X in the sample; None for a Dask collection."""
     if sample.points.is_chunked:
         return None
     return np.arange(sample.points.n) if sample.indices is None else sample.indices

@@ -16,7 +16,7 @@ __all__ = ["KernelPCA"]
 class KernelPCA(MonitoredTransformer):
     r"""Kernel principal component analysis: projections onto the leading eigenvectors of K.
 
-    The score of a training point is :math:`\sqrt{\lambda_i} e_{ji}`, of any point
+    The score of a training point is :math:`\sqrt{\lambda_i} e_{ji}`, that of any point is
     :math:`\lambda_i^{-1/2} \sum_j e_{ji} k(x, x_j)` (Schölkopf et al. 1998; Jenssen 2010, eqs. 5
     and 7), with the centered kernel unless ``center=False``.
 
@@ -38,7 +38,7 @@ class KernelPCA(MonitoredTransformer):
     random_state : int or None
         Seed of the iteration's random start; results do not depend on it beyond rounding error.
     verbose : bool
-        Print the progress of long work to standard error.
+        Print the progress of long computations to standard error.
 
     Attributes
     ----------

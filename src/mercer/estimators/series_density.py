@@ -26,9 +26,9 @@ from mercer.spectrum import Spectrum
 __all__ = ["SeriesDensity"]
 
 _GRID_CELLS = {1: 4095, 2: 255}  # per axis, for the mass of the negative part
-_DRAWS = 2**14
-_GRID_ERROR = 1e-3  # above, the mass is estimated from draws
-_PROPOSALS = 2**16
+_DRAWS = 2**14  # for the mass of the negative part
+_GRID_ERROR = 1e-3  # above this error the mass is estimated from draws
+_MAX_PROPOSALS = 2**16  # per iteration of rejection sampling
 
 
 class SeriesDensity(KernelDensityEstimator):
@@ -48,13 +48,13 @@ class SeriesDensity(KernelDensityEstimator):
     terms : str, int or None
         Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" selects all with
         :math:`(1'e_i)^2 > 2n/(n+1)`, "kronmal-tarter-run" those before the first violation, and
-        "diggle-hall" the leading ones with the smallest estimated square error. An integer selects
-        so many with the largest entropy terms; None selects all.
+        "diggle-hall" the leading ones with the smallest estimated square error. An integer
+        selects that many eigenpairs, those with the largest entropy terms; None selects all.
     positive : bool
         Clip negative values and renormalize. The mass of the negative part is computed by
         quadrature in one or two dimensions, if that is accurate, and otherwise from draws of the
         Parzen window estimate, whose ratio to the series is bounded; ``clipped_mass_error_`` is its
-        error. If no kernel has a negative coefficient, nothing is clipped.
+        error. If no coefficient is negative, nothing is clipped.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
     max_terms : int
@@ -67,8 +67,8 @@ class SeriesDensity(KernelDensityEstimator):
     spectrum_ : Spectrum
         The eigenpairs considered.
     selected_ : array of int
-        Indices of the selected ones in ``spectrum_``, which is ordered by eigenvalue for a rule and
-        by entropy term for a number.
+        Indices of the selected eigenpairs in ``spectrum_``, which is ordered by eigenvalue if
+        ``terms`` is a rule, and by entropy term if it is an integer or None.
     mass_ : float
         Mass of the truncated series before renormalization.
     term_masses_ : array
@@ -152,14 +152,14 @@ class SeriesDensity(KernelDensityEstimator):
             self.selected_ = np.array([int(np.argmax(self.entropy_terms_))])
 
     def _truncated(self, spectrum: Spectrum) -> WindowSum:
-        """The selected terms as one sum over kernels, and as Fourier features if available."""
+        """Return the selected terms as one sum of kernels, and as Fourier features if available."""
         selected = self.selected_
         roots = np.sqrt(spectrum.eigenvalues[selected])
         means = spectrum.overlaps[selected] / spectrum.total_weight
-        waves = None
+        fourier = None
         if isinstance(spectrum.expansion, FourierExpansion):
             chosen = spectrum.expansion.take(selected)
-            waves = chosen.combination(means * roots)
+            fourier = chosen.combination(means * roots)
             single = chosen.combination(means / roots).without_points()
             coefficients = spectrum.points.map_rows(partial(_first_column, single))
         else:
@@ -167,12 +167,12 @@ class SeriesDensity(KernelDensityEstimator):
             coefficients = spectrum.points.passes.map(combine, spectrum.projections)
         if spectrum.weights is not None:
             coefficients = coefficients * spectrum.weights
-        return WindowSum(spectrum.kernel, spectrum.points, coefficients, waves)
+        return WindowSum(spectrum.kernel, spectrum.points, coefficients, fourier)
 
     # --- clipping -------------------------------------------------------------------------------
 
     def _negative_mass(self) -> tuple[float, float]:
-        """Mass of the negative part, in units of the total mass, and its error."""
+        """Return the mass of the negative part, in units of the total mass, and its error."""
         if not self.positive or self._sum.lowest >= 0:
             return 0.0, 0.0
         points = self._sum.points
@@ -194,7 +194,7 @@ class SeriesDensity(KernelDensityEstimator):
         return negative_mass_by_draws(self._ratio(drawn) / self.mass_)
 
     def _ratio(self, points: Points) -> Array:
-        """Ratio of the series (not renormalized) to the Parzen window estimate."""
+        """Return the ratio of the series (not renormalized) to the Parzen window estimate."""
         sign, logs = self._sum.signed_log(points)
         _, parzen = self._parzen.signed_log(points)
         return np.asarray(sign * np.exp(logs - parzen))
@@ -252,8 +252,8 @@ class SeriesDensity(KernelDensityEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the (clipped) density by rejection sampling from the Parzen window estimate.
 
-        The series is at most ``max_j c_j/a_j`` times that estimate, with their coefficients c and
-        a; so many proposals are needed per draw, at most √n.
+        The series is at most ``max_j c_j/a_j`` times that estimate, where c and a are their
+        coefficients. This ratio, at most √n, is about the number of proposals per draw.
 
         Parameters
         ----------
@@ -268,13 +268,13 @@ class SeriesDensity(KernelDensityEstimator):
         series, parzen = self._sum.coefficients, self._parzen.coefficients
         bound = self._sum.points.passes.sum(_largest_ratio, series, parzen, combine=max)
         drawn: list[Array] = []
-        missing = n_samples
-        while missing > 0:
-            proposals = min(_PROPOSALS, int(1.2 * missing * bound / self.mass_) + 16)
+        remaining = n_samples
+        while remaining > 0:
+            proposals = min(_MAX_PROPOSALS, int(1.2 * remaining * bound / self.mass_) + 16)
             candidates = self._draw_parzen(proposals, rng)
             accepted = rng.random(proposals) * bound < self._ratio(Points(candidates))
-            drawn.append(candidates[accepted][:missing])
-            missing -= len(drawn[-1])
+            drawn.append(candidates[accepted][:remaining])
+            remaining -= len(drawn[-1])
         return np.concatenate(drawn)
 
     def _draw_parzen(self, n: int, rng: np.random.Generator) -> Array:

@@ -18,7 +18,7 @@ __all__ = ["class_labels", "encode_classes", "encode_lazy_classes", "numeric_tar
 
 
 def numeric_targets(y: Any, n: int) -> Array:
-    """Return n finite numbers, or n rows of them."""
+    """Return targets of shape (n,) or (n, n_targets), all finite."""
     _check_given(y)
     targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     _check_length(targets, n)
@@ -38,15 +38,15 @@ def class_labels(y: Any, n: int) -> Array:
 def encode_classes(labels: Array) -> tuple[Array, Array]:
     """Return the sorted classes, at least two, and the class index of every label."""
     classes, codes = np.unique(labels, return_inverse=True)
-    _check_several(classes)
+    _check_class_count(classes)
     return classes, codes
 
 
 def encode_lazy_classes(labels: Any, rows: RowPasses) -> tuple[Array, Any]:
-    """Return the same for labels in chunks; the indices are lazy."""
+    """Return the sorted classes, at least two, and lazy class indices of labels in chunks."""
     classes = rows.sum(_distinct, labels, combine=_combined_distinct)
     check_classification_targets(classes)
-    _check_several(classes)
+    _check_class_count(classes)
     codes = rows.map(partial(_codes, classes), labels, like=np.empty(0, dtype=np.intp))
     return classes, codes
 
@@ -64,11 +64,11 @@ def _combined_distinct(parts: Sequence[Array]) -> Array:
     return np.unique(np.concatenate(parts))
 
 
-def _check_several(classes: Array) -> None:
+def _check_class_count(classes: Array) -> None:
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class with positive weight, {classes.tolist()[0]!r}; a classifier needs at "
-            "least 2."
+            f"y has only one class with positive weight, {classes.tolist()[0]!r}. A classifier "
+            "needs at least 2 classes."
         )
 
 

@@ -37,7 +37,7 @@ def explore(
     Parameters
     ----------
     data : str, Path or None
-        Name of an embedded data set, or a file; None for the rings.
+        Name of an embedded data set, or a file; None for "rings".
     label : str or None
         Column with classes; None for the default of the data set.
     ignore : iterable of str
@@ -51,8 +51,8 @@ def explore(
     port : int
         Port to listen on; 0 for a free one.
     host : str
-        Address to listen on. For other addresses than loopback a token is required; it is part of
-        the printed address.
+        Address to listen on. Other addresses than loopback require a token, which is part of the
+        printed address.
     open_browser : bool
     limits : Limits or None
         Limits for requests and uploads; None for the defaults.

@@ -108,7 +108,7 @@ class AccessControl:
         if size > self.max_head:
             return 431, f"The headers are larger than {self.max_head:,} bytes."
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
-            return 400, "Content-Length and Transfer-Encoding exclude each other."
+            return 400, "The request has both Content-Length and Transfer-Encoding. Send only one."
         if "\0" in request.scope["path"]:
             return 400, "The path contains a null byte."
         host = request.headers.get("host", "")

@@ -64,12 +64,12 @@ class Dataset:
     rows : int array
         Indices of the analyzed rows in the table.
     data : array or data frame
-        The analyzed rows, as an estimator takes them.
+        The analyzed rows, as input of an estimator.
     shown : int array
         Indices of the shown rows among the analyzed rows.
     is_large : bool
-        Whether all rows are analyzed although they are more than :data:`ANALYZED`. Only Fourier
-        features are fast enough for that.
+        Whether more than :data:`ANALYZED` rows are analyzed, which is fast enough only with
+        Fourier features.
     """
 
     key: str
@@ -85,9 +85,9 @@ class Dataset:
         """Select the analyzed and the shown rows: all, or a subsample with a fixed seed."""
         has_fourier = table.is_numeric and len(table.columns) == 2 and kernel == "gaussian"
         rows = np.arange(table.n) if has_fourier else drawn_rows(table.n, ANALYZED)
-        everything = prepare(table, scale=scale).data if table.is_numeric else table.frame
+        all_data = prepare(table, scale=scale).data if table.is_numeric else table.frame
         shown = drawn_rows(len(rows), SHOWN)
-        return cls(key, table, scale, rows, take(everything, rows), shown, len(rows) > ANALYZED)
+        return cls(key, table, scale, rows, take(all_data, rows), shown, len(rows) > ANALYZED)
 
     @property
     def n(self) -> int:
@@ -196,8 +196,8 @@ class Dataset:
         """
         if self.is_numeric and not state.has_bandwidth:
             return None
-        wanted = self.marks["auto"] if state.bandwidth is None else state.bandwidth
-        return max(wanted, self.marks["low"]) if self.is_large else wanted
+        bandwidth = self.marks["auto"] if state.bandwidth is None else state.bandwidth
+        return max(bandwidth, self.marks["low"]) if self.is_large else bandwidth
 
     def kernel(self, state: State, bandwidth: float | None = None) -> Kernel:
         """Return the kernel of the state, optionally with another bandwidth."""
@@ -218,5 +218,5 @@ class Dataset:
 
 
 def is_scaled(state: State) -> bool:
-    """Return whether columns are standardized; by default all but those of planar examples."""
+    """Return whether the columns are standardized: by default, except for the planar examples."""
     return state.data not in UNSCALED if state.scale is None else state.scale

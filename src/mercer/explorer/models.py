@@ -28,7 +28,7 @@ BARS = 24  # components in the spectrum view
 NO_ENTROPY = 1e-12  # fraction of the information potential that is rounding error
 MAX_DENSE = 500  # rows up to which a full decomposition is faster than an iteration
 _PCA_COMPONENTS = 3
-_FACTORS = np.geomspace(0.25, 4, 17)  # multipliers of the bandwidths of a mixed table's kernel
+_MULTIPLIERS = np.geomspace(0.25, 4, 17)  # multipliers of the bandwidths of a mixed table's kernel
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class Models:
     def clustering(self) -> EntropyClustering | None:
         """Clustering by angle in the space of the selected components.
 
-        With as many clusters as components in entropy order this is the method of the paper on the
-        data. Otherwise it is the same method on the scores with the linear kernel, whose components
-        are the selected ones. None if the selected components hold no entropy.
+        With as many clusters as components in entropy order, the estimator is fitted to the data.
+        Otherwise it is fitted to the scores with the linear kernel, whose components are the
+        selected ones. None if the selected components hold no entropy.
         """
         if self.components.potential_fraction < NO_ENTROPY:
             return None
@@ -146,7 +146,7 @@ class Models:
         rows = data.data
         if data.is_large or not data.is_numeric:
             rows = data.take(data.shown)
-        kernel, bandwidths = data.kernel(self.state, 1.0), None if data.is_numeric else _FACTORS
+        kernel, bandwidths = data.kernel(self.state, 1.0), None if data.is_numeric else _MULTIPLIERS
         if isinstance(kernel, Stationary):
             kernel = kernel.with_bandwidth("auto")
         estimator = EntropyClustering(n_clusters, kernel=kernel, bandwidths=bandwidths)

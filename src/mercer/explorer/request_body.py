@@ -11,14 +11,14 @@ __all__ = ["read_body"]
 
 
 async def read_body(request: Request, max_bytes: int, timeout: float) -> bytes:
-    """Return the body of a request. It is never read beyond the limit.
+    """Return the body of a request; reading stops at the size limit.
 
     Parameters
     ----------
     request : Request
     max_bytes : int
     timeout : float
-        Seconds until the whole body has to be received.
+        Seconds to receive the whole body.
 
     Raises
     ------

@@ -28,7 +28,7 @@ __all__ = ["DataNotFoundError", "Service"]
 
 _TABLE_CACHE = 400_000_000  # bytes
 _MODEL_CACHE = 60_000_000  # enough for the last hundreds of slider steps
-_MAX_ROWS = 500  # of one answer
+_MAX_ROWS = 500  # rows per response
 
 
 class DataNotFoundError(LookupError):
@@ -60,7 +60,7 @@ class Service:
         self._tables = Cache(_TABLE_CACHE)
         self._models = Cache(_MODEL_CACHE)
 
-    # --- answers ------------------------------------------------------------------------------
+    # --- responses ----------------------------------------------------------------------------
 
     def views(self, session: Session, state: State, names: Sequence[str]) -> dict[str, Any]:
         """Return the summary and the named views."""
@@ -112,16 +112,16 @@ class Service:
     def model(self, session: Session, state: State) -> bytes:
         """Return a model file that takes raw rows.
 
-        It holds the clustering, or the components if the clustering is one of their scores. The
-        first steps of the pipeline are fitted to the whole table, the last step to the analyzed
-        rows.
+        The model is the clustering or, if the clustering was fitted to the scores, the components.
+        The first steps of the pipeline are fitted to the whole table, the last step to the
+        analyzed rows.
         """
         models = self._fit(session, state)
         data, clustering = models.data, models.clustering
         has_clustering = clustering is not None and clustering.kernel != "linear"
         estimator = clustering if has_clustering else models.estimator
-        how = Preparation(data.table, models.kernel, data.scale and data.is_numeric)
-        pipeline = how.pipeline(estimator)
+        preparation = Preparation(data.table, models.kernel, data.scale and data.is_numeric)
+        pipeline = preparation.pipeline(estimator)
         rows = data.table.frame
         for _, step in pipeline.steps[:-1]:
             rows = step.fit_transform(rows)
@@ -182,7 +182,7 @@ class Service:
             if state.label is None:
                 label = "class"
             elif label is None and "class" not in ignore:
-                ignore.append("class")  # without colors, too, the classes are not analyzed
+                ignore.append("class")  # never analyzed, even if it does not set the colors
         return as_table(
             frame,
             name=self.source(session, state.data).rpartition("/")[2],
@@ -233,8 +233,8 @@ class Service:
         if n > self.limits.rows or d > self.limits.columns:
             raise ValueError(
                 f"{name} has {n:,} rows and {d:,} columns. The explorer accepts at most "
-                f"{self.limits.rows:,} rows and {self.limits.columns:,} columns. Use a part of "
-                "the table, or the library."
+                f"{self.limits.rows:,} rows and {self.limits.columns:,} columns. Use a smaller "
+                "table, or the library."
             )
 
 

@@ -50,7 +50,7 @@ class State:
     missing : {"auto", "drop", "keep"}
         Rows with missing values; see :func:`mercer.tables.read_table`.
     scale : bool or None
-        Standardize the columns; None: unless the data set is one of the planar examples.
+        Standardize the columns; None standardizes all tables except the planar examples.
     kernel : str
         A key of :data:`KERNELS`.
     bandwidth : float or None
@@ -156,7 +156,7 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
         if name in lists:
             lists[name].append(_name(name, value))
             if len(lists[name]) > _MAX_NAMES:
-                raise ValueError(f"{name}: more than {_MAX_NAMES} columns. Name fewer.")
+                raise ValueError(f"{name} must name at most {_MAX_NAMES} columns. Name fewer.")
         elif name in known:
             single[name] = value
     read: dict[str, Callable[[str], Any]] = {

@@ -13,16 +13,16 @@ from mercer.maths.types import Array
 
 __all__ = ["VIEWS", "rounded", "summary"]
 
-_GRID = 56  # points per axis of the density
-_COARSE = 36  # points per axis of each eigenfunction
+_DENSITY_GRID = 56  # points per axis of the density
+_EIGENFUNCTION_GRID = 36  # points per axis of each eigenfunction
 _MAX_EIGENFUNCTIONS = 6
-_GRAM = 200  # rows
+_GRAM_ROWS = 200
 _ALL_RANKS = 600  # rows up to which ranks are computed for every bandwidth of the path
 _MARGIN = 0.12  # fraction of the extent of the data
 
 
 def rounded(values: Array) -> list[Any]:
-    """Return nested lists, rounded to seven digits of the largest value, to keep answers short.
+    """Return nested lists, rounded to seven digits of the largest value, for short responses.
 
     Values that are not finite become None: JSON has no NaN, and the page draws nothing there.
     """
@@ -158,7 +158,7 @@ def density_view(models: Models) -> dict[str, Any]:
     if models.state.terms == "selected" and is_empty:
         return {"reason": "The selected components hold no entropy, so their density is zero."}
     if data.is_planar:
-        xs, ys, grid = _grid(data.data, _GRID)
+        xs, ys, grid = _grid(data.data, _DENSITY_GRID)
         values = np.maximum(_density(models, grid), 0).reshape(len(ys), len(xs))
         return {"x": rounded(xs), "y": rounded(ys), "z": rounded(values)}
     values = np.maximum(_density(models, data.take(data.shown)), 0)
@@ -194,7 +194,7 @@ def _selected_series(models: Models, X: Array) -> Array:
 def gram_view(models: Models) -> dict[str, Any]:
     """Return the Gram matrix of some shown rows and its reconstruction, ordered by cluster."""
     clusters, scores = models.shown_clusters, models.shown_scores
-    subset = np.unique(np.linspace(0, len(clusters) - 1, _GRAM).astype(int))
+    subset = np.unique(np.linspace(0, len(clusters) - 1, _GRAM_ROWS).astype(int))
     order = subset[np.lexsort((scores[subset, 0], clusters[subset]))]
     K = models.kernel(models.data.take(models.data.shown[order]))
     Z = scores[order]
@@ -221,7 +221,7 @@ def eigenfunctions_view(models: Models) -> dict[str, Any]:
     if not models.data.is_planar:
         return {"reason": "Eigenfunctions are drawn for tables with two numeric columns."}
     selected = models.components
-    xs, ys, grid = _grid(models.data.data, _COARSE)
+    xs, ys, grid = _grid(models.data.data, _EIGENFUNCTION_GRID)
     columns = selected.columns[:_MAX_EIGENFUNCTIONS]
     values = selected.spectrum.eigenfunctions(grid)[:, columns]
     return {

@@ -80,7 +80,7 @@ class WorkQueue:
             if future.done():  # cancelled
                 continue
             self._free -= 1
-            # A thread pool would not do: the interpreter waits for the pool's threads at exit.
+            # Not a thread pool, because the interpreter waits for the pool's threads at exit.
             threading.Thread(
                 target=self._work, args=(future, work), name="mercer-explorer", daemon=True
             ).start()
@@ -111,6 +111,6 @@ class WorkQueue:
 
 
 def _single_threaded(work: Callable[[], Any]) -> Any:
-    """Leave the other cores to other requests and to the browser."""
+    """Run work on one thread; other requests and the browser need the other cores."""
     with single_thread(), single_threaded_blas():
         return work()

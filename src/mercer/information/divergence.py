@@ -13,7 +13,7 @@ from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.operators import FourierGram, GramOperator, Sample
-from mercer.operators.tiled import cross_product
+from mercer.operators.cross_gram import cross_product
 from mercer.solvers import summing_gram
 
 __all__ = ["cauchy_schwarz_divergence"]

@@ -61,7 +61,7 @@ def matrix_renyi_entropy(
         return clip_negative(-np.log(_mean_square(sample)))
     problem = as_solver("dense").gram(sample).problem()
     values = np.linalg.eigvalsh(problem.dense()).astype(np.float64)
-    positive = np.where(values > problem.zero(values[-1]), values, 0.0)
+    positive = np.where(values > problem.numerical_zero(values[-1]), values, 0.0)
     return clip_negative(spectral_entropy(positive / positive.sum(), alpha))
 
 

@@ -26,7 +26,7 @@ def fitted_sample(
 
 
 def clip_negative(value: float) -> float:
-    """Return a quantity that is never negative, of which rounding may have made -1e-16 or -0.0."""
+    """Return ``value``, or 0.0 where rounding errors made it negative (or -0.0)."""
     return float(np.maximum(value, 0.0)) + 0.0
 
 
@@ -43,6 +43,4 @@ def log_normalizer(kernel: Kernel, points: Points) -> float:
     >>> round(log_normalizer(Gaussian(1.0), points), 4), log_normalizer(Linear(), points)
     (1.8379, 0.0)
     """
-    if points.dimension is None or not kernel.is_density:
-        return 0.0
-    return kernel.log_normalizer(points.dimension)
+    return Sample(kernel, points).log_normalizer

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, Tiles
-from mercer.maths.matmul import finite_product
+from mercer.maths.pairwise import finite_product
 from mercer.maths.types import Array
 
 __all__ = ["Cosine", "DotProduct", "Linear", "Polynomial", "Sigmoid"]

@@ -12,7 +12,7 @@ from scipy.special import kve
 from scipy.stats import chi2, f
 
 from mercer.kernels.base import Kernel, Tiles
-from mercer.maths.distances import (
+from mercer.maths.pairwise import (
     augment_columns,
     augment_rows,
     half_squared_differences,

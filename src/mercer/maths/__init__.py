@@ -1,1 +1,1 @@
-"""The mathematics as pure functions: arrays in, arrays out, no kernels, no estimators."""
+"""Pure functions of NumPy arrays, independent of kernels and estimators."""

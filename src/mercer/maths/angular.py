@@ -1,8 +1,8 @@
-"""Clustering by direction: k-means with the cosine, as in Jenssen 2010 (section 4).
+"""Clustering by direction: k-means with cosine similarity, as in Jenssen 2010 (section 4).
 
 Notation: φ_t the rows of Z, C_i the clusters, ``s_i = Σ_{t∈C_i} w_t φ_t`` their sums, m_i their
-means, m the mean of all rows. A row is assigned to the cluster whose mean it makes the smallest
-angle with. No step decreases ``Σ_i |s_i|``, which therefore decides convergence: neither the sum of
+means, m the mean of all rows. A row is assigned to the cluster whose mean has the smallest angle to
+it. No step decreases ``Σ_i |s_i|``, so convergence is measured by this sum. Neither the sum of
 cosines nor the cost J of eq. (28) is monotone.
 """
 
@@ -59,10 +59,10 @@ class AngularClusters:
 def farthest_directions(Z: Array, n_clusters: int, *, rows: RowPasses = IN_MEMORY) -> Array:
     """Return unit vectors along rows of Z that point far apart, found in O(n C).
 
-    The first two come from a double sweep (farthest from the longest row, then farthest from that
-    one). Each further one has the smallest sum of cosines to those before it. (That is the rule of
-    the paper, whose search over all pairs for the first two costs O(n²) and finds the same
-    partitions.)
+    The first two come from a double sweep: the row farthest from the longest row, then the row
+    farthest from that one. Each further row has the smallest sum of cosines to those before it, as
+    in the paper. The paper finds the first two by a search over all pairs, which costs O(n²) and
+    leads to the same partitions.
 
     >>> farthest_directions(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 2)
     array([[0., 1.],
@@ -81,9 +81,9 @@ def farthest_directions(Z: Array, n_clusters: int, *, rows: RowPasses = IN_MEMOR
 
 
 def _longest_direction(Z: Array, rows: RowPasses) -> tuple[Array, float]:
-    """Direction of the longest row, and the length above which directions are reliable.
+    """Return the direction of the longest row and the length above which directions are reliable.
 
-    That length is 0 if all rows exceed it.
+    The length is 0 if the directions of all rows are reliable.
     """
     least, (length, row) = rows.sum(_extreme_lengths, Z, combine=_combined_extremes)
     threshold = _RELIABLE * -length
@@ -91,7 +91,7 @@ def _longest_direction(Z: Array, rows: RowPasses) -> tuple[Array, float]:
 
 
 def _extreme_lengths(Z: Array) -> tuple[float, tuple[float, Array]]:
-    """The smallest length, and the largest length (negative) with its row."""
+    """Return the smallest length, and the largest length (negated) with its row."""
     if len(Z) == 0:
         return np.inf, (np.inf, Z)
     lengths = _lengths(Z)
@@ -104,7 +104,7 @@ def _combined_extremes(parts: Sequence[Any]) -> Any:
 
 
 def _reliable(Z: Array, weights: Array | None, threshold: float) -> tuple[Array, Array | None]:
-    """Rows longer than the threshold."""
+    """Return the rows longer than the threshold."""
     if threshold == 0:
         return Z, weights
     long = _lengths(Z) > threshold
@@ -112,7 +112,7 @@ def _reliable(Z: Array, weights: Array | None, threshold: float) -> tuple[Array,
 
 
 def _farthest(chosen: Array, threshold: float, Z: Array) -> Any:
-    """The row with the smallest sum of cosines: among rows distinct from all chosen, and of all."""
+    """Return the row with the smallest sum of cosines, among rows not yet chosen and among all."""
     Z, _ = _reliable(Z, None, threshold)
     if len(Z) == 0:
         return (np.inf, Z), (np.inf, Z)
@@ -129,7 +129,7 @@ def _minima(parts: Sequence[Any]) -> Any:
 
 
 def shortest(Z: Array, noise: float, *, rows: RowPasses = IN_MEMORY) -> float:
-    """Return the length up to which a row is zero, if the longest has the relative error noise."""
+    """Return the length up to which rows count as zero, given the relative error ``noise``."""
     return _NOISE_FACTOR * noise * rows.sum(_largest_length, Z, combine=max)
 
 
@@ -162,12 +162,23 @@ def angular_kmeans(
     noise: float = float(np.finfo(np.float64).eps),
     rows: RowPasses = IN_MEMORY,
 ) -> AngularClusters:
-    """Angular k-means from :func:`farthest_directions`; ``noise`` is the rows' relative error.
+    """Run angular k-means from :func:`farthest_directions`.
 
-    Rows shorter than a millionth of the longest are left out of the iteration and assigned at the
-    end, since they could form a cluster of nothing but noise. An empty cluster gets the direction
-    of the row with the smallest cosine to its own cluster; all rows are then assigned again, so the
-    objective still does not decrease.
+    Rows shorter than a millionth of the longest could form a cluster of noise. They are excluded
+    from the iteration and assigned at the end. An empty cluster gets the direction of the row with
+    the smallest cosine to its own cluster; all rows are then assigned again, so the objective does
+    not decrease.
+
+    Parameters
+    ----------
+    Z : array of shape (n, k)
+    n_clusters : int
+    weights : array of shape (n,) or None
+    max_iter : int
+    noise : float
+        Relative error of the rows.
+    rows : RowPasses
+        Passes over Z and weights.
     """
     vanishing = shortest(Z, noise, rows=rows)
     _, threshold = _longest_direction(Z, rows)
@@ -188,7 +199,7 @@ def angular_kmeans(
         if before == labels_seen or not improved:
             converged = True
             break
-    # assigned by the final directions, as new points are
+    # Use the final directions, as for new points.
     assign = partial(assign_directions, directions=directions, vanishing=vanishing)
     labels = rows.persist(rows.map(assign, Z))
     return AngularClusters(labels, directions, objectives, converged)
@@ -216,7 +227,7 @@ def _step(directions: Array, threshold: float, Z: Array, weights: Array | None) 
 
 
 def angular_cost(products: Array, totals: Array, counts: Array, potential: float) -> float:
-    """``J = Σ_i n_i cos∠(m_i, m)``, eq. (28): small if clusters point in different directions.
+    """Return ``J = Σ_i n_i cos∠(m_i, m)``, eq. (28): small if cluster directions differ.
 
     Parameters
     ----------
@@ -241,7 +252,7 @@ def _cluster_sums(Z: Array, labels: Array, n_clusters: int) -> Array:
 def _full_step(
     Z: Array, weights: Array | None, directions: Array, threshold: float, rows: RowPasses
 ) -> tuple[_Step, Array]:
-    """Assign all rows; give each empty cluster the direction of the row with the worst fit."""
+    """Assign all rows and move each empty cluster to the row with the worst fit."""
     step = rows.sum(partial(_step, directions, threshold), Z, weights)
     for _ in range(len(directions)):
         if step.counts.all():
@@ -257,7 +268,7 @@ def _full_step(
 
 
 def _worst_fit(directions: Array, threshold: float, Z: Array) -> tuple[float, Array]:
-    """The smallest cosine of a row with its own direction, and that row as a unit vector."""
+    """Return the smallest cosine between a row and its cluster, and that row as a unit vector."""
     Z, _ = _reliable(Z, None, threshold)
     if len(Z) == 0:
         return np.inf, Z

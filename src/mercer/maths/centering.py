@@ -1,4 +1,4 @@
-"""Removing the mean in feature space, as a projection: ``P A P`` with ``P = I - u u'``."""
+"""Centering in feature space by the projection ``P = I - u u'``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ __all__ = ["double_center", "remove_direction"]
 
 
 def remove_direction(V: Array, unit: Array) -> Array:
-    """``(I - u u') V`` for a unit vector u."""
+    """Return ``(I - u u') V`` for a unit vector u."""
     return V - unit[:, None] * (unit @ V)[None, :]
 
 
 def double_center(A: Array, unit: Array) -> Array:
-    """``(I - u u') A (I - u u')`` for symmetric A, in place and without a second matrix.
+    """Replace a symmetric matrix A by ``(I - u u') A (I - u u')``, in place.
 
-    With u the constant unit vector this is the centred Gram matrix of kernel PCA; with
-    ``u = √w / √Σw`` it is the weighted one.
+    If u is the constant unit vector, the result is the centered Gram matrix of kernel PCA. With
+    ``u = √w / √Σw`` it is centered by the weighted mean.
     """
     product = A @ unit
-    # u (A u - ½ (u'A u) u)' + its transpose is all that must go
+    # A - P A P = u h' + h u' with h = A u - ½ (u'A u) u, which needs no second n × n matrix.
     half = product - 0.5 * (unit @ product) * unit
     A -= unit[:, None] * half[None, :]
     A -= half[:, None] * unit[None, :]

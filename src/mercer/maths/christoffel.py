@@ -1,10 +1,10 @@
-"""How much spectral mass can hide: the Christoffel function of a Lanczos recurrence.
+"""Upper bounds on undetected spectral mass: the Christoffel function of a Lanczos recurrence.
 
-After m Lanczos steps from a unit vector the tridiagonal matrix T holds the recurrence of the
-polynomials p_0, …, p_{m-1} orthonormal for the spectral measure of that vector. No measure with
-these moments has an atom at x heavier than ``ρ_m(x) = 1 / Σ_{j<m} p_j(x)²`` (Chebyshev, Markov,
-Stieltjes), so an eigenpair that has not been seen cannot weigh more either. The bound needs no
-definiteness: it holds for every symmetric matrix.
+After m Lanczos steps from a unit vector, the tridiagonal matrix T contains the recurrence
+coefficients of the polynomials p_0, …, p_{m-1} that are orthonormal for the spectral measure of
+that vector. No measure with these moments has an atom at x with a mass above
+``ρ_m(x) = 1 / Σ_{j<m} p_j(x)²`` (Chebyshev, Markov, Stieltjes). This bounds the mass of eigenpairs
+that have not been found. The bound holds for every symmetric matrix, definite or not.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from mercer.maths.types import Array
 
 __all__ = ["christoffel", "largest_hidden_term"]
 
-# Fractions at which each gap between Ritz values is looked at: dense at both ends, where a narrow
-# spike would sit, and even in the middle.
+# Relative positions at which each interval between Ritz values is probed: dense at both ends, where
+# narrow peaks occur, and evenly spaced in the middle.
 _ENDS = np.array([0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.12, 0.21, 0.31, 0.4])
 _PROBES = np.r_[_ENDS, 0.5, 1 - _ENDS[::-1]]
 _BIG = 1e100
-_GOLDEN_STEPS = 24  # a bracket shrinks to 1e-5 of its width
+_GOLDEN_STEPS = 24  # reduce a bracket to 1e-5 of its width
 
 
 def christoffel(diagonal: Array, off_diagonal: Array, x: Array) -> Array:
-    """``ρ_m(x)`` for the m × m tridiagonal matrix with this diagonal and m - 1 off-diagonals.
+    """Return ``ρ_m(x)`` for the m × m tridiagonal matrix with the given diagonals.
 
     >>> christoffel(np.array([0.5]), np.array([]), np.array([0.0, 0.5]))
     array([1., 1.])
@@ -39,7 +39,7 @@ def christoffel(diagonal: Array, off_diagonal: Array, x: Array) -> Array:
         previous, current = current, ((x - alpha) * current - before * previous) / beta
         before = beta
         huge = np.abs(current) > _BIG
-        if huge.any():  # the recurrence grows like a power of x off the spectrum: rescale
+        if huge.any():  # outside the spectrum the recurrence grows like a power of x: rescale
             previous[huge] /= _BIG
             current[huge] /= _BIG
             total[huge] /= _BIG**2
@@ -56,31 +56,31 @@ def largest_hidden_term(
     weight: Callable[[Array], Array],
     enough: float,
 ) -> float:
-    """Largest ``weight(x) ρ_m(x)`` at an x > 0 farther than ``radius`` from every known eigenvalue.
+    """Return the maximum of ``weight(x) ρ_m(x)`` over x > 0 away from known eigenvalues.
 
     Parameters
     ----------
-    diagonal, off_diagonal : arrays of m and m - 1 numbers
+    diagonal, off_diagonal : arrays of shape (m,) and (m - 1,)
         The tridiagonal matrix T of the recurrence, m ≥ 2.
     known : array
-        Eigenvalues that have been found: around them the bound is not wanted.
+        Eigenvalues that have been found.
     radius : float
-        How far around a known eigenvalue an atom counts as that eigenvalue.
+        Values of x closer than this to a known eigenvalue are excluded.
     weight : callable
-        The term of an atom of mass 1 at x: ``x / n`` for a Gram matrix, V on the small side of a
-        factored one. Not falling in x.
+        The term of an atom of mass 1 at x, a non-decreasing function: ``x / n`` for a Gram matrix,
+        V for the smaller Gram matrix of a factorization.
     enough : float
-        The value the caller compares with: maxima far below it are not refined.
+        The value to which the caller compares the result. Maxima far below it are not refined.
 
     Notes
     -----
-    The recurrence is that of a matrix perturbed by rounding, so around a converged Ritz value it
-    misses a spike narrower than that. At the Ritz values the bound is therefore taken from T's
-    eigenvectors, which give it exactly: ``ρ_m(θ) = s_1²``.
+    Due to rounding errors, the recurrence is that of a perturbed matrix, and it misses peaks around
+    converged Ritz values that are narrower than the perturbation. The bound at the Ritz values is
+    therefore computed from the eigenvectors of T, where it is exact: ``ρ_m(θ) = s_1²``.
     """
     ritz, S = eigh_tridiagonal(diagonal, off_diagonal)
-    strangers = (_distance(ritz, known) >= radius) & (ritz > 0)
-    at_ritz = float((weight(ritz[strangers]) * S[0, strangers] ** 2).max(initial=0.0))
+    unknown = (_distance(ritz, known) >= radius) & (ritz > 0)
+    at_ritz = float((weight(ritz[unknown]) * S[0, unknown] ** 2).max(initial=0.0))
     inner = eigvalsh_tridiagonal(diagonal[:-1], off_diagonal[:-1])
     top = _search_limit(diagonal, off_diagonal, weight, enough, ritz[-1])
     edges = np.r_[0.0, ritz, inner, known - radius, known + radius, np.geomspace(ritz[-1], top, 20)]
@@ -95,7 +95,7 @@ def largest_hidden_term(
     peak = (y >= np.r_[0, y[:-1]]) & (y >= np.r_[y[1:], 0]) & (y > enough / 100) & (y < enough)
     at = np.flatnonzero(peak)
     best = max(at_ritz, float(y.max(initial=0.0)))
-    if len(at) == 0 or best >= enough:  # refining could only raise it further
+    if len(at) == 0 or best >= enough:  # a refinement could only increase the result
         return best
     low, high = x[np.maximum(at - 1, 0)], x[np.minimum(at + 1, len(x) - 1)]
     return max(best, _refined_maximum(bound, low, high, known, radius))
@@ -104,7 +104,7 @@ def largest_hidden_term(
 def _refined_maximum(
     bound: Callable[[Array], Array], low: Array, high: Array, known: Array, radius: float
 ) -> float:
-    """Golden-section search in all brackets at once; points too near a known value count as 0."""
+    """Run golden-section searches in all brackets at once, excluding points near known values."""
 
     def outside(points: Array) -> Array:
         near = _distance(points, known) < radius * (1 - 1e-9)
@@ -122,7 +122,7 @@ def _refined_maximum(
 
 
 def _distance(x: Array, known: Array) -> Array:
-    """Distance from each x to the nearest known value."""
+    """Return the distance from each x to the nearest known value."""
     if len(known) == 0:
         return np.full(x.shape, np.inf)
     known = np.sort(known)
@@ -139,7 +139,10 @@ def _search_limit(
     enough: float,
     largest: float,
 ) -> float:
-    """An x beyond which ``weight(x) ρ_2(x) ≤ weight(x) (β / (x - α))²`` stays below ``enough``."""
+    """Return an x beyond which ``weight(x) ρ_2(x) ≤ weight(x) (β / (x - α))²`` is negligible.
+
+    Negligible means below ``enough / 100``.
+    """
     top = 2 * max(abs(largest), float(np.finfo(float).tiny))
     while weight(np.array([top]))[0] * (off_diagonal[0] / (top - diagonal[0])) ** 2 > enough / 100:
         top *= 2

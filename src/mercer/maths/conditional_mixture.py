@@ -77,7 +77,7 @@ class Conditional:
         )
 
     def _gaussians(self, T: Array) -> Array:
-        """Log-densities of shape (n, M) at T, of shape (n or 1, 1, q)."""
+        """Return log-densities of shape (n, M) at T, of shape (n or 1, 1, q)."""
         differences = T - self.means
         logs = np.empty(differences.shape[:2])
         for m, factor in enumerate(self.factors):
@@ -99,7 +99,7 @@ def condition(mixture: GaussianMixture, Z: Array, residuals: Array | None = None
     joint = log_components(marginal, Z, residuals) + mixture.log_weights
     means = np.empty((len(Z), mixture.n_components, mixture.means.shape[1] - r))
     for m, factor in enumerate(mixture.factors):
-        # means are linear in z, so one solve serves all points
+        # The means are linear in z, so one solve is enough for all points.
         slope = solve_triangular(factor[:r, :r].T, factor[r:, :r].T, lower=False)
         means[:, m] = mixture.means[m, r:] + (Z - mixture.means[m, :r]) @ slope
     log_responsibilities = joint - logsumexp(joint, axis=1, keepdims=True)
@@ -155,6 +155,6 @@ def _held_out_marginals(
     alpha: float,
     beta: float,
 ) -> list[Array]:
-    """Leave-one-out values of ``log ρ_m p_m(x_i)``, one array per component."""
+    """Return leave-one-out values of ``log ρ_m p_m(x_i)``, one array per component."""
     fits = leave_each_out(Z, weights, responsibilities, alpha, beta)
     return [log_weight + part.at(Z, residuals) for log_weight, part in fits]

@@ -56,11 +56,11 @@ class Discriminants:
     priors: Array
 
     def __call__(self, Z: Array) -> Array:
-        """``f = a'(z - m)`` for rows z, of shape (n, q)."""
+        """Return ``f = a'(z - m)`` for rows z, of shape (n, q)."""
         return np.asarray((Z - self.center) @ self.directions)
 
     def scores(self, Z: Array) -> Array:
-        """``log π_l - |f - f_l|² / 2 + |f|² / 2``: log-posteriors up to a constant per row."""
+        """Return log-posteriors up to a constant per row, ``log π_l - |f - f_l|²/2 + |f|²/2``."""
         level = np.log(self.priors) - np.einsum("lj,lj->l", self.class_means, self.class_means) / 2
         return np.asarray(self(Z) @ self.class_means.T + level)
 
@@ -94,7 +94,10 @@ class ClassMoments:
         *,
         rows: RowPasses = IN_MEMORY,
     ) -> ClassMoments:
-        """Moments of rows Z with class indices ``codes``; priors default to class frequencies."""
+        """Compute the moments of rows Z with class indices ``codes``.
+
+        By default, the priors are the class frequencies.
+        """
         count = rows.sum(_highest, codes, combine=max) + 1
         masses, sums = rows.sum(partial(_class_sums, count), Z, codes, weights)
         priors = masses / masses.sum() if priors is None else priors
@@ -128,8 +131,8 @@ class ClassMoments:
     def discriminants(self, ridge: float) -> Discriminants:
         """Return the directions for a given γ.
 
-        The sign of each direction makes the mean of the last class whose mean is not zero positive:
-        for two classes that of the second.
+        Signs are chosen such that the last nonzero class mean along each direction is positive. For
+        two classes, this is the mean of the second class.
         """
         whitening = self.whitening(ridge)
         center = self.priors @ self.means
@@ -152,7 +155,7 @@ def _highest(codes: Array) -> int:
 
 
 def _class_sums(count: int, Z: Array, codes: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Total weight and sum of the rows of each class."""
+    """Return the total weight and the weighted sum of the rows of each class."""
     weights = np.ones(len(Z)) if weights is None else weights
     members = [codes == k for k in range(count)]
     sums = np.array([weights[mine] @ Z[mine] for mine in members])
@@ -162,7 +165,7 @@ def _class_sums(count: int, Z: Array, codes: Array, weights: Array | None) -> tu
 def _scatter_within(
     means: Array, factors: Array, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
-    """``Σ_i c_i w_i (z_i - m_i)(z_i - m_i)'`` with mean and factor c of each row's class."""
+    """Return ``Σ_i c_i w_i (z_i - m_i)(z_i - m_i)'`` with m_i and c_i those of the row's class."""
     residuals = Z - means[codes]
     counts = factors[codes] if weights is None else weights * factors[codes]
     residuals *= np.sqrt(counts)[:, None]
@@ -205,9 +208,9 @@ def leave_one_out_scores(
     rest = np.where(mass - unit > 1e-12 * mass, mass - unit, np.nan)
     change = moments.priors[codes] * unit / rest
     own = np.einsum("ij,ij->i", residuals, residuals)
-    # ca < 1 unless only this row varies in its direction; rounding errors must not exceed 1
+    # ca < 1 unless no other row varies in this direction; the bound guards against rounding errors.
     damping = np.maximum(1 - change * own, np.finfo(np.float64).eps)
-    # d_l = r + (m_k - m_l), so products of r with the means suffice
+    # d_l = r + (m_k - m_l), so products of r with the means are sufficient.
     along = residuals @ means.T
     along = own[:, None] + along[every, codes][:, None] - along
     differences = means[:, None, :] - means
@@ -248,9 +251,9 @@ class LeaveOneOutScore:
         *,
         rows: RowPasses = IN_MEMORY,
     ) -> LeaveOneOutScore:
-        """Leave out each row in turn.
+        """Compute the leave-one-out score of all rows.
 
-        Classes are weighted by their priors; the only row of a class is skipped.
+        Classes are weighted by their priors. A row that is the only one of its class is skipped.
         """
         margins = rows.persist(rows.map(partial(_margins, moments, ridge), Z, codes, weights))
         factors = moments.priors / moments.masses
@@ -264,7 +267,7 @@ class LeaveOneOutScore:
 def _margins(
     moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
-    """Leave-one-out scores minus that of the true class; NaN for the only row of a class."""
+    """Return leave-one-out scores minus that of the true class; NaN for the only row of a class."""
     scores = leave_one_out_scores(Z, codes, weights, moments, ridge)
     return np.asarray(scores - scores[np.arange(len(scores)), codes][:, None])
 
@@ -272,7 +275,7 @@ def _margins(
 def _scored(
     factors: Array, margins: Array, codes: Array, weights: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Rows that have a leave-one-out score, their classes and weights."""
+    """Return the rows that have a leave-one-out score, their classes and their weights."""
     scored = np.isfinite(margins).all(axis=1)
     counts = factors[codes[scored]]
     counts = counts if weights is None else counts * weights[scored]
@@ -282,7 +285,7 @@ def _scored(
 def _error_sums(
     confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
 ) -> tuple[float, float, float]:
-    """Total weight, weight of misclassified rows, and sum of log-probabilities."""
+    """Return the total weight, the weight of misclassified rows and the log-probability sum."""
     margins, codes, counts = _scored(factors, margins, codes, weights)
     logs = log_softmax(confidence * margins, axis=1)[np.arange(len(margins)), codes]
     wrong = np.argmax(margins, axis=1) != codes
@@ -292,7 +295,7 @@ def _error_sums(
 def _best_confidence(
     margins: Array, codes: Array, weights: Array | None, factors: Array, rows: RowPasses
 ) -> float:
-    """The t that maximizes the likelihood, which is concave in t."""
+    """Return the t that maximizes the likelihood, which is concave in t."""
 
     def slope(confidence: float) -> float:
         return -rows.sum(partial(_negative_slope, confidence, factors), margins, codes, weights)

@@ -19,7 +19,7 @@ _NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
 
 
 def robust_scale(values: Array) -> float:
-    """Interquartile range / 1.349; the standard deviation where that is 0.
+    """Return the interquartile range divided by 1.349, or the standard deviation if that is 0.
 
     Both estimate the standard deviation of a normal distribution. A difference of medians divided
     by this scale is an effect size.
@@ -35,7 +35,7 @@ def robust_scale(values: Array) -> float:
 
 
 def cohens_h(p: Array, q: Array) -> Array:
-    r"""Cohen's :math:`h = 2 \arcsin \sqrt p - 2 \arcsin \sqrt q` of two proportions.
+    r"""Return Cohen's :math:`h = 2 \arcsin \sqrt p - 2 \arcsin \sqrt q` of two proportions.
 
     >>> import numpy as np
     >>> cohens_h(np.array([0.5, 1.0]), np.array([0.5, 0.0])).round(4)

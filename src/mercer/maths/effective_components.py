@@ -13,7 +13,7 @@ from mercer.maths.types import Array
 
 __all__ = ["effective_weights"]
 
-_SAME = 1e-3
+_SAME = 1e-3  # relative difference of responsibilities below which components are equal
 
 
 def effective_weights(
@@ -53,7 +53,10 @@ def _sums(weights: Array, responsibilities: Array) -> Any:
 
 
 def _profile_differences(proportions: Array, responsibilities: Array) -> tuple[Array, Array]:
-    """Largest entry of every profile, and the largest difference of every two."""
+    """Return the largest entry of each profile and the largest difference of each pair.
+
+    The profile of a component is the column of its responsibilities divided by its proportion.
+    """
     profiles = responsibilities / proportions
     highest = profiles.max(axis=0, initial=0.0)
     differences = [

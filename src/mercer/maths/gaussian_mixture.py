@@ -67,7 +67,7 @@ class GaussianMixture:
 
     @property
     def n_components(self) -> int:
-        """M."""
+        """Number of components M."""
         return len(self.log_weights)
 
 
@@ -92,7 +92,7 @@ class GaussianMixtureFit:
 
     @property
     def bound(self) -> float:
-        """The last of the lower bounds."""
+        """Final lower bound."""
         return float(self.lower_bounds[-1])
 
 
@@ -107,7 +107,7 @@ def weighted_scatter(Z: Array, masses: Array, mean: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    """Sufficient statistics of an M step; those of two pieces can be added.
+    """Sufficient statistics of an M step; those of two chunks can be added.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class _Totals:
     likelihood : float
         ``Σ_i w_i log p(z_i)`` if the responsibilities are those of a mixture.
     fingerprints : tuple
-        Of the responsibilities.
+        Hashes of the responsibilities.
     """
 
     masses: Array
@@ -132,7 +132,7 @@ class _Totals:
     def of(
         cls, Z: Array, weights: Array, responsibilities: Array, likelihood: float = 0.0
     ) -> _Totals:
-        """Statistics of one piece."""
+        """Return the statistics of one chunk."""
         M, r = responsibilities.shape[1], Z.shape[1]
         masses = weights[:, None] * responsibilities
         totals = masses.sum(axis=0)
@@ -143,7 +143,7 @@ class _Totals:
         return cls(totals, means, scatters, likelihood, fingerprint(responsibilities))
 
     def __add__(self, other: _Totals) -> _Totals:
-        """Parallel-axis theorem, component by component."""
+        """Combine two chunks by the parallel-axis theorem, component by component."""
         masses = self.masses + other.masses
         fraction = other.masses / np.maximum(masses, _EMPTY)
         steps = other.means - self.means
@@ -223,7 +223,7 @@ def expectation(
 
 
 def _penalty(mixture: GaussianMixture, alpha: float, beta: float) -> float:
-    """``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, up to a constant."""
+    """Return ``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, up to a constant."""
     penalty = 0.0
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)
@@ -258,8 +258,8 @@ def fit_mixture(
         Parameters of the prior.
     max_iter : int
     tol : float
-        Stop when the bound increases by less than this per unit of weight, or if no responsibility
-        changes.
+        Stop when the bound increases by less than this per unit of weight or when the
+        responsibilities do not change.
     rows : RowPasses
         Passes over Z, weights and start.
     """
@@ -279,7 +279,7 @@ def fit_mixture(
 
 
 def _expected_totals(mixture: GaussianMixture, Z: Array, weights: Array) -> _Totals:
-    """E step and the statistics of the next M step, in one pass over the rows."""
+    """Run the E step and return the statistics of the next M step, in one pass over the rows."""
     likelihood, responsibilities = expectation(mixture, Z)
     return _Totals.of(Z, weights, responsibilities, float(weights @ likelihood))
 
@@ -289,5 +289,5 @@ def _responsibilities(mixture: GaussianMixture, Z: Array) -> Array:
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Row ranges that bound the size of temporary arrays."""
+    """Return row slices that limit the size of temporary arrays."""
     return (slice(first, first + _BLOCK_ROWS) for first in range(0, n, _BLOCK_ROWS))

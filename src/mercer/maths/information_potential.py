@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.maths.distances import half_squared_differences
+from mercer.maths.pairwise import half_squared_differences
 from mercer.maths.types import Array
 
 __all__ = ["gaussian_potential"]
@@ -12,16 +12,19 @@ __all__ = ["gaussian_potential"]
 _BLOCK = 512
 
 
-def gaussian_potential(X: Array, widths: Array, shares: Array) -> tuple[float, Array]:
-    """``V = Σ_ij a_i a_j k(x_i, x_j)`` and ``∂V/∂x_i = -2 a_i Σ_j a_j (x_i - x_j)/σ² k(x_i, x_j)``.
+def gaussian_potential(X: Array, bandwidths: Array, weights: Array) -> tuple[float, Array]:
+    """Return the information potential and its gradient.
+
+    The potential is ``V = Σ_ij a_i a_j k(x_i, x_j)``, with the gradient
+    ``∂V/∂x_i = -2 a_i Σ_j a_j (x_i - x_j)/σ² k(x_i, x_j)``.
 
     Parameters
     ----------
     X : array of shape (n, d)
-    widths : array of shape (d,)
+    bandwidths : array of shape (d,)
         σ of each column.
-    shares : array of shape (n,)
-        a, adding up to 1.
+    weights : array of shape (n,)
+        Normalized weights a, with sum 1.
 
     Examples
     --------
@@ -30,16 +33,16 @@ def gaussian_potential(X: Array, widths: Array, shares: Array) -> tuple[float, A
     0.8033
     """
     X = X.astype(np.float64, copy=False)
-    X = X - X.mean(axis=0)  # only differences matter, and those of large numbers are rough
+    X = X - X.mean(axis=0)  # differences of large numbers would lose accuracy
     potential, gradient = 0.0, np.empty(X.shape)
     for first in range(0, len(X), _BLOCK):
         rows = slice(first, first + _BLOCK)
-        kernel = half_squared_differences(X[rows], X, widths)
+        kernel = half_squared_differences(X[rows], X, bandwidths)
         np.exp(kernel, out=kernel)
-        kernel *= shares
+        kernel *= weights
         sums = kernel.sum(axis=1)
-        potential += float(shares[rows] @ sums)
-        pull = X[rows] * sums[:, None] - kernel @ X
+        potential += float(weights[rows] @ sums)
+        differences = X[rows] * sums[:, None] - kernel @ X
         with np.errstate(over="ignore"):
-            gradient[rows] = -2 * shares[rows, None] * pull / widths / widths
+            gradient[rows] = -2 * weights[rows, None] * differences / bandwidths / bandwidths
     return potential, gradient

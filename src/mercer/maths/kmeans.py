@@ -1,7 +1,8 @@
-"""Initial responsibilities of EM: 0 and 1 from k-means in kernel coordinates.
+"""Initial responsibilities of EM: memberships (0 or 1) from k-means in kernel coordinates.
 
-Random rows are drawn from weights cumulated along the first coordinate. The draws therefore depend
-neither on the order of the rows nor on whether repeated rows are given as copies or as weights.
+Random rows are drawn from weights accumulative along the first coordinate. The draws therefore
+depend neither on the order of the rows nor on whether repeated rows are given as copies or as
+weights.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["farthest_rows", "kmeans", "random_distant_rows", "weighted_mean"]
 
 _STEPS = 100
 _BINS = 4096
-_FEW = 512  # at most so many rows of one bin are collected and sorted
+_MAX_SORTED_ROWS = 512  # maximum number of rows of one bin that are collected and sorted
 
 
 def weighted_mean(Z: Array, weights: Array, *, rows: RowPasses = IN_MEMORY) -> Array:
@@ -32,7 +33,7 @@ def _weighted_sum(Z: Array, weights: Array) -> tuple[float, Array]:
 
 
 def farthest_rows(Z: Array, weights: Array, count: int, *, rows: RowPasses = IN_MEMORY) -> Array:
-    """Return rows far from each other: the farthest from the mean, then from all found so far."""
+    """Return rows far from each other: first the farthest from the mean, then from those found."""
     references = weighted_mean(Z, weights, rows=rows)[None]
     found: list[Array] = []
     for _ in range(count):
@@ -42,7 +43,7 @@ def farthest_rows(Z: Array, weights: Array, count: int, *, rows: RowPasses = IN_
 
 
 def _farthest(references: Array, Z: Array) -> tuple[float, Array]:
-    """The row farthest from its nearest reference, and its squared distance (negative)."""
+    """Return the negated largest squared distance to the nearest reference, and its row."""
     if len(Z) == 0:
         return np.inf, Z
     distances = _squared_distances(Z, references).min(axis=1)
@@ -62,7 +63,7 @@ def random_distant_rows(
     drawn = np.empty((0, Z.shape[1]))
     for _ in range(count):
         some_differ = rows.sum(partial(_largest_mass, drawn), Z, weights, combine=max) > 0
-        # with fewer distinct rows than draws, draw by weight alone
+        # If there are fewer distinct rows than draws, use the weights only.
         row = _draw_row(Z, weights, drawn if some_differ else drawn[:0], rng.random(), rows)
         drawn = np.concatenate([drawn, row[None]])
     return drawn
@@ -77,10 +78,10 @@ def _largest_mass(drawn: Array, Z: Array, weights: Array) -> float:
 
 
 def _draw_row(Z: Array, weights: Array, drawn: Array, level: float, rows: RowPasses) -> Array:
-    """The row at a fraction ``level`` of the masses cumulated along the first coordinate.
+    """Return the row at a fraction ``level`` of the masses accumulative along the first coordinate.
 
-    Histograms narrow down the interval until few rows are left in it, so that no pass has to sort
-    or gather all rows.
+    Histograms narrow the interval until it contains few rows, so that no pass has to sort or
+    collect all rows.
     """
     low, high = rows.sum(_range, Z, combine=_combined_range)
     below, target = 0.0, None
@@ -89,20 +90,20 @@ def _draw_row(Z: Array, weights: Array, drawn: Array, level: float, rows: RowPas
         masses, counts = rows.sum(partial(_histogram, drawn, edges), Z, weights)
         if target is None:
             target = level * float(masses.sum())
-        cumulated = below + np.cumsum(masses)
-        at = min(int(np.searchsorted(cumulated, target, side="right")), len(masses) - 1)
+        cumulative = below + np.cumsum(masses)
+        at = min(int(np.searchsorted(cumulative, target, side="right")), len(masses) - 1)
         at = at if masses[at] > 0 else int(np.flatnonzero(masses)[-1])
-        below = float(cumulated[at] - masses[at])
+        below = float(cumulative[at] - masses[at])
         narrow = edges[at + 1] - edges[at] <= 1e-15 * max(abs(low), abs(high))
         low, high = float(edges[at]), float(edges[at + 1])
-        if counts[at] <= _FEW or narrow:
+        if counts[at] <= _MAX_SORTED_ROWS or narrow:
             break
     last = at == _BINS - 1
     collect = partial(_rows_in_bin, drawn, low, high, last)
     found, masses = rows.sum(collect, Z, weights, combine=_concatenated)
     order = np.argsort(found[:, 0], kind="stable")
-    cumulated = below + np.cumsum(masses[order])
-    at = min(int(np.searchsorted(cumulated, target, side="right")), len(order) - 1)
+    cumulative = below + np.cumsum(masses[order])
+    at = min(int(np.searchsorted(cumulative, target, side="right")), len(order) - 1)
     return np.asarray(found[order[at]])
 
 
@@ -115,7 +116,7 @@ def _combined_range(parts: Any) -> tuple[float, float]:
 
 
 def _histogram(drawn: Array, edges: Array, Z: Array, weights: Array) -> tuple[Array, Array]:
-    """Mass and number of rows per bin; bins are half-open except for the last."""
+    """Return the mass and the number of rows of each bin; bins are half-open except the last."""
     masses = _masses(Z, weights, drawn)
     bins = np.searchsorted(edges, Z[:, 0], side="right") - 1
     bins = np.where(Z[:, 0] == edges[-1], len(edges) - 2, bins)
@@ -130,7 +131,7 @@ def _rows_in_bin(
     masses = _masses(Z, weights, drawn)
     along = Z[:, 0]
     inside = (along >= low) & ((along <= high) if last else (along < high)) & (masses > 0)
-    at = np.flatnonzero(inside)[:_FEW]
+    at = np.flatnonzero(inside)[:_MAX_SORTED_ROWS]
     return Z[at], masses[at]
 
 

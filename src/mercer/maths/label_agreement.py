@@ -34,14 +34,14 @@ def adjusted_rand_index(
 
 
 def _cells(one: Array, other: Array, weights: Array | None) -> Counter[tuple[Any, Any]]:
-    """Total weight of each pair of labels."""
-    (ours, first), (theirs, second) = (np.unique(x, return_inverse=True) for x in (one, other))
-    shape = len(ours), len(theirs)
+    """Return the total weight of each pair of labels."""
+    (rows, first), (columns, second) = (np.unique(x, return_inverse=True) for x in (one, other))
+    shape = len(rows), len(columns)
     counts = np.bincount(np.ravel_multi_index((first, second), shape), weights, np.prod(shape))
     cells: Counter[tuple[Any, Any]] = Counter()
     for (a, b), count in np.ndenumerate(counts.reshape(shape)):
         if count > 0:
-            cells[ours[a].item(), theirs[b].item()] = float(count)  # type: ignore[assignment]
+            cells[rows[a].item(), columns[b].item()] = float(count)  # type: ignore[assignment]
     return cells
 
 

@@ -1,4 +1,4 @@
-"""Least squares on the first k columns, for every k at once."""
+"""Least squares on the first k columns, for all k from one decomposition."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from mercer.maths.types import Array
 
 __all__ = ["NestedLeastSquares"]
 
-_RANK = 1e-10  # a column whose new part is this small beside itself adds nothing
+_RANK = 1e-10  # a column is linearly dependent if its residual is this small relative to its norm
 
 
 @dataclass(frozen=True)
 class NestedLeastSquares:
-    """``y ≈ Z[:, :k] c_k`` (``+ b_k``), solved for every k by one orthogonal decomposition.
+    """Solutions of ``y ≈ Z[:, :k] c_k`` (``+ b_k``) for all k, from one QR decomposition.
 
-    Columns that add nothing to those before them are passed over.
+    Columns that are linear combinations of the columns before them are skipped.
 
     Attributes
     ----------
     kept : int array of shape (p,)
-        Numbers of the columns that add something; the intercept, if any, is column 0.
+        Indices of the linearly independent columns; the intercept, if any, is column 0.
     triangle : array of shape (p, p)
         R of ``Z[:, kept] = Q R``.
     effects : array of shape (p, m)
-        ``Q'y``: what each further column adds, for each of m targets.
+        ``Q'y``, the contribution of each column for each of m targets.
     n_columns : int
-        With the intercept.
+        Number of columns, including the intercept.
     intercept : bool
     """
 
@@ -43,7 +43,7 @@ class NestedLeastSquares:
     def fit(
         cls, Z: Array, y: Array, weights: Array | None = None, *, intercept: bool = True
     ) -> NestedLeastSquares:
-        """Orthogonalise column after column, with rows weighted by the weights' roots."""
+        """Orthogonalize the columns one by one, with rows scaled by the square roots of weights."""
         design = _design(Z, intercept)
         if weights is not None:
             root = np.sqrt(weights)[:, None]
@@ -58,7 +58,7 @@ class NestedLeastSquares:
             basis = Q[:, :p]
             part = basis.T @ column
             rest = column - basis @ part
-            again = basis.T @ rest  # once more: the first pass leaves rounding behind
+            again = basis.T @ rest  # a second pass removes the rounding errors of the first
             rest -= basis @ again
             length = float(np.linalg.norm(rest))
             if length > _RANK * float(np.linalg.norm(column)):
@@ -69,15 +69,15 @@ class NestedLeastSquares:
         return cls(np.array(kept, int), R[:p, :p], Q[:, :p].T @ y, design.shape[1], intercept)
 
     def coefficients(self) -> tuple[Array, Array]:
-        """Intercepts of shape (m,) and coefficients of shape (m, K), for all columns."""
-        whole = np.zeros((self.n_columns, self.effects.shape[1]))
-        whole[self.kept] = solve_triangular(self.triangle, self.effects)
+        """Return intercepts of shape (m,) and coefficients of shape (m, K), for all columns."""
+        coefficients = np.zeros((self.n_columns, self.effects.shape[1]))
+        coefficients[self.kept] = solve_triangular(self.triangle, self.effects)
         if self.intercept:
-            return whole[0], whole[1:].T
-        return np.zeros(whole.shape[1]), whole.T
+            return coefficients[0], coefficients[1:].T
+        return np.zeros(coefficients.shape[1]), coefficients.T
 
     def path(self, Z: Array) -> Array:
-        """Predictions at rows of Z for every k from 1 to K, of shape (K, n, m)."""
+        """Return predictions for rows of Z and all k from 1 to K, of shape (K, n, m)."""
         columns = _design(Z, self.intercept)[:, self.kept]
         basis = solve_triangular(self.triangle, columns.T, trans="T")
         steps = np.zeros((self.n_columns, len(Z), self.effects.shape[1]))

@@ -7,9 +7,9 @@ with :math:`d = z_i - \mu`,
           c = \frac{u n}{n - u},
 
 so that :math:`(S' + \alpha I)^{-1}` follows from :math:`A = S + \alpha I` by one rank-one update
-(Sherman and Morrison). For one Gaussian the result equals the fit without the row: the direction
-that only this row reached has the variance :math:`\varepsilon'`, which is also that of the
-residual. For several Gaussians the responsibilities are not updated.
+(Sherman and Morrison). For one Gaussian the result equals the fit without the row: a direction in
+which no other row varies has the variance :math:`\varepsilon'`, like the residual. For several
+Gaussians the responsibilities are not updated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mercer.maths.types import Array
 
 __all__ = ["LeaveOneOutComponent", "leave_each_out"]
 
-_POSITIVE = 1e-12  # lower bound for a factor of a determinant, which is positive
+_MIN_DETERMINANT_RATIO = 1e-12  # rounding errors must not make the ratio zero or negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class LeaveOneOutComponent:
     Attributes
     ----------
     mean : array of shape (r,)
-        Of all rows.
+        μ, the mean of all rows.
     factor : array of shape (r, r)
         Lower Cholesky factor of A.
     solved : array of shape (r, n)
@@ -81,10 +81,10 @@ class LeaveOneOutComponent:
         return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
 
     def _log_density(self, lengths: Array, crossed: Array, residuals: Array | float) -> Array:
-        """Log-densities from y'A⁻¹y and d'A⁻¹y of the points y = z - μ."""
+        """Return log-densities given y'A⁻¹y and d'A⁻¹y of the points y = z - μ."""
         step = self.removed / self.remaining
         downdate = self.removed * self.total / self.remaining
-        ratio = np.maximum(1 - downdate * self.leverages, _POSITIVE)
+        ratio = np.maximum(1 - downdate * self.leverages, _MIN_DETERMINANT_RATIO)
         lengths = lengths + 2 * step * crossed + step**2 * self.leverages
         crossed = crossed + step * self.leverages
         power = self.remaining + self.beta
@@ -107,7 +107,7 @@ def leave_each_out(
         masses, removed = weights * column, units * column
         total = float(masses.sum())
         if total < np.finfo(float).tiny:
-            continue  # an empty component
+            continue
         mean = masses @ Z / total
         A = weighted_scatter(Z, masses, mean)
         A[np.diag_indices(len(A))] += alpha

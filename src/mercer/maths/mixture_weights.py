@@ -1,9 +1,9 @@
-"""Mixture weights of greatest likelihood: a concave problem on the simplex, solved with a proof.
+"""Maximum-likelihood mixture weights: a concave problem on the simplex, with an optimality bound.
 
-Dictionary: K the n × n kernel values, q the shares of the observations (they add up to 1), a the
-weights sought (not negative, adding up to 1), p = K a the mixture at the observations,
-``F(a) = Σ_i q_i log p_i``, ``g = K'(q/p)`` its gradient. As F is concave and a'g = 1, no weights do
-better than F by more than ``max_j g_j - 1``: that gap is the proof. At the optimum g = 1 where
+Notation: K the n × n kernel matrix, q the normalized weights of the observations (sum 1), a the
+mixture weights (non-negative, sum 1), p = K a the mixture at the observations,
+``F(a) = Σ_i q_i log p_i`` and ``g = K'(q/p)`` its gradient. Since F is concave and a'g = 1, the
+maximum of F exceeds F(a) by at most ``max_j g_j - 1`` (the duality gap). At the optimum g = 1 where
 a > 0 and g ≤ 1 elsewhere, so most weights are 0.
 """
 
@@ -20,25 +20,25 @@ from mercer.maths.types import Array
 
 __all__ = ["MixtureWeights", "mixture_weights"]
 
-_ROUNDS = 200
-_STEPS = 60
-_NEWCOMERS = 25  # candidates looked at in a round; those close to a better one wait
-_CLOSE = 0.5  # kernel value, as a share of its largest
-_LEAST_LEFT = 0.01
+_MAX_ROUNDS = 200
+_MAX_NEWTON_STEPS = 60
+_MAX_CANDIDATES = 25  # rows considered for the support in one round
+_CLOSE = 0.5  # two rows are close if their kernel value exceeds this fraction of the largest
+_MIN_DENSITY_RATIO = 0.01  # lower bound of new density / old density in a Newton step
 
 
 @dataclass(frozen=True)
 class MixtureWeights:
-    """Weights of greatest likelihood.
+    """Maximum-likelihood mixture weights.
 
     Attributes
     ----------
     support : array of int
-        Rows with a positive weight, in order.
+        Sorted indices of the rows with positive weight.
     weights : array
-        Theirs; they add up to 1.
+        Weights of these rows, with sum 1.
     gap : float
-        Bound on the mean log-likelihood still to be gained.
+        Upper bound on the possible increase of the mean log-likelihood.
     """
 
     support: Array
@@ -49,61 +49,65 @@ class MixtureWeights:
 def mixture_weights(
     columns: Callable[[Array], Array],
     product: Callable[[Array], Array],
-    shares: Array,
+    sample_weights: Array,
     tolerance: float = 1e-6,
 ) -> MixtureWeights:
-    """Maximise ``Σ_i q_i log Σ_j a_j k_ij`` over weights a on the simplex.
+    """Maximize ``Σ_i q_i log Σ_j a_j k_ij`` over weights a on the simplex.
 
-    An active set: the weights of a few rows are optimised by Newton steps, each a least squares
-    problem without negative unknowns (Wang 2007), and rows where the gradient exceeds 1 join.
+    This is an active-set method. The weights of a few rows are optimized by Newton steps, each of
+    which solves a non-negative least-squares problem (Wang 2007). Rows where the gradient exceeds 1
+    are then added.
 
     Parameters
     ----------
     columns : callable
-        ``K[:, rows]`` for an array of row numbers.
+        ``K[:, indices]`` for an array of row indices.
     product : callable
         ``K v``; K is symmetric.
-    shares : array of shape (n,)
+    sample_weights : array of shape (n,)
         q.
     tolerance : float
-        The gap at which to stop.
+        Stop when the duality gap is at most this.
     """
-    support = _cover(columns, len(shares))
+    support = _cover(columns, len(sample_weights))
     K = columns(support)
     weights = np.full(len(support), 1 / len(support))
-    for _ in range(_ROUNDS):
-        weights = _newton(K, shares, weights, 0.1 * tolerance)
-        kept = weights > 0
-        support, K, weights = support[kept], K[:, kept], weights[kept]
-        gradient = product(shares / (K @ weights))
+    for _ in range(_MAX_ROUNDS):
+        weights = _newton(K, sample_weights, weights, 0.1 * tolerance)
+        positive = weights > 0
+        support, K, weights = support[positive], K[:, positive], weights[positive]
+        gradient = product(sample_weights / (K @ weights))
         gap = float(gradient.max()) - 1
         if gap <= tolerance:
             break
-        newcomers = _newcomers(columns, gradient, support)
-        if len(newcomers) == 0:
+        added = _rows_to_add(columns, gradient, support)
+        if len(added) == 0:
             break
-        support = np.r_[support, newcomers]
-        K = np.column_stack([K, columns(newcomers)])
-        weights = np.r_[weights, np.zeros(len(newcomers))]
+        support = np.r_[support, added]
+        K = np.column_stack([K, columns(added)])
+        weights = np.r_[weights, np.zeros(len(added))]
     order = np.argsort(support)
     return MixtureWeights(support[order], weights[order], max(gap, 0.0))
 
 
 def _cover(columns: Callable[[Array], Array], n: int) -> Array:
-    """Rows such that every row has one of them close by: the mixture is positive everywhere."""
+    """Return rows such that every row is close to one of them.
+
+    A mixture of these rows is positive at every observation.
+    """
     chosen: list[int] = []
-    reached = np.zeros(n)
-    while reached.min() < 1:
-        row = int(np.argmin(reached))
+    covered = np.zeros(n)
+    while covered.min() < 1:
+        row = int(np.argmin(covered))
         column = columns(np.array([row]))[:, 0]
         chosen.append(row)
-        reached = np.maximum(reached, column / (_CLOSE * column[row]))
+        covered = np.maximum(covered, column / (_CLOSE * column[row]))
     return np.array(chosen)
 
 
-def _newcomers(columns: Callable[[Array], Array], gradient: Array, support: Array) -> Array:
-    """Rows with the largest gradients above 1, none close to a better one."""
-    candidates = np.setdiff1d(np.argsort(-gradient)[:_NEWCOMERS], support)
+def _rows_to_add(columns: Callable[[Array], Array], gradient: Array, support: Array) -> Array:
+    """Return the rows with the largest gradients above 1, without rows close to a better one."""
+    candidates = np.setdiff1d(np.argsort(-gradient)[:_MAX_CANDIDATES], support)
     candidates = candidates[np.argsort(-gradient[candidates])]
     candidates = candidates[gradient[candidates] > 1]
     if len(candidates) == 0:
@@ -117,41 +121,43 @@ def _newcomers(columns: Callable[[Array], Array], gradient: Array, support: Arra
     return candidates[taken]
 
 
-def _newton(K: Array, shares: Array, weights: Array, tolerance: float) -> Array:
-    """Optimise the weights of these columns alone.
+def _newton(K: Array, sample_weights: Array, weights: Array, tolerance: float) -> Array:
+    """Optimize the weights of the given columns.
 
-    Without the constraint on their sum the objective ``F(a) - Σ a`` has the same optimum. Its
-    quadratic model about a is ``c'a - a'Ha/2`` with ``H = U' diag(q) U``, ``U = K/p``, c = 2g - 1.
+    The unconstrained objective ``F(a) - Σ a`` has the same optimum as F on the simplex. Its
+    quadratic model at a is ``c'a - a'Ha/2`` with ``H = U' diag(q) U``, ``U = K/p``, c = 2g - 1.
     """
-    for _ in range(_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         mixture = K @ weights
         U = K / mixture[:, None]
-        gradient = shares @ U
+        gradient = sample_weights @ U
         if gradient.max() - 1 <= tolerance:
             break
-        H = U.T @ (shares[:, None] * U)
-        H[np.diag_indices_from(H)] *= 1 + 1e-12  # equal columns
+        H = U.T @ (sample_weights[:, None] * U)
+        H[np.diag_indices_from(H)] *= 1 + 1e-12  # equal columns would make H singular
         R = cholesky(H)
         target, _ = nnls(R, solve_triangular(R, 2 * gradient - 1, trans=1))
-        weights = _step(K, shares, weights, target)
-        # EM's step never lowers the likelihood, and settles weights too small for it to show
-        weights = weights * (shares @ (K / (K @ weights)[:, None]))
+        weights = _step(K, sample_weights, weights, target)
+        # An EM step never decreases the likelihood, and it also corrects weights so small that the
+        # likelihood does not depend on them in floating point.
+        weights = weights * (sample_weights @ (K / (K @ weights)[:, None]))
     return weights
 
 
-def _step(K: Array, shares: Array, weights: Array, target: Array) -> Array:
-    """Go towards the target as far as the likelihood agrees; back on the simplex.
+def _step(K: Array, sample_weights: Array, weights: Array, target: Array) -> Array:
+    """Move toward the target by a backtracking line search and normalize the weights.
 
-    Nor may the mixture fall to less than a share ``_LEAST_LEFT`` of what it was anywhere: where an
-    observation of little weight is left without any, each later step would no more than double it.
+    The density at an observation must not fall below ``_MIN_DENSITY_RATIO`` times its former value.
+    Otherwise it could become almost zero at observations with small weight, and each later step
+    would at most double it.
     """
     before = K @ weights
-    start, length = float(shares @ np.log(before) - weights.sum()), 1.0
+    start, length = float(sample_weights @ np.log(before) - weights.sum()), 1.0
     while length > 1e-6:
         trial = weights + length * (target - weights)
         mixture = K @ trial
-        if (mixture >= _LEAST_LEFT * before).all() and (
-            float(shares @ np.log(mixture) - trial.sum()) > start
+        if (mixture >= _MIN_DENSITY_RATIO * before).all() and (
+            float(sample_weights @ np.log(mixture) - trial.sum()) > start
         ):
             return trial / trial.sum()
         length /= 2

@@ -1,4 +1,4 @@
-"""Mean and scatter of rows, summed up in pieces without loss."""
+"""Mean and scatter of rows, accumulated chunk by chunk without cancellation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Moments"]
 class Moments:
     """Total weight, mean and scatter about the mean of weighted rows.
 
-    Pieces are added by the parallel-axis theorem (Chan, Golub, LeVeque 1979), so a mean far from 0
-    costs no digits of the scatter.
+    Chunks are combined by the parallel-axis theorem (Chan, Golub, LeVeque 1979), so the scatter
+    remains accurate if the mean is far from 0.
 
     Attributes
     ----------
@@ -32,28 +32,28 @@ class Moments:
 
     @classmethod
     def of(cls, rows: Array, weights: Array | None = None) -> Moments:
-        """Moments of one piece; products in the precision of the rows."""
+        """Return the moments of one chunk, with products in the precision of the rows."""
         total = float(len(rows) if weights is None else weights.sum())
         if weights is None:
             mean = rows.mean(axis=0, dtype=np.float64)
         else:
             mean = (weights @ rows / total).astype(np.float64)
-        centred = rows - mean.astype(rows.dtype)
+        centered = rows - mean.astype(rows.dtype)
         if weights is not None:
-            centred *= np.sqrt(weights)[:, None].astype(rows.dtype)
-        return cls(total, mean, (centred.T @ centred).astype(np.float64))
+            centered *= np.sqrt(weights)[:, None].astype(rows.dtype)
+        return cls(total, mean, (centered.T @ centered).astype(np.float64))
 
     def __add__(self, other: Moments) -> Moments:
         total = self.total + other.total
         step = other.mean - self.mean
-        apart = self.total * other.total / total
+        between = self.total * other.total / total
         return Moments(
             total,
             self.mean + step * (other.total / total),
-            self.scatter + other.scatter + apart * np.outer(step, step),
+            self.scatter + other.scatter + between * np.outer(step, step),
         )
 
     @property
     def about_zero(self) -> Array:
-        """``Σ w x x'``."""
+        """Scatter about zero, ``Σ w x x'``."""
         return self.scatter + self.total * np.outer(self.mean, self.mean)

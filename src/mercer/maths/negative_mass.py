@@ -1,7 +1,8 @@
-"""The mass of a function's negative part, by quadrature or by importance sampling.
+"""Mass of the negative part of a function, by quadrature or importance sampling.
 
-Clipping a series at 0 adds exactly the mass of its negative part, so the normaliser of what is left
-follows from it. That part is small, and so is the error of its integral.
+Clipping a series at 0 increases its integral by the mass of the negative part, which therefore
+determines the normalizing constant of the clipped series. The negative part is small, so the error
+of its integral is small, too.
 """
 
 from __future__ import annotations
@@ -14,29 +15,31 @@ __all__ = ["grid_points", "negative_mass_by_draws", "negative_mass_on_grid"]
 
 
 def grid_points(low: Array, high: Array, cells: int) -> tuple[Array, Array]:
-    """The middles of a regular grid's cells, ``cells`` per axis, as rows; and a cell's edges.
+    """Return the cell centers of a regular grid as rows, and the edge lengths of a cell.
 
-    Edges, not their product: the volume of a cell can underflow.
+    The grid has ``cells`` cells along each axis. Edge lengths are returned instead of the volume,
+    which can underflow.
 
     >>> grid_points(np.zeros(1), np.ones(1), 2)
     (array([[0.25],
            [0.75]]), array([0.5]))
     """
-    middles = (np.arange(cells) + 0.5) / cells
-    axes = [a + (b - a) * middles for a, b in zip(low, high, strict=True)]
+    centers = (np.arange(cells) + 0.5) / cells
+    axes = [a + (b - a) * centers for a, b in zip(low, high, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
     return points, np.asarray((high - low) / cells)
 
 
 def negative_mass_on_grid(values: Array, d: int, cell: float) -> tuple[float, float]:
-    """Mass of the negative part by the midpoint rule, and an estimate of its error.
+    """Return the mass of the negative part by the midpoint rule, and an error estimate.
+
+    The error estimate is the difference from the midpoint rule with cells three times as wide.
 
     Parameters
     ----------
     values : array
-        The function at :func:`grid_points`; the number of cells per axis must be a multiple of 3,
-        so that every third middle is the middle of a cell three times as wide. The error is the
-        difference from the rule with those.
+        Values of the function at :func:`grid_points`. The number of cells per axis must be a
+        multiple of 3, so that every third center is also the center of a wide cell.
     d : int
         Number of axes.
     cell : float
@@ -50,7 +53,9 @@ def negative_mass_on_grid(values: Array, d: int, cell: float) -> tuple[float, fl
 
 
 def negative_mass_by_draws(ratios: Array) -> tuple[float, float]:
-    """The same from draws of a density q, given ``f/q`` at each: the mean and its standard error.
+    """Return the mass of the negative part of f by importance sampling, and its standard error.
+
+    ``ratios`` are the values of ``f/q`` at samples drawn from a density q.
 
     >>> negative_mass_by_draws(np.array([1.0, -0.5, 1.0, -0.5]))[0]
     0.25

@@ -1,7 +1,7 @@
 """Classical orthonormal bases of L2 on the line, the half line and an interval.
 
-Each is given at ``z``, a coordinate brought to the basis' own scale; functions are orthonormal in
-z. Dictionary: φ_k the functions, ``I_k = ∫ φ_k(z) dz`` their masses.
+The functions are orthonormal in z, a shifted and scaled coordinate. Notation: φ_k the functions,
+``I_k = ∫ φ_k(z) dz`` their integrals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["BASES", "Basis"]
 
 @dataclass(frozen=True)
 class Basis:
-    """An orthonormal system.
+    """Orthonormal basis.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ class Basis:
     masses : callable
         I_0 … I_{m-1}.
     scaling : callable
-        Offset and scale ``(o, s)`` of ``z = (x - o)/s`` from the sample, its weights (adding up to
-        1) and the ends of its domain.
+        Offset and scale ``(o, s)`` of ``z = (x - o)/s`` for a sample, its normalized weights (sum
+        1) and the ends of the domain.
     extent : callable
-        Ends in z beyond which the first m functions vanish, or the domain's.
+        Interval of z outside which the first m functions are zero or negligible.
     """
 
     functions: Callable[[Array, int], Array]
@@ -41,7 +41,7 @@ class Basis:
 
 
 def _hermite(z: Array, m: int) -> Array:
-    """``(2^k k! √π)^{-1/2} exp(-z²/2) H_k(z)`` by their recurrence, which does not overflow."""
+    """Return ``(2^k k! √π)^{-1/2} exp(-z²/2) H_k(z)`` by recurrence, which does not overflow."""
     values = np.zeros((len(z), max(m, 2)))
     values[:, 0] = np.pi**-0.25 * np.exp(-0.5 * z**2)
     values[:, 1] = np.sqrt(2) * z * values[:, 0]
@@ -59,34 +59,40 @@ def _hermite_masses(m: int) -> Array:
     return masses
 
 
-def _hermite_scaling(x: Array, shares: Array, ends: tuple[float, float]) -> tuple[float, float]:
-    """Mean and standard deviation: a normal law is then the first function alone."""
-    mean = float(shares @ x)
-    farthest = float(np.abs(x - mean).max())  # squares of shares of it cannot overflow
-    return mean, farthest * float(np.sqrt(shares @ ((x - mean) / farthest) ** 2))
+def _hermite_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return mean and standard deviation.
+
+    With this scaling, a normal density is a multiple of the square of the first function.
+    """
+    mean = float(weights @ x)
+    largest = float(np.abs(x - mean).max())  # squares of deviations relative to it do not overflow
+    return mean, largest * float(np.sqrt(weights @ ((x - mean) / largest) ** 2))
 
 
 def _laguerre(z: Array, m: int) -> Array:
-    """``exp(-z/2) L_k(z)`` for z ≥ 0."""
+    """Return ``exp(-z/2) L_k(z)`` for z ≥ 0."""
     inside = np.maximum(z, 0)
     values = eval_laguerre(np.arange(m), inside[:, None]) * np.exp(-0.5 * inside)[:, None]
     return np.where(z[:, None] < 0, 0.0, values)
 
 
-def _laguerre_scaling(x: Array, shares: Array, ends: tuple[float, float]) -> tuple[float, float]:
-    """Half the mean: an exponential law is then the first function alone."""
-    return 0.0, 0.5 * float(shares @ x)
+def _laguerre_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return offset 0 and half the mean.
+
+    With this scaling, an exponential density is a multiple of the first function.
+    """
+    return 0.0, 0.5 * float(weights @ x)
 
 
 def _legendre(z: Array, m: int) -> Array:
-    """``√(k + 1/2) P_k(z)`` on [-1, 1]."""
+    """Return ``√(k + 1/2) P_k(z)`` on [-1, 1]."""
     k = np.arange(m)
     values = np.sqrt(k + 0.5) * eval_legendre(k, np.clip(z, -1, 1)[:, None])
     return np.where(np.abs(z[:, None]) > 1, 0.0, values)
 
 
 def _fourier(z: Array, m: int) -> Array:
-    """``1/√2, cos πz, sin πz, cos 2πz, …`` on [-1, 1]."""
+    """Return ``1/√2, cos πz, sin πz, cos 2πz, …`` on [-1, 1]."""
     k = np.arange(m)
     angles = np.pi * ((k + 1) // 2) * z[:, None]
     values = np.where(k % 2 == 1, np.cos(angles), np.sin(angles))
@@ -98,7 +104,7 @@ def _constant_masses(m: int) -> Array:
     return np.r_[np.sqrt(2), np.zeros(m - 1)]
 
 
-def _interval_scaling(x: Array, shares: Array, ends: tuple[float, float]) -> tuple[float, float]:
+def _interval_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
     return 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
 
 

@@ -1,7 +1,7 @@
-"""A network with one hidden layer and one output: forward, and gradients backward.
+"""Multilayer perceptron with one hidden layer and one output: forward and backward pass.
 
-Dictionary: X inputs (n × d), ``H = tanh(X A + a)`` hidden units, ``z = H b + c`` the output before
-any last step. Parameters travel as one vector, as optimisers want them.
+Notation: X inputs (n × d), ``H = tanh(X A + a)`` hidden units, ``z = H b + c`` output. The
+parameters are concatenated in one vector, as required by optimizers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Perceptron", "standardize", "standardize_backward"]
 
 @dataclass(frozen=True)
 class Perceptron:
-    """The sizes of a d - h - 1 network.
+    """Layer sizes of a d-h-1 network.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Perceptron:
         return H @ b + c, H
 
     def backward(self, theta: Array, X: Array, H: Array, slope: Array) -> Array:
-        """Gradient with respect to the parameters, from that with respect to the outputs."""
+        """Return the gradient with respect to the parameters, given that for the outputs."""
         _, _, b, _ = self._parts(theta)
         inner = np.outer(slope, b) * (1 - H**2)
         return np.r_[(X.T @ inner).ravel(), inner.sum(axis=0), H.T @ slope, slope.sum()]
@@ -51,14 +51,17 @@ class Perceptron:
         return A, theta[d * h : (d + 1) * h], theta[(d + 1) * h : -1], float(theta[-1])
 
 
-def standardize(z: Array, shares: Array) -> tuple[Array, float, float]:
-    """Mean 0 and variance 1 under the shares; with the mean and the deviation."""
-    mean = float(shares @ z)
-    deviation = float(np.sqrt(shares @ (z - mean) ** 2))
+def standardize(z: Array, weights: Array) -> tuple[Array, float, float]:
+    """Return z scaled to mean 0 and variance 1, its mean and its standard deviation.
+
+    The weights are normalized (sum 1).
+    """
+    mean = float(weights @ z)
+    deviation = float(np.sqrt(weights @ (z - mean) ** 2))
     return (z - mean) / max(deviation, np.finfo(float).tiny), mean, deviation
 
 
-def standardize_backward(y: Array, shares: Array, deviation: float, slope: Array) -> Array:
-    """Gradient with respect to z, from that with respect to ``y = (z - mean) / deviation``."""
-    spread = slope - shares * slope.sum() - shares * y * (slope @ y)
-    return np.asarray(spread / max(deviation, np.finfo(float).tiny))
+def standardize_backward(y: Array, weights: Array, deviation: float, slope: Array) -> Array:
+    """Return the gradient with respect to z, given that for ``y = (z - mean) / deviation``."""
+    projected = slope - weights * slope.sum() - weights * y * (slope @ y)
+    return np.asarray(projected / max(deviation, np.finfo(float).tiny))

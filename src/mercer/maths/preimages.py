@@ -1,7 +1,7 @@
-"""Points whose images in feature space come close to a given element of it.
+"""Preimages from distances: points with given distances to their neighbors.
 
-Dictionary: x_1 … x_q neighbours of the wanted point, x̄ their mean, d_i² the squared distances that
-it should have to them.
+Notation: x_1 … x_q neighbors of the preimage, x̄ their mean, d_i² the required squared distances
+from the preimage to the neighbors.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from mercer.maths.types import Array
 
 __all__ = ["points_at_distances"]
 
-_RANK = 1e-10  # singular values below this share of the largest are rounding
+_RANK = 1e-10  # singular values below this fraction of the largest are treated as zero
 
 
 def points_at_distances(neighbors: Array, squared_distances: Array) -> Array:
-    r"""The point in the span of each set of neighbours with (nearly) these distances to them.
+    r"""Return the points with given distances to their neighbors, in the least-squares sense.
 
-    With centred neighbours ``U Z`` (U orthonormal, Z coordinates, ``c_i² = |z_i|²``),
+    Each point lies in the affine span of its neighbors. With centered neighbors ``U Z`` (U
+    orthonormal, Z coordinates, ``c_i² = |z_i|²``) it is
 
     .. math:: \hat x = \tfrac12 U (ZZ')^{-1} Z\,(c^2 - d^2) + \bar x,
 
-    the least-squares solution of the distance equations (Kwok and Tsang 2004; Jenssen 2010, whose
-    print lost the inverse).
+    the least-squares solution of the distance equations (Kwok and Tsang 2004; Jenssen 2010, where
+    the inverse is missing).
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ def points_at_distances(neighbors: Array, squared_distances: Array) -> Array:
     array([[1., 1.]])
     """
     mean = neighbors.mean(axis=1, keepdims=True)
-    # rows of each matrix are neighbours, so V' of numpy holds the directions U of the docstring
+    # Neighbors are rows, so the right singular vectors are the directions U of the docstring.
     left, scale, directions = np.linalg.svd(neighbors - mean, full_matrices=False)
     coordinates = left * scale[:, None, :]
-    centred = np.einsum("mqr,mqr->mq", coordinates, coordinates) - squared_distances
-    centred -= centred.mean(axis=1, keepdims=True)
+    centered = np.einsum("mqr,mqr->mq", coordinates, coordinates) - squared_distances
+    centered -= centered.mean(axis=1, keepdims=True)
     floor = _RANK * scale[:, :1]
     inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > floor)
-    steps = np.einsum("mqr,mq->mr", left, centred) * inverse
+    steps = np.einsum("mqr,mq->mr", left, centered) * inverse
     return np.asarray(mean[:, 0] + 0.5 * np.einsum("mr,mrd->md", steps, directions))

@@ -1,4 +1,4 @@
-"""Proportions that add up to 1: weights of a mixture, priors of classes."""
+"""Validation of proportions with sum 1: mixture weights and class priors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["checked_proportions"]
 def checked_proportions(
     proportions: Any, count: int, name: str, owners: str = "components"
 ) -> Array:
-    """Return ``count`` positive numbers that add up to 1, or raise ValueError.
+    """Return ``count`` positive proportions with sum 1, or raise ValueError.
 
     Parameters
     ----------

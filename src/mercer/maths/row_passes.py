@@ -1,4 +1,4 @@
-"""Passes over the rows of arrays, as algorithms with several passes need them.
+"""Passes over the rows of arrays in memory or in chunks.
 
 K-means, EM and discriminant analysis read all rows several times. They are written as pure
 functions of some rows, which return a summary of these rows or one result per row, and a loop that
@@ -26,7 +26,7 @@ Summary = TypeVar("Summary")
 
 
 def add_up(summaries: Sequence[Any]) -> Any:
-    """Add up summaries: anything with ``+``; tuples are added entry by entry.
+    """Return the sum of summaries of any type with ``+``; tuples are added entry by entry.
 
     >>> add_up([(1, 2.0), (3, 4.0)])
     (4, 6.0)
@@ -37,7 +37,7 @@ def add_up(summaries: Sequence[Any]) -> Any:
 
 
 class RowPasses(Protocol):
-    """Passes over columns, that is, arrays with the same number of rows."""
+    """Interface for passes over columns, that is, arrays with the same number of rows."""
 
     @property
     def is_chunked(self) -> bool:
@@ -55,20 +55,20 @@ class RowPasses(Protocol):
         Parameters
         ----------
         function : callable
-            ``function(*pieces)`` summarizes corresponding pieces of the columns. It is pickled, so
-            it has to be a function of a module or a ``partial`` of one.
+            ``function(*chunks)`` summarizes corresponding chunks of the columns. It is pickled, so
+            it must be a module-level function or a ``partial`` of one.
         *columns : array or None
             None is passed on to the function.
         combine : callable
-            Combines the summaries of consecutive pieces, given as a sequence.
+            Combines the summaries of consecutive chunks, given as a sequence.
         include_empty : bool
-            Summarize pieces without rows, too. By default they are skipped.
+            Whether to summarize chunks without rows. By default they are skipped.
         """
 
     def map(self, function: Callable[..., Array], *columns: Any, like: Array | None = None) -> Any:
         """Return one result per row, lazily unless the columns are in memory.
 
-        ``like`` is a result for zero rows; pass it if the function fails on a row of ones.
+        ``like`` is the result for zero rows; pass it if the function fails on a row of ones.
         """
 
     def persist(self, column: Any) -> Any:
@@ -130,9 +130,9 @@ def first_minimum(pairs: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
 
 
 def fingerprint(values: Array) -> tuple[bytes, ...]:
-    """Return a hash of an array; hashes of consecutive pieces are concatenated.
+    """Return a hash of an array as a tuple; tuples of consecutive chunks are concatenated.
 
-    Iterations stop when no assignment changes. Comparing hashes finds that out without storing the
-    assignments of the previous iteration, which for rows on a cluster would be n numbers there.
+    Iterations stop when no assignment changes. Comparing hashes avoids storing the n assignments of
+    the previous iteration, which may be on a cluster.
     """
     return (blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest(),)

@@ -1,10 +1,10 @@
-"""Which terms an orthogonal series density should keep.
+"""Rules for selecting the terms of an orthogonal series density.
 
-Dictionary: ``ĉ_k = mean of Φ_k over the sample`` the coefficients, ``ŝ_k`` the means of Φ_k², n the
-sample size. The variance of ĉ_k is about (ŝ_k - ĉ_k²)/n, so a term reduces the mean integrated
-square error if its square exceeds that. With unbiased estimates this reads
+Notation: ``ĉ_k`` the mean of Φ_k over the sample (the coefficient), ``ŝ_k`` the mean of Φ_k², n the
+sample size. The variance of ĉ_k is about (ŝ_k - ĉ_k²)/n. A term reduces the mean integrated
+squared error if its square exceeds this variance. With unbiased estimates the condition is
 ``ĉ_k² > 2 ŝ_k / (n + 1)`` (Kronmal and Tarter 1968; Girolami 2002, section 4). For the eigenvectors
-of a Gram matrix ĉ_k² = λ_k (1'e_k)²/n² and ŝ_k = λ_k/n, so it is ``(1'e_k)² > 2n/(n + 1)``.
+of a Gram matrix ĉ_k² = λ_k (1'e_k)²/n² and ŝ_k = λ_k/n, so it becomes ``(1'e_k)² > 2n/(n + 1)``.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ __all__ = ["RULES", "check_terms", "choose_terms"]
 
 
 def _kronmal_tarter(squares: Array, second_moments: Array, n: float) -> Array:
-    """All terms that reduce the estimated error."""
+    """Return all terms that reduce the estimated error."""
     return np.flatnonzero(squares > 2 * second_moments / (n + 1))
 
 
 def _kronmal_tarter_run(squares: Array, second_moments: Array, n: float) -> Array:
-    """The terms before the first that does not."""
+    """Return the terms before the first one that does not reduce the estimated error."""
     passes = squares > 2 * second_moments / (n + 1)
     return np.arange(len(passes) if passes.all() else int(np.argmin(passes)))
 
 
 def _diggle_hall(squares: Array, second_moments: Array, n: float) -> Array:
-    """The leading terms that together have the least estimated error.
+    """Return the number of leading terms with the smallest total estimated error, as indices.
 
-    Diggle and Hall (1986) object to stopping at the first violation: the error of the whole
-    estimate is to be minimised over the place of the cut.
+    Diggle and Hall (1986) minimize the total error over the number of leading terms instead of
+    stopping at the first term that increases it.
     """
     errors = np.cumsum(2 * second_moments / (n + 1) - squares)
     return np.arange(int(np.argmin(np.r_[0.0, errors])))
@@ -48,7 +48,7 @@ RULES: dict[str, Callable[[Array, Array, float], Array]] = {
 
 
 def check_terms(rule: Any) -> None:
-    """Refuse, in words, what is neither a rule's name nor a number of terms nor None."""
+    """Raise ValueError unless ``rule`` is a rule's name, a number of terms or None."""
     if isinstance(rule, int | np.integer) and rule < 1:
         raise ValueError(f"terms={rule} must be at least 1, or None for all.")
     if not (rule is None or isinstance(rule, int | np.integer) or rule in RULES):
@@ -59,12 +59,12 @@ def check_terms(rule: Any) -> None:
 
 
 def choose_terms(rule: Any, squares: Array, second_moments: Array, n: float) -> Array:
-    """Numbers of the terms to keep, in their order.
+    """Return the indices of the selected terms in increasing order.
 
     Parameters
     ----------
     rule : str, int or None
-        A rule's name, how many of the leading terms, or None for all.
+        Name of a rule, number of leading terms, or None for all.
     squares, second_moments : arrays
         ĉ_k² and ŝ_k of the terms in their natural order.
     n : float

@@ -1,4 +1,4 @@
-"""The one array type that annotations use; shapes are told in docstrings."""
+"""Array type for annotations; shapes are given in docstrings."""
 
 from __future__ import annotations
 

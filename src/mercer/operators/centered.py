@@ -43,12 +43,12 @@ class CenteredGram(DirectGram):
 
     @cached_property
     def _mean(self) -> Array:
-        """``A u``, from which everything about centering follows."""
+        """``A u``, used by all quantities of the centered operator."""
         return self.base @ self.unit
 
     @property
     def uncentered_norm(self) -> float:
-        """``u'A u``: it may be far larger than the largest eigenvalue after centering."""
+        """``u'A u``, which may be far larger than the largest eigenvalue after centering."""
         return abs(float(self.unit @ self._mean))
 
     def diagonal(self) -> Array:
@@ -62,7 +62,7 @@ class CenteredGram(DirectGram):
         return double_center(A, self.unit.astype(A.dtype))
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
-        """Return the base's expansion minus its value at the mean of feature space.
+        """Return the base's expansion minus its value at the mean in feature space.
 
         Eigenvectors of the centered operator are orthogonal to the vector of ones, so
         ``Σ_j c_j k̃(x, x_j) = Σ_j c_j k(x, x_j) - const``.
@@ -76,5 +76,5 @@ class CenteredGram(DirectGram):
 
     @property
     def description(self) -> str:
-        """The base's description, and "centered"."""
+        """Description of the base, followed by "centered"."""
         return f"{self.base.description}, centered"

@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 
 from mercer.chunks.points import ChunkedPoints
+from mercer.data import Points
 from mercer.kernels import Kernel
+from mercer.maths.pairwise import finite_product
 from mercer.maths.types import Array
-from mercer.operators.gram import BlockedGram
-from mercer.operators.tiled import tile_product
+from mercer.operators.cross_gram import TILE
+from mercer.operators.gram import BlockedGram, gram_product
 
 __all__ = ["ChunkedGram"]
 
-_LARGEST_BLOCK = 20_000  # rows: the two factors of a tile then fit any worker
-_FEWEST_BLOCKS = 6  # 21 tiles keep a few workers busy
+_MAX_BLOCK_ROWS = 20_000  # two blocks fit into the memory of a worker
+_MIN_BLOCKS = 6  # 6 blocks give 21 tiles, enough to occupy several workers
 
 
 class ChunkedGram(BlockedGram):
-    """Matrix-free products for points on a Dask cluster: tiles of K where blocks of points are.
+    """Matrix-free products for points on a Dask cluster; the workers compute tiles of K.
 
-    Blocks of points are sent between workers, because a tile needs two of them; each is sent to a
-    worker once and persisted there. Vectors of n numbers are sent with every product, and the
-    fitted model holds the points, as every exact one does.
+    A tile needs two blocks of points, so blocks are sent between workers; each is sent to a worker
+    once and stored there. Every product also sends vectors of n numbers. The fitted model contains
+    the points, as with every exact solver.
 
     Parameters
     ----------
@@ -35,10 +37,10 @@ class ChunkedGram(BlockedGram):
     """
 
     def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:
-        here = points.take(slice(None))
-        local = None if weights is None else points.passes.take(weights, slice(None))
-        super().__init__(kernel, here, local)
-        size = max(1, min(_LARGEST_BLOCK, -(-points.n // _FEWEST_BLOCKS)))
+        local_points = points.take(slice(None))
+        local_weights = None if weights is None else points.passes.take(weights, slice(None))
+        super().__init__(kernel, local_points, local_weights)
+        size = max(1, min(_MAX_BLOCK_ROWS, -(-points.n // _MIN_BLOCKS)))
         self.blocks = points.passes.persist(points.rows.rechunk({0: size}))
 
     def product(self, V: Array) -> Array:
@@ -46,10 +48,26 @@ class ChunkedGram(BlockedGram):
         from mercer.chunks.tasks import symmetric_product
 
         root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
-        tile = partial(tile_product, self.kernel)
+        tile = partial(_tile_product, self.kernel)
         return root * symmetric_product(self.blocks, tile, root * V)
 
     @property
     def description(self) -> str:
-        """Matrix-free, with the number of blocks."""
+        """The method, the number of blocks and the precision."""
         return f"matrix-free products of {self.blocks.numblocks[0]} blocks, {self.precision.name}"
+
+
+def _tile_product(
+    kernel: Kernel, X: Array, V: Array, Y: Array | None = None, U: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Return ``k(X, Y) U`` and ``k(Y, X) V`` from one evaluation; without Y, ``k(X, X) V``."""
+    if Y is None or U is None:
+        return gram_product(kernel, Points(X), V), None
+    tiles = kernel.tiles(X, Y)
+    right, left = np.zeros((len(X), U.shape[1])), np.zeros((len(Y), V.shape[1]))
+    for rows, _ in Points(X).chunks(TILE):
+        for columns, _ in Points(Y).chunks(TILE):
+            block = tiles(rows, columns, None)
+            right[rows] += finite_product(block, U[columns].astype(block.dtype, copy=False))
+            left[columns] += finite_product(block.T, V[rows].astype(block.dtype, copy=False))
+    return right, left

@@ -1,7 +1,7 @@
 """Projections as functions of new points: ``f(x) = Σ_j c_j k(x, x_j)``.
 
-An expansion is what a fitted model stores of an operator: the training points (or only a feature
-map) and k columns of coefficients, never K. So a fitted estimator has a small pickle.
+A fitted model stores an expansion instead of the operator: the training points (or only a feature
+map) and k columns of coefficients, never K. This keeps the pickle of a fitted estimator small.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from mercer.chunks.remote import RemotePoints
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
+from mercer.operators.cross_gram import cross_product
 from mercer.operators.feature_maps import FeatureMap
-from mercer.operators.tiled import cross_product
 
 __all__ = ["Expansion", "FeatureExpansion", "KernelExpansion"]
 
 
 class Expansion(ABC):
-    """Projections onto k components, at the training points and anywhere else."""
+    """Projections onto k components, at the training points and at new points."""
 
     kernel: Kernel
     points: Points
@@ -55,7 +55,7 @@ class Expansion(ABC):
         """Return ``⟨φ(x), m⟩``, the mean embedding at points (centered expansions only)."""
 
     def without_points(self) -> Expansion:
-        """Return the same functions without the training points, if these are not needed."""
+        """Return the same functions without the training points, if they are not needed."""
         return self
 
     def squared_norms(self, points: Points) -> Array:
@@ -89,7 +89,7 @@ class KernelExpansion(Expansion):
     offset : array of shape (k,) or None
         Value of the uncentered f_i at the mean in feature space; None if not centered.
     potential : float
-        Squared norm of that mean.
+        Squared norm of the mean in feature space.
     """
 
     kernel: Kernel
@@ -106,7 +106,7 @@ class KernelExpansion(Expansion):
         return values if self.offset is None else values - self.offset
 
     def at_training(self, values: Array) -> Array:
-        """``√λ_i e_ji / √w_j``, which is ``λ_i c_ji / w_j``."""
+        """Return ``√λ_i e_ji / √w_j``, which equals ``λ_i c_ji / w_j``."""
         scaled = self.coefficients * values
         return scaled if self.weights is None else scaled / self.weights[:, None]
 
@@ -143,7 +143,7 @@ class FeatureExpansion(Expansion):
     directions : array of shape (m, k)
         Unit eigenvectors b_i of Φ*Φ.
     mean : array of shape (m,) or None
-        Mean feature, if centered.
+        Mean feature; None if not centered.
     """
 
     features: FeatureMap
@@ -153,7 +153,7 @@ class FeatureExpansion(Expansion):
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
-        """The kernel behind the features."""
+        """The kernel of the features."""
         return self.features.kernel
 
     def __call__(self, points: Points) -> Array:

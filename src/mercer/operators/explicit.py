@@ -21,7 +21,7 @@ _CHUNK_ROWS = 8192
 
 
 class ExplicitGram(FactoredGram):
-    """The rows of Φ are ``√w φ(x)``, computed in chunks and never stored for all points.
+    """Gram operator of explicit features; the rows ``√w φ(x)`` of Φ are computed in chunks.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class ExplicitGram(FactoredGram):
 
     @property
     def small_start(self) -> Array:
-        """N times the mean feature; 0 where it was removed."""
+        """N times the mean feature; 0 if centered."""
         return (0.0 if self.center else self.moments.total) * self.moments.mean
 
     def small_product(self, V: Array) -> Array:
@@ -120,7 +120,7 @@ class ExplicitGram(FactoredGram):
 
     @cached_property
     def trace(self) -> float:
-        """Trace of Φ*Φ, which is that of ΦΦ*."""
+        """Trace of Φ*Φ, which equals that of ΦΦ*."""
         return float(self._small_matrix.trace())
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:

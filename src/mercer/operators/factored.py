@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from mercer.data import Points
-from mercer.maths.eigen import LargestEntries
+from mercer.maths.eigenpairs import LargestEntries
 from mercer.maths.types import Array
 from mercer.operators.expansion import Expansion
 from mercer.operators.gram import EigenProblem, GramOperator
@@ -32,7 +32,7 @@ class FactoredGram(GramOperator):
     @property
     @abstractmethod
     def small_start(self) -> Array:
-        """``Φ*√w``; 0 where centered."""
+        """``Φ*√w``; 0 if centered."""
 
     @abstractmethod
     def small_product(self, V: Array) -> Array:
@@ -54,7 +54,7 @@ class FactoredGram(GramOperator):
     def absorb(self, earlier: FactoredGram) -> None:
         """Add an earlier operator's points to the small matrix, as if all were one sample.
 
-        The large side (products, projections of training points) stays that of its own points.
+        The n × n operator (products, projections of training points) still has its own points only.
         """
 
     @property
@@ -103,7 +103,7 @@ class SmallProblem(EigenProblem):
         self.relative_error = 10 * float(np.finfo(np.float64).eps)
 
     def numerical_zero(self, largest: float) -> float:
-        """Return the rounding error, or the accuracy of the factor where that is worse."""
+        """Return the rounding error, or the error of the small matrix if that is larger."""
         return max(super().numerical_zero(largest), self.gram.small_error)
 
     def product(self, V: Array) -> Array:
@@ -115,7 +115,7 @@ class SmallProblem(EigenProblem):
         return self.gram.small_dense()
 
     def term_of_mass(self, x: Array) -> Array:
-        """Return V for every x: the measure of Φ*√w already contains the eigenvalue."""
+        """Return V for every x; the spectral measure of Φ*√w already includes the eigenvalue."""
         return np.full(np.shape(x), self.gram.potential)
 
     def overlaps(self, values: Array, products: Array) -> Array:

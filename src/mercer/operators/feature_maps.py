@@ -16,7 +16,7 @@ from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.moments import Moments
 from mercer.maths.types import Array
-from mercer.operators.tiled import cross_gram, cross_product
+from mercer.operators.cross_gram import cross_gram, cross_product
 
 __all__ = ["ExactFeatures", "FeatureMap", "LandmarkFeatures"]
 
@@ -46,7 +46,7 @@ class FeatureMap(ABC):
         )
 
     def raw(self, chunk: Any) -> Array:
-        """Return what is summed over points: the features, or values that determine them."""
+        """Return the values to sum over points: the features, or values that determine them."""
         return self(chunk)
 
     def finished(self, raw: Moments) -> Moments:
@@ -109,9 +109,9 @@ class LandmarkFeatures(FeatureMap):
         )
 
     def raw(self, chunk: Any) -> Array:
-        """Return kernel values with the landmarks, so that one triangular solve serves all points.
+        """Return kernel values with the landmarks, so that all points need one triangular solve.
 
-        That squares the condition number of k(S, S); if it is too large, features are summed.
+        This squares the condition number of k(S, S). If that is too large, return the features.
         """
         return self._values(chunk) if self._is_well_conditioned else self(chunk)
 
@@ -130,7 +130,7 @@ class LandmarkFeatures(FeatureMap):
         """Return an estimate of the rounding error in the trace of the scatter about 0.
 
         Sums S of kernel values have a relative error of eps per entry, and the trace is
-        ``tr (LL')⁻¹ S``. For features that are summed themselves the error is negligible.
+        ``tr (LL')⁻¹ S``. If the features are summed instead, the error is negligible.
         """
         if not self._is_well_conditioned:
             return 0.0

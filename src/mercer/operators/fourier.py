@@ -36,7 +36,7 @@ from mercer.resources import thread_count
 
 __all__ = ["FourierExpansion", "FourierGram"]
 
-_THREADS_FROM = 2**20  # smaller grids are transformed faster by one thread
+_MIN_THREADED_SIZE = 2**20  # smaller grids are transformed faster by one thread
 
 
 class FourierGram(FactoredGram):
@@ -51,7 +51,7 @@ class FourierGram(FactoredGram):
     grid : FrequencyGrid
     center : bool
     only_mean : bool
-        Only the mean feature and V are needed, for which a transform of half the size suffices.
+        Whether only the mean feature and V are needed, which takes a transform of half the size.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class FourierGram(FactoredGram):
 
     def mean_gradient(self, points: Points) -> Array:
         """Return the gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n``, (len, d)."""
-        waves = self._waves(self.mean_vector[:, None])[0]
+        mean = self._grid_coefficients(self.mean_vector[:, None])[0]
         steps = 2 * np.pi / (self.grid.period * self.grid.widths)
-        slopes = []
+        derivatives = []
         for axis, (step, n) in enumerate(zip(steps, self.grid.shape, strict=True)):
             frequency = step * fft.fftfreq(n, 1 / n)
-            along = frequency.reshape([-1 if a == axis else 1 for a in range(len(steps))])
-            slopes.append(1j * along * waves)
-        return self.grid.evaluate(np.array(slopes), points)
+            factor = frequency.reshape([-1 if a == axis else 1 for a in range(len(steps))])
+            derivatives.append(1j * factor * mean)
+        return self.grid.evaluate(np.array(derivatives), points)
 
     @cached_property
     def small_start(self) -> Array:
-        """The mean feature times n; 0 where it was removed."""
+        """N times the mean feature; 0 if centered."""
         return np.zeros(len(self.mean_vector)) if self.center else self.total * self.mean_vector
 
     def small_product(self, V: Array) -> Array:
@@ -112,8 +112,8 @@ class FourierGram(FactoredGram):
 
     @cached_property
     def _circle(self) -> Array:
-        """The Toeplitz matrix as a real function on the doubled grid, where products are taken."""
-        assert not self.only_mean, "sums for means cover half the frequencies of products"
+        """Inverse FFT of the circulant matrix, on a doubled grid, that embeds the Toeplitz matrix."""
+        assert not self.only_mean, "products need the sums on the doubled grid"
         lengths = [fft.next_fast_len(2 * n - 1, real=True) for n in self.grid.shape]
         half = _resize(self.sums, lengths)[..., : lengths[-1] // 2 + 1]
         function = fft.irfftn(half, s=lengths, workers=thread_count())
@@ -122,7 +122,7 @@ class FourierGram(FactoredGram):
     def _toeplitz(self, V: Array) -> Array:
         circle = self._circle
         axes = tuple(range(1, circle.ndim + 1))
-        workers = thread_count() if circle.size > _THREADS_FROM else 1
+        workers = thread_count() if circle.size > _MIN_THREADED_SIZE else 1
         roots = self.grid.half(self.grid.roots)
         wide = _resize_half(roots * self.grid.unpack(V), circle.shape)
         function = fft.irfftn(wide, s=circle.shape, axes=axes, workers=workers, overwrite_x=True)
@@ -130,8 +130,8 @@ class FourierGram(FactoredGram):
         wide = fft.rfftn(function, axes=axes, workers=workers, overwrite_x=True)
         return self.grid.pack(roots * _resize_half(wide, self.grid.shape))
 
-    def _waves(self, vectors: Array) -> Array:
-        """Return Fourier coefficients, √c_m included, of real vectors (columns)."""
+    def _grid_coefficients(self, vectors: Array) -> Array:
+        """Return the Fourier coefficients, including √c_m, of real vectors (columns)."""
         return self.grid.roots * self.grid.full(self.grid.unpack(vectors))
 
     @property
@@ -147,19 +147,19 @@ class FourierGram(FactoredGram):
         return self.total * self.grid.entry_error
 
     def quadratic(self, V: Array) -> Array:
-        """Return ``|Φ*V|²``, for half the transforms of a product."""
+        """Return ``|Φ*V|²``, with half the transforms of a product."""
         if self.center:
             return super().quadratic(V)
-        waves = np.array(
+        features = np.array(
             [
                 self.grid.roots * self.grid.sums(self.points, self.start * v, doubled=False)
                 for v in V.T
             ]
         ).reshape(V.shape[1], -1)
-        return np.asarray((waves.conj() @ waves.T).real)
+        return np.asarray((features.conj() @ features.T).real)
 
     def _group_sums(self) -> Callable[..., Array]:
-        return partial(_wave_sums, self.grid)
+        return partial(_feature_sums, self.grid)
 
     def product(self, V: Array) -> Array:
         """Return ``A V`` by one pair of transforms per column."""
@@ -168,8 +168,8 @@ class FourierGram(FactoredGram):
         for v in V.T:
             v = v - self.unit * (self.unit @ v) if self.center else v
             sums = self.grid.sums(self.points, root * v, doubled=False)
-            waves = self.grid.roots**2 * sums
-            columns.append(root * self.grid.evaluate(waves[None], self.points)[:, 0])
+            coefficients = self.grid.roots**2 * sums
+            columns.append(root * self.grid.evaluate(coefficients[None], self.points)[:, 0])
         product = np.column_stack(columns)
         return product - np.outer(self.unit, self.unit @ product) if self.center else product
 
@@ -205,11 +205,18 @@ class FourierGram(FactoredGram):
 
     def expansion(self, values: Array, vectors: Array) -> Expansion:
         """Return the expansion with coefficients ``√c_m b_m``."""
-        mean = self._waves(self.mean_vector[:, None])[0] if self.center else None
+        mean = self._grid_coefficients(self.mean_vector[:, None])[0] if self.center else None
         shift = self.mean_vector @ vectors if self.center else np.zeros(vectors.shape[1])
         potential = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
-        waves = self._waves(vectors)
-        return FourierExpansion(self.kernel, self.points, self.grid, waves, shift, mean, potential)
+        return FourierExpansion(
+            self.kernel,
+            self.points,
+            self.grid,
+            self._grid_coefficients(vectors),
+            shift,
+            mean,
+            potential,
+        )
 
     @property
     def description(self) -> str:
@@ -220,14 +227,14 @@ class FourierGram(FactoredGram):
         )
 
 
-def _wave_sums(
+def _feature_sums(
     grid: FrequencyGrid, count: int, points: Points, weights: Array | None, labels: Array
 ) -> Array:
     sums = []
     for group in range(count):
-        mine = np.flatnonzero(labels == group)
-        counts = None if weights is None else weights[mine]
-        sums.append(grid.roots * grid.sums(points.take(mine), counts, doubled=False))
+        members = np.flatnonzero(labels == group)
+        group_weights = None if weights is None else weights[members]
+        sums.append(grid.roots * grid.sums(points.take(members), group_weights, doubled=False))
     return np.array(sums).reshape(count, -1)
 
 
@@ -245,9 +252,9 @@ class FourierExpansion(Expansion):
     shift : array of shape (k,)
         f_i at the mean in feature space; 0 if not centered.
     mean : complex array of the grid's shape, or None
-        Coefficients of the mean embedding, if centered.
+        Coefficients of the mean embedding; None if not centered.
     potential : float
-        Its squared norm.
+        Squared norm of the mean embedding; 0 if not centered.
     """
 
     kernel: Kernel
@@ -260,7 +267,7 @@ class FourierExpansion(Expansion):
 
     @property
     def noise(self) -> float:
-        """The tolerance: far from all points the sum is noise of that size."""
+        """The tolerance: far from all points the sum is not 0 but an error of this size."""
         return self.grid.tolerance
 
     def __call__(self, points: Points) -> Array:
@@ -303,8 +310,8 @@ class FourierExpansion(Expansion):
         return self.grid.evaluate(self.mean[None], points)[:, 0]
 
 
-def _blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of index tuples of the frequencies that two FFT orders share."""
+def _common_blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs of index tuples of the common frequencies of two arrays in FFT order."""
     parts = []
     for n, m in zip(old, new, strict=True):
         short = min(n, m)
@@ -317,23 +324,26 @@ def _blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, A
         )
 
 
-def _resize(waves: Array, shape: Any) -> Array:
-    """Truncate or pad full spectra in FFT order (odd lengths or padding: no frequency is split)."""
-    out = np.zeros(tuple(shape), waves.dtype)
-    for source, target in _blocks(waves.shape, tuple(shape)):
-        out[target] = waves[source]
+def _resize(spectrum: Array, shape: Any) -> Array:
+    """Truncate or pad a full spectrum in FFT order.
+
+    Truncated lengths are odd, so that no pair of frequencies ±m is split.
+    """
+    out = np.zeros(tuple(shape), spectrum.dtype)
+    for source, target in _common_blocks(spectrum.shape, tuple(shape)):
+        out[target] = spectrum[source]
     return out
 
 
-def _resize_half(waves: Array, shape: tuple[int, ...]) -> Array:
-    """Truncate or pad spectra of real functions (last axis half, first axis a batch)."""
+def _resize_half(spectra: Array, shape: tuple[int, ...]) -> Array:
+    """Truncate or pad the half spectra of a batch (first axis) of real functions."""
     half = shape[-1] // 2 + 1
-    shared = min(half, waves.shape[-1])
-    out = np.zeros((len(waves), *shape[:-1], half), waves.dtype)
+    common = min(half, spectra.shape[-1])
+    out = np.zeros((len(spectra), *shape[:-1], half), spectra.dtype)
     if len(shape) == 1:
-        out[:, :shared] = waves[:, :shared]
+        out[:, :common] = spectra[:, :common]
         return out
-    for source, target in _blocks(waves.shape[1:-1], tuple(shape[:-1])):
-        columns = slice(0, shared)
-        out[(slice(None), *target, columns)] = waves[(slice(None), *source, columns)]
+    for source, target in _common_blocks(spectra.shape[1:-1], tuple(shape[:-1])):
+        columns = slice(0, common)
+        out[(slice(None), *target, columns)] = spectra[(slice(None), *source, columns)]
     return out

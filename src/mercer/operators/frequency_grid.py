@@ -17,7 +17,7 @@ from mercer.resources import memory_budget, thread_count
 __all__ = ["FrequencyGrid", "NoGrid", "frequency_grid"]
 
 _POINTS_PER_TRANSFORM = 2**20  # bounds the memory of a transform at little cost
-_LARGEST_DIMENSION = 3
+_MAX_DIMENSION = 3
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FrequencyGrid:
     center, half_box : arrays of shape (d,)
         Center and half extent of the box that contains the training points.
     reach : float
-        Beyond this distance from the box the kernel is 0.
+        Distance from the box beyond which the kernel is 0 (up to the tolerance).
     period : array of shape (d,)
         Period of the sum of Fourier features.
     shape : tuple of int
@@ -52,21 +52,21 @@ class FrequencyGrid:
     @cached_property
     def roots(self) -> Array:
         """√c_m in FFT order, c_m the spectral density times the volume of a grid cell."""
-        waves = self.kernel.spectral_density(len(self.shape))
-        assert waves is not None, f"{self.kernel!r} has no spectral density"
+        spectral = self.kernel.spectral_density(len(self.shape))
+        assert spectral is not None, f"{self.kernel!r} has no spectral density"
         steps = 2 * np.pi / self.period
         axes = [step * fft.fftfreq(n, 1 / n) for step, n in zip(steps, self.shape, strict=True)]
         omega2 = reduce(np.add.outer, [axis**2 for axis in axes])
-        return np.asarray(np.sqrt(np.prod(steps) * waves.density(omega2)))
+        return np.asarray(np.sqrt(np.prod(steps) * spectral.density(omega2)))
 
     @property
     def size(self) -> int:
         """Number of frequencies."""
         return int(np.prod(self.shape))
 
-    def half(self, waves: Array) -> Array:
-        """Return the half that determines the coefficients: last frequency 0 and above."""
-        return waves[..., : self.shape[-1] // 2 + 1]
+    def half(self, coefficients: Array) -> Array:
+        """Return the half that determines the rest: those with last frequency 0 or above."""
+        return coefficients[..., : self.shape[-1] // 2 + 1]
 
     def full(self, half: Array) -> Array:
         """Return all coefficients from halves along the first axis."""
@@ -74,7 +74,7 @@ class FrequencyGrid:
         return np.asarray(fft.fftn(fft.irfftn(half, s=self.shape, axes=axes), axes=axes))
 
     def pack(self, half: Array) -> Array:
-        """Return halves along the first axis as real columns with the norm of the whole."""
+        """Return halves along the first axis as real columns, with the norm of all coefficients."""
         scaled = half * self._multiplicity_roots
         return scaled.reshape(len(half), -1).view(np.float64).T
 
@@ -86,7 +86,7 @@ class FrequencyGrid:
 
     @property
     def _multiplicity_roots(self) -> Array:
-        """√2 for a coefficient that represents its mirror image too, 1 where both are present."""
+        """√2 for a coefficient that also represents its conjugate, 1 if both are present."""
         roots = np.full(self.shape[-1] // 2 + 1, np.sqrt(2))
         roots[0] = 1
         return roots
@@ -184,7 +184,7 @@ def _grid_sums(grid: FrequencyGrid, doubled: bool, points: Points, weights: Arra
 
 @dataclass(frozen=True)
 class NoGrid:
-    """Why there is no frequency grid; ``memory`` is True if a larger budget would help."""
+    """The reason why there is no grid; ``memory`` is True if a larger budget would help."""
 
     reason: str
     memory: bool = False
@@ -195,27 +195,28 @@ def frequency_grid(
 ) -> FrequencyGrid | NoGrid:
     """Return the grid for points in a box, or the reason why there is none."""
     d = len(low)
-    if not isinstance(kernel, Stationary) or d > _LARGEST_DIMENSION:
+    if not isinstance(kernel, Stationary) or d > _MAX_DIMENSION:
         return NoGrid(
-            f"it needs a Gaussian or Matern kernel in at most 3 dimensions, not {kernel!r} in {d}"
+            f"it needs a Gaussian or Matern kernel in at most {_MAX_DIMENSION} dimensions, "
+            f"not {kernel!r} in {d}"
         )
-    waves = kernel.spectral_density(d)
-    if waves is None:
+    spectral = kernel.spectral_density(d)
+    if spectral is None:
         return NoGrid(f"it needs a Gaussian or Matern kernel, not {kernel!r}")
     widths = kernel.bandwidth_vector(d)
-    reach = waves.reach(tolerance)
+    reach = spectral.reach(tolerance)
     center, half_box = 0.5 * (low + high) / widths, 0.5 * (high - low) / widths
-    # a new point may be at the kernel's reach outside the box, and its alias must be as far away
+    # a new point may be up to the reach outside the box, and its periodic image must be as far away
     period = 2 * half_box + 2 * reach
-    highest = np.ceil(waves.cutoff(tolerance) * period / (2 * np.pi))
+    highest = np.ceil(spectral.cutoff(tolerance) * period / (2 * np.pi))
     modes = float(np.prod(2 * (2 * highest + 1)))
     needed = 20 * 2**d * modes  # a transform's own grid is twice as fine as the doubled one
     if not np.isfinite(modes) or needed > memory_budget():
         extent = ", ".join(f"{2 * h:.3g}" for h in half_box)
         return NoGrid(
             f"the data span {extent} bandwidths, which at tolerance {tolerance:.0e} needs "
-            f"{modes / 2**d:.3g} frequencies and {needed / 1e9:.3g} GB, and the memory budget is "
-            f"{memory_budget() / 1e9:.3g} GB: use a larger bandwidth or tolerance, remove far "
+            f"{modes / 2**d:.3g} frequencies and {needed / 1e9:.3g} GB; the memory budget is "
+            f"{memory_budget() / 1e9:.3g} GB. Use a larger bandwidth or tolerance, remove far "
             "outliers, raise the budget, or choose another solver",
             memory=True,
         )

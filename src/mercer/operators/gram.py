@@ -20,6 +20,7 @@ V = start'A start / n² the information potential.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,10 +29,12 @@ from scipy.linalg import get_blas_funcs
 
 from mercer.data import Points
 from mercer.kernels import Kernel
-from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.eigenpairs import largest_entry_signs
+from mercer.maths.pairwise import finite_product
 from mercer.maths.types import Array
+from mercer.operators.cross_gram import THREADS_FROM, TILE
 from mercer.operators.expansion import Expansion, KernelExpansion
-from mercer.operators.tiled import fill_gram, gram_product
+from mercer.resources import run_in_threads
 
 __all__ = [
     "BlockedGram",
@@ -41,7 +44,11 @@ __all__ = [
     "GramOperator",
     "GramProblem",
     "KernelGram",
+    "fill_gram",
+    "gram_product",
 ]
+
+Tile = tuple[slice, slice]
 
 
 class EigenProblem(ABC):
@@ -307,7 +314,7 @@ class DenseGram(KernelGram):
             symv = get_blas_funcs("symv", (self.matrix,))
             product = symv(1.0, self.matrix.T, V[:, 0], lower=1)
             return np.asarray(product, dtype=np.float64)[:, None]
-        # V'A runs a third faster than AV on a row-major A, and they are each other's transpose
+        # V'A, the transpose of AV, is a third faster on a row-major A
         product = V.T.astype(self.matrix.dtype, copy=False) @ self.matrix
         return np.asarray(product.T.astype(np.float64, copy=False))
 
@@ -356,3 +363,51 @@ class BlockedGram(KernelGram):
     def description(self) -> str:
         """Matrix-free, with the precision."""
         return f"matrix-free products, {self.precision.name} tiles"
+
+
+# --- tiles of K -----------------------------------------------------------------------------------
+
+
+def fill_gram(kernel: Kernel, points: Points) -> Array:
+    """Return K; each pair of points is evaluated once."""
+    tiles = kernel.tiles(points.data)
+    K = np.empty((points.n, points.n), points.dtype)
+
+    def work(tasks: Sequence[Tile]) -> None:
+        for rows, columns in tasks:
+            tiles(rows, columns, K[rows, columns])
+            if rows != columns:
+                K[columns, rows] = K[rows, columns].T
+
+    _run_on_tiles(kernel, points.n, work)
+    return K
+
+
+def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
+    """Return ``K @ V`` without storing K: tiles in the precision of the points, sums in float64."""
+    tiles = kernel.tiles(points.data)
+    right = V.astype(points.dtype, copy=False)
+
+    def work(tasks: Sequence[Tile]) -> Array:
+        total = np.zeros(V.shape)
+        buffer = np.empty((TILE, TILE), points.dtype)
+        for rows, columns in tasks:
+            block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
+            tiles(rows, columns, block)
+            total[rows] += finite_product(block, right[columns])
+            if rows != columns:
+                total[columns] += finite_product(block.T, right[rows])
+        return total
+
+    return np.asarray(sum(_run_on_tiles(kernel, points.n, work)))
+
+
+def _run_on_tiles(kernel: Kernel, n: int, work: Callable[[Sequence[Tile]], Any]) -> list[Any]:
+    """Run ``work`` on the tiles of the lower triangle of an n × n matrix.
+
+    Threads are not used for kernels on objects, which may run arbitrary Python code.
+    """
+    ranges = [slice(i, min(i + TILE, n)) for i in range(0, n, TILE)]
+    tiles = [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
+    parallel = kernel.compares != "objects" and n * n >= THREADS_FROM
+    return run_in_threads(tiles, work, parallel)

@@ -14,19 +14,19 @@ from mercer.data import Points
 from mercer.errors import RankError
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
+from mercer.operators.cross_gram import cross_gram
 from mercer.operators.feature_maps import LandmarkFeatures
-from mercer.operators.tiled import cross_gram
 
 __all__ = ["choose_landmarks", "landmark_bytes"]
 
 _PIVOTS_PER_BLOCK = 128
-_ROWS_PER_LANDMARK, _FEWEST_ROWS_PER_LANDMARK = 100, 4
+_MAX_ROWS_PER_LANDMARK, _MIN_ROWS_PER_LANDMARK = 100, 4
 _SMALL_MATRICES = 8  # of size m × m: factor, moments, and the decomposition of the small problem
 
 
 def landmark_bytes(n: int, count: int, itemsize: int) -> int:
-    """Return the smallest memory for landmarks: the factor of the fewest rows, small matrices."""
-    rows = min(n, _FEWEST_ROWS_PER_LANDMARK * count)
+    """Return the minimal memory in bytes: the factor of the smallest subsample, small matrices."""
+    rows = min(n, _MIN_ROWS_PER_LANDMARK * count)
     return count * rows * itemsize + _SMALL_MATRICES * 8 * count**2
 
 
@@ -42,6 +42,9 @@ def choose_landmarks(
 ) -> LandmarkFeatures:
     """Choose at most ``count`` landmarks among the points.
 
+    Pivots are chosen among at most 100 rows per landmark, or fewer if the memory is limited. If
+    there are more rows, a uniform subsample is used: more rows cost time and change little.
+
     Parameters
     ----------
     kernel : Kernel
@@ -55,17 +58,14 @@ def choose_landmarks(
     random_state : int or None
     memory : int
         Bytes for the factor.
-
-    Pivots are chosen among at most 100 rows per landmark, a uniform subsample if there are more
-    (fewer if the memory is limited): more rows cost time and change little.
     """
     rng = np.random.default_rng(random_state)
-    most = min(memory // (points.dtype.itemsize * count), _ROWS_PER_LANDMARK * count)
-    most = max(most, _FEWEST_ROWS_PER_LANDMARK * count)
+    max_rows = min(memory // (points.dtype.itemsize * count), _MAX_ROWS_PER_LANDMARK * count)
+    max_rows = max(max_rows, _MIN_ROWS_PER_LANDMARK * count)
     tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
     rows: Array | slice = slice(None)
-    if most < points.n:
-        rows = np.sort(rng.choice(points.n, size=most, replace=False))
+    if max_rows < points.n:
+        rows = np.sort(rng.choice(points.n, size=max_rows, replace=False))
     weights = None if weights is None else points.passes.take(weights, rows)
     points = points.take(rows)
     importance = np.ones(points.n) if weights is None else weights
@@ -84,7 +84,7 @@ def choose_landmarks(
         inner = kernel(points.take(proposals).data).astype(np.float64)
         inner -= F[:k, proposals].T @ F[:k, proposals]
         accepted, lower = _thin(inner, residual[proposals], rng)
-        if len(accepted) == 0:  # the first is accepted up to rounding error: nothing is left
+        if len(accepted) == 0:  # only if the residual is rounding error
             break
         pivots = proposals[accepted]
         rows = cross_gram(kernel, points.take(pivots), points)
@@ -110,18 +110,18 @@ def choose_landmarks(
 def _thin(inner: Array, proposed: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Accept each proposal with probability (current residual) / (proposed residual), in turn.
 
-    Returns the accepted positions and the Cholesky factor of their block of ``inner``.
+    Returns the accepted indices and the Cholesky factor of their block of ``inner``.
     """
     inner = inner.copy()
     accepted: list[int] = []
     factor = np.zeros_like(inner)
     for i in range(len(inner)):
-        left = inner[i, i]
-        if left <= 1e-10 * proposed[i] or rng.uniform() * proposed[i] >= left:
+        current = inner[i, i]
+        if current <= 1e-10 * proposed[i] or rng.uniform() * proposed[i] >= current:
             continue
-        column = inner[:, i] / np.sqrt(left)
+        column = inner[:, i] / np.sqrt(current)
         inner -= np.outer(column, column)
         factor[:, len(accepted)] = column
         accepted.append(i)
-    at = np.array(accepted, dtype=int)
-    return at, factor[at, : len(at)]
+    indices = np.array(accepted, dtype=int)
+    return indices, factor[indices, : len(indices)]

@@ -18,9 +18,9 @@ __all__ = ["NystromGram"]
 
 
 class NystromGram(ExplicitGram):
-    """Features of landmarks: an approximation from below with a computable error.
+    """Gram operator of Nyström features: a lower approximation of K with a computable error.
 
-    ``K - ΦΦ*`` is positive semi-definite, so its norm is at most its trace, which is reported.
+    ``K - ΦΦ*`` is positive semi-definite, so its norm is at most its trace (``error_bound``).
     """
 
     features: LandmarkFeatures
@@ -49,7 +49,7 @@ class NystromGram(ExplicitGram):
 
     @cached_property
     def trace(self) -> float:
-        """The exact trace, minus that of the mean feature where centered."""
+        """The exact trace, minus n times the squared norm of the mean feature if centered."""
         mean = self.moments.mean
         return self.exact_trace - (self.total * float(mean @ mean) if self.center else 0.0)
 

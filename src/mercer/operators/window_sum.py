@@ -1,8 +1,8 @@
 """Sums ``f(x) = Σ_j c_j k(x, x_j)`` on the logarithmic scale, accurate far in the tails.
 
-Where f is not small it is an ordinary sum, by tiles or by a frequency grid. Where it underflows or
-is below the tolerance of the grid, it is summed from the logarithms of the kernel: over all points,
-or over the near ones that dominate it.
+Where f is not small it is an ordinary sum, by tiles or on a frequency grid. Where it underflows or
+is below the tolerance of the grid, it is summed from the logarithms of the kernel, over all points
+or over the near points that dominate it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from mercer.data import Points
 from mercer.kernels import Kernel, Matern, Stationary
 from mercer.kernels.stationary import Gaussian
 from mercer.maths.types import Array
+from mercer.operators.cross_gram import cross_product, log_cross_sums
 from mercer.operators.expansion import Expansion
 from mercer.operators.fourier import FourierExpansion
-from mercer.operators.tiled import cross_product, log_cross_sums
 from mercer.resources import thread_count
 
 __all__ = ["WindowSum"]
 
-# Grid sums have the error of their tolerance; this many times above it three digits are right.
-_ABOVE_NOISE = 1e3
+# A sum on the grid that exceeds its error by this factor is accurate to three digits.
+_MIN_SIGNAL_TO_NOISE = 1e3
 _NEGLIGIBLE = 1e-12  # fraction of a sum that far points may contribute
-_MOST_QUESTIONS = 200_000  # rows that all chunks of an engine are asked about at a time
-_PAIRS_PER_GROUP = 4_000_000  # of a point and its neighbor
+_MAX_EXACT_ROWS = 200_000  # rows whose exact sums over all chunks are computed at a time
+_PAIRS_PER_GROUP = 4_000_000  # pairs of a point and its neighbor
 
 
 @dataclass
@@ -48,8 +48,8 @@ class WindowSum:
     coefficients : array of shape (n,)
         The c_j, of any sign; lazy for points in chunks.
     waves : Expansion or None
-        The same function on a frequency grid, if there is one; used where f is well above the
-        tolerance of the grid.
+        The same function in Fourier features, if available; used where f is well above the
+        tolerance of the frequency grid.
     """
 
     kernel: Kernel
@@ -59,16 +59,16 @@ class WindowSum:
 
     def __post_init__(self) -> None:
         if self.points.is_chunked:
-            _ = self._facts  # known from now on: lazy coefficients are not saved with a model
+            _ = self._facts  # computed now, because lazy coefficients are not saved with a model
 
     @cached_property
     def _facts(self) -> tuple[float, float, float]:
-        """Sum of the coefficients, sum of their sizes, and the smallest."""
-        return self.points.passes.sum(_facts_of, self.coefficients, combine=_joined_facts)
+        """Sum of the coefficients, sum of their absolute values, and their minimum."""
+        return self.points.passes.sum(_summarize, self.coefficients, combine=_combine_summaries)
 
     @property
     def mass(self) -> float:
-        """``Σ_j c_j``: the integral of f for a normalised kernel."""
+        """``Σ_j c_j``: the integral of f for a normalized kernel."""
         return self._facts[0]
 
     @property
@@ -78,20 +78,20 @@ class WindowSum:
 
     @property
     def _noise(self) -> float:
-        """Size below which grid sums are noise; 0 without a grid."""
+        """Absolute error of sums on the grid; 0 without a grid."""
         if isinstance(self.waves, FourierExpansion):
             return self.waves.grid.tolerance * self._facts[1]
         return 0.0
 
     @property
-    def needs_engine(self) -> bool:
-        """Whether nothing can be computed without points that lie on an engine."""
+    def needs_cluster(self) -> bool:
+        """Whether every evaluation needs training points that are on a Dask cluster."""
         return self.points.is_chunked and self.waves is None
 
     def values(self, new: Points) -> Array:
-        """Return f; 0 where it is below the tolerance of the grid, or underflows."""
+        """Return f; 0 where it is below the tolerance of the grid or underflows."""
         if isinstance(self.waves, FourierExpansion):
-            return new.map_rows(partial(_wave_values, self.waves.without_points(), self._noise))
+            return new.map_rows(partial(_grid_values, self.waves.without_points(), self._noise))
         if self.points.is_chunked:
             sign, logs = self.signed_log(new)
             return sign * np.exp(logs)
@@ -103,23 +103,25 @@ class WindowSum:
         Both are lazy for new points in chunks.
         """
         if self.points.is_chunked:
-            found = self._over_chunks(self.points, new)
+            found = self._signed_log_over_chunks(self.points, new)
         else:
             found = new.map_rows(self._signed_log)
         return found[:, 0], found[:, 1]
 
     def _signed_log(self, new: Points) -> Array:
         """Return sign and logarithm as columns."""
-        found = self._rough(new)
-        low = np.isnan(found[:, 1])
-        if low.any():
-            found[low] = np.column_stack(self._from_logarithms(new.take(np.flatnonzero(low))))
+        found = self._from_values(new)
+        missing = np.isnan(found[:, 1])
+        if missing.any():
+            found[missing] = np.column_stack(
+                self._from_logarithms(new.take(np.flatnonzero(missing)))
+            )
         return found
 
-    def _rough(self, new: Points) -> Array:
+    def _from_values(self, new: Points) -> Array:
         """Return sign and logarithm where an ordinary sum is accurate, NaN elsewhere."""
         if isinstance(self.waves, FourierExpansion):
-            return _Rough(self.waves, self._noise)(new.data)
+            return _GridEvaluation(self.waves, self._noise)(new.data)
         precision = np.finfo(np.result_type(new.dtype, self.points.dtype))
         values = self.values(new)
         return _signed(values, np.abs(values) < float(precision.tiny / precision.eps))
@@ -129,35 +131,35 @@ class WindowSum:
             return self._near_sums(new)
         return log_cross_sums(self.kernel, new, self.points, self.coefficients)
 
-    # --- over points on an engine ----------------------------------------------------------------
+    # --- training points on a Dask cluster -------------------------------------------------------
 
-    def _over_chunks(self, points: Any, new: Any) -> Any:
-        """Sign and logarithm as columns: what waves cannot tell is asked of all chunks."""
+    def _signed_log_over_chunks(self, points: Any, new: Any) -> Any:
+        """Return sign and logarithm as columns, with exact sums where the grid is not accurate."""
         waves = None if self.waves is None else self.waves.without_points()
-        rough = _Rough(waves, self._noise)
-        answer = partial(_answer, self.kernel, waves)
+        grid = _GridEvaluation(waves, self._noise)
+        exact = partial(_exact_sums, self.kernel, waves)
         if new.is_chunked:
             from mercer.chunks.tasks import answer_questions
 
             return answer_questions(
                 new.rows,
-                rough.questions,
+                grid.inaccurate_rows,
                 [points.rows, self.coefficients],
-                answer,
-                _joined_answers,
-                rough.finished,
+                exact,
+                _add_sums,
+                grid.with_exact,
                 np.empty((0, 2)),
             )
-        questions = [rough.questions(new.data)]
-        replies: Any = None
-        if len(questions[0]):
-            ask = partial(_with_questions, answer, questions)
-            replies = points.passes.sum(
-                ask, points.rows, self.coefficients, combine=_joined_answers
+        rows = [grid.inaccurate_rows(new.data)]
+        sums: Any = None
+        if len(rows[0]):
+            sums_at_rows = partial(_sums_of_chunk, exact, rows)
+            sums = points.passes.sum(
+                sums_at_rows, points.rows, self.coefficients, combine=_add_sums
             )
-        return rough.finished(new.data, 0, replies)
+        return grid.with_exact(new.data, 0, sums)
 
-    # --- over near points only ------------------------------------------------------------------
+    # --- sums over near points ------------------------------------------------------------------
 
     @cached_property
     def _tree(self) -> cKDTree:
@@ -170,27 +172,27 @@ class WindowSum:
 
     def _near_sums(self, new: Points) -> tuple[Array, Array]:
         """Sum over the points that are not negligible compared with the nearest one."""
-        at = self._scaled(new)
-        nearest, _ = self._tree.query(at, workers=thread_count())
-        reach = self._reach(nearest)
-        counts = self._tree.query_ball_point(at, reach, workers=thread_count(), return_length=True)
+        scaled = self._scaled(new)
+        nearest, _ = self._tree.query(scaled, workers=thread_count())
+        radius = self._radius(nearest)
+        counts = self._tree.query_ball_point(scaled, radius, workers=thread_count(), return_length=True)
         if counts.mean() > self.points.n / 8:
             return log_cross_sums(self.kernel, new, self.points, self.coefficients)
         sign, logs = np.empty(new.n), np.empty(new.n)
         for rows in _groups(counts, _PAIRS_PER_GROUP):
-            found = self._tree.query_ball_point(at[rows], reach[rows], workers=thread_count())
-            sign[rows], logs[rows] = self._sum_over(at[rows], found)
+            found = self._tree.query_ball_point(scaled[rows], radius[rows], workers=thread_count())
+            sign[rows], logs[rows] = self._sum_over(scaled[rows], found)
         return sign, logs
 
-    def _reach(self, nearest: Array) -> Array:
+    def _radius(self, nearest: Array) -> Array:
         """Return the distance beyond which n points are negligible compared with the nearest."""
-        enough = self._log_profile(nearest) + log(_NEGLIGIBLE / self.points.n)
+        threshold = self._log_profile(nearest) + log(_NEGLIGIBLE / self.points.n)
         low, high = nearest.copy(), nearest + 1
-        while (far := self._log_profile(high) > enough).any():
+        while (far := self._log_profile(high) > threshold).any():
             high[far] *= 2
         for _ in range(30):
             middle = 0.5 * (low + high)
-            inside = self._log_profile(middle) > enough
+            inside = self._log_profile(middle) > threshold
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         return high
 
@@ -198,13 +200,13 @@ class WindowSum:
         assert isinstance(self.kernel, Gaussian | Matern)  # the kernels with a frequency grid
         return self.kernel.log_profile(-0.5 * distance**2)
 
-    def _sum_over(self, at: Array, found: Array) -> tuple[Array, Array]:
-        """Return one sum per row of ``at``, over the points with the indices in ``found``."""
+    def _sum_over(self, scaled: Array, found: Array) -> tuple[Array, Array]:
+        """Return one sum per row of ``scaled``, over the points with the indices in ``found``."""
         lengths = np.array([len(indices) for indices in found])
         near = np.concatenate(found).astype(int)
         starts = np.r_[0, np.cumsum(lengths)[:-1]]
-        gaps = np.linalg.norm(np.repeat(at, lengths, axis=0) - self._tree.data[near], axis=1)
-        logs = self._log_profile(gaps)
+        differences = np.repeat(scaled, lengths, axis=0) - self._tree.data[near]
+        logs = self._log_profile(np.linalg.norm(differences, axis=1))
         top = np.maximum.reduceat(logs, starts)
         parts = self.coefficients[near] * np.exp(logs - np.repeat(top, lengths))
         sums = np.add.reduceat(parts, starts)
@@ -213,75 +215,77 @@ class WindowSum:
 
 
 @dataclass(frozen=True)
-class _Rough:
-    """What plane waves alone can tell of a window sum, and what must be asked of its points.
+class _GridEvaluation:
+    """Sums on the frequency grid, and the rows at which these are not accurate.
 
     Attributes
     ----------
     waves : Expansion or None
-        None: everything must be asked.
+        None if there is no grid; then no row is accurate.
     noise : float
+        Absolute error of sums on the grid.
     """
 
     waves: Expansion | None
     noise: float
 
     def __call__(self, X: Array) -> Array:
-        """Return sign and logarithm as columns, NaN where they are unknown."""
+        """Return sign and logarithm as columns, NaN where they are not accurate."""
         if self.waves is None:
             return np.full((len(X), 2), np.nan)
-        values = _wave_values(self.waves, self.noise, Points(X))
-        return _signed(values, values < _ABOVE_NOISE * self.noise)
+        values = _grid_values(self.waves, self.noise, Points(X))
+        return _signed(values, values < _MIN_SIGNAL_TO_NOISE * self.noise)
 
-    def questions(self, X: Array) -> Array:
-        """Rows that must be asked."""
+    def inaccurate_rows(self, X: Array) -> Array:
+        """Return the rows that need exact sums."""
         return X[np.isnan(self(X)[:, 1])]
 
-    def finished(self, X: Array, place: int, replies: Sequence[Array]) -> Array:
-        """All rows, with the replies to the questions of this chunk."""
+    def with_exact(self, X: Array, chunk: int, sums: Sequence[Array]) -> Array:
+        """Return sign and logarithm at all rows, with the exact sums of this chunk filled in."""
         found = self(X)
-        low = np.isnan(found[:, 1])
-        if low.any():
-            found[low] = replies[place]
+        missing = np.isnan(found[:, 1])
+        if missing.any():
+            found[missing] = sums[chunk]
         return found
 
 
-def _signed(values: Array, unknown: Array) -> Array:
-    """Return sign and logarithm as columns, NaN where they are unknown."""
+def _signed(values: Array, inaccurate: Array) -> Array:
+    """Return sign and logarithm as columns, NaN where the values are not accurate."""
     with np.errstate(divide="ignore"):
         found = np.column_stack([np.sign(values), np.log(np.abs(values))])
-    found[unknown] = np.nan
+    found[inaccurate] = np.nan
     return found
 
 
-def _answer(
-    kernel: Kernel, waves: Expansion | None, X: Array, c: Array, questions: Sequence[Array]
+def _exact_sums(
+    kernel: Kernel, waves: Expansion | None, X: Array, c: Array, rows: Sequence[Array]
 ) -> list[Array]:
-    """Signs and logarithms of one chunk's sums at all questions."""
-    asked = sum(map(len, questions))
-    if asked > _MOST_QUESTIONS:
+    """Return signs and logarithms of the sums over one chunk, at several arrays of rows."""
+    count = sum(map(len, rows))
+    if count > _MAX_EXACT_ROWS:
         raise ValueError(
-            f"{asked} rows lie where plane waves cannot tell the density from 0 (or no waves "
-            f"serve), and must be compared with every training row; the limit is "
-            f"{_MOST_QUESTIONS} rows at a time. Evaluate fewer rows at a time, leave out those far "
-            "from the data, or use a larger bandwidth."
+            f"At {count} rows the density is below the tolerance of the Fourier features (or there "
+            "are none), so it must be summed over all training rows. The limit is "
+            f"{_MAX_EXACT_ROWS} rows at a time. Evaluate fewer rows at a time, omit rows far from "
+            "the data, or use a larger bandwidth."
         )
-    if asked == 0 or len(X) == 0:
-        nothing = np.array([[0.0, -np.inf]])
-        return [np.repeat(nothing, len(part), axis=0) for part in questions]
+    if count == 0 or len(X) == 0:
+        zero = np.array([[0.0, -np.inf]])
+        return [np.repeat(zero, len(part), axis=0) for part in rows]
     window = WindowSum(kernel, Points(X), c, waves)
-    found = np.column_stack(window._from_logarithms(Points(np.concatenate(questions))))
-    return np.split(found, np.cumsum([len(part) for part in questions])[:-1])
+    found = np.column_stack(window._from_logarithms(Points(np.concatenate(rows))))
+    return np.split(found, np.cumsum([len(part) for part in rows])[:-1])
 
 
-def _with_questions(answer: Any, questions: Sequence[Array], X: Array, c: Array) -> list[Array]:
-    found: list[Array] = answer(X, c, questions)
+def _sums_of_chunk(exact: Any, rows: Sequence[Array], X: Array, c: Array) -> list[Array]:
+    """Call ``exact`` with its arguments in the order that sums over chunks need."""
+    found: list[Array] = exact(X, c, rows)
     return found
 
 
-def _joined_answers(parts: Sequence[list[Array]]) -> list[Array]:
-    """Add numbers that are given by sign and logarithm."""
-    return [_signed_sum(np.array(place)) for place in zip(*parts, strict=True)]
+def _add_sums(parts: Sequence[list[Array]]) -> list[Array]:
+    """Add the sums of several chunks, which are given by sign and logarithm."""
+    return [_signed_sum(np.array(sums)) for sums in zip(*parts, strict=True)]
 
 
 def _signed_sum(terms: Array) -> Array:
@@ -293,17 +297,17 @@ def _signed_sum(terms: Array) -> Array:
         return np.stack([np.sign(sums), base + np.log(np.abs(sums))], axis=-1)
 
 
-def _wave_values(waves: Expansion, noise: float, points: Points) -> Array:
+def _grid_values(waves: Expansion, noise: float, points: Points) -> Array:
     values = waves(points)[:, 0]
     return np.where(np.abs(values) < noise, 0.0, values)
 
 
-def _facts_of(coefficients: Array) -> tuple[float, float, float]:
+def _summarize(coefficients: Array) -> tuple[float, float, float]:
     lowest = float(coefficients.min(initial=np.inf))
     return float(coefficients.sum()), float(np.abs(coefficients).sum()), lowest
 
 
-def _joined_facts(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+def _combine_summaries(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
     sums, sizes, lowest = zip(*parts, strict=True)
     return sum(sums), sum(sizes), min(lowest)
 

@@ -24,17 +24,17 @@ __all__ = ["FORMAT", "load", "save"]
 #: Format of the files that this version writes.
 FORMAT = 2
 
-# format -> function from its manifest to one of the next format
+# format -> function that converts its manifest to the next format
 _MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: legacy.from_format_1}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Save an estimator, fitted or not, to a file for :func:`mercer.load`.
 
-    Supported are estimators, kernels, solvers, spectra and domains of mercer, pipelines and common
-    preprocessing steps of scikit-learn, and their attributes: arrays, data frames, strings, graphs,
-    random number generators. Objects of your own classes can be saved if they consist of their
-    attributes; pass these classes to ``load``. Functions and open files cannot be saved.
+    Supported values are estimators, kernels, solvers, spectra and domains of mercer, pipelines and
+    common preprocessing steps of scikit-learn, and their attributes: arrays, data frames, strings,
+    graphs, random number generators. Objects of your own classes can be saved if they consist of
+    their attributes; pass these classes to ``load``. Functions and open files cannot be saved.
 
     The file is written atomically: if saving fails, an existing file stays unchanged. Equal models
     give equal files.
@@ -73,7 +73,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     if target.exists() and not target.is_file():
-        raise ValueError(f"{path} is not a file; add a file name.")
+        raise ValueError(f"{path} is not a file. Add a file name.")
     tree, arrays, classes, not_saved = encode(estimator)
     manifest = {
         "format": FORMAT,
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
 
     No code in the file is run and no constructor is called. Only classes of mercer and a fixed list
     of scikit-learn are allowed, unless you pass others. Damaged files are rejected. The checksum
-    does not show who wrote a file: an untrusted file runs no code, but its model may make arbitrary
+    does not identify the author: an untrusted file runs no code, but its model may make arbitrary
     predictions.
 
     Parameters
@@ -148,7 +148,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     known = [*trusted]
     for cls in known:
         if not isinstance(cls, type):
-            raise TypeError(f"trusted={cls!r} must be classes, such as trusted=[MyKernel].")
+            raise TypeError(
+                f"trusted contains {cls!r}, which is not a class. Pass classes: trusted=[MyKernel]."
+            )
     manifest: dict[str, Any] = {}
     try:
         with container.opened(Path(path)) as members:
@@ -159,12 +161,14 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     except (ImportError, MemoryError, OSError, container.UnreadableError):
         raise
     except Exception as error:  # forged content can raise any exception
-        raise ValueError(f"{path} cannot be loaded: {_why(error)}.{_writer(manifest)}") from error
+        raise ValueError(
+            f"{path} cannot be loaded: {_error_text(error)}.{_writer(manifest)}"
+        ) from error
     _compare_versions(path, manifest)
     return value
 
 
-def _why(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the message of an error; formatting it may fail on a forged value."""
     name = "" if isinstance(error, ValueError) else type(error).__name__
     try:
@@ -174,7 +178,7 @@ def _why(error: Exception) -> str:
 
 
 def _writer(manifest: dict[str, Any]) -> str:
-    """Return a sentence about the version that wrote the file, if it is another one."""
+    """Return a sentence about the version that wrote the file, if it differs from this one."""
     writer = manifest.get("mercer", mercer.__version__)
     if writer == mercer.__version__:
         return ""
@@ -210,7 +214,7 @@ def _current(path: Any, manifest: Any) -> dict[str, Any]:
 
 
 def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
-    """Warn if the versions that wrote the file may not agree with those that read it."""
+    """Warn if the versions that wrote the file may be incompatible with the installed ones."""
     writer, here = _version_order(manifest["mercer"]), _version_order(mercer.__version__)
     if writer is None or here is None or writer > here:
         warn(
@@ -223,9 +227,9 @@ def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
     if manifest["borrowed"] and manifest["scikit-learn"] != installed:
         names = ", ".join(name.rpartition(".")[2] for name in manifest["borrowed"])
         warn(
-            f"{path} holds objects of scikit-learn {manifest['scikit-learn']} ({names}), and the "
+            f"{path} holds objects of scikit-learn {manifest['scikit-learn']} ({names}), but the "
             f"installed version is {installed}. They may give other results or fail. Fit and save "
-            "them again to be sure.",
+            "them again.",
             VersionWarning,
         )
 

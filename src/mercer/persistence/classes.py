@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = ["CLASSES", "check_plain", "fill", "find_class", "instance", "is_listed", "name_of"]
 
-_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE, set for classes defined in Python
 
 #: Stable name in a file -> (module, class). The names are part of the file format: never change or
 #: reuse one. A class that moves or is renamed changes only the right-hand side.
@@ -149,7 +149,7 @@ def find_class(name: Any, trusted: Iterable[type]) -> type:
             return cls
     if is_listed(name):
         return _listed_class(name)
-    for cls in trusted:  # a class of a script may have moved to a module since
+    for cls in trusted:  # a class of a script may have been moved to a module
         if cls.__name__ == name.rpartition(".")[2]:
             return cls
     raise ValueError(
@@ -163,13 +163,13 @@ def _listed_class(name: str) -> type:
     cls = getattr(import_module(module), attribute, None)
     if not isinstance(cls, type):
         raise ValueError(
-            f"it holds an object of the class {name}, and {module} has no class {attribute} here"
+            f"it holds an object of the class {name}, but {module} has no class {attribute}"
         )
     return cls
 
 
 def check_plain(cls: type) -> None:
-    """Raise TypeError if instances of a class are more than their attributes."""
+    """Raise TypeError if the attributes of an instance do not determine it."""
     if is_listed(name_of(cls)):
         return
     slots = [
@@ -181,9 +181,9 @@ def check_plain(cls: type) -> None:
         for owner in [next((base for base in cls.__mro__ if method in vars(base)), object)]
         if owner is not object and not owner.__module__.startswith("sklearn.")
     ]
-    made_by = next(base for base in cls.__mro__ if "__new__" in vars(base))
-    compiled = any(not base.__flags__ & _MADE_IN_PYTHON for base in cls.__mro__[:-1])
-    if compiled or made_by is not object or slots or pickle_methods:
+    constructor = next(base for base in cls.__mro__ if "__new__" in vars(base))
+    compiled = any(not base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1])
+    if compiled or constructor is not object or slots or pickle_methods:
         raise TypeError(
             "only data and objects that consist of their attributes can be saved (no functions, "
             "files, locks, or classes with __slots__ or their own __reduce__)"
@@ -200,14 +200,14 @@ def instance(cls: type) -> Any:
     return object.__new__(cls)
 
 
-def fill(shell: Any, state: Mapping[str, Any]) -> None:
-    """Set the attributes; parameters and fields that are missing get their defaults."""
-    added = {name: value for name, value in _defaults(type(shell)).items() if name not in state}
-    lacking = [name for name, value in added.items() if value is MISSING]
-    if lacking:
-        raise ValueError(f"{name_of(type(shell))} has no attribute {', '.join(lacking)}")
-    vars(shell).update(state)
-    vars(shell).update(added)
+def fill(obj: Any, state: Mapping[str, Any]) -> None:
+    """Set the attributes of an object; missing parameters and fields get their defaults."""
+    added = {name: value for name, value in _defaults(type(obj)).items() if name not in state}
+    missing = [name for name, value in added.items() if value is MISSING]
+    if missing:
+        raise ValueError(f"{name_of(type(obj))} has no attribute {', '.join(missing)}")
+    vars(obj).update(state)
+    vars(obj).update(added)
 
 
 def _defaults(cls: type) -> dict[str, Any]:

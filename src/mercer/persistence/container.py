@@ -30,18 +30,18 @@ _TRAILER = b"mercer model file; sha256 of all bytes before: "
 _DIGITS = 64
 _START = b"PK\x03\x04"
 _CHUNK = 2**24
-_LARGEST_HEADER = 2**16
-_PICKLE = "a pickle (or a joblib file), which can run any code when it is read"
+_MAX_HEADER_SIZE = 2**16
+_PICKLE = "a pickle (or a joblib file), which can run arbitrary code when it is read"
 _OTHER_FORMATS = {
     b"\x80": _PICKLE,
     **{
-        b"x" + level: "a compressed file, perhaps by joblib"
+        b"x" + level: "a compressed file, possibly written by joblib"
         for level in (b"\x01", b"^", b"\x9c", b"\xda")
     },
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",
     b"\xfd7zXZ": "an xz file",
-    b"\x93NUMPY": "an array by numpy.save",
+    b"\x93NUMPY": "an array written by numpy.save",
     b"\x89HDF": "an HDF5 file",
 }
 
@@ -72,7 +72,7 @@ def write(path: Path, manifest: Mapping[str, Any], arrays: Sequence[Array]) -> N
 
 @contextmanager
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[Any]:
-    info = zipfile.ZipInfo(name)  # with a fixed date: equal models give equal files
+    info = zipfile.ZipInfo(name)  # with a fixed date, so that equal models give equal files
     info.create_system = 3
     with archive.open(info, "w", force_zip64=size > 2**30) as member:
         yield member
@@ -139,19 +139,19 @@ class Members:
             if np.lib.format.read_magic(member) != (1, 0):
                 raise ValueError("an array has an unknown version")
             shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
-                member, max_header_size=_LARGEST_HEADER
+                member, max_header_size=_MAX_HEADER_SIZE
             )
             if dtype.hasobject:
                 raise ValueError("an array holds Python objects")
             if dtype.itemsize == 0 or min(shape, default=0) < 0:
                 raise ValueError("an array has items of size 0, or a negative shape")
-            left = info.file_size - member.tell()
-            if prod(shape) * dtype.itemsize != left:
-                raise ValueError(f"an array of shape {shape} has {left} bytes")
+            n_bytes = info.file_size - member.tell()
+            if prod(shape) * dtype.itemsize != n_bytes:
+                raise ValueError(f"an array of shape {shape} has {n_bytes} bytes")
             array = np.empty(shape[::-1] if is_fortran else shape, dtype)
             cells = array.reshape(-1).view(np.uint8)
-            for first in range(0, left, _CHUNK):
-                chunk = member.read(min(_CHUNK, left - first))
+            for first in range(0, n_bytes, _CHUNK):
+                chunk = member.read(min(_CHUNK, n_bytes - first))
                 cells[first : first + _CHUNK] = np.frombuffer(chunk, np.uint8)
         return array.T if is_fortran else array
 
@@ -171,10 +171,10 @@ def _reject_constant(name: str) -> Any:
 def opened(path: Path) -> Iterator[Members]:
     """Open a model file and verify its checksum."""
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.")
+        raise FileNotFoundError(f"{path} was not found.")
     if not path.is_file():
         raise UnreadableError(
-            f"{path} is not a file; mercer.load reads files written by mercer.save."
+            f"{path} is not a file. mercer.load reads files written by mercer.save."
         )
     with path.open("rb") as file:
         _verify_checksum(path, file)

@@ -35,12 +35,12 @@ def decode(
     tree : object
         Parsed JSON.
     members : Members
-        The file; every array in it has to occur in the tree.
+        The file; every array in it must occur in the tree.
     trusted : sequence of classes
         Classes that are allowed in addition to the listed ones.
     upgrades : mapping, optional
-        By class name: converts the attributes of an object that an earlier version wrote; see
-        :mod:`mercer.persistence.legacy`.
+        By class name: functions that convert the attributes of objects written by an earlier
+        version; see :mod:`mercer.persistence.legacy`.
     """
     decoder = _Decoder(members, trusted, upgrades or {})
     value = decoder.decode(tree, 0)

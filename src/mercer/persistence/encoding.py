@@ -14,8 +14,7 @@ repeated object             ``{"again": index}``
 =========================== ==================================================================
 
 Objects with an identity are counted in the order of the tree, here and in
-:mod:`~mercer.persistence.decoding`. References by this index keep shared objects shared and allow
-cycles.
+:mod:`~mercer.persistence.decoding`. References by this index preserve shared objects and cycles.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ from mercer.persistence.value_types import ValueType, type_of_value
 __all__ = ["DEEPEST", "encode"]
 
 DEEPEST = 100
-_SMALL = 2**63
+_INT64_LIMIT = 2**63
 _ATOMS = {bool, int, float, str, bytes}
 
 
 def encode(value: Any) -> tuple[Any, list[Array], set[str], list[str]]:
     """Return the tree, the arrays, the class names in the tree, and the attributes not encoded.
 
-    Results on a Dask cluster are not encoded. Raises TypeError, which names the attribute, if
-    another value cannot be encoded.
+    Results on a Dask cluster are not encoded. If any other value cannot be encoded, a TypeError
+    names the attribute.
     """
     encoder = _Encoder(type(value).__name__)
     tree = encoder.encode(value)
@@ -56,15 +55,15 @@ class _Encoder:
         self.not_saved: list[str] = []  # fitted attributes on a Dask cluster
         self._path = [name]
         self._indices: dict[int, int] = {}  # by id
-        self._unfinished: set[int] = set()  # immutable objects, which cannot hold themselves
-        self._alive: list[Any] = []  # keeps ids unique
+        self._unfinished: set[int] = set()  # immutable objects, which cannot contain themselves
+        self._alive: list[Any] = []  # references that prevent ids from being reused
 
     def encode(self, value: Any) -> Any:
         cls = type(value)
         if value is None or cls is bool or cls is str:
             return value
         if cls is int:
-            return value if -_SMALL <= value < _SMALL else {"int": hex(value)}
+            return value if -_INT64_LIMIT <= value < _INT64_LIMIT else {"int": hex(value)}
         if cls is float:
             return value if isfinite(value) else {"float": repr(value)}
         found = type_of_value(value)
@@ -130,10 +129,12 @@ class _Encoder:
         """Sort a set by representation, because its order in memory changes between runs."""
         return sorted(
             items,
-            key=lambda item: repr(item) if _is_simple(item) else json.dumps(self._separately(item)),
+            key=lambda item: (
+                repr(item) if _is_simple(item) else json.dumps(self._encode_separately(item))
+            ),
         )
 
-    def _separately(self, item: Any) -> Any:
+    def _encode_separately(self, item: Any) -> Any:
         encoder = _Encoder("")
         encoder._path = list(self._path)
         return encoder.encode(item)
@@ -150,14 +151,14 @@ class _Encoder:
         return name_of(cls)
 
     def _state(self, value: Any) -> dict[str, Any]:
-        why_not = getattr(value, "why_not_saved", None)
-        if why_not is not None:
-            raise self._error(value, why_not)
+        reason = getattr(value, "why_not_saved", None)
+        if reason is not None:
+            raise self._error(value, reason)
         return {name: self._at(f".{name}", item) for name, item in vars(value).items()}
 
-    def _error(self, value: Any, why: str) -> TypeError:
+    def _error(self, value: Any, reason: str) -> TypeError:
         return TypeError(
-            f"{''.join(self._path)} is a {type(value).__name__} and cannot be saved: {why}. "
+            f"{''.join(self._path)} is a {type(value).__name__} and cannot be saved: {reason}. "
             "Nothing was written."
         )
 

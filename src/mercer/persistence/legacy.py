@@ -10,7 +10,8 @@ To change a class that files of format 1 hold, add an entry to :data:`UPGRADES`:
   (arrays, numbers, other objects, already upgraded), and returns the attributes of the current
   class. It may change the dict that it gets. Attributes that are not returned are dropped.
 - The dict may come from a forged file: do not call methods of its values, and do not allocate
-  memory by a number in it. A missing key may raise KeyError; ``load`` reports it with the path.
+  memory of a size that it specifies. A missing key may raise KeyError; ``load`` reports it with
+  the path.
 - Parameters and dataclass fields that have a default need no entry: ``load`` sets the default.
 
 For example, an upgrade that renames one attribute and drops another::
@@ -80,7 +81,7 @@ def _upgrade_spectrum(state: State) -> State:
 
 
 def _upgrade_gram(state: State) -> State:
-    """Drop the attributes of scipy's LinearOperator; count the rows."""
+    """Drop the attributes of SciPy's LinearOperator, and add ``size`` and ``rows``."""
     size = int(state.pop("shape")[0])
     state.pop("dtype", None)
     state["size"] = size
@@ -92,7 +93,7 @@ def _upgrade_gram(state: State) -> State:
 
 
 def _upgrade_clustering(state: State) -> State:
-    """Rename ``_vanishing``."""
+    """Rename ``_vanishing`` to ``_zero_norm``."""
     if "_vanishing" in state:
         state["_zero_norm"] = state.pop("_vanishing")
     return state
@@ -196,7 +197,7 @@ CLASS_NAMES = {
 
 
 def from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest of format 1 as one of format 2; changes its tree in place.
+    """Convert a manifest from format 1 to format 2; the tree is changed in place.
 
     Only class names are replaced. Attributes are upgraded while the tree is decoded, because
     references within the tree count the values before them.

@@ -30,7 +30,7 @@ def pandas_types() -> tuple[ValueType, ...]:
         import pandas as pd
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "The model file holds a data frame, and pandas is not installed. Use: "
+            "The model file holds a data frame, but pandas is not installed. Use: "
             "pip install mercer[io]",
             name=error.name,
         ) from error
@@ -104,8 +104,8 @@ def _frame(columns: list[Any], names: Any, index: Any, attrs: dict[Any, Any]) ->
     return frame
 
 
-def _cells(values: Any) -> Any:
-    """Return an array. Other sequences are rejected: pandas would expand a forged range."""
+def _check_array(values: Any) -> Any:
+    """Return an array; reject other sequences, because pandas would expand a forged range."""
     import pandas as pd
 
     if is_inflated(values):
@@ -122,7 +122,7 @@ def _series_parts(series: Any) -> list[Any]:
 def _series(values: Any, index: Any, name: Any) -> Any:
     import pandas as pd
 
-    if isinstance(_cells(values), np.ndarray):
+    if isinstance(_check_array(values), np.ndarray):
         values.flags.writeable = True  # columns of pandas are read-only
     # without dtype, pandas would convert arrays of objects to strings
     return pd.Series(values, index=index, name=name, dtype=values.dtype, copy=False)
@@ -141,7 +141,7 @@ def _range(start: int, stop: int, step: int, name: Any) -> Any:
 def _index(values: Any, name: Any) -> Any:
     import pandas as pd
 
-    return pd.Index(_cells(values), name=name, dtype=values.dtype)
+    return pd.Index(_check_array(values), name=name, dtype=values.dtype)
 
 
 def _levels_parts(index: Any) -> list[Any]:
@@ -155,9 +155,9 @@ def _levels_parts(index: Any) -> list[Any]:
 def _levels(levels: list[Any], codes: list[Array], names: list[Any]) -> Any:
     import pandas as pd
 
-    if any(is_inflated(level) for level in _listed(levels)):
+    if any(is_inflated(level) for level in _check_list(levels)):
         raise ValueError("a level of an index has no content and is too long")
-    codes = [_cells(one) for one in _listed(codes)]
+    codes = [_check_array(one) for one in _check_list(codes)]
     return pd.MultiIndex(levels, codes, names=names, verify_integrity=True)
 
 
@@ -192,17 +192,17 @@ def _array_parts(array: Any) -> list[Any]:
         missing = array.isna()
         cells = array.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
         return ["masked", cells, missing, None]
-    raise TypeError(f"columns of type {dtype} are not supported; convert it with astype")
+    raise TypeError(f"columns of type {dtype} are not supported; convert them with astype")
 
 
 def _array(form: str, cells: Any, detail: Any, more: Any) -> Any:
     import pandas as pd
 
     if form == "texts":
-        if not all(cell is None or isinstance(cell, str) for cell in _listed(cells)):
+        if not all(cell is None or isinstance(cell, str) for cell in _check_list(cells)):
             raise ValueError("a column of strings holds other values")
         return pd.array(cells, dtype=_text_type(detail, more))
-    cells = _cells(cells)
+    cells = _check_array(cells)
     if form == "categories":
         if not isinstance(detail, pd.Index | None):
             raise ValueError(f"expected categories instead of a {type(detail).__name__}")
@@ -214,7 +214,7 @@ def _array(form: str, cells: Any, detail: Any, more: Any) -> Any:
     return masked.get(cells.dtype.kind, pd.arrays.IntegerArray)(cells, detail)
 
 
-def _listed(cells: Any) -> list[Any]:
+def _check_list(cells: Any) -> list[Any]:
     if not isinstance(cells, list):
         raise ValueError(f"expected a list instead of a {type(cells).__name__}")
     return cells
@@ -238,9 +238,9 @@ def _zone_name(zone: Any) -> str | None:
     try:
         same = pd.DatetimeTZDtype("ns", name) == pd.DatetimeTZDtype("ns", zone)
     except Exception as error:  # errors for unknown names have several types
-        raise TypeError(f"pandas has no time zone of the name {name}") from error
+        raise TypeError(f"pandas has no time zone named {name}") from error
     if not same:
-        raise TypeError(f"pandas has another time zone of the name {name}")
+        raise TypeError(f"pandas has a different time zone named {name}")
     return name
 
 

@@ -58,24 +58,24 @@ class ValueType:
         """Build the value from parts that may be forged."""
         if not self.has_rows and any(is_inflated(part) for part in parts):
             raise ValueError(
-                f"a part of a {self.tag!r} has no content and is longer than {_LONGEST}"
+                f"a part of a {self.tag!r} has no content and is longer than {_MAX_EMPTY_LENGTH}"
             )
         return self.build(*parts)
 
 
-_LONGEST = 2**24  # of a range or an array without content
+_MAX_EMPTY_LENGTH = 2**24  # for ranges and arrays without content
 
 
 def is_inflated(value: Any) -> bool:
     """Return whether a value is far longer than its representation in a file.
 
     A range of 10¹⁸ numbers takes a few bytes in a file, but most uses of it allocate all numbers.
-    An array of 10¹⁸ empty rows takes no memory, but iterating over it does not end.
+    An array of 10¹⁸ empty rows takes no memory, but iterating over it takes forever.
     """
     if isinstance(value, np.ndarray):
-        return value.size == 0 and max(value.shape) > _LONGEST
+        return value.size == 0 and max(value.shape) > _MAX_EMPTY_LENGTH
     is_range = isinstance(value, range) or type(value).__name__ == "RangeIndex"  # of pandas
-    return is_range and len(value) > _LONGEST
+    return is_range and len(value) > _MAX_EMPTY_LENGTH
 
 
 def type_of_value(value: Any) -> ValueType | None:
@@ -121,7 +121,7 @@ def type_of_tag(tag: str) -> ValueType:
     raise ValueError(f"it holds a {tag!r}, which is unknown to this version of mercer")
 
 
-# --- numpy's types ---------------------------------------------------------------------------
+# --- NumPy types -----------------------------------------------------------------------------
 
 
 def _dtype_parts(dtype: np.dtype[Any]) -> list[Any]:
@@ -188,7 +188,7 @@ _TEXTS = ValueType("texts", (), _texts_parts, _texts, has_identity=True)
 _BITS = {
     name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 }
-_LARGEST_POOL = 1024
+_MAX_POOL_SIZE = 1024
 
 
 def _bits_parts(bits: Any) -> list[Any]:
@@ -202,7 +202,7 @@ def _bits(name: str, state: dict[str, Any], seed: Any) -> Any:
 
 
 def _check_plain(value: Any) -> Any:
-    """Return numbers, arrays and collections of them; numpy would expand other sequences."""
+    """Return the value if it consists of numbers and arrays; NumPy would expand other sequences."""
     if isinstance(value, dict | list | tuple):
         for item in value.values() if isinstance(value, dict) else value:
             _check_plain(item)
@@ -220,7 +220,7 @@ def _seed_parts(seed: Any) -> list[Any]:
 
 def _seed(entropy: Any, spawn_key: Any, pool_size: int, spawned: int) -> Any:
     _check_plain([entropy, spawn_key])
-    if not 0 < pool_size <= _LARGEST_POOL:
+    if not 0 < pool_size <= _MAX_POOL_SIZE:
         raise ValueError(f"a seed has a pool of {pool_size} numbers")
     return np.random.SeedSequence(
         entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=spawned
@@ -275,7 +275,7 @@ def _absent_parts(points: Points) -> list[Any]:
 
 def _lazy_parts(column: Any) -> list[Any]:
     if not hasattr(column, "shape") or not hasattr(column, "dtype"):
-        raise TypeError("it is a Dask collection; compute it, or delete it")
+        raise TypeError("it is a Dask collection; call .compute(), or delete it")
     return [tuple(int(size) for size in column.shape), np.dtype(column.dtype)]
 
 
@@ -367,7 +367,7 @@ def _sparse_type() -> ValueType:
 
 @cache
 def _graph_type() -> ValueType:
-    """Graphs of networkx: nodes and edges in their order, with attributes."""
+    """Return the value type of networkx graphs: ordered nodes and edges with attributes."""
     try:
         import networkx as nx
     except ModuleNotFoundError as error:

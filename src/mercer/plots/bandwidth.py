@@ -14,7 +14,7 @@ from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes
 
 __all__ = ["BandwidthDisplay"]
 
-_LINEAR_RANKS = 15  # with larger ranks the axis is logarithmic
+_MAX_LINEAR_RANK = 15  # the axis is logarithmic for larger ranks
 
 
 class BandwidthDisplay:
@@ -33,8 +33,8 @@ class BandwidthDisplay:
     errors : array of shape (m,) or None
         Fraction of points in the wrong cluster, if classes are known.
     components : list of m int arrays (or None), or None
-        Ranks of the selected eigenvalues among all, None within the list where they are unknown;
-        None for no such panel.
+        Ranks of the selected eigenvalues among all. An entry is None if its ranks are unknown; None
+        instead of a list omits the panel.
     chosen : float or None
         The chosen bandwidth.
     are_factors : bool
@@ -93,8 +93,8 @@ class BandwidthDisplay:
         y : array-like of shape (n,) or None
             Classes of the training rows, for the error.
         components : bool
-            Show the ranks of the selected components. Counting them may take long for thousands
-            of rows.
+            Show the ranks of the selected components. Computing the ranks may take long for
+            thousands of rows.
         **options
             Passed to :meth:`plot`.
         """
@@ -102,8 +102,8 @@ class BandwidthDisplay:
         records = estimator.path_
         if len(records) < 2:
             raise ValueError(
-                f"The estimator tried {len(records)} bandwidth; a sweep needs at least 2. Fit it "
-                "with bandwidths=80, for example."
+                f"The estimator tried {len(records)} bandwidth, but a sweep needs at least 2. Fit "
+                "it with bandwidths=80, for example."
             )
         errors = None
         if y is not None:
@@ -134,7 +134,7 @@ class BandwidthDisplay:
             axes = new_axes(len(panels), (6.0, 1.7 * len(panels)))
         if len(axes) != len(panels):
             raise ValueError(
-                f"Got {len(axes)} axes; this sweep needs {len(panels)}: {', '.join(panels)}."
+                f"Got {len(axes)} axes, but this sweep needs {len(panels)}: {', '.join(panels)}."
             )
         self.axes_, self.figure_ = dict(zip(panels, axes, strict=True)), axes[0].figure
         self.lines_ = {}
@@ -172,8 +172,8 @@ class BandwidthDisplay:
 
     def _plot_components(self, ax: Any, components: Sequence[Array | None]) -> None:
         """Draw the i-th smallest rank of the selected components at every bandwidth as steps."""
-        most = max((len(c) for c in components if c is not None), default=0)
-        ranks = np.full((len(components), most), np.nan)
+        max_count = max((len(c) for c in components if c is not None), default=0)
+        ranks = np.full((len(components), max_count), np.nan)
         for i, selected in enumerate(components):
             if selected is not None:
                 ranks[i, : len(selected)] = np.sort(selected)
@@ -182,7 +182,7 @@ class BandwidthDisplay:
                 self.bandwidths, column, ".-", color=MUTED, markersize=4, drawstyle="steps-mid"
             )
             self.lines_.setdefault("components", line)
-        if np.nanmax(ranks, initial=1) > _LINEAR_RANKS:
+        if np.nanmax(ranks, initial=1) > _MAX_LINEAR_RANK:
             ax.set_yscale("log")
             ax.yaxis.set_major_formatter("{x:.0f}")
         else:

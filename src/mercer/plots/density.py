@@ -13,7 +13,7 @@ from mercer.plots.style import HIGHLIGHT, MUTED, ORDERED, PALETTE, new_axes, new
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
 _MARGIN = 0.1  # around the data, as a fraction of their range
-_EVEN_LEVELS = 14
+_OPERATOR_LEVELS = 14  # of population eigenfunctions, which do not decay
 _MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -38,10 +38,12 @@ class DensityDisplay:
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
-    curve_ : Line2D, for one column
-    contours_ : QuadContourSet, for two
+    curve_ : Line2D
+        Only for one column.
+    contours_ : QuadContourSet
+        Only for two columns.
     levels_ : array
-        Densities of the contours, for two columns.
+        Densities of the contours; only for two columns.
 
     Examples
     --------
@@ -126,7 +128,7 @@ class DensityDisplay:
             ax.scatter(*self.points.T, s=8, color=MUTED, alpha=0.5, linewidths=0)
         self.levels_ = _levels_of_mass(self.values, _MASSES)
         self.contours_ = ax.contour(
-            *self.axes_points, self.values.T, levels=self.levels_, cmap=_blues()
+            *self.axes_points, self.values.T, levels=self.levels_, cmap=_density_colormap()
         )
         _name_axes(ax, self.labels)
 
@@ -152,8 +154,8 @@ class EigenfunctionDisplay:
     columns : int or None
         Number of panels per row of a new figure.
     levels : int or None
-        Number of equally spaced contours; None for steps of a fifth of the largest value, which
-        suits functions that decay to zero away from the data.
+        Number of equally spaced contours. None for steps of a fifth of the largest value, which is
+        suitable for functions that decay to zero away from the data.
 
     Attributes
     ----------
@@ -303,7 +305,7 @@ class EigenfunctionDisplay:
             kept=np.ones(len(titles), dtype=bool),
             points=None if X is None else points,
             columns=count,
-            levels=_EVEN_LEVELS,
+            levels=_OPERATOR_LEVELS,
         )
         return display.plot(**options)
 
@@ -321,7 +323,7 @@ class EigenfunctionDisplay:
         if axes is None:
             axes = new_panels(count, 2.3, self.columns)
         if len(axes) < count:
-            raise ValueError(f"Got {len(axes)} axes; {count} eigenfunctions need {count} axes.")
+            raise ValueError(f"Got {len(axes)} axes; {count} eigenfunctions need {count}.")
         self.axes_, self.figure_ = axes, axes[0].figure
         self.contours_ = []
         is_selection = not self.kept.all()
@@ -329,10 +331,12 @@ class EigenfunctionDisplay:
             if self.points is not None and show_points:
                 ax.scatter(*self.points.T, s=3, color=MUTED, alpha=0.4, linewidths=0)
             top = float(np.abs(self.values[i]).max())
-            fifths = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
-            levels = fifths if self.levels is None else self.levels
+            default = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
+            levels = default if self.levels is None else self.levels
             self.contours_.append(
-                ax.contour(*self.axes_points, self.values[i].T, levels=levels, cmap=_ordered())
+                ax.contour(
+                    *self.axes_points, self.values[i].T, levels=levels, cmap=_function_colormap()
+                )
             )
             marked = is_selection and self.kept[i]
             suffix = ", selected" if marked else ""
@@ -350,7 +354,7 @@ def _one_or_two_columns(X: Any) -> Array:
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] not in (1, 2):
         raise ValueError(
-            f"X has shape {points.shape}; only densities of one or two columns can be plotted. Fit "
+            f"X has shape {points.shape}, but only one or two columns can be plotted. Fit "
             "the estimator to two columns, or to two components of KernelPCA."
         )
     return points
@@ -359,20 +363,20 @@ def _one_or_two_columns(X: Any) -> Array:
 def _two_columns(X: Any) -> Array:
     points = _one_or_two_columns(X)
     if points.shape[1] != 2:
-        raise ValueError("Eigenfunctions are plotted over two columns; X has 1.")
+        raise ValueError("Eigenfunctions are plotted over two columns, but X has 1 column.")
     return points
 
 
-def _grid_around(points: Array, sides: int) -> tuple[list[Array], Array]:
+def _grid_around(points: Array, size: int) -> tuple[list[Array], Array]:
     low, high = points.min(axis=0), points.max(axis=0)
     pad = _MARGIN * np.where(high > low, high - low, 1.0)
-    axes = [np.linspace(a, b, sides) for a, b in zip(low - pad, high + pad, strict=True)]
+    axes = [np.linspace(a, b, size) for a, b in zip(low - pad, high + pad, strict=True)]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return axes, nodes
 
 
 def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:
-    """Density levels that enclose these fractions of the mass on the grid, lowest first."""
+    """Return the levels that enclose these fractions of the mass on the grid, lowest first."""
     ordered = np.sort(np.maximum(values, 0).ravel())[::-1]
     fractions = np.cumsum(ordered) / ordered.sum()
     levels = np.unique([ordered[int(np.searchsorted(fractions, mass))] for mass in masses])
@@ -390,14 +394,14 @@ def _name_axes(ax: Any, labels: list[str] | None) -> None:
     ax.set_ylabel(second)
 
 
-def _blues() -> Any:
-    """Color map from gray to blue that is legible on white at both ends."""
+def _density_colormap() -> Any:
+    """Return a color map from gray to blue, legible on white at both ends."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("mercer_density", ["#9db4c8", PALETTE[0], "#00304d"])
 
 
-def _ordered() -> Any:
+def _function_colormap() -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("mercer", ORDERED)

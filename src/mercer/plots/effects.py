@@ -13,8 +13,8 @@ __all__ = ["EffectDisplay"]
 
 _MEASURES = {
     "separation": "class separation",
-    "explained": "explained by first two",
-    "extreme_share": "due to outermost 1 %",
+    "explained": "explained by 2 components",
+    "extreme_share": "due to extreme 1 %",
     "relative_error": "relative error of λ₁",
 }
 

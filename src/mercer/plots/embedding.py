@@ -14,7 +14,7 @@ from mercer.plots.style import MARKERS, MUTED, ORDERED, PALETTE, new_axes
 
 __all__ = ["EmbeddingDisplay"]
 
-_LONGEST_NAME = 24
+_MAX_NAME_LENGTH = 24
 
 
 class EmbeddingDisplay:
@@ -36,7 +36,7 @@ class EmbeddingDisplay:
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
     scatters_ : dict of str to PathCollection
-        The points of each class, by its name in the legend; with the key "" without classes.
+        The points of each class, by its name in the legend; one key "" if there are no classes.
     shown_ : array of int
         Indices of the drawn rows: all of them, or an evenly spaced subsample.
 
@@ -124,7 +124,7 @@ class EmbeddingDisplay:
         """
         if self.labels is not None and len(self.labels) != len(self.points):
             raise ValueError(
-                f"labels has {len(self.labels)} entries for {len(self.points)} rows; pass one "
+                f"labels has {len(self.labels)} entries for {len(self.points)} rows. Pass one "
                 "per row."
             )
         if ax is None:
@@ -147,16 +147,16 @@ class EmbeddingDisplay:
 
     def _scatter(self, ax: Any) -> None:
         points = self.points[self.shown_]
-        look = {"s": 22 if len(points) <= 2000 else 8, "alpha": 0.75, "linewidths": 0}
+        style = {"s": 22 if len(points) <= 2000 else 8, "alpha": 0.75, "linewidths": 0}
         if self.labels is None:
-            self.scatters_ = {"": ax.scatter(*points.T, color=PALETTE[0], **look)}
+            self.scatters_ = {"": ax.scatter(*points.T, color=PALETTE[0], **style)}
             return
         labels = np.asarray(self.labels)
-        if _is_scale(labels):
+        if _is_continuous(labels):
             from matplotlib.colors import LinearSegmentedColormap
 
             colormap = LinearSegmentedColormap.from_list("mercer", ORDERED)
-            drawn = ax.scatter(*points.T, c=labels[self.shown_], cmap=colormap, **look)
+            drawn = ax.scatter(*points.T, c=labels[self.shown_], cmap=colormap, **style)
             ax.figure.colorbar(drawn, ax=ax)
             self.scatters_ = {"": drawn}
             return
@@ -168,7 +168,7 @@ class EmbeddingDisplay:
                 color=group.color,
                 marker=group.marker,
                 label=group.name,
-                **look,
+                **style,
             )
         _legend_below(ax, max(map(len, self.scatters_)))
 
@@ -181,13 +181,13 @@ class _Group:
     marker: str
 
 
-def _is_scale(labels: Array) -> bool:
-    """Whether labels are numbers, with too many values for classes."""
+def _is_continuous(labels: Array) -> bool:
+    """Return whether labels are numbers with too many distinct values for classes."""
     return labels.dtype.kind in "iuf" and len(np.unique(labels)) > len(PALETTE)
 
 
 def _groups(labels: Array) -> list[_Group]:
-    """Up to ten classes; of more, the nine most frequent ones, and all others as one group."""
+    """Return up to ten classes, or else the nine most frequent ones and a group of all others."""
     if labels.dtype.kind == "O":  # values of several types cannot be sorted
         labels = labels.astype(str)
     names, counts = np.unique(labels, return_counts=True)
@@ -197,7 +197,7 @@ def _groups(labels: Array) -> list[_Group]:
         frequent = np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]
         chosen = sorted(names[frequent])
     groups = [
-        _Group(shorten(str(name), _LONGEST_NAME), labels == name, PALETTE[i], MARKERS[i])
+        _Group(shorten(str(name), _MAX_NAME_LENGTH), labels == name, PALETTE[i], MARKERS[i])
         for i, name in enumerate(chosen)
     ]
     if len(chosen) < len(names):
@@ -222,7 +222,7 @@ def _legend_below(ax: Any, longest: int) -> None:
 
 
 def _describe(estimator: Any, component: int) -> str:
-    """Axis label: order, rank of the eigenvalue, and fraction of V or of the variance."""
+    """Return an axis label: index, rank of the eigenvalue, and fraction of V or of the variance."""
     spectrum = estimator.spectrum_
     if spectrum.target == "entropy":
         ranks, total = estimator.component_ranks_, "V"

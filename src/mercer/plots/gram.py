@@ -12,7 +12,7 @@ from mercer.plots.style import new_axes
 
 __all__ = ["GramDisplay"]
 
-_MOST_ROWS = 600  # about one pixel per row
+_MAX_ROWS = 600  # about one pixel per row
 
 
 class GramDisplay:
@@ -23,7 +23,7 @@ class GramDisplay:
     Parameters
     ----------
     gram : array of shape (m, m)
-        In the order of the image.
+        The matrix, with rows in the order of the image.
     rows : int array of shape (m,)
         Indices of these rows in the data.
     labels : array of shape (m,) or None
@@ -63,7 +63,7 @@ class GramDisplay:
         *,
         labels: Any = None,
         reconstruction: bool = True,
-        max_rows: int = _MOST_ROWS,
+        max_rows: int = _MAX_ROWS,
         **options: Any,
     ) -> Self:
         """Plot the Gram matrix of a fitted estimator's training points.
@@ -93,7 +93,7 @@ class GramDisplay:
             gram = Z @ Z.T
         elif spectrum.kernel.compares == "gram":
             raise ValueError(
-                "The estimator does not store a precomputed Gram matrix; pass it to "
+                "The estimator does not store a precomputed Gram matrix. Pass it to "
                 "GramDisplay.from_gram."
             )
         else:
@@ -102,12 +102,12 @@ class GramDisplay:
 
     @classmethod
     def from_gram(
-        cls, gram: Any, *, labels: Any = None, max_rows: int = _MOST_ROWS, **options: Any
+        cls, gram: Any, *, labels: Any = None, max_rows: int = _MAX_ROWS, **options: Any
     ) -> Self:
         """Plot a matrix; parameters as in :meth:`from_estimator`."""
         gram = np.asarray(gram)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-            raise ValueError(f"gram has shape {gram.shape}; it must be square.")
+            raise ValueError(f"gram has shape {gram.shape}, but must be square.")
         order = _order(labels, len(gram), max_rows)
         return cls._of(gram[np.ix_(order, order)], order, labels, len(gram)).plot(**options)
 
@@ -161,9 +161,9 @@ class GramDisplay:
         return [float(change) + 0.5 for change in changes]
 
 
-def _order(labels: Any, n: int, most: int) -> Array:
-    """Indices of the rows to draw, ordered by label; an evenly spaced subsample of many rows."""
+def _order(labels: Any, n: int, max_rows: int) -> Array:
+    """Return the indices of at most ``max_rows`` evenly spaced rows, ordered by label."""
     if labels is not None and len(labels) != n:
-        raise ValueError(f"labels has {len(labels)} entries for {n} rows; pass one per row.")
+        raise ValueError(f"labels has {len(labels)} entries for {n} rows. Pass one per row.")
     order = np.arange(n) if labels is None else np.argsort(np.asarray(labels), kind="stable")
-    return order[np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))]
+    return order[np.unique(np.linspace(0, n - 1, min(n, max_rows)).astype(int))]

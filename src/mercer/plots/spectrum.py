@@ -14,7 +14,7 @@ from mercer.spectrum import Spectrum
 
 __all__ = ["SpectrumDisplay"]
 
-_LEADING = 20
+_DEFAULT_PAIRS = 20
 # Ratio of largest to smallest value beyond which the scale is logarithmic.
 _LINEAR_RANGE = 50.0
 # Eigenvalues below this fraction of the largest are rounding error and do not set the scale.
@@ -88,14 +88,17 @@ class SpectrumDisplay:
     def from_spectrum(
         cls, spectrum: Spectrum, selected: Array | None = None, **options: Any
     ) -> Self:
-        """Plot a spectrum, with all or the selected components highlighted; options as above."""
-        values, terms, kept = _known_pairs(spectrum)
-        kept = kept if selected is None else kept[selected]
+        """Plot a spectrum with all or the selected components highlighted.
+
+        Options are passed to :meth:`plot`.
+        """
+        values, terms, indices = _known_pairs(spectrum)
+        indices = indices if selected is None else indices[selected]
         ratio = terms / spectrum.potential if spectrum.potential > 0 else None
         display = cls(
             eigenvalues=values,
             entropy_ratio=ratio,
-            kept=kept,
+            kept=indices,
             ranked=spectrum.known_ranks is not None,
         )
         return display.plot(**options)
@@ -114,7 +117,7 @@ class SpectrumDisplay:
         if axes is None:
             axes = new_axes(panels, (6.0, 2.4 * panels))
         if len(axes) != panels:
-            raise ValueError(f"Got {len(axes)} axes; this spectrum needs {panels}.")
+            raise ValueError(f"Got {len(axes)} axes, but this spectrum needs {panels}.")
         shown = self._shown(n_pairs)
         is_selected = np.isin(np.arange(shown), self.kept)
         self.axes_, self.figure_ = axes, axes[0].figure
@@ -131,7 +134,7 @@ class SpectrumDisplay:
 
     def _shown(self, n_pairs: int | None) -> int:
         if n_pairs is None:
-            n_pairs = max(_LEADING, int(self.kept.max(initial=0)) + 2)
+            n_pairs = max(_DEFAULT_PAIRS, int(self.kept.max(initial=0)) + 2)
         return min(n_pairs, len(self.eigenvalues))
 
     def _plot_eigenvalues(self, ax: Any, shown: int, is_selected: Array) -> None:
@@ -153,7 +156,7 @@ class SpectrumDisplay:
             )
         _set_scale(ax, values[values > _ROUNDING * values[0]])
         ax.set_ylabel(_label("eigenvalue λ", ax))
-        # above the axes, because a flat spectrum leaves no corner empty
+        # above the axes, because the markers of a flat spectrum fill all corners
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
 
     def _plot_terms(self, ax: Any, ratio: Array, is_selected: Array) -> None:
@@ -170,7 +173,7 @@ class SpectrumDisplay:
 
 
 def _known_pairs(spectrum: Spectrum) -> tuple[Array, Array, Array]:
-    """Eigenvalues and terms of all known pairs, largest first, and indices of the selected."""
+    """Return eigenvalues and terms of all known pairs, largest first, and the selected indices."""
     values, terms = spectrum.known_eigenvalues, spectrum.known_entropy_terms
     if spectrum.known_ranks is not None:
         return values, terms, spectrum.known_ranks - 1
@@ -181,7 +184,7 @@ def _known_pairs(spectrum: Spectrum) -> tuple[Array, Array, Array]:
     order = np.argsort(-values, kind="stable")
     values, terms = values[order], terms[order]
     selected: list[int] = []
-    for value in spectrum.eigenvalues:  # of equal eigenvalues the first has the entropy
+    for value in spectrum.eigenvalues:  # among equal eigenvalues, the first has the entropy
         selected.append(next(int(i) for i in np.flatnonzero(values == value) if i not in selected))
     return values, terms, np.array(selected)
 

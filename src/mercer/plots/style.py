@@ -1,8 +1,8 @@
-"""Colors and marker shapes of all figures, chosen for color blindness.
+"""Colors and marker shapes of all figures, suitable for color-blind readers.
 
 Each color has two shades, for light and for dark backgrounds, with a contrast of at least 3:1
 (WCAG 2, graphics). The first six hues follow Okabe and Ito (2008), darkened where a white
-background requires it. Beyond three or four classes no palette is safe on its own, so classes
+background requires it. With more than four classes colors alone are hard to distinguish, so classes
 also differ in the shape of their marker.
 """
 
@@ -33,7 +33,7 @@ PALETTE = (
     "#6a3d9a",  # violet
     "#a3242b",  # dark red
     "#4d7c1f",  # leaf green
-    "#6b7178",  # grey
+    "#6b7178",  # gray
 )
 DARK_PALETTE = (
     "#5ab0e6",
@@ -51,7 +51,7 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p")
 
 #: For selected items.
 HIGHLIGHT = PALETTE[1]
-#: For everything else.
+#: For other items.
 MUTED = PALETTE[-1]
 KEPT, LEFT_OUT = HIGHLIGHT, MUTED  # deprecated aliases
 

@@ -11,7 +11,7 @@ from mercer.bandwidth import fit_kernel
 from mercer.data import validate_points
 from mercer.information import information_potential
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.eigen import is_sign_free
+from mercer.maths.eigenpairs import is_sign_free
 from mercer.maths.types import Array
 from mercer.population.measures import Empirical
 from mercer.population.monomials import spell

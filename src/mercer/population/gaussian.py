@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.eigenpairs import largest_entry_signs
 from mercer.maths.types import Array
 from mercer.population.centering import centered_matrix
 from mercer.population.composite import Product

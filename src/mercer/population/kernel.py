@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpstrf
 from mercer.errors import ApproximationWarning, MemoryBudgetError, warn
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.centering import double_center, remove_direction
-from mercer.maths.eigen import TIE, canonical
+from mercer.maths.eigenpairs import TIE, canonical
 from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure

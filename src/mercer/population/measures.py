@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from mercer.data import validate_weights
-from mercer.maths.eigen import largest_entry_signs
+from mercer.maths.eigenpairs import largest_entry_signs
 from mercer.maths.types import Array
 from mercer.population.measure import Measure, admit_vectors, sample_monomial_moments
 from mercer.population.monomials import monomial_values

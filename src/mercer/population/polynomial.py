@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Polynomial
-from mercer.maths.eigen import TIE, canonical
+from mercer.maths.eigenpairs import TIE, canonical
 from mercer.maths.types import Array
 from mercer.population.measures import as_measure
 from mercer.population.monomials import (

@@ -148,7 +148,7 @@ def analyze(
     if n_clusters is not None:
         check_integer(n_clusters, "n_clusters", high=table.n)
     steps = Steps(_STEPS, verbose)
-    # A sweep starts from the default bandwidths, whatever bandwidth was requested.
+    # The sweep starts from the default bandwidths, even if a bandwidth was requested.
     default = prepare(table, scale=scale)
     model = _with_bandwidth(default, bandwidth)
     data = model.data
@@ -160,10 +160,12 @@ def analyze(
     sweep = steps.run(
         "bandwidth sweep", lambda: sweep_widths(data, default.kernel, counting.chosen)
     )
-    # With "auto" several clusters get their own bandwidth; a single cluster does not need one.
-    own = sweep if bandwidth == "auto" and counting.chosen > 1 else None
-    cluster_kernel = kernel if own is None else own.kernel
-    width = _width(table, kernel, bandwidth) if own is None else own.chosen
+    # With "auto", two or more clusters get the bandwidth that the sweep chose.
+    uses_sweep = bandwidth == "auto" and counting.chosen > 1
+    if sweep is not None and uses_sweep:
+        cluster_kernel, width = sweep.kernel, sweep.chosen
+    else:
+        cluster_kernel, width = kernel, _width(table, kernel, bandwidth)
     solver = "auto" if spectra.solver == "dense" else spectra.solver
     clusters = steps.run(
         "clusters",
@@ -212,12 +214,12 @@ def _with_bandwidth(default: Preparation, bandwidth: float | str) -> Preparation
     if default.table.is_numeric:
         return replace(default, kernel=Gaussian(bandwidth))
     if isinstance(bandwidth, str):
-        return prepare(default.table, bandwidth=bandwidth)  # raises: rules need numbers
+        return prepare(default.table, bandwidth=bandwidth)  # raises: rules need a numeric table
     return replace(default, kernel=default.kernel.widened(bandwidth))
 
 
 def _width(table: Table, kernel: Kernel, requested: float | str) -> float:
-    """Bandwidth for a numeric table, or the multiplier of a mixed table's bandwidths."""
+    """Return the bandwidth of a numeric table, or the multiplier of a mixed table's bandwidths."""
     if table.is_numeric:
         return float(kernel.bandwidth)  # type: ignore[attr-defined]
     return 1.0 if isinstance(requested, str) else float(requested)

@@ -62,7 +62,7 @@ def _about_clusters(analysis: Analysis) -> list[str]:
     if analysis.bandwidth == "auto" and sweep.chosen in (low, high):
         found.append(
             f"The sweep chose {format_number(sweep.chosen)}, an end of its range; bandwidths "
-            "beyond were not tried."
+            "outside this range were not tried."
         )
     return found
 
@@ -79,15 +79,16 @@ def _about_components(analysis: Analysis) -> list[str]:
         pairs = "; ".join(f"{min(pair)} and {max(pair)}" for pair in near)
         found.append(
             f"Components {pairs} have nearly equal eigenvalues (within {_NEAR_TIE:.0%}): only the "
-            "subspace that they span is determined; a few other rows could rotate them."
+            "subspace that they span is determined. Adding or removing a few rows could rotate "
+            "them within it."
         )
     listed = analysis.spectra.components()
     selected = [c for c in listed if c.kept]
     others = [c for c in listed if not c.kept]
     if others and others[0].entropy_term > (1 - _CLOSE_CALL) * selected[-1].entropy_term > 0:
         found.append(
-            f"The selection of component {selected[-1].order} was a close call: it holds "
-            f"{format_percent(selected[-1].share)} of V, the next one "
+            f"The selection of component {selected[-1].order} is uncertain: it holds "
+            f"{format_percent(selected[-1].share)} of V, and the next component "
             f"{format_percent(others[0].share)}."
         )
     return found

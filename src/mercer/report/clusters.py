@@ -37,9 +37,9 @@ class Sweep:
     rows : int array
         Indices of the clustered rows.
     chosen : float
-        The width of lowest cost among the stable ones.
+        The width with the lowest cost among those with stable labels.
     kernel : Kernel
-        With that width.
+        Kernel with the chosen width.
     """
 
     kind: Literal["bandwidth", "factor"]

@@ -76,13 +76,13 @@ def summarize_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[Colum
 
 
 def column_kernels(kernel: Kernel) -> dict[str, Kernel]:
-    """Factors of a table kernel by column; empty for a kernel of all columns at once."""
+    """Return the factors of a table kernel by column; empty if one kernel covers all columns."""
     factors = getattr(kernel, "terms", (kernel,))
     return {str(f.columns): f.kernel for f in factors if isinstance(f, On)}
 
 
 def _describe(kernel: Kernel) -> tuple[str, float]:
-    """Name and parameter (bandwidth or rho) of a column's kernel."""
+    """Return the name and the parameter (bandwidth or rho) of a column's kernel."""
     if isinstance(kernel, Gaussian):
         return "Gaussian", float(kernel.bandwidth)
     if isinstance(kernel, Categorical):

@@ -17,13 +17,13 @@ from mercer.tables import Preparation, Table
 
 __all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Frequencies", "estimate_densities"]
 
-#: Most rows that a curve is estimated from.
+#: Maximum number of rows that a curve is estimated from.
 CURVE_ROWS = 100_000
-_MOST = 8
-_LABELS = 8
-_MOST_PARTS = 6  # more clusters than this are not legible in a small figure
-_GRID = 160
-_PLANE = 120
+_MAX_PROFILES = 8
+_MAX_LABELS = 8
+_MAX_PARTS = 6  # more clusters than this are not legible in a small figure
+_CURVE_GRID = 160
+_CONTOUR_GRID = 120
 _TAIL = 0.001
 
 
@@ -75,7 +75,7 @@ def estimate_densities(
 ) -> Densities:
     """Estimate contours (two numeric columns), and profiles of up to eight columns.
 
-    Of more columns, those that differ most between clusters are chosen.
+    If there are more columns, those that differ most between clusters are chosen.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def estimate_densities(
     for trait in traits:
         largest_effect[trait.column] = max(largest_effect[trait.column], abs(trait.effect))
     comparable = [name for name in table.columns if table.kinds[name] != "text"]
-    chosen = sorted(comparable, key=lambda name: -largest_effect[name])[:_MOST]
+    chosen = sorted(comparable, key=lambda name: -largest_effect[name])[:_MAX_PROFILES]
     profiles = tuple(
         _curve(table, name, numbers)
         if table.kinds[name] in ("number", "date")
@@ -106,7 +106,10 @@ def estimate_densities(
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """Range of all values, or of the central 99.8 % if a few lie far outside; with a margin."""
+    """Return the range of the values, or of the central 99.8 % if there are outliers.
+
+    A margin of 6 % is added on both sides.
+    """
     low, high = float(values.min()), float(values.max())
     inner = np.quantile(values, [_TAIL, 1 - _TAIL])
     if high - low > 2 * (inner[1] - inner[0]) > 0:
@@ -124,14 +127,14 @@ def _curve(table: Table, name: str, numbers: Array) -> Curve:
     own = numbers[known]
     sigma = _bandwidth(values, own)
     low, high = _range(values)
-    x = np.linspace(low, high, _GRID)
+    x = np.linspace(low, high, _CURVE_GRID)
     count = int(own.max(initial=0))
     parts: tuple[Array, ...] = ()
-    if 2 <= count <= _MOST_PARTS:
+    if 2 <= count <= _MAX_PARTS:
         parts = tuple(
             _density(values[own == c], sigma, x) * float((own == c).mean())
             if (own == c).any()
-            else np.zeros(_GRID)
+            else np.zeros(_CURVE_GRID)
             for c in range(1, count + 1)
         )
     outside = int(((values < low) | (values > high)).sum())
@@ -139,7 +142,7 @@ def _curve(table: Table, name: str, numbers: Array) -> Curve:
 
 
 def _floats(column: Any, is_date: bool) -> Array:
-    """Numbers as they are, dates as days since 1970."""
+    """Return the values as floats; dates become days since 1970-01-01."""
     if is_date:
         days = column.to_numpy(dtype="datetime64[ns]").astype(np.int64) / 86_400e9
         return np.asarray(days)
@@ -147,7 +150,7 @@ def _floats(column: Any, is_date: bool) -> Array:
 
 
 def _bandwidth(values: Array, clusters: Array) -> float:
-    """Silverman's rule within clusters, so that valleys between clusters are not smoothed away."""
+    """Apply Silverman's rule within clusters; the spread between clusters would oversmooth."""
     centered = values - np.median(values)
     for c in np.unique(clusters):
         members = clusters == c
@@ -164,7 +167,7 @@ def _density(values: Array, sigma: float, x: Array) -> Array:
 
 def _frequencies(column: Any, name: str) -> Frequencies:
     counts = column.dropna().astype(str).value_counts()
-    top = counts.head(_LABELS)
+    top = counts.head(_MAX_LABELS)
     shares = tuple(float(count) / max(int(counts.sum()), 1) for count in top)
     return Frequencies(name, tuple(map(str, top.index)), shares, len(counts) - len(top))
 
@@ -174,7 +177,7 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
     axes, outside = [], np.zeros(len(raw), dtype=bool)
     for column in raw.T:
         low, high = _range(column)
-        axes.append(np.linspace(low, high, _PLANE))
+        axes.append(np.linspace(low, high, _CONTOUR_GRID))
         outside |= (column < low) | (column > high)
     scale, center = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -182,5 +185,9 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
     values = density.pdf((nodes - center) / scale) / np.prod(scale)
     first, second = table.columns
     return Contours(
-        (first, second), axes[0], axes[1], values.reshape(_PLANE, _PLANE), int(outside.sum())
+        (first, second),
+        axes[0],
+        axes[1],
+        values.reshape(_CONTOUR_GRID, _CONTOUR_GRID),
+        int(outside.sum()),
     )

@@ -292,12 +292,12 @@ def curve_figure(name: str, curve: Curve) -> str:
         ax.spines["left"].set_visible(False)
         ax.tick_params(labelsize=9)
         if curve.is_date:
-            _few_dates(ax)
+            _set_date_ticks(ax)
 
     return svg(name, alt, _SMALL, draw)
 
 
-def _few_dates(ax: Any) -> None:
+def _set_date_ticks(ax: Any) -> None:
     import matplotlib.dates
 
     dates: Any = matplotlib.dates

@@ -18,9 +18,9 @@ from mercer.tables import Preparation, Table
 
 __all__ = ["Agreement", "LabelFindings", "Prediction", "class_labels", "study_labels"]
 
-_MOST_CLASSES = 50
-_MOST_NUMBERS = 20  # labels with more distinct numbers than this are measurements
-_ROWS = 2000
+_MAX_CLASSES = 50
+_MAX_NUMERIC_CLASSES = 20  # more distinct numbers than this count as a measurement
+_MAX_ROWS = 2000
 _FOLDS = 5
 
 
@@ -73,12 +73,18 @@ def class_labels(table: Table) -> tuple[Array | None, str | None]:
     labels = table.labels
     assert labels is not None
     different = np.unique(labels)
-    if labels.dtype.kind in "iuf" and len(different) > _MOST_NUMBERS:
-        return None, (f"{len(different):,} different numbers are a measurement rather than classes")
+    if labels.dtype.kind in "iuf" and len(different) > _MAX_NUMERIC_CLASSES:
+        return None, (
+            f"it has {len(different):,} different numbers (at most {_MAX_NUMERIC_CLASSES} are "
+            "treated as classes)"
+        )
     names = np.array([_name(label) for label in different])[np.searchsorted(different, labels)]
     known = np.unique(names[table.has_label])
-    if len(known) > min(_MOST_CLASSES, max(table.n // 2, 2)):
-        return None, f"{len(known):,} different labels are too many for classes"
+    most = min(_MAX_CLASSES, max(table.n // 2, 2))
+    if len(known) > most:
+        return None, (
+            f"it has {len(known):,} different labels (at most {most} are treated as classes)"
+        )
     if len(known) < 2:
         return None, "all rows have the same label"
     return names, None
@@ -135,7 +141,7 @@ def _agreement(names: Array, numbers: Array) -> Agreement:
 
 def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Prediction | None:
     """Cross-validate kernel LDA; None if fewer than two classes have at least two rows."""
-    rows = known[drawn_rows(len(known), _ROWS)]
+    rows = known[drawn_rows(len(known), _MAX_ROWS)]
     classes, counts = np.unique(names[rows], return_counts=True)
     rare = classes[counts < 2]
     rows = rows[~np.isin(names[rows], rare)]

@@ -196,6 +196,6 @@ def _computation(estimator: Any) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the software behind the numbers."""
+    """Return the versions of mercer, Python and the packages used."""
     own = {"mercer": mercer.__version__, "python": platform.python_version()}
     return own | {package: version(package) for package in _PACKAGES}

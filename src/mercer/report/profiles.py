@@ -23,7 +23,7 @@ from mercer.tables.column_types import ColumnType
 
 __all__ = ["SMALL", "Trait", "describe_clusters"]
 
-#: Effects below this are not shown.
+#: Effects with a smaller absolute value are not shown.
 SMALL = 0.2
 _TEXT_ROWS = 20_000
 _MISSING = "(missing)"
@@ -63,11 +63,11 @@ def describe_clusters(table: Table, numbers: Array) -> tuple[Trait, ...]:
     found: dict[int, list[Trait]] = {c: [] for c in clusters}
     for name, kind in table.kinds.items():
         if kind == "text":
-            traits = _of_words(table.frame[name], name, members)
+            traits = _word_traits(table.frame[name], name, members)
         elif kind == "category":
-            traits = _of_labels(table.frame[name], name, members)
+            traits = _category_traits(table.frame[name], name, members)
         else:
-            traits = _of_numbers(table.frame[name], name, kind, members)
+            traits = _number_traits(table.frame[name], name, kind, members)
         for trait in traits:
             found[trait.cluster].append(trait)
     return tuple(
@@ -75,7 +75,7 @@ def describe_clusters(table: Table, numbers: Array) -> tuple[Trait, ...]:
     )
 
 
-def _of_numbers(
+def _number_traits(
     column: Any, name: str, kind: ColumnType, members: dict[int, Array]
 ) -> Iterable[Trait]:
     values = column.to_numpy(dtype="datetime64[ns]" if kind == "date" else np.float64)
@@ -101,7 +101,7 @@ def _iso(nanoseconds: float) -> str:
     return str(np.datetime64(round(nanoseconds), "ns").astype("datetime64[s]"))
 
 
-def _of_labels(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
+def _category_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
     labels = column.astype(object).where(column.notna(), _MISSING).astype(str).to_numpy()
     names, codes = np.unique(labels.astype(str), return_inverse=True)
     overall = np.bincount(codes, minlength=len(names)) / len(codes)
@@ -120,8 +120,8 @@ def _of_labels(column: Any, name: str, members: dict[int, Array]) -> Iterable[Tr
         )
 
 
-def _of_words(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
-    """Proportions of rows that contain a word, from at most 20,000 rows."""
+def _word_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
+    """Yield traits from the proportions of rows that contain a word (at most 20,000 rows)."""
     step = -(-len(column) // _TEXT_ROWS)
     texts = column.iloc[::step]
     bags = [
@@ -151,5 +151,8 @@ def _of_words(column: Any, name: str, members: dict[int, Array]) -> Iterable[Tra
 
 
 def _most_different(effects: Array) -> int:
-    """The most over-represented value; if none is, the most under-represented one."""
+    """Return the index of the largest positive effect, or of the largest absolute effect.
+
+    The second applies if no effect reaches ``SMALL``.
+    """
     return int(np.argmax(effects)) if effects.max() >= SMALL else int(np.argmax(np.abs(effects)))

@@ -11,9 +11,9 @@ from mercer.report.analysis import Analysis
 
 __all__ = ["CSV_ROWS", "ROW_FILES", "result_files", "rows_file"]
 
-#: With more rows than this the table of rows is a Parquet file.
+#: Maximum number of rows of a CSV file; larger tables of rows are Parquet files.
 CSV_ROWS = 200_000
-#: Names that the table of rows may have.
+#: Possible file names of the table of rows.
 ROW_FILES = ("rows.csv", "rows.parquet")
 _DIGITS = "%.7g"
 
@@ -44,7 +44,7 @@ def result_files(analysis: Analysis) -> dict[str, bytes]:
 
 
 def rows_file(n: int) -> str:
-    """Name of the table of rows, for a number of rows."""
+    """Return the file name of the table of rows, given the number of rows."""
     return ROW_FILES[0] if n <= CSV_ROWS else ROW_FILES[1]
 
 
@@ -65,7 +65,7 @@ def _rows(analysis: Analysis) -> Any:
 
 
 def _clusters(analysis: Analysis) -> list[dict[str, Any]]:
-    """One row per cluster and column; a single row if there is one cluster."""
+    """Return one line per cluster and column, or a single line if there is one cluster."""
     lines = []
     for cluster in analysis.clusters.each:
         own = [trait for trait in analysis.traits if trait.cluster == cluster.number]

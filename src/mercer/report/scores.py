@@ -16,13 +16,14 @@ from mercer.tables import Preparation
 
 __all__ = ["RowScores", "ScoredRow", "score_rows"]
 
-_LISTED = 10
-_MOST_CONTRIBUTIONS = 3  # columns named for each listed row
-_SMALLEST_CONTRIBUTION = 0.01
-_ALL_PAIRS = 10_000  # more rows than this are compared with a subsample, unless Fourier sums apply
+_N_LISTED = 10
+_MAX_CONTRIBUTIONS = 3  # columns named for each listed row
+_MIN_CONTRIBUTION = 0.01
+# Above this number of rows, each row is compared with a subsample, unless Fourier sums apply.
+_ALL_PAIRS = 10_000
 _REFERENCE = 5000
 _FOURIER_COLUMNS = 3
-_COLUMNS = 40  # columns whose contributions are computed
+_MAX_COLUMNS = 40  # columns whose contributions are computed
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class RowScores:
     ----------
     scores : array of shape (n,)
     log_density : array of shape (n,) or None
-        In the units of the columns; None where the kernel is not a density kernel.
+        In the units of the columns; None if the kernel is not a density kernel.
     listed : tuple of ScoredRow
         The highest scores.
     kernel : Kernel
@@ -86,7 +87,7 @@ def score_rows(model: Preparation, data: Any, kernel: Kernel) -> RowScores:
     all_pairs = n <= _ALL_PAIRS or (is_numeric and data.shape[1] <= _FOURIER_COLUMNS)
     reference = np.arange(n) if all_pairs else drawn_rows(n, _REFERENCE)
     scores = leave_one_out_scores(data, kernel, reference)
-    highest = np.argsort(-scores, kind="stable")[:_LISTED]
+    highest = np.argsort(-scores, kind="stable")[:_N_LISTED]
     log_density = None
     if is_numeric:
         log_units = np.log(model.table.X.std(axis=0)).sum() if model.scaled else 0.0
@@ -105,8 +106,9 @@ def score_rows(model: Preparation, data: Any, kernel: Kernel) -> RowScores:
 def _with_contributions(
     model: Preparation, data: Any, kernel: Kernel, reference: Array, rows: Array, scores: Array
 ) -> tuple[ScoredRow, ...]:
-    """Contribution of a column: the score minus the score with the column's typical value.
+    """Return the rows with the columns that contribute most to their scores.
 
+    The contribution of a column is the score minus the score with the column's typical value.
     Both scores are relative to the reference rows that are not listed, so that no row is compared
     with itself.
     """
@@ -120,11 +122,11 @@ def _with_contributions(
         contributions[:, j] = before - mean_similarity_scores(changed, kernel, rest)
     found = []
     for row, values in zip(rows, contributions, strict=True):
-        largest = np.argsort(-values)[:_MOST_CONTRIBUTIONS]
+        largest = np.argsort(-values)[:_MAX_CONTRIBUTIONS]
         columns = tuple(
             (model.table.columns[j], float(values[j]))
             for j in largest
-            if values[j] > _SMALLEST_CONTRIBUTION
+            if values[j] > _MIN_CONTRIBUTION
         )
         found.append(ScoredRow(int(row), float(scores[row]), columns))
     return tuple(found)
@@ -135,12 +137,12 @@ def _with_typical_values(model: Preparation, data: Any, listed: Any) -> Iterator
     if model.table.is_numeric:
         medians = np.median(data, axis=0)
         deviations = np.abs(listed - medians).max(axis=0)
-        for j in np.argsort(-deviations)[:_COLUMNS]:
+        for j in np.argsort(-deviations)[:_MAX_COLUMNS]:
             changed = listed.copy()
             changed[:, j] = medians[j]
             yield int(j), changed
         return
-    for j, (name, kind) in enumerate(list(model.table.kinds.items())[:_COLUMNS]):
+    for j, (name, kind) in enumerate(list(model.table.kinds.items())[:_MAX_COLUMNS]):
         column = data[name].dropna()
         value = column.median() if kind in ("number", "date") else column.mode().iloc[0]
         changed = listed.copy()

@@ -26,13 +26,13 @@ __all__ = [
 
 #: Up to this many rows every eigenpair is computed, so that the full spectrum can be shown.
 DENSE_ROWS = 2000
-#: Up to this many rows eigenpairs are exact; beyond, landmarks, unless Fourier features apply.
+#: Up to this many rows eigenpairs are exact; larger tables use landmarks or Fourier features.
 EXACT_ROWS = 5000
 #: Fraction of V that the components should hold.
 ENTROPY_FRACTION = 0.99
 #: Name of the step that fits kernel ECA.
 ECA_STEP = "kernel ECA"
-_FEWEST, _MOST = 2, 10
+_MIN_COMPONENTS, _MAX_COMPONENTS = 2, 10
 _LISTED = 10
 _RANKED_ROWS = 20_000
 _FOURIER_COLUMNS = 3
@@ -67,10 +67,10 @@ class Spectra:
         Centered, with the same kernel.
     because : str
         Reason for the number of components of kernel ECA: "asked" (by the user), "share" (the
-        fewest that hold 99 % of V), "picture" (one would do, scatter plots need two) or "most"
-        (the limit of the page).
+        fewest that hold 99 % of V), "picture" (one is enough, but scatter plots need two) or
+        "most" (the limit of the page).
     ranks : int array or None
-        Ranks of the selected eigenvalues among all; None where they would take long to count.
+        Ranks of the selected eigenvalues among all; None if counting them would take long.
     solver : str
         "dense", "auto" or "nystrom".
     """
@@ -93,14 +93,14 @@ class Spectra:
 
     @property
     def leading_fraction(self) -> float | None:
-        """Fraction of V in as many leading eigenvalues; None if not all eigenpairs are known."""
+        """Fraction of V in the same number of leading eigenpairs; None if they are not known."""
         if not self.is_complete:
             return None
         leading = self.eca.spectrum_.known_entropy_terms[: self.eca.n_components_]
         return float(leading.sum() / self.eca.information_potential_)
 
     def components(self) -> list[Component]:
-        """Selected components, and the next ones, if known, up to a total of ten."""
+        """Return the selected components and, if known, the next ones, up to a total of ten."""
         eca, spectrum = self.eca, self.eca.spectrum_
         values, terms = list(eca.eigenvalues_), list(eca.entropy_terms_)
         ranks: list[int | None] = [None] * len(values)
@@ -167,22 +167,22 @@ def _fit_eca(
         return fit(n_components), "asked"
     try:
         eca = fit(ENTROPY_FRACTION)
-        if eca.n_components_ < _FEWEST:
-            return fit(_FEWEST), "picture"
-        if eca.n_components_ > _MOST:
-            return fit(_MOST), "most"
+        if eca.n_components_ < _MIN_COMPONENTS:
+            return fit(_MIN_COMPONENTS), "picture"
+        if eca.n_components_ > _MAX_COMPONENTS:
+            return fit(_MAX_COMPONENTS), "most"
         return eca, "share"
     except RankError as error:
         raise RankError(
-            f"K has {error.rank} positive eigenvalue at this bandwidth: all rows are nearly "
-            f"equal to the kernel, and the scatter plots need {_FEWEST} components. Use a "
-            "smaller bandwidth.",
+            f"The kernel matrix has rank {error.rank} at this bandwidth, but the scatter plots "
+            f"need {_MIN_COMPONENTS} components. All rows are nearly identical under the kernel. "
+            "Use a smaller bandwidth.",
             error.rank,
         ) from error
 
 
 def _fit_pca(data: Any, kernel: Any, solver: str, verbose: bool) -> KernelPCA:
-    """Two components, or one where K has rank 1 after centering."""
+    """Fit kernel PCA with two components, or with one if the centered K has rank 1."""
     try:
         return KernelPCA(2, kernel=kernel, solver=solver, verbose=verbose).fit(data)
     except RankError:

@@ -12,7 +12,7 @@ from mercer.plots.style import DARK_PALETTE, PALETTE
 
 __all__ = ["palette_variables", "svg"]
 
-# A color that no figure uses otherwise; it is replaced by the text color of the page.
+# Placeholder that is not in the palette; it is replaced by the text color of the page.
 _INK = "#010203"
 _THEME: dict[Any, Any] = {
     "text.color": _INK,
@@ -31,7 +31,7 @@ _MARK = re.compile(r'(<use xlink:href="#[^"]+" x="[^"]+" y="[^"]+") style="([^"]
 
 
 def palette_variables() -> tuple[str, str]:
-    """CSS variables of the palette, for light and for dark mode."""
+    """Return the CSS variables of the palette, for light and for dark mode."""
     light, dark = (
         " ".join(f"--c{i}: {color};" for i, color in enumerate(palette))
         for palette in (PALETTE, DARK_PALETTE)

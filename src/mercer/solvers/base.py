@@ -43,7 +43,7 @@ class Selection:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.maths.entropy import choose_components
+    >>> from mercer.maths.eigenpairs import choose_components
     >>> from mercer.solvers import Selection
     >>> values, terms = np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.0, 0.4])
     >>> by_entropy = Selection("entropy", 2, trace=6.0, potential=0.5, n_samples=10)

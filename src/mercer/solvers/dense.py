@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
-from mercer.maths.eigen import TIE, canonical, tie_groups
-from mercer.maths.entropy import choose_components
+from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_groups
 from mercer.operators import DenseGram, EigenProblem, GramOperator, Sample
 from mercer.resources import check_memory
 from mercer.solvers.base import Eigenpairs, Selection

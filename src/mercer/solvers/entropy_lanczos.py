@@ -16,8 +16,7 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
 
 from mercer.maths.christoffel import largest_hidden_term
-from mercer.maths.eigen import TIE, canonical
-from mercer.maths.entropy import TERM_FLOOR, choose_components
+from mercer.maths.eigenpairs import TERM_FLOOR, TIE, canonical, choose_components
 from mercer.maths.types import Array
 from mercer.operators import EigenProblem
 from mercer.progress import report_status

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.errors import ConvergenceError
-from mercer.maths.eigen import TIE, canonical
-from mercer.maths.entropy import choose_components
+from mercer.maths.eigenpairs import TIE, canonical, choose_components
 from mercer.operators import (
     BlockedGram,
     ChunkedGram,

@@ -1,8 +1,9 @@
 """Tables for the command line, the report and the explorer.
 
-``readers`` reads files as data frames, ``embedded`` holds the built-in data sets, ``column_types``
-determines the type of a column, ``omissions`` finds columns that cannot be analyzed, ``table``
-selects columns and rows, and ``preparation`` chooses a kernel and builds a pipeline.
+``readers`` reads files as data frames, ``embedded`` contains the built-in data sets,
+``column_types`` determines the type of a column, ``omissions`` finds columns that cannot be
+analyzed, ``table`` selects columns and rows, and ``preparation`` chooses a kernel and builds a
+pipeline.
 """
 
 from __future__ import annotations

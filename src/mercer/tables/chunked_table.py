@@ -1,6 +1,6 @@
-"""Tables in chunks: columns and rows are selected as in memory, from sums over Dask partitions.
+"""Tables in chunks: columns and rows are selected as in memory, from statistics of Dask partitions.
 
-Only numbers are compared in chunks. Each partition is a pandas data frame on a worker, which
+Only columns of numbers are supported. Each partition is a pandas data frame on a worker, which
 returns counts, bounds, means and standard deviations.
 """
 
@@ -56,7 +56,7 @@ class ChunkedRows:
     label: str | None
 
     @cached_property
-    def pieces(self) -> Any:
+    def chunks(self) -> Any:
         """A Dask array whose chunks are pandas data frames, one per partition."""
         from mercer.chunks.files import frame_chunks
 
@@ -114,14 +114,14 @@ class ChunkedRows:
         selected = [candidates.index(column) for column in types]
         if scan.missing[selected].any():
             survey = self._sum(partial(_complete_survey, complete_in, label), combine_surveys)
-            lost = n - int(survey.total)
-            _check_missing_values(self.name, candidates, scan, selected, lost, missing)
+            dropped = n - int(survey.total)
+            _check_missing_values(self.name, candidates, scan, selected, dropped, missing)
             selected = list(range(len(complete_in)))
-        for place, column in zip(list(selected), complete_in, strict=True):
-            if survey.total and survey.low[place] == survey.high[place]:
+        for index, column in zip(list(selected), complete_in, strict=True):
+            if survey.total and survey.low[index] == survey.high[index]:
                 omissions.append(constant_column(column, "complete row"))
                 del types[column]
-                selected.remove(place)
+                selected.remove(index)
         check_enough_data(self.name, types, int(survey.total), n, omissions)
         return ChunkedTable(
             name=self.name,
@@ -142,7 +142,7 @@ class ChunkedRows:
         from mercer.chunks.files import readable
 
         with readable(self.name):
-            return passes_for(self.pieces).sum(function, self.pieces, combine=combine)
+            return passes_for(self.chunks).sum(function, self.chunks, combine=combine)
 
     def _check_numeric(self, columns: list[str]) -> None:
         from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -151,8 +151,8 @@ class ChunkedRows:
             dtype = self.frame.dtypes[column]
             if not is_numeric_dtype(dtype) or is_bool_dtype(dtype):
                 raise ValueError(
-                    f"{self.name} is processed in chunks, where only numbers are compared, and "
-                    f"column {column!r} holds {dtype}. Use --ignore or --label for this column, "
+                    f"{self.name} is processed in chunks, which supports only numbers, but "
+                    f"column {column!r} has type {dtype}. Use --ignore or --label for this column, "
                     "encode it as numbers, or use the engine 'memory'."
                 )
 
@@ -192,9 +192,9 @@ class ChunkedTable(SelectedTable):
         """Return lazy results of a function of data frames, for the training rows."""
         from mercer.chunks.tasks import with_lengths
 
-        of_rows = partial(_of_usable, function, list(self.complete_in), self.labeled)
-        pieces = self.source.pieces
-        return with_lengths(passes_for(pieces).map(of_rows, pieces, like=like), self.lengths)
+        of_rows = partial(_apply_to_usable, function, list(self.complete_in), self.labeled)
+        chunks = self.source.chunks
+        return with_lengths(passes_for(chunks).map(of_rows, chunks, like=like), self.lengths)
 
     def fit_scaler(self, scaler: Any) -> Any:
         """Set the fitted attributes of a ``StandardScaler`` to those of the training rows."""
@@ -237,7 +237,7 @@ class _Scan:
     Attributes
     ----------
     survey : Survey
-        Not meaningful for columns with missing or too large values, which count as 0.
+        Invalid for columns with missing or too large values, which are replaced by 0.
     missing : int array of shape (d,)
         Number of missing values.
     largest : array of shape (d,)
@@ -307,12 +307,12 @@ def _numbers(frame: Any, columns: list[str]) -> Array:
 
 
 def usable(columns: list[str], label: str | None, frame: Any) -> Array:
-    """Return a mask of the rows that are complete in these columns, and have a label if named."""
+    """Return a mask of the rows without missing values in these columns and in the label column."""
     complete: Array = np.asarray(np.isfinite(_numbers(frame, columns)).all(axis=1))
     return complete if label is None else complete & frame[label].notna().to_numpy()
 
 
-def _of_usable(function: Any, columns: list[str], label: str | None, frame: Any) -> Array:
+def _apply_to_usable(function: Any, columns: list[str], label: str | None, frame: Any) -> Array:
     rows = usable(columns, label, frame)
     return np.asarray(function(frame if rows.all() else frame[rows]))
 
@@ -334,14 +334,14 @@ def _add_scans(parts: Sequence[_Scan]) -> _Scan:
 
 
 def _check_missing_values(
-    name: str, columns: list[str], scan: _Scan, selected: list[int], lost: int, missing: Missing
+    name: str, columns: list[str], scan: _Scan, selected: list[int], dropped: int, missing: Missing
 ) -> None:
     """Raise ValueError unless rows with missing values may be dropped."""
-    if missing == "drop" or (missing == "auto" and lost <= ACCEPTABLE_LOSS * scan.rows):
+    if missing == "drop" or (missing == "auto" and dropped <= ACCEPTABLE_LOSS * scan.rows):
         return
-    worst = max(selected, key=lambda place: int(scan.missing[place]))
+    worst = max(selected, key=lambda index: int(scan.missing[index]))
     raise ValueError(
-        f"{name} is processed in chunks, where only complete rows are compared, and {lost} of "
+        f"{name} is processed in chunks, which supports only complete rows, but {dropped} of "
         f"{scan.rows} rows have missing values, most of them in column {columns[worst]!r} "
         f"({scan.missing[worst]}). Use --ignore for this column, or --missing drop."
     )

@@ -60,7 +60,7 @@ def as_column_type(column: Any, wanted: ColumnType) -> Any:
         try:
             return pd.to_datetime(column, format="ISO8601")
         except (ValueError, TypeError, OverflowError) as error:
-            raise ValueError(f"Column {column.name!r} should hold dates: {error}") from error
+            raise ValueError(f"Column {column.name!r} should contain dates: {error}") from error
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return column
     labels = as_strings(column)
@@ -79,9 +79,9 @@ def as_strings(column: Any) -> Any:
     """
     is_present = column.notna()
     present = column[is_present].astype(object).tolist()
-    whole = [int(c) if isinstance(c, float) and c.is_integer() else c for c in present]
+    cells_as_int = [int(c) if isinstance(c, float) and c.is_integer() else c for c in present]
     cells = column.astype(object).where(is_present, None)
-    cells[is_present] = [str(cell) for cell in whole]
+    cells[is_present] = [str(cell) for cell in cells_as_int]
     return cells
 
 
@@ -92,14 +92,15 @@ def _numbers(column: Any) -> Any:
         return column  # fast path: tables may have thousands of columns
     if pd.api.types.is_complex_dtype(column.dtype):
         raise ValueError(
-            f"Column {column.name!r} holds complex numbers. Split it into real and imaginary parts."
+            f"Column {column.name!r} contains complex numbers. Split it into real and "
+            "imaginary parts."
         )
     numbers = pd.to_numeric(column, errors="coerce")
     invalid = column[numbers.isna() & column.notna()]
     if len(invalid):
         raise ValueError(
-            f"Column {column.name!r} should hold numbers, but {str(invalid.iloc[0])[:30]!r} is not "
-            "a number."
+            f"Column {column.name!r} should contain numbers, but {str(invalid.iloc[0])[:30]!r} is "
+            "not a number."
         )
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     finite = np.where(np.isfinite(values), values, np.nan)
@@ -107,7 +108,7 @@ def _numbers(column: Any) -> Any:
 
 
 def _are_dates(column: Any) -> bool:
-    """Return whether all cells are strings in the format of ISO 8601."""
+    """Return whether all cells are strings in ISO 8601 format."""
     import pandas as pd
 
     present = column.dropna()

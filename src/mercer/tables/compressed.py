@@ -38,12 +38,16 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
     if method is None:
         return content
     if method == "zstd":
-        raise ValueError(f"{name} is compressed with {method}; decompress it first.")
+        raise ValueError(
+            f"{name} is compressed with {method}, which is not supported. Decompress it first."
+        )
     try:
         with _opened(content, method) as file:
             plain: bytes = file.read(-1 if largest is None else largest + 1)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{name} is compressed with {method} and damaged: {error}.") from error
+        raise ValueError(
+            f"{name} is compressed with {method}, but cannot be decompressed: {error}."
+        ) from error
     if largest is not None and len(plain) > largest:
         raise ValueError(
             f"{name} would expand to more than {largest / 1e6:,.0f} MB, which is the limit. Use a "

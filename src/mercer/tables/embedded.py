@@ -54,7 +54,7 @@ def _by_name(X: Array, names: Sequence[str]) -> dict[str, Array]:
     return {str(name): np.asarray(X)[:, j] for j, name in enumerate(names)}
 
 
-#: Name of a data set -> function of the name that returns its parts.
+#: Name of a data set -> function that returns its columns and labels.
 EMBEDDED: dict[str, Callable[[str], Parts]] = {
     "wine": _from_sklearn,
     "iris": _from_sklearn,

@@ -22,7 +22,7 @@ __all__ = [
     "is_successor",
 ]
 
-#: Why a column is omitted, for programs; :attr:`Omission.reason` is for people.
+#: Machine-readable reason for omitting a column; :attr:`Omission.reason` is the text for users.
 OmissionCode = Literal[
     "ignored",  # by the user
     "empty",  # no value in any row
@@ -31,14 +31,14 @@ OmissionCode = Literal[
     "too_large",  # squares overflow
     "row_number",
     "all_distinct",  # a different label in every row
-    "not_numeric",  # where only numbers can be analyzed
+    "not_numeric",  # if only numbers can be analyzed
     "other",
 ]
 
 #: Squared differences of numbers up to this size, and sums of them, do not overflow.
 LARGEST_NUMBER = 1e150
 
-_ROW_NUMBERS = {"", "id", "index", "row", "no", "nr", "unnamed: 0"}
+_ROW_NUMBER_NAMES = {"", "id", "index", "row", "no", "nr", "unnamed: 0"}
 _MANY_ROWS = 20  # labels of fewer rows may all differ by chance
 
 
@@ -69,12 +69,12 @@ class Omission:
 
 
 def ignored_column(column: str) -> Omission:
-    """Return the omission of a column that the user ignores."""
+    """Return the omission of a column that the user excluded."""
     return Omission(column, "ignored as requested", "ignored")
 
 
 def constant_column(column: str, rows: str = "row") -> Omission:
-    """Return the omission of a column that has one value only."""
+    """Return the omission of a constant column."""
     return Omission(column, f"the same value in every {rows}", "constant")
 
 
@@ -141,13 +141,13 @@ def find_omission_of_numbers(
     if largest > LARGEST_NUMBER:
         reason = f"numbers up to {largest:.3g}, whose squares overflow; divide them by a constant"
         return Omission(name, reason, "too_large")
-    if counts_rows and name.lower() in _ROW_NUMBERS:
+    if counts_rows and name.lower() in _ROW_NUMBER_NAMES:
         return Omission(name, "row numbers", "row_number")
     return None
 
 
 def is_successor(numbers: Array, previous: Array) -> Array:
-    """Return where a number is the previous one plus 1, without differences that may overflow."""
+    """Return whether each number is the previous one plus 1; differences could overflow."""
     found: Array = np.asarray(previous + 1 == numbers)
     return found
 

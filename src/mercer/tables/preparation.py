@@ -1,9 +1,9 @@
 """Kernels and pipelines for tables.
 
-A table of numbers is compared by a Gaussian kernel on standardized columns, any other table by
-:func:`mercer.kernels.table_kernel`, which has one factor per column. Models are scikit-learn
-pipelines whose first step selects and converts the columns, so that they take rows as read from a
-file.
+The kernel of a table of numbers is a Gaussian on standardized columns. The kernel of any other
+table is :func:`mercer.kernels.table_kernel`, with one factor per column. Models are scikit-learn
+pipelines whose first step selects and converts the columns, so that they accept rows as read from
+a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mercer.tables.table import SelectedTable, Table
 
 __all__ = ["BANDWIDTH_FACTORS", "Preparation", "TypedColumns", "prepare"]
 
-#: Factors for the bandwidths of a table's kernel in a sweep. Factor 1 is usually too large to
+#: Multipliers of the bandwidths of a table's kernel in a sweep. 1 is usually too large to
 #: separate clusters, because the kernel divides one unit of distance among all columns.
 BANDWIDTH_FACTORS = tuple(np.geomspace(0.35, 1.4, 9).tolist())
 
@@ -61,13 +61,13 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not is_frame(X):
             raise TypeError(
-                f"Columns are selected by name: pass a data frame, not {type(X).__name__}."
+                f"X is a {type(X).__name__}, but columns are selected by name. Pass a data frame."
             )
         absent = [name for name in self.columns_ if name not in X.columns]
         if absent:
             raise ValueError(
                 f"The table has no column {', '.join(map(repr, absent[:5]))}"
-                f"{' …' if len(absent) > 5 else ''}, which the model was fitted with."
+                f"{' …' if len(absent) > 5 else ''}, which the model requires."
             )
         columns = {name: as_column_type(X[name], t) for name, t in self.column_types.items()}
         return pd.DataFrame(columns)
@@ -140,9 +140,9 @@ def prepare(
     if isinstance(bandwidth, str):
         if bandwidth != "auto":
             raise ValueError(
-                f"bandwidth={bandwidth!r} is a rule for numbers, and {table.name} has other "
-                "columns or missing values. Pass a multiplier (1 leaves the bandwidths unchanged) "
-                "or 'auto'."
+                f"bandwidth={bandwidth!r} is a rule for tables of numbers, but {table.name} has "
+                "other columns or missing values. Pass a multiplier (1 leaves the bandwidths "
+                "unchanged) or 'auto'."
             )
         return Preparation(table, kernel, False)
-    return Preparation(table, kernel.widened(bandwidth), False)
+    return Preparation(table, kernel.scale_bandwidths(bandwidth), False)

@@ -1,7 +1,7 @@
 """Read files as data frames: CSV, TSV, Parquet, NPY and NPZ, from a path or a pipe.
 
 The format is detected from the content, because a pipe has no name. Ambiguous files raise an error
-with the line or the remedy; guesses are recorded in notes.
+with the line or the remedy; assumptions are recorded in notes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from mercer.tables.compressed import expanded
 
 __all__ = ["need_pandas", "read_frame"]
 
-_SEPARATORS = (",", "\t", ";")  # the first of equally good ones is chosen
+_SEPARATORS = (",", "\t", ";")  # ties are broken in this order
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _BINARY_CHECK = 1 << 16  # bytes
 _HEADER_CHECK = 1 << 20  # characters
 _LARGEST_FIELD = 1 << 27  # characters; the default of csv is 131,072
-_FIELD_LIMIT = RLock()
+_FIELD_LIMIT_LOCK = RLock()
 
 
 def read_frame(
@@ -53,7 +53,7 @@ def read_frame(
     frame : pandas.DataFrame
         Names of columns are distinct strings.
     notes : list of str
-        What was guessed.
+        Assumptions about the format, such as decimal commas.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def read_frame(
     need_pandas()
     name, content = _content(source)
     if not content.strip():
-        raise ValueError(f"{name} is empty; expected a header and data rows.")
+        raise ValueError(f"{name} is empty. Expected a header and data rows.")
     notes: list[str] = []
     if content.startswith(b"PAR1"):
         frame = _parquet(name, content)
@@ -98,7 +98,7 @@ def _content(source: str | Path | BinaryIO) -> tuple[str, bytes]:
         return "standard input", expanded("standard input", sys.stdin.buffer.read())
     path = Path(source)
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; pass one file in it.")
+        raise IsADirectoryError(f"{path} is a folder. Pass one file in it.")
     return str(path), expanded(str(path), path.read_bytes())
 
 
@@ -126,7 +126,7 @@ def _load_arrays(name: str, content: bytes) -> Any:
     except Exception as error:  # zip, header and pickle errors have many types
         raise ValueError(
             f"{name} cannot be read as arrays of numbers: {str(error).strip()}. Arrays of objects "
-            "are not read, because that could run code."
+            "are not supported, because reading them could run code."
         ) from error
 
 
@@ -138,22 +138,24 @@ def _from_array(name: str, array: Any) -> Any:
             return pd.DataFrame({field: array[field] for field in array.dtype.names})
     table = array[:, None] if array.ndim == 1 else array
     if table.ndim != 2:
-        raise ValueError(f"{name} holds an array with {array.ndim} dimensions; a table has 2.")
+        raise ValueError(
+            f"{name} contains an array with {array.ndim} dimensions, but a table has 2."
+        )
     with _as_columns(name):
         return pd.DataFrame(table, columns=[f"x{j + 1}" for j in range(table.shape[1])])
 
 
 @contextmanager
 def _as_columns(name: str) -> Iterator[None]:
-    """Name the file if an array cannot be a column, such as dates in the year 300,000."""
+    """Add the file name to errors from arrays that cannot be columns, such as very late dates."""
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"{name} holds an array that cannot be a column: {error}.") from error
+        raise ValueError(f"{name} contains an array that cannot be a column: {error}.") from error
 
 
 def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
-    """Return the array "X", or the only 2-D array, with arrays of its length as more columns."""
+    """Return the array "X" or the only 2-D array; append 1-D arrays of its length as columns."""
     others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
     if others:
         raise ValueError(
@@ -163,7 +165,7 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     tables = [key for key, array in arrays.items() if array.ndim == 2]
     if "X" not in tables and len(tables) != 1:
         raise ValueError(
-            f"{name} should hold one array with 2 dimensions, or one named X; it holds "
+            f"{name} should contain one array with 2 dimensions, or one named X. It contains "
             f"{', '.join(f'{key} {array.shape}' for key, array in arrays.items()) or 'none'}."
         )
     chosen = "X" if "X" in tables else tables[0]
@@ -183,12 +185,12 @@ def _text(name: str, content: bytes, encoding: str, notes: list[str], as_written
 
     text = _decoded(name, content, encoding)
     if "\n" not in text:
-        text = text.replace("\r", "\n")  # line ends of old Macintosh programs
+        text = text.replace("\r", "\n")  # line ends of classic Mac OS
     separator = _find_separator(text)
     header = _header(name, text, separator)
     named = _are_names(header)
     if not named:
-        notes.append("no header: the first line holds numbers, so columns are named x1, x2, …")
+        notes.append("no header: the first line contains numbers, so columns are named x1, x2, …")
     options: dict[str, Any] = {
         "sep": separator,
         "header": 0 if named else None,
@@ -208,9 +210,9 @@ def _text(name: str, content: bytes, encoding: str, notes: list[str], as_written
         notes.append("numbers have decimal commas")
     if len(frame) and frame.iloc[:, -1].isna().any():
         _check_row_lengths(name, text, separator, len(header))
-    twice = [column for column, count in Counter(header).items() if named and count > 1]
-    if twice:
-        notes.append(f"columns of the same name are numbered: {format_names(twice, 5)}")
+    repeated = [column for column, count in Counter(header).items() if named and count > 1]
+    if repeated:
+        notes.append(f"columns of the same name are numbered: {format_names(repeated, 5)}")
     return frame
 
 
@@ -220,23 +222,23 @@ def _decoded(name: str, content: bytes, encoding: str) -> str:
             encoding = marked
     if b"\0" in content[:_BINARY_CHECK] and not encoding.lower().startswith(("utf-16", "utf-32")):
         raise ValueError(
-            f"{name} is not a table: it holds zero bytes, so it is not text, and it is neither "
-            "Parquet nor NPY nor NPZ."
+            f"{name} is not a table: it contains zero bytes, so it is not text. Binary files must "
+            "be Parquet, NPY or NPZ."
         )
     try:
         return content.decode(encoding)
     except LookupError:
-        raise ValueError(f"encoding={encoding!r} is unknown; try utf-8 or latin-1.") from None
+        raise ValueError(f"encoding={encoding!r} is unknown. Try utf-8 or latin-1.") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{name} is not text in {encoding}: line {line} holds the byte "
+            f"{name} is not text in {encoding}: line {line} contains the byte "
             f"0x{content[error.start]:02x}. Pass its encoding, for example latin-1."
         ) from error
 
 
 def _find_separator(text: str) -> str:
-    """Return the separator that splits the header into most fields; quoted ones do not count."""
+    """Return the separator with the most fields in the header; quoted separators are ignored."""
     start = text[:_HEADER_CHECK]
     counts = {s: _count_fields(start, s, strict=True) for s in _SEPARATORS}
     if not any(counts.values()):  # malformed quotes
@@ -267,8 +269,8 @@ def _header(name: str, text: str, separator: str) -> list[str]:
 
 @contextmanager
 def _large_fields() -> Iterator[None]:
-    """Raise the limit of the csv module for the length of a field, which is global."""
-    with _FIELD_LIMIT:
+    """Raise the global field size limit of the csv module temporarily."""
+    with _FIELD_LIMIT_LOCK:
         limit = csv.field_size_limit(_LARGEST_FIELD)
         try:
             yield
@@ -277,7 +279,7 @@ def _large_fields() -> Iterator[None]:
 
 
 def _are_names(header: list[str]) -> bool:
-    """Return whether the first line holds names: not all are numbers, or they count from 0 or 1."""
+    """Return whether the first line contains names: not only numbers, or a count from 0 or 1."""
     counted = [[str(first + j) for j in range(len(header))] for first in (0, 1)]
     return header in counted or not all(_is_number(cell) for cell in header)
 
@@ -309,7 +311,7 @@ def _parsed(name: str, text: str, options: dict[str, Any]) -> Any:
 
 
 def _check_row_lengths(name: str, text: str, separator: str, width: int) -> None:
-    """Raise ValueError if a line has not as many fields as the header; pandas pads short ones."""
+    """Raise ValueError if a line and the header differ in length; pandas pads short lines."""
     with _large_fields():
         rows = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
         try:
@@ -317,7 +319,8 @@ def _check_row_lengths(name: str, text: str, separator: str, width: int) -> None
                 if row and len(row) != width:
                     raise ValueError(
                         f"{name} cannot be read as a table: line {rows.line_num} has {len(row)} "
-                        f"fields, the header has {width}. Quote fields that hold the separator."
+                        f"fields, but the header has {width}. Quote fields that contain the "
+                        "separator."
                     )
         except csv.Error as error:
             raise ValueError(
@@ -335,7 +338,7 @@ def _has_decimal_commas(frame: Any, pd: Any) -> bool:
 
 
 def _distinct_names(names: list[str], notes: list[str]) -> list[str]:
-    """Number names that occur twice, as pandas does for text files."""
+    """Number repeated names, as pandas does for text files."""
     if len(set(names)) == len(names):
         return names
     taken: set[str] = set()

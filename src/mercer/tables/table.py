@@ -39,9 +39,9 @@ Missing = Literal["auto", "drop", "keep"]
 #: Largest fraction of the rows that "auto" drops from a table of numbers.
 ACCEPTABLE_LOSS = 0.2
 
-_FEWEST_ROWS = 3  # two centered components need three rows
+_MIN_ROWS = 3  # two centered components need three rows
 _NO_LABEL = "no label"
-_NAMES_LISTED = 20
+_MAX_NAMES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Rows:
     label : str or None
         Column with class labels.
     notes : tuple of str
-        What the reader guessed.
+        Assumptions of the reader about the format.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class SelectedTable:
     omissions : tuple of Omission
         Columns that are not selected.
     notes : tuple of str
-        What the reader guessed.
+        Assumptions of the reader about the format.
     """
 
     name: str
@@ -124,13 +124,13 @@ class SelectedTable:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all columns hold numbers and no value is missing."""
+        """Whether all columns contain numbers and no value is missing."""
         return set(self.column_types.values()) == {"number"} and not self.missing
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Table(SelectedTable):
-    """A table in memory, ready for an estimator, with a record of what is not selected.
+    """A table in memory, ready for an estimator, with a record of omitted columns and rows.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Table(SelectedTable):
     omissions : tuple of Omission
         Columns that are not selected.
     notes : tuple of str
-        What the reader guessed.
+        Assumptions of the reader about the format.
     frame : pandas.DataFrame
         The selected columns and rows.
     labels : array of shape (n,) or None
@@ -183,7 +183,7 @@ class Table(SelectedTable):
         return {name: int(counts[name]) for name in self.columns if counts[name]}
 
     @property
-    def X(self) -> Array:  # noqa: N802 - as everywhere
+    def X(self) -> Array:  # noqa: N802 - as in scikit-learn
         """The numbers as an array, if :attr:`is_numeric`."""
         if not self.is_numeric:
             raise ValueError(
@@ -217,9 +217,9 @@ def read_table(
     categorical : iterable of str
         Columns of numbers or texts to treat as categories.
     missing : {"auto", "drop", "keep"}
-        "drop" removes rows with missing values, "keep" keeps them: missing values are represented
-        by the column's mean embedding. "auto" drops such rows from tables of numbers if these are
-        at most a fifth of all rows, and keeps them otherwise.
+        "drop" removes rows with missing values. "keep" includes them; missing values are
+        represented by the column's mean embedding. "auto" is "drop" for tables of numbers with
+        at most a fifth of such rows, and "keep" otherwise.
     encoding : str
         Encoding of text files.
 
@@ -286,7 +286,7 @@ def _name(data: str | Path | BinaryIO) -> str:
         return "standard input"
     if not Path(data).exists():
         raise FileNotFoundError(
-            f"There is no file {data}, and no embedded data set of that name. Embedded data sets: "
+            f"{data} was not found, and no embedded data set has that name. Embedded data sets: "
             f"{', '.join(EMBEDDED)}."
         )
     return Path(data).name
@@ -307,7 +307,7 @@ def as_table(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Names of columns are converted to strings and have to be distinct.
+        Column names are converted to strings and must be distinct.
     name : str
         Name of the table in messages.
     label, ignore, categorical, missing
@@ -323,7 +323,7 @@ def as_table(
     {'size': 'number', 'color': 'category'}
     """
     if not is_frame(frame):
-        raise TypeError(f"frame={type(frame).__name__} must be a pandas.DataFrame.")
+        raise TypeError(f"frame must be a pandas.DataFrame, not {type(frame).__name__}.")
     frame = frame.reset_index(drop=True)
     frame.columns = [str(column) for column in frame.columns]
     _check_distinct(name, frame.columns)
@@ -365,11 +365,11 @@ def as_table(
 
 
 def _check_distinct(name: str, columns: Iterable[str]) -> None:
-    twice = [column for column, count in Counter(columns).items() if count > 1]
-    if twice:
+    repeated = [column for column, count in Counter(columns).items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"{name} has several columns with the same name: {format_names(twice, 5)}. Rename them "
-            "(numbers and strings are the same name: 1 and '1')."
+            f"{name} has several columns with the same name: {format_names(repeated, 5)}. Rename "
+            "them (1 and '1' are the same name)."
         )
 
 
@@ -378,7 +378,8 @@ def check_columns(name: str, columns: Sequence[str], wanted: Iterable[str]) -> N
     for column in wanted:
         if column not in columns:
             raise ValueError(
-                f"{name} has no column {column!r}; it has: {format_names(columns, _NAMES_LISTED)}."
+                f"{name} has no column {column!r}. Its columns are: "
+                f"{format_names(columns, _MAX_NAMES)}."
             )
 
 
@@ -395,8 +396,8 @@ def _selected_rows(cells: dict[str, Any], n: int, missing: Missing, only_numbers
     if cells:
         is_missing = np.column_stack([column.isna().to_numpy() for column in cells.values()])
     incomplete = is_missing.any(axis=1)
-    is_cheap = only_numbers and incomplete.sum() <= ACCEPTABLE_LOSS * n
-    drop = missing == "drop" or (missing == "auto" and is_cheap)
+    is_acceptable = only_numbers and incomplete.sum() <= ACCEPTABLE_LOSS * n
+    drop = missing == "drop" or (missing == "auto" and is_acceptable)
     return np.logical_not(incomplete if drop else is_missing.all(axis=1))
 
 
@@ -404,13 +405,13 @@ def check_enough_data(
     name: str, columns: Mapping[str, ColumnType], rows: int, n: int, omissions: list[Omission]
 ) -> None:
     """Raise ValueError if no column, or fewer than three of n rows, are selected."""
-    if columns and rows >= _FEWEST_ROWS:
+    if columns and rows >= _MIN_ROWS:
         return
-    reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:_NAMES_LISTED])
-    more = len(omissions) - _NAMES_LISTED
+    reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:_MAX_NAMES])
+    more = len(omissions) - _MAX_NAMES
     raise ValueError(
-        f"{name} leaves {len(columns)} columns and {rows} rows of {n} to analyze; at least 1 "
-        f"column and {_FEWEST_ROWS} rows are needed. Omitted columns:{reasons or ' none'}"
+        f"{name} has {len(columns)} columns and {rows} of {n} rows that can be analyzed. At least "
+        f"1 column and {_MIN_ROWS} rows are required. Omitted columns:{reasons or ' none'}"
         f"{f' and {more} more columns' if more > 0 else ''}"
     )
 

@@ -28,11 +28,14 @@ class ClusterTask(Task):
 
     command: ClassVar[str] = "cluster"
     clusters: int | Literal["auto"] = "auto"
-    estimated: int | None = None  # the number of clusters, where it was estimated beforehand
+    estimated: int | None = None  # the number of clusters, if it was estimated before the fit
     factors: tuple[float, ...] | None = None  # multipliers of a mixed table's bandwidths to try
 
     def adapt(self, preparation: Preparation, bandwidth: float | str) -> Self:
-        """In memory: estimate the number of clusters and try bandwidths as the report does."""
+        """Set the number of clusters and the bandwidths to try, as in a report.
+
+        Tables of the Dask engine are left to the estimator.
+        """
         from mercer.cluster_count import count_clusters
         from mercer.tables import BANDWIDTH_FACTORS, Table
 
@@ -45,7 +48,7 @@ class ClusterTask(Task):
         return replace(self, estimated=estimated, factors=factors)
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
-        """Return entropy clustering, which itself tries bandwidths of an automatic Gaussian."""
+        """Return entropy clustering; it sweeps the bandwidth of a Gaussian kernel with "auto"."""
         from mercer import EntropyClustering
 
         return EntropyClustering(
@@ -115,8 +118,8 @@ def cluster(
 ) -> int:
     """Cluster rows by angle in the space of kernel entropy components.
 
-    Writes columns *cluster* (0, 1, …; -1 for isolated rows, which are similar to no other row) and
-    *cosine* (of the angle between the row and its cluster's center; 1 at the center).
+    Writes columns *cluster* (0, 1, …; -1 for isolated rows, which are not similar to any other row)
+    and *cosine* (of the angle between the row and its cluster's center; 1 at the center).
 
     For example:
 

@@ -31,14 +31,15 @@ class DensityTask(Task):
     method: Method = "parzen"
     outliers: float = 0.1
 
-    def check(self, modelling: Preparation) -> None:
+    def check(self, preparation: Preparation) -> None:
         """Raise ValueError for mixed tables, which have no density with respect to volume."""
-        table = modelling.table
+        table = preparation.table
         if self.method == "novelty" or table.is_numeric:
             return
         others = [name for name, kind in table.kinds.items() if kind != "number"]
         if others:
-            problem = f"{others[0]!r} is not ({table.kinds[others[0]]}). Use --ignore {others[0]}"
+            kind = table.kinds[others[0]]
+            problem = f"{others[0]!r} has type {kind}. Use --ignore {others[0]}"
         else:
             problem = f"{next(iter(table.missing))!r} has missing values. Use --missing drop"
         raise ValueError(

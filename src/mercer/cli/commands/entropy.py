@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["entropy"]
 
-_TERMS = 10  # computed by default
-_MOST_PRINTED = 20
+_DEFAULT_TERMS = 10
+_MAX_PRINTED = 20
 
 
 def entropy(
@@ -85,20 +85,20 @@ def _fit(
     task, engine = Task(), make_engine(data, reading, running)
     with engine.session(verbose):
         table = engine.select(engine.read(), task)
-        chosen = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
+        preparation = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
         eca = KernelECA(
-            min(_TERMS, table.n) if components is None else components,
-            kernel=chosen.kernel,
+            min(_DEFAULT_TERMS, table.n) if components is None else components,
+            kernel=preparation.kernel,
             solver=fitting.solver,
             verbose=verbose,
         )
         try:
-            return table, engine.fit(chosen.pipeline(eca), table, task)
+            return table, engine.fit(preparation.pipeline(eca), table, task)
         except RankError as error:
             if components is not None:
                 raise
             eca.set_params(n_components=error.rank)
-            return table, engine.fit(chosen.pipeline(eca), table, task)
+            return table, engine.fit(preparation.pipeline(eca), table, task)
 
 
 def _results(table: SelectedTable, model: Any) -> dict[str, Any]:
@@ -145,11 +145,11 @@ def _print(results: dict[str, Any]) -> None:
     cumulative = 0.0
     for index, term in enumerate(results["terms"], start=1):
         cumulative += term["share"]
-        if index <= _MOST_PRINTED:
+        if index <= _MAX_PRINTED:
             print(
                 f"{index:4d} {term['eigenvalue']:12.6g} {term['term']:12.6g} "
                 f"{format_percent(term['share']):>14} {format_percent(cumulative):>11}"
             )
-    more = len(results["terms"]) - _MOST_PRINTED
+    more = len(results["terms"]) - _MAX_PRINTED
     if more > 0:
         print(f"     {more} more: {format_percent(cumulative)} in total (--json prints all)")

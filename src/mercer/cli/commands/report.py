@@ -113,11 +113,11 @@ def _print_summary(html: Path, table: SelectedTable, results: dict[str, Any]) ->
 
 def _describe(results: dict[str, Any]) -> Iterator[str]:
     choices, eca = results["choices"], results["kernel_eca"]
-    asked, sigma = choices["bandwidth_asked"], choices["bandwidth"]
+    requested, sigma = choices["bandwidth_asked"], choices["bandwidth"]
     if sigma is None:
         yield f"bandwidths: default × {choices['factor']:g}"
     else:
-        source = f"rule: {asked}" if isinstance(asked, str) else "given"
+        source = f"rule: {requested}" if isinstance(requested, str) else "as requested"
         yield f"bandwidth σ = {sigma:.4g} ({source})"
     components = format_count(choices["n_components"], "component")
     yield f"{components}: {format_percent(eca['entropy_kept'])} of the information potential"

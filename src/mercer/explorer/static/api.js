@@ -19,8 +19,8 @@ export class RequestError extends Error {
 }
 
 /**
- * Set what happens when the connection is lost. The listener is called with the seconds until the
- * next attempt, and with 0 when the connection is back; it returns a promise to wait for.
+ * Set the listener for a lost connection. It is called with the seconds until the next attempt,
+ * and with 0 when the connection is back; it returns a promise to wait for.
  */
 export function onConnectionLost(listener) {
   reconnect = listener;

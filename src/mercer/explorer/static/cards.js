@@ -127,7 +127,7 @@ export function setCaption(id, text) {
   plots.get(id).setAttribute("aria-label", `${cardOf(id).title}: ${text}`);
 }
 
-/** Show the reason why there is no plot, or the plot. */
+/** Show the plot or, if there is none, the reason. */
 export function setReason(id, text) {
   const reason = byId(`reason-${id}`);
   reason.hidden = !text;
@@ -153,7 +153,7 @@ export function setNumbers(id, header, rows) {
   box.querySelector("div").replaceChildren(table(header, rows));
 }
 
-/** Set the buttons below a card, which give keyboard access to what a click on the plot does. */
+/** Set the buttons below a card: keyboard alternatives to clicks on the plot. */
 export function setChips(id, label, chips) {
   const below = byId(`below-${id}`);
   let box = below.querySelector(".chips");

@@ -32,7 +32,7 @@ const RESETS = {
   kernel: { bandwidth: null, picks: [] },
   scale: { bandwidth: null },
 };
-let start = null; // the answer of /api/start
+let start = null; // the response of /api/start
 let isNumeric = true;
 
 export function startControls(given, showError) {
@@ -67,7 +67,7 @@ function onChange(id, changes) {
   byId(id).addEventListener("change", () => set(changes(byId(id).value)));
 }
 
-/** Both axes are columns or none is; the other axis gets another column if needed. */
+/** Set both axes to columns, or neither; the other axis gets a different column if needed. */
 function axesAfter(name, other, value) {
   if (!value) return { x: "", y: "" };
   const isFree = state[other] && state[other] !== value;
@@ -118,7 +118,7 @@ async function upload(file, showError) {
   const megabytes = (size) => `${(size / 1e6).toFixed(0)} MB`;
   if (file.size > start.upload_limit) {
     const limit = megabytes(start.upload_limit);
-    showError(`${file.name} has ${megabytes(file.size)}; the limit is ${limit}.`);
+    showError(`${file.name} is ${megabytes(file.size)}; the limit is ${limit}. Use a smaller file.`);
     return;
   }
   byId("table-facts").textContent = `Uploading ${file.name} …`;
@@ -137,7 +137,7 @@ async function upload(file, showError) {
 
 // --- updates -----------------------------------------------------------------------------------
 
-/** Update the controls that follow from the state alone; called when the state changes. */
+/** Update the controls that depend on the state only; called when the state changes. */
 export function showState() {
   if (byId("data").value !== state.data) listTables();
   const setValue = (id, value) => {
@@ -164,7 +164,7 @@ function showKernelParameters() {
   }
 }
 
-/** Update the controls that depend on the table; called when an answer arrives. */
+/** Update the controls that depend on the table; called when a response arrives. */
 export function showSummary(summary) {
   if (isNumeric !== summary.is_numeric) {
     isNumeric = summary.is_numeric;
@@ -216,7 +216,7 @@ let shownColumns = "";
 function showColumns(summary) {
   const { ignore, categorical } = state;
   const key = JSON.stringify([summary.all_columns, ignore, categorical, summary.label]);
-  if (shownColumns === key) return; // replacing the lists would take the focus from them
+  if (shownColumns === key) return; // replacing the lists would remove the focus
   shownColumns = key;
   const role = (name) => {
     if (summary.label === name) return "label";

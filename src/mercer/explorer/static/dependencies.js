@@ -1,6 +1,6 @@
-// What each view and each card depends on.
+// Dependencies of the views and the cards.
 
-// the kernel is among them because it decides whether the rows are subsampled
+// The kernel is included because it determines whether the rows are subsampled.
 const TABLE = ["data", "label", "ignore", "categorical", "missing", "scale", "kernel"];
 const KERNEL = [...TABLE, "bandwidth", "nu", "degree", "constant"];
 const COMPONENTS = [...KERNEL, "components", "order", "picks"];
@@ -32,8 +32,8 @@ const embedding = (page) => [
 ];
 
 /**
- * The values that a card is drawn from. It is drawn again if one of them is another object or
- * number. Selected points of scatter plots are marked without drawing.
+ * The values that a card is drawn from. A card is redrawn if one of its values changes identity.
+ * Selected points of scatter plots are marked without redrawing.
  */
 export const CARD_DEPENDENCIES = {
   data: (page) => [page.views.data, ...coloring(page)],
@@ -56,8 +56,8 @@ export const isSame = (before, now) =>
   before?.length === now.length && now.every((value, i) => Object.is(value, before[i]));
 
 /**
- * The fresh points, but with the classes and clusters of the old ones where they are equal: so
- * cards that depend on them are not drawn again.
+ * The fresh points, with the old class and cluster objects if they are equal, so that the cards
+ * that depend on them are not redrawn.
  */
 export function reuseUnchanged(old, fresh) {
   const sameList = (a, b) => a?.length === b?.length && a?.every((value, i) => value === b[i]);

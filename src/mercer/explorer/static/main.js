@@ -44,13 +44,13 @@ function neededViews() {
 const viewRequests = new Newest(async () => {
   const names = neededViews().filter((name) => !isCurrent(name));
   if (names.length === 0) return finish();
-  const asked = Object.fromEntries(names.map((name) => [name, queryOf(name)]));
+  const requested = Object.fromEntries(names.map((name) => [name, queryOf(name)]));
   grid.classList.add("busy");
   try {
     const found = await json(`/api/views?${toQuery(state, COMPUTED)}&show=${names.join(",")}`);
     return () => {
-      // the next request is already sent: the server computes while this answer is drawn
-      receive(found, asked);
+      // The next request is already sent: the server computes while this response is drawn.
+      receive(found, requested);
       showError(null);
       finish();
     };
@@ -63,10 +63,10 @@ const viewRequests = new Newest(async () => {
   return finish();
 });
 
-function receive(found, asked) {
+function receive(found, requested) {
   const { points } = views;
   Object.assign(views, found.views);
-  Object.assign(queries, asked);
+  Object.assign(queries, requested);
   if (found.views.points) views.points = reuseUnchanged(points, found.views.points);
   summary = found.summary;
   if (getSelected().size && views.points.rows !== points?.rows) select([]);
@@ -185,7 +185,7 @@ function showFacts() {
 
 let announcing = 0;
 
-/** Announce a text to screen readers; not at every step of the slider. */
+/** Announce a text to screen readers, with a delay so that a moving slider does not repeat it. */
 function announce(text) {
   clearTimeout(announcing);
   announcing = setTimeout(() => {
@@ -267,6 +267,6 @@ async function main() {
 }
 
 main().catch((error) => {
-  showError(`The page could not start: ${error.message}`);
+  showError(`The page cannot start: ${error.message}`);
   throw error;
 });

@@ -1,9 +1,9 @@
-// Newest wins: while one request is in flight, only the newest of those that follow is sent.
+// While one request is in flight, only the newest of the following requests is sent.
 
 import { RequestError } from "./api.js";
 
 /**
- * Runs one job at a time. Of the arguments that arrive meanwhile only the newest is used.
+ * Run one job at a time. While a job runs, only the newest argument is stored for the next job.
  * A job may return a function that is called after the next job has started.
  */
 export class Newest {
@@ -33,8 +33,8 @@ export class Newest {
 }
 
 /**
- * A function that loads and shows the newest argument. Answers to older arguments are dropped, and
- * errors of the server are passed to `fail`. The argument null stops: nothing is shown any more.
+ * A function that loads and shows the newest argument. Responses to older arguments are dropped,
+ * and errors of the server are passed to `fail`. The argument null cancels: nothing is shown.
  */
 export function newestLoader({ load, show, fail }) {
   let current = null;

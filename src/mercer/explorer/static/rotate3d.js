@@ -1,4 +1,4 @@
-// Three-dimensional scatter plots: rotation and projection, since the plot library draws two.
+// Three-dimensional scatter plots: rotation and projection. The plotly bundle has only 2-D plots.
 
 /**
  * Screen coordinates and depth of points given as three columns.

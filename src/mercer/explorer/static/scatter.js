@@ -1,8 +1,8 @@
-// Scatter plots with one trace per class, so that shape and color both show it.
+// Scatter plots with one trace per class, each with its own color and shape.
 
 import { color, CONFIG, labelScale, layout, palette, SYMBOLS } from "./theme.js";
 
-const MANY = 400; // points; above, outlines and individual sizes are too slow
+const MANY = 400; // above this number of points, outlines and individual sizes are too slow
 
 /** Groups of points by class or cluster: {name, color, symbol, members}. */
 export function groups(points, by) {
@@ -40,7 +40,7 @@ function groupBy(codes, name, colorIndex) {
     }));
 }
 
-/** Each cluster gets the color of the class it has most rows in common with, each class once. */
+/** Assign to each cluster the color of the class with the largest overlap; each class once. */
 export function matchClasses({ clusters, n_clusters: count, classes }) {
   const codes = {};
   const used = new Set();
@@ -97,7 +97,7 @@ const escape = (text) => String(text).replace(/[<>&]/g, (character) => ENTITIES[
 const selectedIndices = (members, selected) =>
   members.flatMap((member, i) => (selected.has(member) ? [i] : []));
 
-/** Show which points are selected without drawing the plot again. */
+/** Mark the selected points without redrawing the plot. */
 export function markSelected(plot, selected) {
   const isMarked = (trace) => Boolean(trace.customdata);
   if (!plot?.data?.some(isMarked)) return;

@@ -96,22 +96,22 @@ function drawPca(plot, page, view) {
 
 function drawEmbedding(id, plot, page, { columns, names, caption }) {
   const { selected, views, state } = page;
-  const isDeep = state.dimensions === "3" && columns.length > 2;
-  const isBrushing = brushButton(id, isDeep, page.redraw);
-  const rotates = isDeep && !isBrushing;
+  const is3d = state.dimensions === "3" && columns.length > 2;
+  const isBrushing = brushButton(id, is3d, page.redraw);
+  const rotates = is3d && !isBrushing;
   plot.classList.toggle("rotatable", rotates);
-  plot.tabIndex = isDeep ? 0 : -1;
-  plot.setAttribute("role", isDeep ? "application" : "img");
+  plot.tabIndex = is3d ? 0 : -1;
+  plot.setAttribute("role", is3d ? "application" : "img");
   const hint = rotates ? " Drag or use the arrow keys to rotate." : " Drag to select points.";
-  setCaption(id, `${caption}.${isDeep ? hint : ""}`);
+  setCaption(id, `${caption}.${is3d ? hint : ""}`);
   const found = groups(views.points, state.color);
-  if (isDeep) return drawDeep(plot, columns, names.map(String), found, page, rotates);
+  if (is3d) return drawScatter3d(plot, columns, names.map(String), found, page, rotates);
   const second = columns[1] ?? columns[0].map(() => 0);
   const labels = [0, 1].map((i) => (columns[i] ? `component ${names[i]}` : ""));
   return drawScatter(plot, columns[0], second, found, labels, { selected });
 }
 
-function drawDeep(plot, columns, names, found, { selected, rotation }, rotates) {
+function drawScatter3d(plot, columns, names, found, { selected, rotation }, rotates) {
   const { across, upward, depth } = project(columns, rotation);
   const { shapes, annotations, reach } = axes(columns, rotation, names, color("soft"));
   const hidden = {
@@ -137,7 +137,7 @@ function drawDeep(plot, columns, names, found, { selected, rotation }, rotates) 
 }
 
 /** In three dimensions a drag rotates the plot, unless this button is pressed. */
-function brushButton(id, isDeep, redraw) {
+function brushButton(id, is3d, redraw) {
   const header = document.querySelector(`#card-${id} header`);
   let made = header.querySelector(".mode");
   if (!made) {
@@ -152,7 +152,7 @@ function brushButton(id, isDeep, redraw) {
     });
     header.querySelector("h2").after(made);
   }
-  made.hidden = !isDeep;
+  made.hidden = !is3d;
   return made.getAttribute("aria-pressed") === "true";
 }
 

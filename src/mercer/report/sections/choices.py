@@ -69,10 +69,10 @@ def _bandwidth(analysis: Analysis) -> tuple[str, str]:
                 "The bandwidths are chosen such that a typical pair of rows has similarity 0.37."
             )
         factor = format_number(analysis.factor or 1.0)
-        return f"One per column, multiplied by {factor}", "The multiplier was given by you."
+        return f"One per column, multiplied by {factor}", "You requested this multiplier."
     value = f"σ = {format_number(analysis.sigma)}"
     if not isinstance(rule, str):
-        return value, "Given by you."
+        return value, "You requested this bandwidth."
     if rule != "auto":
         return value, f"Chosen by the rule you requested: {_RULES.get(rule, rule)}."
     d = len(analysis.table.columns)
@@ -91,15 +91,15 @@ def _cluster_bandwidth(analysis: Analysis) -> tuple[str, str]:
     was_swept = analysis.sweep is not None and analysis.counting.chosen > 1
     if analysis.bandwidth == "auto" and was_swept:
         return value, (
-            "The lowest cost among the bandwidths with stable labels (see the sweep). Clusters "
-            "need less smoothing than components."
+            "The bandwidth with the lowest cost among those with stable labels (see the sweep). "
+            "Clusters need less smoothing than components."
         )
     return value, "The same as above."
 
 
 def _solver(analysis: Analysis) -> str:
     if analysis.spectra.solver == "dense":
-        return f"Up to {DENSE_ROWS:,} rows all eigenpairs are computed, so none can be missed."
+        return f"Up to {DENSE_ROWS:,} rows all eigenpairs are computed."
     if analysis.spectra.solver == "nystrom":
         return (
             f"Above {EXACT_ROWS:,} rows (with more than three columns, or a mixed table) the "
@@ -114,10 +114,10 @@ def _solver(analysis: Analysis) -> str:
 def _components(analysis: Analysis) -> str:
     fraction = f"{100 * ENTROPY_FRACTION:.0f} %"
     return {
-        "asked": "Given by you.",
+        "asked": "You requested this number.",
         "share": f"The fewest that hold {fraction} of the information potential.",
-        "picture": f"One would hold {fraction} of the information potential; the figures need two.",
-        "most": f"The limit of this page; together they hold less than {fraction}.",
+        "picture": f"One holds {fraction} of the information potential, but the figures need two.",
+        "most": f"The maximum for a report; together they hold less than {fraction}.",
     }[analysis.spectra.because]
 
 
@@ -131,16 +131,16 @@ def _sweep(analysis: Analysis) -> Figure | None:
         else ""
     )
     two = (
-        " A single cluster does not depend on the bandwidth, so the sweep is for two."
+        " A single cluster does not depend on the bandwidth, so the sweep uses two clusters."
         if analysis.counting.chosen == 1
         else ""
     )
     caption = (
         f"Cost of {sweep.n_clusters} clusters per row (low: clusters are nearly orthogonal) and "
         "stability of the labels (1: equal at neighboring bandwidths). Orange: chosen by the "
-        "sweep, the lowest cost among the stable ones. Gray: bandwidth of the components."
-        f"{two}{subsample} Low costs at the left end mean little: at small bandwidths all rows "
-        "are dissimilar."
+        "sweep (lowest cost among the bandwidths with stable labels). Gray: bandwidth of the "
+        f"components.{two}{subsample} Low costs at the left end are not informative: at small "
+        "bandwidths all rows are dissimilar."
     )
     return Figure(sweep_figure(analysis), caption, "wide")
 

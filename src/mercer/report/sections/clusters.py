@@ -48,14 +48,14 @@ def _sizes(analysis: Analysis) -> HtmlTable:
         fraction = format_percent(clusters.unassigned / analysis.table.n)
         rows.append(["None (−1)", f"{clusters.unassigned:,}", fraction, "–"])
         unassigned = (
-            " Rows in no cluster (−1 in the table of rows) are similar to no other row at this "
-            "bandwidth; use a larger one to assign them."
+            " Rows in no cluster (−1 in the table of rows) are not similar to any other row at "
+            "this bandwidth; use a larger bandwidth to assign them."
         )
-    tried = "" if sweep is None else f" over {len(sweep.widths)} bandwidths"
+    over_sweep = "" if sweep is None else f" over {len(sweep.widths)} bandwidths"
     caption = (
         "Size and persistence of each cluster. Persistence is the mean overlap (Jaccard index) "
-        f"with the best-matching cluster{tried}: 1 if the cluster is always found, below 0.5 if "
-        f"it dissolves.{unassigned}"
+        f"with the best-matching cluster{over_sweep}: 1 if the cluster is found at every "
+        f"bandwidth, below 0.5 if it is not stable.{unassigned}"
     )
     return HtmlTable(caption, ["Cluster", "Rows", "Fraction", "Persistence"], rows, [0])
 
@@ -141,10 +141,10 @@ def _counting(analysis: Analysis) -> str:
         f"{format_count(counting.spectroscopy, 'group')}."
     )
     conclusion = {
-        "agree": "Both counts agree; without labels there is no stronger evidence.",
-        "stable": "The counts differ. Stability was right more often on data with known classes, "
-        "so it is used; consider the other number too.",
-        "spectroscopy": "Falling back to spectroscopy; treat as uncertain.",
+        "agree": "Both methods agree.",
+        "stable": "The methods differ. Stability was correct more often on data with known "
+        "classes, so its number is used; consider the other number too.",
+        "spectroscopy": "The number from data spectroscopy is used; it is uncertain.",
         "asked": f"You requested {counting.chosen}, which is used.",
     }[counting.because]
     subsample = (

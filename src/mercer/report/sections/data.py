@@ -31,7 +31,7 @@ def data_section(analysis: Analysis) -> Section:
         ("Label", table.label or "none"),
     ]
     if table.notes:
-        items.append(("Notes on reading", "; ".join(table.notes)))
+        items.append(("Notes on the file", "; ".join(table.notes)))
     hidden = len(analysis.columns) - _COLUMNS
     more = f"{format_count(hidden, 'more column')} in columns.csv." if hidden > 0 else ""
     context = {"items": items, "columns": _columns(analysis), "more_columns": more}

@@ -73,4 +73,4 @@ def _subsample(analysis: Analysis) -> str:
 
 
 def _outside(count: int) -> str:
-    return f" {format_count(count, 'row')} outside of the range not shown." if count else ""
+    return f" Not shown: {format_count(count, 'row')} outside of the range." if count else ""

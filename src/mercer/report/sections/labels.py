@@ -63,7 +63,11 @@ def _agreement(agreement: Agreement) -> list[tuple[str, str, str]]:
             f"{agreement.normalized_mutual_information:.3f}",
             "1: each determines the other; 0: independent",
         ),
-        ("Error", format_percent(agreement.error), "of rows, after the best matching"),
+        (
+            "Error",
+            format_percent(agreement.error),
+            "of rows, after the best matching of clusters and classes",
+        ),
     ]
 
 
@@ -101,8 +105,8 @@ def _prediction(prediction: Prediction | None) -> str:
 
 def _scatter_plot(prediction: Prediction, name: str) -> Figure:
     caption = (
-        "The rows on the discriminant functions of a fit to all of them "
-        f"({prediction.rank} coordinates). Classes look better separated here than they are for "
-        "new rows; the accuracy above is the reliable measure."
+        "Discriminant functions of kernel LDA, fitted to all rows shown "
+        f"({prediction.rank} coordinates). Classes look better separated here than for new rows; "
+        "use the accuracy above to judge the prediction."
     )
     return Figure(discriminant_figure(prediction, name), caption, "mid")

@@ -19,8 +19,8 @@ def main_numbers(analysis: Analysis) -> list[tuple[str, str, str]]:
     eca, n = analysis.eca, analysis.table.n
     counting = analysis.counting
     certainty = {
-        "agree": "two counts agree",
-        "stable": "by stability; see how certain",
+        "agree": "two methods agree",
+        "stable": "by stability; two methods differ",
         "spectroscopy": "uncertain",
         "asked": f"requested; suggested: {counting.suggested}",
     }[counting.because]
@@ -37,7 +37,7 @@ def main_numbers(analysis: Analysis) -> list[tuple[str, str, str]]:
             "Information potential V",
             format_number(eca.information_potential_),
             f"mean similarity of all pairs of rows; from {format_number(1 / n, 2)} (all "
-            "dissimilar) to 1",
+            "dissimilar) to 1 (all equal)",
         ),
         ("Renyi entropy", format_number(eca.renyi_entropy_), entropy),
         (
@@ -72,10 +72,10 @@ def _clusters(analysis: Analysis) -> str:
         return "Found one cluster: no division into several is stable over bandwidths."
     sizes = join_words([f"{c.size:,}" for c in clusters.each])
     certainty = {
-        "agree": "Two independent counts agree on this number.",
-        "stable": "This number of clusters depends least on the bandwidth.",
+        "agree": "Two independent methods agree on this number.",
+        "stable": "With this number of clusters, the labels depend least on the bandwidth.",
         "spectroscopy": "No number of clusters is stable, so the clusters are uncertain.",
-        "asked": "The number was given by you.",
+        "asked": "You requested this number.",
     }[counting.because]
     large = [t for t in analysis.traits if abs(t.effect) >= SMALL]
     best = max(large, key=lambda t: abs(t.effect), default=None)
@@ -84,7 +84,7 @@ def _clusters(analysis: Analysis) -> str:
         if best is None
         else f" The largest difference: cluster {best.cluster} has {describe_trait(best)}."
     )
-    return f"Found {len(clusters.each)} clusters, of {sizes} rows. {certainty}{difference}"
+    return f"Found {len(clusters.each)} clusters with {sizes} rows. {certainty}{difference}"
 
 
 def _components(analysis: Analysis) -> str:

@@ -54,7 +54,8 @@ def _introduction(analysis: Analysis) -> str:
         "The leave-one-out density score of a row is −log of its mean similarity to all other rows"
         f"{bandwidth}.{density} Half of the rows have scores below "
         f"{format_number(row_scores.typical, 3)}, 1 % above {format_number(row_scores.high, 3)}. A "
-        "high score does not mean that a row is wrong: some rows always come first."
+        "high score does not mean that a row is wrong: every table has rows with the highest "
+        "scores."
         f"{subsample}"
     )
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
-from mercer.maths.distances import (
+from mercer.maths.pairwise import (
     augment_columns,
     augment_rows,
     euclidean_distances,
@@ -18,7 +18,7 @@ from mercer.maths.distances import (
 @pytest.mark.parametrize("d", [1, 4, 5, 9])
 @pytest.mark.parametrize("scale", [1e-160, 1.0, 1e160])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_distances(rng, d, scale, offset):
+def test_distances_equal_scipy(rng, d, scale, offset):
     X, Y = rng.normal(size=(13, d)) + offset, rng.normal(size=(7, d)) + offset
     found = euclidean_distances(X * scale, Y * scale)
     # the offset costs digits of the coordinates when they are scaled
@@ -26,7 +26,7 @@ def test_distances(rng, d, scale, offset):
 
 
 @pytest.mark.parametrize("copies", [1, 20])
-def test_close_rows_are_as_exact_as_others(rng, copies):
+def test_distances_of_close_rows_are_accurate(rng, copies):
     """Few of them are taken anew one by one, many all together."""
     X = rng.normal(size=(40, 6))
     Y = np.concatenate([X[:copies] * (1 + 1e-9), rng.normal(size=(20, 6))])
@@ -39,12 +39,12 @@ def test_equal_rows_have_distance_0(rng):
 
 
 @pytest.mark.parametrize("d", [2, 6])
-def test_one_point_and_none(d):
+def test_equal_points_and_empty_input(d):
     assert euclidean_distances(np.ones((3, d)), np.ones((2, d))).tolist() == [[0, 0]] * 3
     assert euclidean_distances(np.zeros((0, d)), np.ones((2, d))).shape == (0, 2)
 
 
-def test_exponents(rng):
+def test_exponents_equal_their_formula(rng):
     X, Y, widths = rng.normal(size=(8, 3)), rng.normal(size=(5, 3)), np.array([0.5, 1.0, 3.0])
     expected = -0.5 * cdist(X / widths, Y / widths) ** 2
     assert_allclose(half_squared_differences(X, Y, widths), expected, rtol=1e-12)
@@ -52,7 +52,7 @@ def test_exponents(rng):
     assert_allclose(products, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_exponents_are_written_where_asked(rng):
+def test_exponents_are_written_to_out(rng):
     X, Y = rng.normal(size=(8, 3)), rng.normal(size=(5, 3))
     for compute in (
         lambda out: half_squared_differences(X, Y, np.ones(3), out),
@@ -69,7 +69,7 @@ def test_exponents_are_never_positive(rng):
 
 
 @pytest.mark.parametrize(("dtype", "near", "far"), [(np.float64, 600, 700), (np.float32, 40, 42)])
-def test_products_are_refused_where_they_cancel(dtype, near, far):
+def test_cancellation_of_products_is_detected(dtype, near, far):
     """The error eps·|x|² of the exponent may be 1e-10 in double, 2e-4 in single precision."""
     at = np.zeros((2, 3), dtype)
     for reach, refused in ((near, False), (far, True)):
@@ -78,7 +78,7 @@ def test_products_are_refused_where_they_cancel(dtype, near, far):
         assert products_would_cancel(at, away) is refused
 
 
-def test_without_points_nothing_cancels():
+def test_cancellation_with_empty_input():
     none, far = np.zeros((0, 3)), np.full((1, 3), 1e9)
     assert not products_would_cancel(none, none)
     assert products_would_cancel(none, far)

@@ -2,22 +2,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.maths.eigen import (
+from mercer.maths.eigenpairs import (
     LargestEntries,
     canonical,
+    entropy_order,
+    entropy_terms,
     has_no_overlap,
     largest_entry_signs,
     separate_ties,
+    terms_for_fraction,
     tie_groups,
 )
-from mercer.maths.entropy import entropy_order, entropy_terms, terms_for_fraction
 
 
 def random_orthogonal(rng, n):
     return np.linalg.qr(rng.normal(size=(n, n)))[0]
 
 
-def test_ties_put_all_overlap_into_the_projection_of_ones(rng):
+def test_first_vector_of_a_tie_is_the_projection_of_ones(rng):
     """Whatever basis of a degenerate eigenspace comes in, the same vector comes out."""
     n = 12
     E = random_orthogonal(rng, n)
@@ -39,7 +41,7 @@ def test_ties_put_all_overlap_into_the_projection_of_ones(rng):
         assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-12)
 
 
-def test_rotation_keeps_the_trace_and_the_potential(rng):
+def test_rotation_preserves_the_trace_and_the_potential(rng):
     """Near-ties too: Rayleigh quotients replace the eigenvalues."""
     E = random_orthogonal(rng, 8)
     values = np.sort(rng.uniform(size=8))[::-1]
@@ -58,7 +60,7 @@ def test_tie_groups_do_not_chain_and_respect_small_eigenvalues():
     assert tie_groups(np.array([3e-10, 1e-10]), 1e-9) == []
 
 
-def test_signs_by_largest_entry_take_the_first_of_equal_ones():
+def test_sign_follows_the_first_of_equal_largest_entries():
     entries = np.array([[0.5, -1.0], [-1.0, 0.2], [1.0 - 1e-9, 1.0]])
     assert_allclose(largest_entry_signs(entries), [-1, -1])
 
@@ -69,14 +71,14 @@ def test_entropy_order_breaks_ties_and_noise_by_eigenvalue():
     assert entropy_order(terms, values, 0.9).tolist() == [3, 1, 2, 0, 4]
 
 
-def test_terms_for_fraction():
+def test_number_of_terms_for_a_fraction():
     terms = np.array([0.5, 0.3, 0.1])
     assert terms_for_fraction(terms, 1.0, 0.5) == 1
     assert terms_for_fraction(terms, 1.0, 0.51) == 2
     assert terms_for_fraction(terms, 1.0, 0.95) is None
 
 
-def test_an_overlap_is_judged_beside_the_length_of_ones():
+def test_zero_overlap_is_relative_to_the_norm_of_ones():
     overlaps = np.array([0.0, 0.9e-9, -0.9e-9, 1.1e-9, -1.1e-9])
     for n in (1.0, 1e4, 1e8):
         found = has_no_overlap(overlaps * np.sqrt(n), n, np.dtype(np.float64))
@@ -86,7 +88,7 @@ def test_an_overlap_is_judged_beside_the_length_of_ones():
 
 
 @pytest.mark.parametrize("cut", range(5))
-def test_largest_entries_are_those_of_the_whole_wherever_it_is_cut(cut):
+def test_largest_entries_do_not_depend_on_the_chunks(cut):
     """The second piece may outdo the first, or be equal to it; the first of equal ones decides."""
     entries = np.array(
         [[0.5, -1.0, 0.1], [-1.0, 0.2, -0.2], [1.0, 1.0, 0.4], [0.1, 1 - 1e-9, -0.8]]
