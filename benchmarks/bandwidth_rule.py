@@ -1,9 +1,9 @@
 """Rules for choosing a bandwidth without labels, compared on twenty labeled data sets.
 
-For every set the clustering is computed at 41 bandwidths from 5 % to 200 % of the median distance.
-A rule uses the records of the sweep and no labels. Regret is the rule's error less the
-lowest error in its range. To estimate the selection bias, rule and range are also
-selected for each data set from the other data sets alone.
+For every data set the clustering is computed at 41 bandwidths from 5 % to 200 % of the median
+distance. A rule uses the records of the sweep and no labels. Regret is the error of the rule minus
+the lowest error in its range. To estimate the selection bias, rule and range are also selected for
+each data set from the other data sets only.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ FRACTIONS = np.geomspace(0.05, 2, 41)
 RANGES = {"10-20 %": (0.1, 0.2), "10-50 %": (0.1, 0.5), "10-100 %": (0.1, 1), "10-200 %": (0.1, 2)}
 
 
-def standardised(X: np.ndarray) -> np.ndarray:
+def standardized(X: np.ndarray) -> np.ndarray:
     spread = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
 
 
 def some_classes(X: np.ndarray, y: np.ndarray, classes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    kept = np.isin(y, classes)
-    return X[kept], y[kept]
+    is_selected = np.isin(y, classes)
+    return X[is_selected], y[is_selected]
 
 
-def labelled_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Real sets are standardised, but for those the paper takes raw."""
+def labeled_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield name, data and labels; real data are standardized unless the paper uses raw values."""
     for loader in (load_iris, load_wine, load_breast_cancer):
         X, y = loader(return_X_y=True)
-        yield loader.__name__.removeprefix("load_"), standardised(X), y
+        yield loader.__name__.removeprefix("load_"), standardized(X), y
     X, y = some_classes(*datasets.load_pendigits(subset="test", return_X_y=True), [0, 1, 2])
-    yield "pen 0, 1, 2", standardised(X), y
+    yield "pen 0, 1, 2", standardized(X), y
     segment = datasets.load_segment(subset="train", return_X_y=True)
     yield "segmentation, 3 classes", *some_classes(*segment, [2, 4, 7])
     X, y = datasets.load_thyroid(return_X_y=True)
-    yield "thyroid, 3 classes", standardised(X), y
-    yield "thyroid, normal or not", standardised(X), y == 1
+    yield "thyroid, 3 classes", standardized(X), y
+    yield "thyroid, normal or not", standardized(X), y == 1
     usps = datasets.load_usps(subset="test", return_X_y=True)
     yield "usps 6, 9", *some_classes(*usps, [6, 9])
     yield "usps 3, 6, 9", *some_classes(*usps, [3, 6, 9])
@@ -72,14 +72,14 @@ def labelled_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     )
     for name in ("banana", "twonorm", "heart", "image"):
         X, y = datasets.load_ida(name, return_X_y=True)
-        yield name, standardised(X[:1000]), y[:1000]
+        yield name, standardized(X[:1000]), y[:1000]
 
 
 def _best(values: list[float], largest: bool = False) -> int:
     return int(np.argmax(values) if largest else np.argmin(values))
 
 
-def _most_alike(records: Records) -> int:
+def _largest_agreement(records: Records) -> int:
     agreement = [[adjusted_rand_score(a.labels, b.labels) for b in records] for a in records]
     return _best(np.mean(agreement, axis=1).tolist(), largest=True)
 
@@ -89,8 +89,8 @@ RULES: dict[str, Callable[[Records], int]] = {
     "lowest cost, component space": lambda r: _best([x.eca_cost for x in r]),
     "most stable": lambda r: _best([x.stability for x in r], largest=True),
     "most coherent directions": lambda r: _best([x.coherence for x in r], largest=True),
-    "most entropy kept": lambda r: _best([x.entropy_ratio for x in r], largest=True),
-    "most like all others": _most_alike,
+    "largest entropy ratio": lambda r: _best([x.entropy_ratio for x in r], largest=True),
+    "largest mean agreement": _largest_agreement,
     "lowest cost among the stable": choose_record,
 }
 
@@ -100,7 +100,7 @@ def compare() -> Iterator[str]:
     lowest: dict[str, list[float]] = {name: [] for name in RANGES}
     average: dict[str, list[float]] = {name: [] for name in RANGES}
     names = []
-    for name, X, y in labelled_sets():
+    for name, X, y in labeled_sets():
         names.append(name)
         swept = EntropyClustering(len(np.unique(y)), bandwidths=FRACTIONS * median_distance(X))
         path = swept.fit(X).path_
@@ -114,7 +114,7 @@ def compare() -> Iterator[str]:
                 errors[label, rule].append(wrong[rows[choose(records)]])
     yield _summary(errors, lowest, average)
     yield _by_set(names, errors, lowest)
-    yield _chosen_on_the_others(errors)
+    yield _selection_bias(errors)
 
 
 def _summary(
@@ -130,7 +130,7 @@ def _summary(
     rows = [(rule, *(cell(label, rule) for label in RANGES)) for rule in RULES]
     rows.append(("mean over the range", *(f"{100 * np.mean(average[r]):.1f}" for r in RANGES)))
     rows.append(("lowest in the range", *(f"{100 * np.mean(lowest[r]):.1f}" for r in RANGES)))
-    title = "Mean error in per cent (mean regret, largest regret), by range of bandwidths"
+    title = "Mean error in percent (mean regret, largest regret), by range of bandwidths"
     return table(title, rows, ("rule", *RANGES))
 
 
@@ -143,19 +143,17 @@ def _by_set(
         (name, f"{100 * found:.1f}", f"{100 * best:.1f}")
         for name, found, best in zip(names, chosen, lowest[label], strict=True)
     ]
-    return table(f"The rule in use: {rule}, {label}", rows, ("set", "error %", "lowest %"))
+    return table(f"The rule in use: {rule}, {label}", rows, ("data set", "error %", "lowest %"))
 
 
-def _chosen_on_the_others(errors: dict[tuple[str, str], list[float]]) -> str:
-    everything = np.array(list(errors.values()))
-    honest = []
-    for i in range(everything.shape[1]):
-        others = np.delete(everything, i, axis=1).mean(axis=1)
-        honest.append(everything[others.argmin(), i])
-    rows = [
-        ("rule and range chosen for each set on the other sets", f"{100 * np.mean(honest):.1f}")
-    ]
-    return table("How much of it is luck", rows, ("", "mean error %"))
+def _selection_bias(errors: dict[tuple[str, str], list[float]]) -> str:
+    all_errors = np.array(list(errors.values()))
+    unbiased = []
+    for i in range(all_errors.shape[1]):
+        others = np.delete(all_errors, i, axis=1).mean(axis=1)
+        unbiased.append(all_errors[others.argmin(), i])
+    rows = [("rule and range selected from the other data sets", f"{100 * np.mean(unbiased):.1f}")]
+    return table("Selection bias", rows, ("", "mean error %"))
 
 
 def tables() -> Iterator[str]:

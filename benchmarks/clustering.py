@@ -29,12 +29,12 @@ def sweep(X: np.ndarray) -> EntropyClustering:
 
 
 def full_decompositions(X: np.ndarray) -> None:
-    """What the paper does at each bandwidth: all eigenpairs of K."""
+    """Compute all eigenpairs of K at each bandwidth, as in the paper."""
     for bandwidth in np.linspace(0.1, 0.2, 80) * median_distance(X):
         eigh(Gaussian(bandwidth)(X))
 
 
-def the_sweep() -> str:
+def sweep_times() -> str:
     X = pen_digits()
     times = best_times(
         {"sweep": lambda: sweep(X), "decompositions": lambda: full_decompositions(X)}, rounds=2
@@ -78,7 +78,7 @@ def many_points() -> str:
             ("scikit-learn SpectralClustering, 5000 × 2", "peer"),
         ]
     ]
-    return table("Many points", rows, ("fit", "time", "of the peer's"))
+    return table("Many points", rows, ("fit", "time", "relative to SpectralClustering"))
 
 
 def memory() -> str:
@@ -92,5 +92,5 @@ def memory() -> str:
 def tables() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for make in (the_sweep, many_points, memory):
+        for make in (sweep_times, many_points, memory):
             yield make()

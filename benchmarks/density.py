@@ -35,7 +35,7 @@ SPLITS = 3
 
 
 def data_sets() -> dict[str, np.ndarray]:
-    """Real sets of one to five columns; those that are not available are skipped."""
+    """Return real data sets of one to five columns; unavailable ones are skipped."""
     iris, wine, diabetes = load_iris().data, load_wine().data, load_diabetes().data
     sets = {
         "iris petal length (1)": iris[:, 2:3],
@@ -53,7 +53,7 @@ def data_sets() -> dict[str, np.ndarray]:
         try:
             sets[name] = load()
         except FileNotFoundError:
-            print(f"{name}: not on this machine")
+            print(f"{name}: skipped, the data are not available")
     return sets
 
 
@@ -87,7 +87,7 @@ class KDEpyNaive(BaseEstimator):
         return float(np.log(np.maximum(self.kde_.evaluate(X), 1e-300)).mean())
 
 
-def functions(X: np.ndarray) -> dict[str, GridSearchCV]:
+def searches(X: np.ndarray) -> dict[str, GridSearchCV]:
     widths = silverman(X) * FACTORS
     folds = KFold(5, shuffle=True, random_state=0)
 
@@ -122,11 +122,11 @@ def held_out() -> str:
         for train, test in ShuffleSplit(SPLITS, test_size=0.25, random_state=0).split(raw):
             scaler = StandardScaler().fit(raw[train])
             X, Y = scaler.transform(raw[train]), scaler.transform(raw[test])
-            for name, model in functions(X).items():
+            for name, model in searches(X).items():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     score = model.fit(X).score(Y)
-                # scikit-learn's KernelDensity adds where all others take the mean
+                # The score of KernelDensity is a sum, that of the other estimators a mean.
                 is_sum = isinstance(model.estimator, KernelDensity)
                 scores.setdefault(name, []).append(score / len(Y) if is_sum else score)
         names = list(scores)
@@ -134,7 +134,7 @@ def held_out() -> str:
     return table(
         f"Mean held-out log density (nats per point, {SPLITS} splits; higher is better)",
         rows,
-        ("set (columns)", *names),
+        ("data set (columns)", *names),
     )
 
 
@@ -163,11 +163,11 @@ def learned_weights() -> str:
     return table(
         "Learned weights: kernels with positive weight, held-out log density, evaluation",
         rows,
-        ("sample", "kernels with positive weight", "plain", "learned", "evaluates faster by"),
+        ("sample", "kernels with positive weight", "equal", "learned", "speedup of evaluation"),
     )
 
 
-PATIENCE = 60.0  # seconds that a peer is given
+MAX_SECONDS = 60.0  # per run of another library
 MILLION = 10**6
 
 
@@ -177,10 +177,11 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def _million_by(run: Callable[[np.ndarray, np.ndarray], object]) -> tuple[float, int]:
-    """Seconds for a million points at a million others, from the largest size within patience.
+def _extrapolated_time(run: Callable[[np.ndarray, np.ndarray], object]) -> tuple[float, int]:
+    """Extrapolate the time for a million points at a million others; return it and the largest n.
 
-    Both peers take time in proportion to the number of pairs, or a little less (a tree).
+    The sample size doubles as long as a run is expected to take at most MAX_SECONDS. The time of
+    the other libraries is proportional to the number of pairs, or slightly less for a tree.
     """
     n, spent, steps = 1000, 0.0, []
     while True:
@@ -188,7 +189,7 @@ def _million_by(run: Callable[[np.ndarray, np.ndarray], object]) -> tuple[float,
         spent = _seconds(lambda X=X, Y=Y: run(X, Y))
         steps.append((n, spent))
         growth = 4.0 if len(steps) < 2 else max(steps[-1][1] / steps[-2][1], 1.0)
-        if spent * growth > PATIENCE or n >= MILLION:
+        if spent * growth > MAX_SECONDS or n >= MILLION:
             break
         n *= 2
     (small, before), (large, after) = steps[-2:]
@@ -211,8 +212,9 @@ def speed() -> str:
         ),
         "scipy gaussian_kde": lambda A, B: gaussian_kde(A.T).logpdf(B.T),
     }.items():
-        guess, largest = _million_by(run)
-        rows.append((name, f"{guess:.0f} s", f"{guess / mine:.0f}×", f"from n = {largest}"))
+        expected, largest = _extrapolated_time(run)
+        note = f"extrapolated from n = {largest}"
+        rows.append((name, f"{expected:.0f} s", f"{expected / mine:.0f}×", note))
     if find_spec("KDEpy"):
         from KDEpy import FFTKDE
 
@@ -226,12 +228,12 @@ def speed() -> str:
     return table(
         "A million points at a million others, two columns, fit and evaluation",
         rows,
-        ("density", "time", "of ParzenDensity's", ""),
+        ("density", "time", "relative to ParzenDensity", ""),
     )
 
 
 def accuracy() -> str:
-    """Largest relative error of the fast sum at 200 points, against the sum over all pairs."""
+    """Return the largest relative error of the fast sum at 200 points, by direct summation."""
     X = clouds(MILLION)
     Y = clouds(MILLION)[:: MILLION // 200]
     kernel = Gaussian(silverman(X))
@@ -239,11 +241,11 @@ def accuracy() -> str:
     exact = np.array([kernel(Y[i : i + 1], X).mean() for i in range(len(Y))]) / kernel.normalizer(2)
     worst = np.abs(fast / exact - 1).max()
     rows = [("ParzenDensity, 10⁶ points", f"{worst:.1e}")]
-    return table("Accuracy of that sum", rows, ("density", "largest relative error"))
+    return table("Accuracy of the fast sum", rows, ("density", "largest relative error"))
 
 
 def tables() -> Iterator[str]:
-    """All tables of this module."""
+    """Yield all tables of this module."""
     for make in (speed, accuracy, held_out, learned_weights):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,8 +1,8 @@
-"""KernelLDA against its peers on real data, by nested cross-validation; many points; memory.
+"""KernelLDA compared with other classifiers by nested cross-validation; many points; memory.
 
-Every method follows a StandardScaler and is tuned in the inner folds over a grid of its
-own parameters; the kernel methods share one grid of bandwidths. Times are those of the whole search
-and the final fit, mean over the outer folds.
+Every method follows a StandardScaler and is tuned in the inner folds over a grid of its own
+parameters; the kernel methods have the same grid of bandwidths. Times include the whole search and
+the final fit, and are means over the outer folds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from mercer.datasets import load_ida, load_segment, load_thyroid
 from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
 
-MOST_ROWS = 1000
-BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)  # times √d, after standardising
+MAX_ROWS = 1000
+BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)  # times √d, after standardization
 LANDMARKS = 200
 
 
@@ -44,13 +44,13 @@ def data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         yield name, *load_ida(name, return_X_y=True)
 
 
-def some(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most MOST_ROWS rows, and class numbers."""
-    rows = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
+def subsample(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return at most MAX_ROWS rows, and their integer class codes."""
+    rows = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
     return X[rows], np.unique(y, return_inverse=True)[1][rows]
 
 
-def functions(d: int) -> dict[str, GridSearchCV]:
+def searches(d: int) -> dict[str, GridSearchCV]:
     bandwidths = [float(bandwidth * d**0.5) for bandwidth in BANDWIDTHS]
     gammas = [1 / (2 * bandwidth**2) for bandwidth in bandwidths]
     nystroem = Nystroem(n_components=LANDMARKS, random_state=0)
@@ -77,9 +77,9 @@ def _search(steps: list[tuple[str, Any]], grid: dict[str, Any]) -> GridSearchCV:
 
 
 def compare(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
-    """Errors and log-losses on the outer folds, and mean times."""
+    """Return errors and log-losses on the outer folds, and mean times."""
     results = {}
-    for name, search in functions(X.shape[1]).items():
+    for name, search in searches(X.shape[1]).items():
         errors, losses, spent = [], [], 0.0
         for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
             begin = time.perf_counter()
@@ -95,7 +95,7 @@ def compare(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndar
 def real_data() -> Iterator[str]:
     errors, losses = [], []
     for name, X, y in data_sets():
-        X, y = some(X, y)
+        X, y = subsample(X, y)
         found = compare(X, y)
         shape = f"{name} ({len(X)} × {X.shape[1]}, {y.max() + 1} classes)"
         errors.append(
@@ -104,17 +104,19 @@ def real_data() -> Iterator[str]:
         losses.append(
             (shape, *(f"{loss.mean():.3f}" for _, loss, _ in found.values() if len(loss)))
         )
-    names = list(functions(1))
-    yield table("Error in % (5 outer folds), time of search and fit", errors, ("set", *names))
+    names = list(searches(1))
+    yield table("Error in % (5 outer folds), time of search and fit", errors, ("data set", *names))
     probabilistic = [name for name in names if name != "SVC(rbf)"]
-    yield table("Log-loss of probabilities on the outer folds", losses, ("set", *probabilistic))
+    yield table(
+        "Log-loss of probabilities on the outer folds", losses, ("data set", *probabilistic)
+    )
 
 
 # --- many points ----------------------------------------------------------------------------------
 
 
 def scales(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Three classes that differ in scale only: nothing for a linear method."""
+    """Three classes that differ in scale only, which a linear method cannot separate."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, n)
     return rng.normal(size=(n, d)) * np.array([1.0, 1.5, 2.0])[y][:, None], y
@@ -124,7 +126,7 @@ def twenty_thousand() -> tuple[np.ndarray, np.ndarray]:
     return scales(20_000)
 
 
-def a_million_in_the_plane() -> tuple[np.ndarray, np.ndarray]:
+def million_in_plane() -> tuple[np.ndarray, np.ndarray]:
     return scales(1_000_000, 2)
 
 
@@ -157,7 +159,7 @@ def many_points() -> Iterator[str]:
         ("20,000 × 10", f"{extra_peak(__name__, 'twenty_thousand', 'fit'):.0f} MB", "3200 MB"),
         (
             "10⁶ × 2, rank 100",
-            f"{extra_peak(__name__, 'a_million_in_the_plane', 'fit'):.0f} MB",
+            f"{extra_peak(__name__, 'million_in_plane', 'fit'):.0f} MB",
             "8 TB",
         ),
     ]

@@ -79,13 +79,13 @@ class Log:
     errors: list[str] = field(default_factory=list)
 
 
-async def slide(address: str, number: int, until: float, log: Log) -> None:
-    """Simulate one user, who moves the slider up and down until the time is over."""
+async def simulate_user(address: str, number: int, until: float, log: Log) -> None:
+    """Simulate one user who moves the slider up and down, until the time ``until``."""
     limits = httpx.Timeout(60)
     async with httpx.AsyncClient(base_url=address, timeout=limits) as client:
         if log.kind == "1,000 x 10":
-            answer = await client.post("/api/upload?name=clouds.npy", content=clouds(1000, 10))
-            data = answer.json()["data"]
+            response = await client.post("/api/upload?name=clouds.npy", content=clouds(1000, 10))
+            data = response.json()["data"]
         else:
             data = log.kind
         first = await client.get(f"/api/views?data={data}&show={VIEWS}")
@@ -93,20 +93,20 @@ async def slide(address: str, number: int, until: float, log: Log) -> None:
         grid = np.geomspace(marks["low"] * 2, marks["high"], 120)
         step = number
         while time.monotonic() < until:
-            place = abs((step % 238) - 119)
+            index = abs((step % 238) - 119)
             step += 1
             begin = time.perf_counter()
-            answer = await client.get(
-                f"/api/views?data={data}&bandwidth={grid[place]:.6g}&show={VIEWS}",
+            response = await client.get(
+                f"/api/views?data={data}&bandwidth={grid[index]:.6g}&show={VIEWS}",
                 headers={"x-mercer-tab": str(number)},
             )
             log.times.append(time.perf_counter() - begin)
-            if answer.status_code != 200:
-                log.errors.append(f"{answer.status_code} {answer.text[:80]}")
+            if response.status_code != 200:
+                log.errors.append(f"{response.status_code} {response.text[:80]}")
             await asyncio.sleep(0.05)  # time to draw
 
 
-async def crowd(address: str, pid: int) -> tuple[list[Log], list[float]]:
+async def simulate_users(address: str, pid: int) -> tuple[list[Log], list[float]]:
     """Simulate all users at once; measure the memory after each quarter of the time."""
     until = time.monotonic() + SECONDS
     logs = [Log(("rings", "wine", "1,000 x 10", "1,000 x 10")[i % 4]) for i in range(USERS)]
@@ -117,26 +117,26 @@ async def crowd(address: str, pid: int) -> tuple[list[Log], list[float]]:
             await asyncio.sleep(max(0.0, until - SECONDS * (1 - quarter / 4) - time.monotonic()))
             memory.append(resident(pid))
 
-    users = [slide(address, i, until, log) for i, log in enumerate(logs)]
+    users = [simulate_user(address, i, until, log) for i, log in enumerate(logs)]
     await asyncio.gather(watch(), *users)
     return logs, memory
 
 
-def load() -> str:
+def load_times() -> str:
     """Return the table of response times, errors and memory with many users."""
     with explorer() as (address, pid):
         before = resident(pid)
-        logs, memory = asyncio.run(crowd(address, pid))
+        logs, memory = asyncio.run(simulate_users(address, pid))
     rows = []
     for kind in ("rings", "wine", "1,000 x 10", "all"):
-        mine = [log for log in logs if kind in (log.kind, "all")]
-        times = np.concatenate([log.times for log in mine])
-        errors = [error for log in mine for error in log.errors]
+        selected = [log for log in logs if kind in (log.kind, "all")]
+        times = np.concatenate([log.times for log in selected])
+        errors = [error for log in selected for error in log.errors]
         median, high = np.quantile(times, [0.5, 0.95])
         rows.append(
             (
                 kind,
-                str(len(mine)),
+                str(len(selected)),
                 str(len(times)),
                 f"{median:.2f}",
                 f"{high:.2f}",
@@ -146,7 +146,7 @@ def load() -> str:
         if errors and kind == "all":
             print(f"errors: {sorted(set(errors))[:3]}")
     quarters = ", ".join(f"{m:.0f}" for m in memory)
-    memory_text = f"MB {before:.0f} before, then {quarters}"
+    memory_text = f"memory in MB: {before:.0f} before, then {quarters}"
     title = f"Explorer: {USERS} users for {SECONDS:.0f} s; {memory_text}"
     return table(title, rows, ("data", "users", "steps", "median s", "95 % s", "errors"))
 
@@ -197,13 +197,13 @@ def browser() -> str:
 
 def tables() -> Iterator[str]:
     """Yield all tables of this module."""
-    yield load()
+    yield load_times()
     try:
         import playwright  # noqa: F401
     except ModuleNotFoundError:
-        print("the browser benchmark needs playwright")
+        print("Browser benchmark skipped: playwright is not installed")
         return
     if shutil.which("chromium") is None:
-        print("the browser benchmark needs Chromium")
+        print("Browser benchmark skipped: Chromium is not installed")
         return
     yield browser()

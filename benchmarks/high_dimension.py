@@ -36,7 +36,7 @@ def spiked(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 def ring(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
-    """A ring of radius 3 about a blob in the plane, one of two points each; noise elsewhere."""
+    """A ring of radius 3 around a blob in the plane, half of the points each; noise elsewhere."""
     X = rng.standard_normal((n, d))
     angles = rng.uniform(0, 2 * np.pi, n)
     circle = 3 * np.column_stack([np.cos(angles), np.sin(angles)])
@@ -45,7 +45,7 @@ def ring(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 def linearity(distribution: Distribution, d: int) -> tuple[float, float]:
-    """Correlation with the first linear component, and the fraction a linear function explains."""
+    """Return the correlation with the first linear component and the linear fraction."""
     found = []
     for seed in range(SAMPLES):
         rng = np.random.default_rng(seed)

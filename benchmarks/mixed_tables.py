@@ -33,7 +33,7 @@ FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 Data = tuple[pd.DataFrame, np.ndarray]
 
 
-# --- the sets ----------------------------------------------------------------------------------
+# --- data sets ---------------------------------------------------------------------------------
 
 
 def penguins() -> Data:
@@ -43,7 +43,7 @@ def penguins() -> Data:
 
 
 def cars() -> Data:
-    """406 cars: a name, five measures, cylinders, a year, missing values; the class: origin."""
+    """406 cars: name, five measures, cylinders, year, missing values; the class is the origin."""
     frame = pd.read_json(str(files("vega_datasets") / "_data" / "cars.json"))
     frame["Year"] = pd.to_datetime(frame["Year"]).dt.year
     frame["Cylinders"] = frame["Cylinders"].astype(str)
@@ -82,11 +82,11 @@ SETS: dict[str, Callable[[], Data]] = {
 }
 
 
-# --- what users do today -----------------------------------------------------------------------
+# --- common preprocessing and other libraries --------------------------------------------------
 
 
 def one_hot() -> Pipeline:
-    """Impute, one-hot labels, standardise numbers."""
+    """Return a pipeline that imputes, one-hot encodes categories and standardizes numbers."""
     numbers = make_column_selector(dtype_include="number")
     labels = make_column_selector(dtype_exclude="number")
     return make_pipeline(
@@ -103,13 +103,13 @@ def one_hot() -> Pipeline:
     )
 
 
-class Windows:
+class MixedKDE:
     """statsmodels' KDEMultivariate, the only mixed-type density estimate in wide use."""
 
-    def fit(self, X: pd.DataFrame) -> Windows:
+    def fit(self, X: pd.DataFrame) -> MixedKDE:
         from statsmodels.nonparametric.kernel_density import KDEMultivariate
 
-        # it can use neither a constant column nor texts
+        # KDEMultivariate does not accept constant columns or texts.
         usable = [c for c in X if X[c].nunique() > 1]
         X = X[[c for c in usable if _is_number(X[c]) or X[c].nunique() < 30]]
         self.columns = list(X)
@@ -117,7 +117,7 @@ class Windows:
         self.levels = {c: {v: i for i, v in enumerate(_levels(X[c]))} for c in X}
         kinds = "".join(_kind(X[c]) for c in X)
         self.density = KDEMultivariate(self._coded(X), kinds, bw="normal_reference")
-        # its rule takes codes for numbers; beyond these limits weights would turn negative
+        # The rule treats category codes as numbers. Above these limits weights become negative.
         limits = {"c": [np.inf] * len(kinds), "o": [0.9] * len(kinds)}
         limits["u"] = [1 - 1 / max(len(self.levels[c]), 2) for c in X]
         self.density.bw = np.minimum(
@@ -172,7 +172,7 @@ class ByClass:
 
 
 class Encoded:
-    """A density on one-hot columns that were learnt on all training rows."""
+    """A density of the one-hot columns; the encoder is fitted to all training rows."""
 
     def __init__(self, encoder: Pipeline, model: object) -> None:
         self.encoder, self.model = encoder, model
@@ -189,7 +189,7 @@ def _gaussian(encoder: Pipeline) -> Encoded:
     return Encoded(encoder, GaussianMixture(1, reg_covar=1e-3, random_state=0))
 
 
-# --- the tasks ---------------------------------------------------------------------------------
+# --- tasks -------------------------------------------------------------------------------------
 
 
 def _classifiers(X: pd.DataFrame, y: np.ndarray) -> dict[str, object]:
@@ -197,7 +197,7 @@ def _classifiers(X: pd.DataFrame, y: np.ndarray) -> dict[str, object]:
     return {
         "JointMixtureClassifier(table_kernel)": JointMixtureClassifier(kernel=table_kernel(X)),
         "one-hot, GaussianMixture per class": ByClass(lambda: _gaussian(encoder)),
-        "KDEMultivariate per class": ByClass(Windows),
+        "KDEMultivariate per class": ByClass(MixedKDE),
         "one-hot, LogisticRegression": make_pipeline(one_hot(), LogisticRegression(max_iter=1000)),
     }
 
@@ -211,7 +211,7 @@ def classification() -> str:
             models = _classifiers(X.iloc[train], y[train])
             for method, model in models.items():
                 if method.startswith("KDE") and len(X) > 1000:
-                    continue  # minutes
+                    continue  # takes minutes
                 proba = model.fit(X.iloc[train], y[train]).predict_proba(X.iloc[test])
                 classes = np.unique(y)
                 right = accuracy_score(y[test], classes[proba.argmax(axis=1)])
@@ -221,12 +221,12 @@ def classification() -> str:
             (name, method, *(f"{value:.3f}" for value in np.mean(values, axis=0)))
             for method, values in found.items()
         ]
-    header = ("set", "method", "accuracy", "log loss")
+    header = ("data set", "method", "accuracy", "log loss")
     return table("Classification, five folds", rows, header)
 
 
 def novelty() -> str:
-    """Trained on half of the largest class; the other half against all other classes."""
+    """Train on half of the largest class; separate the other half from all other classes."""
     rows = []
     for name, load in SETS.items():
         X, y = load()
@@ -244,24 +244,24 @@ def novelty() -> str:
                 "one-hot, GaussianMixture": _gaussian(encoder),
             }
             if len(train) <= 1000:
-                detectors["KDEMultivariate"] = Windows()
-            strange = y[test] != classes[counts.argmax()]
+                detectors["KDEMultivariate"] = MixedKDE()
+            is_novel = y[test] != classes[counts.argmax()]
             for method, detector in detectors.items():
                 scores = detector.fit(train).score_samples(X.iloc[test])
                 usual_scores, limit = (
-                    scores[~strange],
+                    scores[~is_novel],
                     np.quantile(detector.score_samples(train), 0.1),
                 )
                 found.setdefault(method, []).append(
-                    (roc_auc_score(strange, -scores), float((usual_scores < limit).mean()))
+                    (roc_auc_score(is_novel, -scores), float((usual_scores < limit).mean()))
                 )
         rows += [
             (name, method, f"{auc:.3f}", f"{100 * alarms:.0f} %")
             for method, values in found.items()
             for auc, alarms in [np.mean(values, axis=0)]
         ]
-    header = ("set", "method", "area under the curve", "false alarms at 10 % in training")
-    return table("Novelty: other classes among the largest one's, five halves", rows, header)
+    header = ("data set", "method", "area under the curve", "false alarms at 10 % in training")
+    return table("Novelty: the other classes, five random halves of the largest", rows, header)
 
 
 def clustering() -> str:
@@ -283,7 +283,7 @@ def clustering() -> str:
             ),
             (name, f"one-hot, GaussianMixture({k})", f"{adjusted_rand_score(y, peer):.3f}", ""),
         ]
-    header = ("set", "method", "adjusted Rand index with the classes", "weights")
+    header = ("data set", "method", "adjusted Rand index with the classes", "weights")
     return table("Clustering, ten starts each", rows, header)
 
 

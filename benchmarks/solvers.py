@@ -19,7 +19,7 @@ from mercer.kernels import Gaussian
 from mercer.operators import BlockedGram
 from mercer.solvers import Lanczos
 
-HEADER = ("what", "mercer", "peer", "ratio", "wanted")
+HEADER = ("task", "mercer", "other library", "ratio", "target")
 
 
 def normal(n: int, d: int = 10, dtype: type = np.float64) -> np.ndarray:
@@ -30,7 +30,7 @@ def seconds(value: float) -> str:
     return f"{value:.3g} s"
 
 
-# --- entropy components against the full decomposition ------------------------------------------
+# --- entropy components, compared with the full decomposition -----------------------------------
 
 
 def entropy() -> str:
@@ -64,7 +64,7 @@ def entropy() -> str:
     return table("Entropy components", rows, HEADER)
 
 
-# --- kernel PCA against scikit-learn --------------------------------------------------------------
+# --- kernel PCA, compared with scikit-learn -------------------------------------------------------
 
 
 def eight_thousand() -> np.ndarray:
@@ -123,7 +123,7 @@ def fit_matrix_free_eca(X: np.ndarray) -> None:
 
 def products() -> str:
     rows = []
-    for dtype, wanted in ((np.float64, "≥ 4×"), (np.float32, "≥ 10×")):
+    for dtype, target in ((np.float64, "≥ 4×"), (np.float32, "≥ 10×")):
         X, V = normal(20_000, dtype=dtype), normal(20_000, 8, dtype)
         gram = BlockedGram(Gaussian(2.0), Points(X))
         times = best_times(
@@ -140,7 +140,7 @@ def products() -> str:
                 seconds(times["mercer"]),
                 f"rbf_kernel(X) @ V {seconds(times['peer'])}",
                 f"{times['peer'] / times['mercer']:.1f}× faster",
-                wanted,
+                target,
             )
         )
     for name, call in (
@@ -164,6 +164,6 @@ def products() -> str:
 
 
 def tables() -> list[str]:
-    """All tables of this module."""
+    """Return all tables of this module."""
     warnings.simplefilter("ignore", IdentifiabilityWarning)
     return [entropy(), kernel_pca(), products()]

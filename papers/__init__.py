@@ -3,8 +3,8 @@
     python -m papers girolami-2002          (or ./run reproduce girolami-2002)
 
 A paper is a module with ``TITLE``, ``tables(quick)`` and ``figures(quick)``. It is imported on
-demand. ``quick`` reduces the number of repetitions and keeps all experiments. This package is part
-of the source distribution and not of the wheel.
+demand. ``quick`` runs all experiments with fewer repetitions. This package is part of the source
+distribution, but not of the wheel.
 """
 
 from papers.comparison import AtLeast, AtMost, Picture, Row, Same, Table, Within

@@ -2,8 +2,8 @@
 
     python -m papers PAPER [--out DIR] [--quick] [--no-figures]
 
-Tables go to standard output, progress to standard error. Exit codes: 0 after a run, 1 where data
-are missing, 2 for invalid arguments.
+Tables are printed on standard output, progress on standard error. Exit codes: 0 after a run, 1 if
+data are missing, 2 for invalid arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows that compare a published value with ours, judged by a range fixed beforehand."""
+"""Rows that compare a published value with ours; the accepted range was fixed beforehand."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ class Row:
     item : str
         What was measured.
     paper : str
-        The published value as text; "" where there is none.
+        The published value as text; "" if there is none.
     ours : number, set, tuple or str
         The value computed here.
     accepted : AcceptedRange or None
-        Fixed before the measurement; None where the paper gives no basis for a range, and `remark`
-        then gives the reason.
+        Fixed before the measurement; None if the paper gives no basis for a range (`remark` gives
+        the reason).
     unit : str
-        Appended to numbers, including a leading space if wanted.
+        Appended to numbers, with a leading space if needed.
     spread : float or None
         Standard deviation of `ours` over repetitions.
     remark : str
@@ -164,7 +164,7 @@ class Table:
     note : str
         Conditions that hold for all rows.
     layout : str
-        The same numbers in the layout of the paper, as text; "" where rows are enough.
+        The same numbers in the layout of the paper, as text; "" if rows are enough.
     """
 
     title: str
@@ -182,7 +182,7 @@ class Picture:
     name : str
         File name without extension.
     caption : str
-        The paper's caption, and what differs here.
+        The paper's caption, and the differences here.
     figure : matplotlib Figure
     """
 

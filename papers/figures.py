@@ -10,7 +10,7 @@ import numpy as np
 from papers.types import Array
 
 __all__ = [
-    "GREY",
+    "GRAY",
     "MARKERS",
     "ORDERED",
     "PALETTE",
@@ -34,11 +34,11 @@ PALETTE = (
     "#6a3d9a",  # violet
     "#a3242b",  # dark red
     "#4d7c1f",  # leaf green
-    "#6b7178",  # grey
+    "#6b7178",  # gray
 )
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p")
 VERMILION = PALETTE[1]
-GREY = PALETTE[-1]
+GRAY = PALETTE[-1]
 #: Color scale from low to high.
 ORDERED = (PALETTE[0], "#8a8f96", PALETTE[1])
 
@@ -70,7 +70,7 @@ def scatter(
     """Draw points of the plane by class; ``origin`` adds thin lines through the origin."""
     if origin:
         for line in (ax.axhline, ax.axvline):
-            line(0, color=GREY, linewidth=0.6, zorder=0)
+            line(0, color=GRAY, linewidth=0.6, zorder=0)
     _scatter(ax, Z[:, :2], y, names, {"s": size, "linewidths": 0, "alpha": 0.7})
 
 
@@ -82,7 +82,7 @@ def scatter_3d(
     for axis, rank in enumerate(ranks):
         ends = np.zeros((3, 2))
         ends[axis] = min(0, Z[:, axis].min()), Z[:, axis].max()
-        ax.plot(*ends, color=GREY, linewidth=0.8)
+        ax.plot(*ends, color=GRAY, linewidth=0.8)
         ax.text(*(1.08 * ends[:, 1]), _vector_name(rank), ha="center", va="center")
     ax.tick_params(labelsize=7, pad=-2)
     ax.set_box_aspect(None, zoom=1.1)
@@ -98,12 +98,12 @@ def _vector_name(rank: int) -> str:
     return f"e$_{{{rank}}}$"
 
 
-def _scatter(ax: Any, Z: Array, y: Array, names: Any, look: dict[str, Any]) -> None:
+def _scatter(ax: Any, Z: Array, y: Array, names: Any, style: dict[str, Any]) -> None:
     for i, label in enumerate(np.unique(y)):
         ax.scatter(
             *Z[y == label].T,
             color=PALETTE[i],
             marker=MARKERS[i],
             label=str(label) if names is None else names[i],
-            **look,
+            **style,
         )

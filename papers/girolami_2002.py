@@ -1,8 +1,9 @@
 """Girolami (2002), "Orthogonal series density estimation and the kernel eigenvalue problem".
 
-The paper gives few numbers and leaves several choices open. What is used here: 0.1 is the clusters'
-standard deviation and the kernel's variance (with it exactly three eigenvectors pass, as reported);
-the noise of 0.38 is a standard deviation; the annulus' kernel has standard deviation 1.
+The paper gives few numbers and leaves several choices open. Choices made here: 0.1 is the standard
+deviation of the clusters and the variance of the kernel (then exactly three eigenvectors are
+selected, as reported); the noise of 0.38 is a standard deviation; the kernel of the annulus has
+standard deviation 1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mercer.kernels import Gaussian
 from mercer.maths.orthonormal_bases import BASES
 from mercer.plots import DensityDisplay, EigenfunctionDisplay, SpectrumDisplay
 from papers.comparison import AtLeast, AtMost, Picture, Row, Same, Table, Within
-from papers.figures import GREY, PALETTE, new_panels
+from papers.figures import GRAY, PALETTE, new_panels
 from papers.types import Array
 
 __all__ = ["TITLE", "divergences", "figures", "tables"]
@@ -73,7 +74,7 @@ def _selections(seeds: int) -> Table:
     fraction = 100 * np.min([d.entropy_terms_[:3].sum() / d.spectrum_.potential for d in printed])
     fewest = min(len(d.selected_) for d in annulus)
     return Table(
-        f"How many eigenvectors the Kronmal-Tarter rule keeps, {seeds} seeds",
+        f"Number of eigenvectors selected by the Kronmal-Tarter rule, {seeds} seeds",
         (
             Row("clean clusters: seeds with exactly three", "3", three, AtLeast(90), " %"),
             Row(
@@ -82,9 +83,9 @@ def _selections(seeds: int) -> Table:
                 float(np.median(_runs(printed))),
                 Same(3),
             ),
-            Row("as printed: most of the first 50", "3", _most(printed), Within(4, 12)),
+            Row("as printed: most selected of the first 50", "3", _most(printed), Within(4, 12)),
             Row(
-                "as printed: least fraction of V in three",
+                "as printed: smallest fraction of V in three",
                 "figure 4",
                 fraction,
                 AtLeast(95),
@@ -94,8 +95,9 @@ def _selections(seeds: int) -> Table:
             Row("annulus: fewest selected", "8", fewest, Within(5, 13)),
             Row("annulus: most selected", "8", _most(annulus), Within(5, 13)),
         ),
-        note="0.1 read as the clusters' standard deviation and the kernel's variance gives three; "
-        'read as the clusters\' variance ("as printed"), more pass but the run is three.',
+        note="Three are selected if 0.1 is the standard deviation of the clusters and the variance "
+        'of the kernel. If 0.1 is the variance of the clusters ("as printed"), more are selected, '
+        "but the run is three.",
     )
 
 
@@ -107,7 +109,7 @@ def _comparison(seeds: int) -> Table:
         for variance, (a, b) in found.items()
     ]
     return Table(
-        "Divergence from the truth: the series against a mixture by EM",
+        "Divergence from the true density: series and mixture by EM",
         (
             *rows,
             Row("mean, series", ".036", float(ours), Within(0.05, 0.3), digits=3),
@@ -119,15 +121,15 @@ def _comparison(seeds: int) -> Table:
                 digits=3,
             ),
         ),
-        note="Does not reproduce: the paper finds the series closer. Here the mixture, which has "
-        "the form of the truth, is closer on average.",
+        note="Does not reproduce: in the paper the series is closer. Here the mixture, which has "
+        "the form of the true density, is closer on average.",
     )
 
 
 def divergences(seeds: int = 3, variances: Array | None = None) -> dict[float, tuple[float, float]]:
-    """Kullback-Leibler divergence from the truth, by variance: of the series, of a mixture by EM.
+    """Return the Kullback-Leibler divergences of the series and of a mixture by EM, by variance.
 
-    The true divergence, by quadrature over a box that holds the density.
+    The divergences from the true density are computed by quadrature over a box.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -228,7 +230,7 @@ def _series(
 
 
 def _run(density: SeriesDensity) -> int:
-    """How many of the first eigenvectors pass before one does not."""
+    """Return the number of leading eigenvectors before the first one that is not selected."""
     selected = density.selected_
     return int((selected == np.arange(len(selected))).sum())
 
@@ -267,7 +269,10 @@ def _contours(densities: dict[str, tuple[Any, Array]]) -> Any:
 
 
 def _hermite(seed: int) -> Any:
-    """Features of one cluster, kernel as wide as it, above; products of Hermite functions below."""
+    """Draw features of one cluster (top) and products of Hermite functions (bottom).
+
+    The bandwidth of the kernel is the standard deviation of the cluster.
+    """
     cluster, _ = make_clusters((300,), centers=((0.0, 0.0),), spread=_ROOT, random_state=seed)
     features = KernelPCA(4, kernel=Gaussian(_ROOT), center=False).fit(cluster)
     axes = new_panels(8, 2.2, columns=4)
@@ -275,7 +280,7 @@ def _hermite(seed: int) -> Any:
     side = np.linspace(-3, 3, 80)
     one = BASES["hermite"].functions(side, 3)
     for ax, (i, j) in zip(axes[4:], [(0, 0), (1, 0), (0, 1), (1, 1)], strict=True):
-        ax.contour(side, side, np.outer(one[:, j], one[:, i]), 9, colors=GREY)
+        ax.contour(side, side, np.outer(one[:, j], one[:, i]), 9, colors=GRAY)
         ax.set_title(f"Hermite {i}, {j}", fontsize="small")
         ax.set_xticks([])
         ax.set_yticks([])

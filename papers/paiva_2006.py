@@ -1,8 +1,8 @@
 """Paiva, Xu, Príncipe (2006), "Kernel principal components are maximum entropy projections".
 
-The title's statement rests on the total variance in feature space, which is the same for every
-direction. Of projections brought to the same variance, the first kernel principal component has
-less entropy than the first linear one on the paper's own example; the rows below show it.
+The statement of the title is derived from the total variance in feature space, which is the same
+for every direction. Among projections scaled to the same variance, the first kernel principal
+component has less entropy than the first linear one on the paper's example, as the rows below show.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from mercer.datasets import make_two_gaussians
 from mercer.information import renyi_entropy
 from mercer.kernels import Gaussian
 from papers.comparison import AtMost, Picture, Row, Table, Within
-from papers.figures import GREY, ORDERED, new_panels
+from papers.figures import GRAY, ORDERED, new_panels
 from papers.types import Array
 
 __all__ = ["TITLE", "figures", "tables"]
 
 TITLE = "Paiva, Xu, Príncipe (2006): kernel principal components are maximum entropy projections"
 
-_LEAST = 0.4032  # information potential of any distribution on [-1, 1], kernel of bandwidth 0.2
+_LOWEST_POTENTIAL = (
+    0.4032  # information potential of any distribution on [-1, 1], kernel of bandwidth 0.2
+)
 
 
 def tables(quick: bool) -> Iterator[Table]:
@@ -36,7 +38,7 @@ def tables(quick: bool) -> Iterator[Table]:
 
 
 def _entropies(samples: list[Array]) -> Table:
-    """The title's statement, measured."""
+    """Entropies of projections scaled to unit variance."""
     cases: list[tuple[str, list[float], Within]] = [
         ("PCA", [_entropy(PCA(1).fit_transform(X)) for X in samples], Within(1.13, 1.23)),
         (
@@ -68,11 +70,11 @@ def _entropies(samples: list[Array]) -> Table:
         )
     )
     return Table(
-        "Renyi entropy of projections brought to unit variance, bandwidth 0.2",
+        "Renyi entropy of projections scaled to unit variance, bandwidth 0.2",
         tuple(rows),
-        note="Does not hold as stated: of projections at the same variance the first kernel "
+        note="Does not hold as stated: among projections with the same variance, the first kernel "
         "principal component has less entropy than the first linear one. The paper's argument "
-        "compares variances in feature space, which no scaling of a projection changes.",
+        "compares variances in feature space, which do not depend on the scale of a projection.",
     )
 
 
@@ -80,20 +82,20 @@ def _networks(samples: list[Array]) -> Table:
     rows = []
     for optimizer, highest in (("gradient-descent", 0.50), ("lbfgs", 0.42)):
         before, after = _training(samples, optimizer)
-        accepted = Within(_LEAST, highest)
+        accepted = Within(_LOWEST_POTENTIAL, highest)
         rows += [
             Row(f"{optimizer}: V before, mean", "figure only", float(np.mean(before)), digits=4),
-            Row(f"{optimizer}: V after, least", "figure only", min(after), accepted, digits=4),
-            Row(f"{optimizer}: V after, greatest", "figure only", max(after), accepted, digits=4),
+            Row(f"{optimizer}: V after, minimum", "figure only", min(after), accepted, digits=4),
+            Row(f"{optimizer}: V after, maximum", "figure only", max(after), accepted, digits=4),
         ]
     _, after = _training(samples, "lbfgs", output="standardized")
     rows.append(
-        Row("standardized output: V after, greatest", "", max(after), AtMost(0.285), digits=4)
+        Row("standardized output: V after, maximum", "", max(after), AtMost(0.285), digits=4)
     )
     return Table(
         f"Information potential of a 2-4-1 network's output, {len(samples)} seeds",
         tuple(rows),
-        note=f"No distribution on [-1, 1] has less than {_LEAST} with this kernel.",
+        note=f"No distribution on [-1, 1] has less than {_LOWEST_POTENTIAL} with this kernel.",
     )
 
 
@@ -114,7 +116,7 @@ def figures(quick: bool, seed: int = 0) -> Iterator[Picture]:
     points = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
     axes = new_panels(4, 3.2, columns=2)
     for ax, (title, project) in zip(axes, projections.items(), strict=True):
-        ax.scatter(*X.T, s=6, color=GREY, alpha=0.6, linewidths=0)
+        ax.scatter(*X.T, s=6, color=GRAY, alpha=0.6, linewidths=0)
         ax.contour(side, side, project(points).reshape(120, 120), 14, cmap=colors)
         ax.set_title(title)
     yield Picture("fig01", "Contours of four projections over the sample.", axes[0].figure)
@@ -125,7 +127,7 @@ def _component(X: Array, variance: float) -> Array:
 
 
 def _entropy(z: Array) -> float:
-    """Of a projection at unit variance, kernel of bandwidth 0.2."""
+    """Return the entropy of a projection scaled to unit variance, with bandwidth 0.2."""
     return renyi_entropy((z - z.mean()) / z.std(), Gaussian(0.2))
 
 

@@ -1,4 +1,4 @@
-"""Bandwidth rules: their formulas, the papers' numbers, and what they may not depend on."""
+"""Bandwidth rules: formulas, published values, invariances, errors and warnings."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from mercer.bandwidth import distance_fraction, fit_kernel, median_distance, sco
 from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+from tests.datasets.loading import load_or_skip
 from tests.expectations import raises, warns
 
 RULES = [silverman, scott, median_distance, distance_fraction]
@@ -29,13 +30,6 @@ NAMES = ["auto", "silverman", "scott", "median-distance", "distance-fraction"]
 
 def array(n=60, d=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(1, 3, d)
-
-
-def available(load, *args, **kwargs):
-    try:
-        return load(*args, **kwargs)
-    except FileNotFoundError as error:
-        pytest.skip(str(error).partition(" Looked in")[0])
 
 
 # --- formulas ----------------------------------------------------------------------------------
@@ -63,18 +57,17 @@ def naive_median_distance(X):
 
 @pytest.mark.parametrize("n", [2, 7, 40])
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
-def test_rules_are_their_formulas(n, d):
+def test_rules_equal_their_formulas(n, d):
     X = array(n, d)
     rows = X.tolist()
     s = naive_spread(rows)
     median = naive_median_distance(rows)
-    # sums of at most 240 numbers: 1e-13 is ~400 roundings
+    # sums of at most 240 numbers: 1e-13 is about 400 rounding errors
     assert_allclose(silverman(X), s * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)), rtol=1e-13)
     assert_allclose(scott(X), s * n ** (-1 / (d + 4)), rtol=1e-13)
-    if median > 0:  # with two rows each row's median is half the distance: never 0
-        assert_allclose(median_distance(X), median, rtol=1e-13)
-        assert_allclose(distance_fraction(X), 0.15 * median, rtol=1e-13)
-        assert_allclose(distance_fraction(X, fraction=0.2), 0.2 * median, rtol=1e-13)
+    assert_allclose(median_distance(X), median, rtol=1e-13)
+    assert_allclose(distance_fraction(X), 0.15 * median, rtol=1e-13)
+    assert_allclose(distance_fraction(X, fraction=0.2), 0.2 * median, rtol=1e-13)
     auto = silverman(X) if d <= 3 else median_distance(X) / sqrt(2)
     assert fit_kernel(Gaussian("auto"), X).bandwidth == auto
     assert fit_kernel(Gaussian(), X).bandwidth == auto
@@ -109,16 +102,16 @@ def test_estimators_apply_the_rule_in_fit(estimator, name):
     assert model.kernel == Gaussian(name)
 
 
-# --- the papers' numbers (ERRATA, B.0) ----------------------------------------------------------
+# --- published values (ERRATA, B.0) -------------------------------------------------------------
 
 
-def test_frey_faces():
-    X = available(load_frey_faces).data
+def test_published_bandwidth_of_frey_faces():
+    X = load_or_skip(load_frey_faces).data
     assert distance_fraction(X) == pytest.approx(129.9, abs=0.05)  # 0.15 of the median
 
 
-def test_segmentation():
-    found = available(load_segment, subset="train")
+def test_published_bandwidths_of_segmentation():
+    found = load_or_skip(load_segment, subset="train")
     X = found.data[np.isin(found.target, [4, 2, 7])]  # cement, sky, grass
     assert len(X) == 90
     with warnings.catch_warnings():
@@ -127,7 +120,7 @@ def test_segmentation():
         assert distance_fraction(X, fraction=0.2) == pytest.approx(36.38, abs=0.005)
 
 
-def test_iris_and_wine():
+def test_published_bandwidths_of_iris_and_wine():
     iris = load_iris().data.copy()
     iris[[34, 37]] = [4.9, 3.1, 1.5, 0.1]  # as in the UCI file that the papers used
     iris = StandardScaler().fit_transform(iris)
@@ -137,16 +130,16 @@ def test_iris_and_wine():
     assert distance_fraction(wine, fraction=0.2) == pytest.approx(0.987, abs=0.0005)
 
 
-def test_rings():
-    # The radii and noise are a reconstruction, the noise is random: within 2 per cent.
+def test_published_bandwidths_of_rings():
+    # Radii and noise level are reconstructed, and the noise is random: up to 2 %.
     for seed in range(3):
         assert silverman(make_rings(random_state=seed)[0]) == pytest.approx(3.71, rel=0.02)
         assert silverman(make_ring_and_blob(random_state=seed)[0]) == pytest.approx(1.245, rel=0.02)
 
 
-# --- weights are copies ------------------------------------------------------------------------
+# --- weights -----------------------------------------------------------------------------------
 
-grid = st.integers(-16, 16).map(lambda i: i / 4)  # ties and coincident rows happen
+grid = st.integers(-16, 16).map(lambda i: i / 4)  # often gives ties and equal rows
 samples = st.integers(1, 4).flatmap(
     lambda d: st.integers(2, 12).flatmap(
         lambda n: st.tuples(
@@ -164,8 +157,8 @@ def test_weights_equal_copies(sample):
     assume(len(copies) > 1)
     assume((copies != copies[0]).any())
     for rule in RULES:
-        # coordinates are multiples of 1/4 up to 4, so distances and sums err by a few eps; the
-        # smallest result is ~0.1
+        # coordinates are multiples of 1/4 up to 4: sums have errors of a few eps, results are
+        # above 0.1
         assert_allclose(rule(X, weights), rule(copies), rtol=1e-13, err_msg=rule.__name__)
         assert_allclose(rule(X[weights > 0], weights[weights > 0]), rule(X, weights), rtol=1e-13)
 
@@ -226,7 +219,7 @@ def test_fitted_bandwidths_are_proportional_to_scale(name):
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_do_not_depend_on_an_offset(rule):
     X = np.round(array() * 2**10) / 2**10  # exact when added to 1e8
-    assert_allclose(rule(X + 1e8), rule(X), rtol=1e-8)  # the mean of 1e8-sized numbers rounds
+    assert_allclose(rule(X + 1e8), rule(X), rtol=1e-8)  # rounding errors of the mean
     if rule in DISTANCE_RULES:
         assert_allclose(rule(X + 1e8), rule(X), rtol=1e-12)
 
@@ -234,7 +227,7 @@ def test_rules_do_not_depend_on_an_offset(rule):
 @pytest.mark.parametrize("rule", DISTANCE_RULES)
 def test_representative_rows_give_similar_bandwidths(rule):
     # 2000 evenly spaced rows in lexicographic order; a median over n = 2000 has a relative
-    # standard error of about 1.25 cv/√2000, cv < 0.6: four of them are 7 per cent.
+    # standard error of about 1.25 cv/√2000, cv < 0.6: four of them are 7 %.
     X = array(2600, 2)
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
     factor = 1 if rule is median_distance else 0.15
@@ -328,7 +321,7 @@ def test_memory_is_linear_in_n(rule):
 
 
 def test_warning_of_unequal_scales_does_not_depend_on_row_order(rng):
-    """All rows count, not every second one, as it was for 20,000 rows and more."""
+    """Regression: of 20,000 rows and more, only every second one was used."""
     X = rng.normal(size=(20_000, 2))
     X[::2, 1] *= 1e4
     for rows in (np.arange(20_000), rng.permutation(20_000), np.argsort(np.arange(20_000) % 2)):
@@ -336,7 +329,7 @@ def test_warning_of_unequal_scales_does_not_depend_on_row_order(rng):
             fit_kernel(Gaussian("silverman"), X[rows])
 
 
-def test_kernels_with_rules_are_fitted_part_by_part():
+def test_rules_in_sums_and_products_are_fitted():
     X = array()
     kernel = 2.0 * (Gaussian("scott") * Laplacian(3.0)) + Linear()
     fitted = fit_kernel(kernel, X)

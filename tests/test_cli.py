@@ -1,34 +1,22 @@
 """``mercer report``, exit codes, help and version."""
 
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-import mercer
 from mercer import __version__
 from mercer.bandwidth import RULES
 from mercer.cli import main
 from mercer.tables import EMBEDDED
 from tests.cli.running import assert_names
 from tests.expectations import raises
+from tests.processes import environment
+from tests.tables.examples import CSV
 
 pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
-
-CSV = """\
-height,weight,color,empty,mostly,same,kind
-1.0,2.0,red,,,7,a
-1.5,2.5,blue,,1,7,a
-2.0,,red,,,7,b
-5.0,6.0,blue,,,7,b
-5.5,inf,red,,,7,b
-6.0,7.5,red,,3,7,
-6.5,7.0,red,,,7,b
-"""
 
 
 @pytest.fixture
@@ -40,11 +28,10 @@ def csv(tmp_path):
 
 def python(*arguments, cwd, **options):
     """Run Python in a new process, with the package under test."""
-    paths = {"PYTHONPATH": str(Path(mercer.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
-        env={**os.environ, **paths},
+        env=environment(),
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -184,7 +171,7 @@ def test_files_without_a_usable_table(tmp_path, capsys, text, values):
 
 
 @pytest.mark.parametrize(
-    ("package", "extra"), [("pandas", "mercer[io]"), ("matplotlib", "mercer[plot]")]
+    ("package", "extra"), [("pandas", "mercer[io]"), ("matplotlib", "mercer[cli]")]
 )
 def test_error_names_a_missing_extra(csv, capsys, monkeypatch, package, extra):
     data = str(csv) if package == "pandas" else "iris"
@@ -195,7 +182,7 @@ def test_error_names_a_missing_extra(csv, capsys, monkeypatch, package, extra):
 
 
 def test_missing_modules_of_mercer_raise(monkeypatch):
-    """A bug or a broken installation, for which a traceback is more useful than a message."""
+    """A bug or a broken installation: a traceback is more useful than a message."""
     monkeypatch.delitem(sys.modules, "mercer.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "mercer.cli.errors", None)
     with raises(ModuleNotFoundError, "mercer.cli.errors"):

@@ -1,4 +1,4 @@
-"""The number of clusters, from stability and from data spectroscopy; bandwidth sweeps."""
+"""Number of clusters by stability and by data spectroscopy; bandwidth sweeps."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,8 @@ def test_a_clearly_more_stable_number_takes_precedence_over_spectroscopy():
     assert _most_stable({2: 0.84, 3: 0.89}, groups=3) is None
 
 
-class OneWidth(EntropyClustering):
-    """K has too few positive eigenvalues at all bandwidths but one."""
+class OneBandwidth(EntropyClustering):
+    """The sweep succeeds at one bandwidth only."""
 
     def fit(self, X, y=None, sample_weight=None):
         super().fit(X, y, sample_weight)
@@ -38,7 +38,7 @@ def test_a_single_bandwidth_gives_no_stability(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8, 16)])
     for module in ("cluster_count", "report.clusters"):
-        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneWidth)
+        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneBandwidth)
     found = count_clusters(X, Gaussian("auto"))
     assert (found.chosen, found.because, found.stability) == (3, "spectroscopy", {})
     assert sweep_widths(X, Gaussian("auto"), 3) is None
@@ -59,11 +59,11 @@ def test_fewer_different_rows_than_clusters_give_no_sweep():
 
 @pytest.mark.parametrize("find", [count_clusters, lambda X, kernel: sweep_widths(X, kernel, 2)])
 @pytest.mark.parametrize("n", [6, 60])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_and_infinite_values_raise(find, n, value):
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_missing_and_infinite_values_raise(find, n, value, name):
     X = np.random.default_rng(0).normal(size=(n, 2))
     X[0, 0] = value
-    with pytest.raises(ValueError):  # noqa: PT011 (scikit-learn's)
+    with raises(ValueError, name):
         find(X, Gaussian("auto"))
 
 
@@ -83,7 +83,7 @@ class Faulty(EntropyClustering):
         raise ValueError("internal error")
 
 
-def test_errors_of_the_estimator_are_not_results(monkeypatch):
+def test_errors_of_the_estimator_are_raised(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 2))
     for module in ("cluster_count", "report.clusters"):
         monkeypatch.setattr(f"mercer.{module}.EntropyClustering", Faulty)

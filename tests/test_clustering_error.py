@@ -1,4 +1,4 @@
-"""The fraction of misclassified points does not depend on labels."""
+"""Clustering error: the fraction of misclassified points under the best matching of labels."""
 
 from itertools import permutations
 
@@ -9,33 +9,33 @@ from mercer.diagnostics import clustering_error
 from tests.expectations import raises
 
 
-def slow_error(truth, labels, names):
-    """Try every naming."""
+def naive_error(truth, labels, classes):
+    """Return the smallest error over all assignments of clusters to classes."""
     return min(
-        np.mean(truth != np.array([naming[label] for label in labels]))
-        for naming in permutations(names)
+        np.mean(truth != np.array([assignment[label] for label in labels]))
+        for assignment in permutations(classes)
     )
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_best_matching_of_clusters(seed):
+def test_error_is_that_of_the_best_matching(seed):
     draw = np.random.default_rng(seed)
     truth, labels = draw.integers(4, size=(2, 60))
-    assert clustering_error(truth, labels) == pytest.approx(slow_error(truth, labels, range(4)))
+    assert clustering_error(truth, labels) == pytest.approx(naive_error(truth, labels, range(4)))
 
 
-def test_names_do_not_matter():
+def test_error_does_not_depend_on_label_values():
     truth = np.array(["a", "a", "b", "b", "c", "c"])
     assert clustering_error(truth, [7, 7, 3, 3, 0, 0]) == 0
     assert clustering_error(truth, [7, 7, 3, 0, 0, 0]) == pytest.approx(1 / 6)
 
 
-def test_points_without_a_cluster_are_errors():
+def test_points_without_a_cluster_count_as_errors():
     assert clustering_error([0, 0, 1, 1], [-1, 0, 1, 1]) == pytest.approx(0.25)
     assert clustering_error([0, 0], [-1, -1]) == 1
 
 
-def test_more_clusters_than_classes():
+def test_points_of_unmatched_clusters_count_as_errors():
     assert clustering_error([0, 0, 0, 0], [0, 0, 1, 2]) == pytest.approx(0.5)
 
 

@@ -34,7 +34,7 @@ def defaults():
     set_config(memory=None, threads=None)
 
 
-# --- reading -----------------------------------------------------------------------------------
+# --- values ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_thread_count_is_the_setting_or_the_number_of_cores(monkeypatch):
 
 
 def test_omitted_settings_stay_as_they_are():
-    """set_config(threads=…) used to reset the memory budget."""
+    """Regression: set_config(threads=…) reset the memory budget."""
     set_config(memory="2GB", threads=2)
     set_config(threads=3)
     assert (get_config().memory, get_config().threads) == ("2GB", 3)
@@ -209,11 +209,11 @@ def test_matrix_free_products_do_not_depend_on_the_number_of_threads(kernel, dty
         for threads in (1, 2, 3):
             with config_context(threads=threads):
                 products.append(gram.product(V))
-                assert_array_equal(gram.product(V), products[-1])  # the same in every run
+                assert_array_equal(gram.product(V), products[-1])  # reproducible
         root = np.ones(900) if w is None else np.sqrt(w)
         exact = root[:, None] * (kernel(X.astype(float)) @ (root[:, None] * V))
-        # sums of 900 terms of size ~1 in other orders: 900 eps at most. In single precision
-        # values err by ~1e-5 each, which add up like a random walk
+        # sums of 900 terms of size 1 in another order differ by at most 900 eps; in single
+        # precision, each term has an error of about 1e-5
         size = np.abs(exact).max()
         rounding, error = (1e-13, 1e-12) if dtype == np.float64 else (1e-5, 1e-4)
         for product in products:
@@ -230,7 +230,7 @@ def test_components_do_not_depend_on_the_number_of_threads(estimator):
             model = estimator(3, kernel=Gaussian(1.0), solver=Lanczos(stored=False))
             found.append(model.fit_transform(X))
     for other in found[1:]:
-        # products agree to 1e-13, eigenvectors to that over gaps of a hundredth
+        # products agree up to 1e-13, and eigenvalues differ by more than 1e-2 of the largest
         assert_allclose(other, found[0], rtol=0, atol=1e-9)
 
 

@@ -180,9 +180,8 @@ def test_custom_kernel_on_strings_passes_check_kernel():
 
 @pytest.mark.parametrize("combine", [lambda k: 0.5 * k, lambda k: k + 0.5 * k, lambda k: k * k])
 def test_integer_valued_kernels_can_be_combined(combine):
-    whole = CommonCharacters()(WORDS).astype(float)
-    expected = {0.5: 0.5 * whole, 1.5: 1.5 * whole}.get(combine(1.0), whole**2)
-    assert_allclose(combine(CommonCharacters())(WORDS), expected, rtol=1e-15)
+    K = CommonCharacters()(WORDS).astype(float)
+    assert_allclose(combine(CommonCharacters())(WORDS), combine(K), rtol=1e-15)
 
 
 @pytest.mark.parametrize("solver", ["auto", "dense", "lanczos"])
@@ -259,7 +258,8 @@ def test_asymmetry_is_detected_in_every_stripe():
 def test_precomputed_kernels_preserve_precision(estimator, dtype):
     K = Gaussian(1.0)(array()).astype(dtype)
     model = estimator(kernel="precomputed")
-    assert model.fit_transform(K).dtype == model.transform(K).dtype
+    assert model.fit_transform(K).dtype == dtype
+    assert model.transform(K).dtype == dtype
 
 
 # --- weights -----------------------------------------------------------------------------------

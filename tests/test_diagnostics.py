@@ -1,4 +1,4 @@
-"""Which eigenvector represents which cluster: closed forms on block matrices."""
+"""Cluster profiles of eigenvectors: closed forms for block matrices."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def blocks(sizes):
     return (y[:, None] == y).astype(float), y
 
 
-def test_ideal_blocks():
+def test_profile_of_ideal_blocks():
     """Each eigenvector is constant on its own block and 0 elsewhere."""
     K, y = blocks((12, 7, 4))
     pca = KernelPCA(3, kernel="precomputed", center=False).fit(K)
@@ -29,8 +29,8 @@ def test_ideal_blocks():
     assert_allclose(profile.entropy_terms, np.array([144, 49, 16]) / 23**2, rtol=1e-10)
 
 
-def test_suboptimal_blocks():
-    """Section 3.8: the eigenvector that splits the first block oscillates and represents none."""
+def test_profile_of_suboptimal_blocks():
+    """Section 3.8: the eigenvector that splits the first block represents no cluster."""
     n1, n2, gamma, beta = 40, 20, 0.3, 0.1
     K = np.zeros((60, 60))
     K[:n1, :n1] = 1.0
@@ -47,7 +47,7 @@ def test_suboptimal_blocks():
     assert cluster_profile(eca, y).represents.tolist() == [0, 1]
 
 
-def test_against_loops(rng):
+def test_profile_equals_a_naive_implementation(rng):
     X = rng.normal(size=(30, 2))
     y = rng.integers(3, size=30)
     eca = KernelECA(5, kernel=Gaussian(0.7)).fit(X)
@@ -83,8 +83,7 @@ def test_unlabeled_points_have_no_cluster():
     assert profile.represents.tolist() == [0, None, 2]
 
 
-def test_without_labels():
-    """No cluster to speak for: an empty table, not a failure of numpy."""
+def test_profile_without_clusters_is_empty():
     K, _ = blocks((5, 3))
     pca = KernelPCA(2, kernel="precomputed", center=False).fit(K)
     profile = cluster_profile(pca, np.full(8, -1))
@@ -113,7 +112,7 @@ def test_str_is_a_table():
     assert len(text.splitlines()) == 4
 
 
-def test_takes_estimators_and_spectra(rng):
+def test_profile_accepts_estimators_and_spectra(rng):
     X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8)])
     found = EntropyClustering(2, kernel=Gaussian(1.5)).fit(X)
     one = cluster_profile(found, found.labels_)
@@ -122,7 +121,7 @@ def test_takes_estimators_and_spectra(rng):
     assert set(one.represents) == {0, 1}
 
 
-def test_invalid_input(rng):
+def test_invalid_input_raises(rng):
     X = rng.normal(size=(10, 2))
     eca = KernelECA(2, kernel=Gaussian(1.0)).fit(X)
     with raises(ValueError, "labels", "(9,)", 10):

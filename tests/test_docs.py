@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import inspect
 import io
-import os
 import re
 import shlex
 import subprocess
@@ -19,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import mercer
+from tests.expectations import raises
+from tests.processes import environment
 
 ROOT = Path(__file__).parent.parent
 GENERATED = {"_build", "auto_gallery", "generated"}
@@ -77,7 +78,7 @@ def run_commands(block, folder):
         done = subprocess.run(
             [sys.executable, "-m", "mercer.cli", *words[1:]],
             cwd=folder, capture_output=True, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": str(Path(mercer.__file__).parents[1])},
+            env=environment(),
         )  # fmt: skip
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         printed += done.stdout
@@ -136,9 +137,9 @@ def test_every_block_runs(page, tmp_path, monkeypatch):
 
 def test_check_page_detects_wrong_output(tmp_path):
     check_page("page", "```python\nprint(1.25)\n```\n\n```text\n1.2...\n```\n", tmp_path)
-    with pytest.raises(AssertionError, match="page:6"):
+    with raises(AssertionError, "page:6"):
         check_page("page", "```python\nprint(1)\n```\n\n```text\n2\n```\n", tmp_path)
-    with pytest.raises(AssertionError, match="mercer nonsense"):
+    with raises(AssertionError, "mercer nonsense"):
         check_page("page", "```sh run\nmercer nonsense\n```\n", tmp_path)
 
 
@@ -185,6 +186,36 @@ def test_every_public_name_has_an_example():
         and ">>>" not in (thing.__doc__ or "")
     ]
     assert not without, f"docstrings without an example (>>>): {without}"
+
+
+# --- statements that repeat what the code says ----------------------------------------------------
+
+
+def test_page_of_commands_lists_every_command():
+    pytest.importorskip("cyclopts", reason="needs mercer[cli]")
+    from mercer.cli.app import app
+
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \|", text, re.MULTILINE)
+    assert sorted(listed) == sorted(name for name in app if not name.startswith("-"))
+
+
+def test_docstring_of_the_report_names_existing_modules():
+    import mercer.report
+
+    names = re.findall(r"``(\w+)/?``", mercer.report.__doc__)
+    folder = Path(mercer.report.__file__).parent
+    assert {"clusters", "sections"} <= set(names)
+    assert [
+        n for n in names if not (folder / f"{n}.py").exists() and not (folder / n).is_dir()
+    ] == []
+
+
+def test_page_of_decisions_gives_the_limits_of_the_explorer():
+    from mercer.explorer.models import MAX_DENSE
+
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    assert f"Full decomposition up to {MAX_DENSE} rows" in text
 
 
 # --- tools of the documentation build -------------------------------------------------------------
@@ -243,10 +274,10 @@ def test_fitted_attribute_names_are_escaped():
 
 def test_formulas_are_converted_to_mathml():
     pytest.importorskip("latex2mathml")
-    pytest.importorskip("sphinx")
+    errors = pytest.importorskip("sphinx.errors")
     to_mathml = import_file(ROOT / "docs" / "_ext" / "mathml.py").to_mathml
     assert "𝟏" in to_mathml(r"\mathbf{1}", block=False)
     assert "𝔼" in html.unescape(to_mathml(r"\mathbb{E}", block=False))
     assert 'display="block"' in to_mathml("x", block=True)
-    with pytest.raises(Exception, match="nonsense"):
+    with raises(errors.ExtensionError, "nonsense"):
         to_mathml(r"\nonsense x", block=False)

@@ -1,4 +1,4 @@
-"""Warnings: where they point, and how they are suppressed."""
+"""Suppression of warnings: by category, by thread and nested."""
 
 import threading
 import warnings

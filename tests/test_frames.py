@@ -15,7 +15,7 @@ def test_arrays_and_lists_are_not_frames():
     assert rows_of(X, [0, 2]).tolist() == [[0, 1], [4, 5]]
 
 
-def test_frames_of_pandas_are_frames():
+def test_pandas_frames_are_frames():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", 1], index=[7, 8, 9])
     assert is_frame(frame)

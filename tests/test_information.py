@@ -66,13 +66,13 @@ def naive_mean(kernel, X, Y=None, w=None, v=None):
     return total / (sum(w) * sum(v))
 
 
-# --- the potential -----------------------------------------------------------------------------
+# --- information potential ---------------------------------------------------------------------
 
 
 @every_kernel
-def test_the_potential_is_the_mean_over_pairs(kernel):
+def test_potential_is_the_mean_over_pairs(kernel):
     X = array()
-    # 1600 terms added in two orders: √1600 roundings or so, and at most 1600
+    # 1600 terms in another order: about √1600 rounding errors
     assert_allclose(information_potential(X, kernel), naive_mean(kernel, X), rtol=1e-12)
 
 
@@ -87,7 +87,7 @@ def test_weights_equal_copies(kernel):
     assert_allclose(information_potential(X, kernel, sample_weight=w), expected, rtol=1e-12)
 
 
-def test_weights_reach_the_bandwidth_rule():
+def test_weights_are_passed_to_the_bandwidth_rule():
     X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
     copies = np.repeat(X, w, axis=0)
     for measure in (information_potential, renyi_entropy, feature_variance):
@@ -95,13 +95,13 @@ def test_weights_reach_the_bandwidth_rule():
 
 
 @pytest.mark.parametrize("kernel", DENSITIES, ids=repr)
-def test_normalizing_divides_by_the_normalizer(kernel):
+def test_normalized_potential_is_divided_by_the_normalizer(kernel):
     X = array()
     expected = information_potential(X, kernel) / kernel.normalizer(3)
     assert_allclose(information_potential(X, kernel, normalize=True), expected, rtol=1e-13)
 
 
-def test_normalizing_needs_a_density():
+def test_normalized_potential_needs_a_density_kernel():
     for kernel in (Linear(), Cosine(), Polynomial()):
         with raises(ValueError, repr(kernel), "Gaussian"):
             information_potential(array(), kernel, normalize=True)
@@ -109,7 +109,7 @@ def test_normalizing_needs_a_density():
         information_potential(np.eye(3), "precomputed", normalize=True)
 
 
-def test_the_entropy_survives_hundreds_of_dimensions():
+def test_entropy_does_not_overflow_in_many_dimensions():
     X = array(20, 500)
     kernel = Gaussian(10.0)  # (2π·100)^250 overflows, its logarithm does not
     expected = 250 * np.log(2 * np.pi * 100) - np.log(kernel(X).mean())
@@ -119,15 +119,15 @@ def test_the_entropy_survives_hundreds_of_dimensions():
 
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k.is_psd], ids=repr)
 @pytest.mark.parametrize("n", [40, 300])
-def test_terms_add_up_to_the_potential(kernel, n):
+def test_entropy_terms_add_up_to_the_potential(kernel, n):
     X = array(n)
     terms = entropy_terms(X, kernel)
-    assert (np.diff(terms) <= 1e-9 * terms[0]).all()  # equal to 1e-9 counts as a tie
-    # λ and e from LAPACK are backward stable: Σψ = 1'(K + E)1/n² with |E| of order eps |K|
+    assert (np.diff(terms) <= 1e-9 * terms[0]).all()  # terms that differ by less are tied
+    # LAPACK is backward stable: Σψ = 1'(K + E)1/n², with |E| of order eps |K|
     assert_allclose(terms.sum(), information_potential(X, kernel), rtol=1e-12)
 
 
-def test_terms_are_those_of_the_spectrum():
+def test_entropy_terms_equal_their_definition():
     X, kernel = array(), Gaussian(1.3)
     values, vectors = np.linalg.eigh(kernel(X))
     expected = np.sort(values * vectors.sum(axis=0) ** 2)[::-1] / 40**2
@@ -144,7 +144,7 @@ def test_terms_are_those_of_the_spectrum():
 
 
 @every_kernel
-def test_the_entropy_agrees_with_kernel_eca(kernel):
+def test_entropy_agrees_with_kernel_eca(kernel):
     X = array()
     if kernel.is_psd:
         model = KernelECA(2, kernel=kernel).fit(X)
@@ -155,18 +155,18 @@ def test_the_entropy_agrees_with_kernel_eca(kernel):
     assert_allclose(renyi_entropy(X, kernel), expected, rtol=1e-12)
 
 
-def test_the_default_kernel_agrees_with_kernel_eca():
+def test_default_kernel_agrees_with_kernel_eca():
     X = array()
     assert_allclose(renyi_entropy(X), KernelECA().fit(X).renyi_entropy_, rtol=1e-12)
 
 
-def test_the_entropy_of_weighted_points_agrees_with_kernel_eca():
+def test_entropy_of_weighted_points_agrees_with_kernel_eca():
     X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
     model = KernelECA(kernel=Gaussian(1.0)).fit(X, sample_weight=w)
     assert_allclose(renyi_entropy(X, Gaussian(1.0), sample_weight=w), model.renyi_entropy_, 1e-12)
 
 
-def test_the_integral_of_the_squared_density_in_one_dimension():
+def test_integral_of_the_squared_density_in_one_dimension():
     X, h = array(9, 1), 0.4
 
     def squared(t):
@@ -177,7 +177,7 @@ def test_the_integral_of_the_squared_density_in_one_dimension():
     assert_allclose(renyi_entropy(X, Gaussian(h), estimator="integral"), -np.log(total), rtol=1e-8)
 
 
-def test_the_integral_of_the_squared_density_in_two_dimensions():
+def test_integral_of_the_squared_density_in_two_dimensions():
     X, h = array(7, 2), np.array([0.4, 0.7])
     # the trapezoid rule on a grid of step h/4 is exact up to rounding error for Gaussians
     t = [np.arange(-8, 9, s / 4) for s in h]
@@ -188,7 +188,7 @@ def test_the_integral_of_the_squared_density_in_two_dimensions():
     assert_allclose(found, -np.log(total), rtol=1e-11)
 
 
-def test_the_integral_with_weights_and_a_rule():
+def test_integral_estimator_with_weights_and_a_rule():
     X, w = array(), np.random.default_rng(1).integers(0, 4, 40)
     wide = Gaussian(np.sqrt(2) * fit_kernel(Gaussian("scott"), X, w).bandwidth)
     found = renyi_entropy(X, Gaussian("scott"), estimator="integral", sample_weight=w)
@@ -196,7 +196,7 @@ def test_the_integral_with_weights_and_a_rule():
 
 
 @pytest.mark.parametrize("kernel", [Laplacian(1.0), Epanechnikov(1.0), Matern(1.0)], ids=repr)
-def test_the_integral_needs_a_gaussian(kernel):
+def test_integral_estimator_needs_a_gaussian_kernel(kernel):
     with raises(ValueError, repr(kernel), "estimator='mean'", "Gaussian"):
         renyi_entropy(array(), kernel, estimator="integral")
 
@@ -216,7 +216,7 @@ def test_entropy_needs_a_positive_potential():
 
 
 @every_kernel
-def test_the_divergence_is_its_formula(kernel):
+def test_divergence_equals_its_formula(kernel):
     X, Y = array(20), array(15, seed=1, shift=1.0)
     between = naive_mean(kernel, X, Y)
     expected = -np.log(between / np.sqrt(naive_mean(kernel, X) * naive_mean(kernel, Y)))
@@ -237,7 +237,7 @@ def test_divergence_of_large_separated_samples_warns(monkeypatch):
     assert 10 < found < exact
 
 
-def test_the_divergence_with_weights():
+def test_divergence_with_weights_equals_copies():
     rng = np.random.default_rng(2)
     X, Y, kernel = array(20), array(15, seed=1, shift=1.0), Gaussian(0.8)
     w, v = rng.integers(0, 4, 20), rng.integers(0, 4, 15)
@@ -249,7 +249,7 @@ def test_the_divergence_with_weights():
     assert_allclose(
         one, cauchy_schwarz_divergence(np.repeat(X, w, axis=0), Y, kernel), rtol=0, atol=1e-12
     )
-    # with a rule, both samples together decide, with their weights
+    # a rule is applied to both samples together, with their weights
     rule = cauchy_schwarz_divergence(X, Y, sample_weight=(w, v))
     copies = cauchy_schwarz_divergence(np.repeat(X, w, axis=0), np.repeat(Y, v, axis=0))
     assert_allclose(rule, copies, rtol=1e-11)
@@ -267,8 +267,8 @@ def test_divergence_of_equal_samples_is_zero(kernel):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_quantities_that_cannot_be_negative_are_not(seed):
-    """Rounding gave -2e-16 and -0.0 before (adversary 24)."""
+def test_nonnegative_quantities_are_not_negative(seed):
+    """Regression: rounding errors gave -2e-16 and -0.0."""
     X = np.random.default_rng(seed).normal(size=(50 + seed, 1 + seed % 3))
     equal = np.full((3 + seed, 2), 0.3)
     values = [
@@ -285,7 +285,7 @@ def test_divergence_of_separated_samples_is_infinite(kernel):
     assert cauchy_schwarz_divergence(array(), array() + 1000, kernel) == np.inf
 
 
-def test_a_precomputed_kernel_cannot_compare_two_samples():
+def test_divergence_rejects_precomputed_kernels():
     for kernel in ("precomputed", Precomputed()):
         with raises(ValueError, "precomputed"):
             cauchy_schwarz_divergence(np.eye(3), np.eye(3), kernel)
@@ -323,7 +323,7 @@ def test_feature_variance_is_the_centered_trace(kernel):
     assert_allclose(found, K.diagonal().mean() - naive_mean(kernel, X), rtol=1e-11)
 
 
-def test_the_variance_under_the_linear_kernel_is_that_of_the_columns():
+def test_feature_variance_of_the_linear_kernel_is_the_total_variance():
     X = array()
     assert_allclose(feature_variance(X, Linear()), X.var(axis=0).sum(), rtol=1e-12)
 
@@ -335,13 +335,13 @@ def test_feature_variance_with_a_large_mean():
     assert_allclose(found, X.var(axis=0).sum(), rtol=2e-3)
 
 
-# --- every form of input -----------------------------------------------------------------------
+# --- types of input ----------------------------------------------------------------------------
 
 MEASURES = [information_potential, renyi_entropy, feature_variance, entropy_terms]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_data_frames(measure):
+def test_data_frames_agree_with_arrays(measure):
     pd = pytest.importorskip("pandas")
     X = array()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -353,7 +353,7 @@ def test_data_frames(measure):
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_precomputed_kernel_gives_the_same(measure, weighted):
+def test_precomputed_kernels_agree_with_kernel_objects(measure, weighted):
     X, kernel = array(), Linear(0.5, 1.0)  # not a density, so entropies agree without a normalizer
     w = np.random.default_rng(1).integers(0, 4, 40) if weighted else None
     K = kernel(X)
@@ -368,11 +368,11 @@ def test_single_precision_is_summed_in_double():
     X = np.round(array(500) * 64) / 64
     kernel = Gaussian(1.3)
     found = information_potential(X.astype(np.float32), kernel)
-    # each kernel value is off by ~1e-6 (maths.distances allows 2e-4 in the exponent), the sum not
+    # each kernel value has an error of about 1e-6; the sum adds no more
     assert_allclose(found, information_potential(X, kernel), rtol=1e-5)
 
 
-def test_sums_need_no_matrix():
+def test_sums_do_not_need_the_kernel_matrix():
     X, kernel = array(700), Gaussian(1.0)
     expected = [information_potential(X, kernel), feature_variance(X, kernel)]
     with config_context(memory="10KB"):
@@ -395,7 +395,7 @@ def spectral(p, order):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplacian(0.5), Cosine()], ids=repr)
-def test_matrix_entropies_are_those_of_the_eigenvalues(kernel, order):
+def test_matrix_entropies_equal_those_of_the_eigenvalues(kernel, order):
     X = array()
     expected = spectral(np.linalg.eigvalsh(kernel(X)) / len(X), order)
     assert_allclose(matrix_renyi_entropy(X, kernel, order), expected, rtol=1e-6)
@@ -406,14 +406,14 @@ def test_matrix_entropies_are_those_of_the_eigenvalues(kernel, order):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_matrix_entropies_of_equal_and_isolated_points(order):
-    equal, strange = np.zeros((7, 2)), 100 * np.arange(14.0).reshape(7, 2)
+    equal, distant = np.zeros((7, 2)), 100 * np.arange(14.0).reshape(7, 2)
     assert_allclose(matrix_renyi_entropy(equal, Gaussian(1.0), order), 0, atol=1e-12)
-    assert_allclose(vendi_score(strange, Gaussian(1.0), order), 7, rtol=1e-12)
-    groups = np.repeat(strange, [1, 1, 1, 2, 1, 3, 1], axis=0)
+    assert_allclose(vendi_score(distant, Gaussian(1.0), order), 7, rtol=1e-12)
+    groups = np.repeat(distant, [1, 1, 1, 2, 1, 3, 1], axis=0)
     weights = [1, 1, 1, 2, 1, 3, 1]
     assert_allclose(
         vendi_score(groups, Gaussian(1.0), order),
-        vendi_score(strange, Gaussian(1.0), order, sample_weight=weights),
+        vendi_score(distant, Gaussian(1.0), order, sample_weight=weights),
         rtol=1e-10,
     )
 

@@ -1,4 +1,4 @@
-"""Plots show the numbers of the estimators, with labels and distinguishable marks."""
+"""Plots show the results of the estimators, with labels and distinguishable markers."""
 
 import sys
 
@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, ParzenDensity, SeriesDensity
 from mercer.datasets import make_clusters, make_rings
+from mercer.diagnostics import clustering_error
 from mercer.formatting import format_percent
 from mercer.kernels import Gaussian, Polynomial
 from mercer.plots import (
@@ -100,7 +101,7 @@ def test_indices_of_an_iterative_solver_are_not_ranks(iterated):
 
 
 def test_selected_pairs_without_entropy_are_shown():
-    """Two equal pairs of points: the second component has no entropy."""
+    """Points symmetric about zero: odd components have no entropy term."""
     symmetric = np.array([[-1.0], [1.0], [-3.0], [3.0]])
     eca = KernelECA(3, kernel=Gaussian(1.0), solver="lanczos").fit(symmetric)
     assert not np.isin(eca.eigenvalues_, eca.spectrum_.known_eigenvalues).all()
@@ -208,10 +209,10 @@ def test_missing_matplotlib_raises_with_the_install_command(eca, monkeypatch):
         SpectrumDisplay.from_estimator(eca)
 
 
-def test_many_different_numbers_use_a_color_scale():
-    numbers = np.linspace(0, 5, 50)
-    display = EmbeddingDisplay(points=np.zeros((50, 2)), labels=numbers).plot()
-    assert_allclose(display.scatters_[""].get_array(), numbers)
+def test_continuous_labels_use_a_color_scale():
+    values = np.linspace(0, 5, 50)
+    display = EmbeddingDisplay(points=np.zeros((50, 2)), labels=values).plot()
+    assert_allclose(display.scatters_[""].get_array(), values)
     assert len(display.figure_.axes) == 2  # the second one is the color bar
     assert display.ax_.get_legend() is None
 
@@ -281,11 +282,14 @@ def test_large_component_ranks_use_a_logarithmic_scale():
 
 
 def test_bandwidth_plot_computes_the_error_of_the_subsample(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.clustering._OWN_ROWS", 60)
+    monkeypatch.setattr("mercer.estimators.clustering._SWEEP_ROWS", 60)
     fitted = EntropyClustering(3).fit(X)
     assert len(fitted.sweep_rows_) == 60
     display = BandwidthDisplay.from_estimator(fitted, y=y, components=False)
-    assert len(display.errors) == len(fitted.path_)
+    rows = fitted.sweep_rows_
+    assert_allclose(
+        display.errors, [clustering_error(y[rows], record.labels) for record in fitted.path_]
+    )
 
 
 def test_bandwidth_plot_rejects_a_single_bandwidth_and_missing_axes(sweep):
@@ -449,7 +453,7 @@ def test_population_eigenfunctions_below_those_of_a_sample():
     assert [title.split(" ")[0] for title in display.titles] == ["sample"] * 3 + ["population"] * 3
     above, below = display.values[:3].reshape(3, -1), display.values[3:].reshape(3, -1)
     for one, other in zip(above, below, strict=True):
-        assert np.corrcoef(one, other)[0, 1] > 0.9  # the same sign too
+        assert np.corrcoef(one, other)[0, 1] > 0.9  # with the same sign
     population = EigenfunctionDisplay.from_operator(operator, n_functions=2)
     assert len(population.contours_) == 2
     assert population.points is None

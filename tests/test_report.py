@@ -1,4 +1,4 @@
-"""The report: a self-contained, accessible page with the numbers of the estimators."""
+"""The report: a self-contained, accessible page with the results of the estimators."""
 
 import json
 import re
@@ -27,7 +27,7 @@ VOID = {"meta", "br", "img", "link", "hr", "input"}
 
 
 class Page(HTMLParser):
-    """Elements with attributes, text, and tags that do not match."""
+    """Collect elements with their attributes, the text, and unmatched tags."""
 
     def __init__(self, text):
         super().__init__()
@@ -295,10 +295,10 @@ def test_warnings_are_shown(tmp_path):
 
 
 def test_omitted_rows_and_columns_are_listed(tmp_path):
-    table = blobs(rows_read=47, omissions=(Omission("colour", "not numeric, for example 'red'"),))
+    table = blobs(rows_read=47, omissions=(Omission("color", "not numeric, for example 'red'"),))
     text = Page(write_report(table, tmp_path).html.read_text(encoding="utf-8")).text
     assert "40 of 47; 7 " in text
-    assert "colour (not numeric, for example 'red')" in text
+    assert "color (not numeric, for example 'red')" in text
 
 
 # --- files -----------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ def test_missing_jinja_raises_with_the_install_command(rings, monkeypatch):
 
     html._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with raises(ModuleNotFoundError, "pip install mercer[report]"):
+    with raises(ModuleNotFoundError, "pip install mercer[cli]"):
         html.render("page.html")
 
 

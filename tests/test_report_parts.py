@@ -1,4 +1,4 @@
-"""Parts of the report equal the estimators' results, for tables of every kind and size."""
+"""Parts of the report equal the results of the estimators, for tables of every kind and size."""
 
 import io
 import json
@@ -121,7 +121,7 @@ def test_a_count_from_spectroscopy_only_gives_a_caution(iris):
 
 
 def test_traits_are_medians_and_proportions():
-    frame = blobs(colour=["red"] * 20 + ["blue"] * 40, note=["good old thing"] * 30 + ["bad"] * 30)
+    frame = blobs(color=["red"] * 20 + ["blue"] * 40, note=["good old thing"] * 30 + ["bad"] * 30)
     frame["note"] += [f" {i} was seen by us" for i in range(60)]
     table = as_table(frame)
     assert table.kinds["note"] == "text"
@@ -132,9 +132,9 @@ def test_traits_are_medians_and_proportions():
     assert first.overall == np.median(frame["a"])
     low, high = np.quantile(frame["a"], [0.25, 0.75])
     assert first.effect == pytest.approx((first.inside - first.overall) / (high - low) * 1.349)
-    colour = traits[1, "colour"]
-    assert (colour.label, colour.inside, colour.overall) == ("red", 20 / 30, 20 / 60)
-    assert colour.effect == pytest.approx(
+    color = traits[1, "color"]
+    assert (color.label, color.inside, color.overall) == ("red", 20 / 30, 20 / 60)
+    assert color.effect == pytest.approx(
         2 * np.arcsin(np.sqrt(2 / 3)) - 2 * np.arcsin(np.sqrt(1 / 3))
     )
     assert traits[2, "note"].label == "bad"

@@ -29,7 +29,7 @@ def with_outliers(*outliers, n=200):
     return np.concatenate([cloud, np.reshape(outliers, (-1, 2))])
 
 
-# Warnings about a small bandwidth are those of ParzenDensity.
+# ParzenDensity warns about the small bandwidths.
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 
 
@@ -41,14 +41,14 @@ def test_scores_equal_the_definition(bandwidth):
 
 
 @pytest.mark.parametrize("distance", [0.0, 2.0, 3.0, 3.03, 3.034, 3.035, 3.04, 3.1, 7, 14, 20])
-def test_mutual_outliers_count_for_each_other(distance):
-    """The similarity of the pair crosses 0.01, below which sums are not differences any more."""
+def test_pairs_of_outliers_equal_the_definition(distance):
+    """Below a similarity of 0.01 the sum is computed without the row, not by a difference."""
     X = with_outliers([60, 60], [60 + distance, 60])
     scores = leave_one_out_scores(X, Gaussian(1.0))
     assert_allclose(scores, naive_scores(gaussian_logs(X)), rtol=1e-9)
 
 
-def test_scores_are_continuous_in_the_distance_of_mutual_outliers():
+def test_scores_are_continuous_in_the_distance_of_two_outliers():
     scores = [
         leave_one_out_scores(with_outliers([60, 60], [60 + d, 60]), Gaussian(1.0))[-2:]
         for d in np.linspace(2.9, 3.2, 31)
@@ -56,21 +56,21 @@ def test_scores_are_continuous_in_the_distance_of_mutual_outliers():
     assert np.abs(np.diff(scores, axis=0)).max() < 0.04  # d · 0.01 at d = 3.2
 
 
-def test_many_isolated_rows_are_compared_in_groups(monkeypatch):
-    monkeypatch.setattr(mercer.row_scores, "_GROUP", 7)
+def test_isolated_rows_are_processed_in_groups(monkeypatch):
+    monkeypatch.setattr(mercer.row_scores, "_ISOLATED_BLOCK", 7)
     X = with_outliers(*(10.0 * np.arange(2, 32)[:, None] * [1, 1]), n=20)
     X = np.concatenate([X, X[20:] + np.array([3.5, 0])])
     expected = naive_scores(gaussian_logs(X))
     assert_allclose(leave_one_out_scores(X, Gaussian(1.0)), expected, rtol=1e-9)
 
 
-def test_all_rows_isolated():
+def test_scores_of_isolated_rows_equal_the_definition():
     X = np.array([[0.0], [100.0], [250.0], [251.0]])
     expected = naive_scores(gaussian_logs(X, 0.1))
     assert_allclose(leave_one_out_scores(X, Gaussian(0.1)), expected, rtol=1e-9)
 
 
-def test_other_density_kernels():
+def test_scores_of_the_laplacian_kernel_equal_the_definition():
     X = with_outliers([30, 30], [36, 30])
     logs = -np.abs(X[:, None] - X).sum(axis=-1) / 0.8
     assert_allclose(leave_one_out_scores(X, Laplacian(0.8)), naive_scores(logs), rtol=1e-9)
@@ -85,7 +85,7 @@ def test_scores_are_log_densities_of_the_other_rows():
         assert log_density == pytest.approx(others.score_samples(X[[i]])[0])
 
 
-def test_reference_rows():
+def test_scores_relative_to_reference_rows():
     X = with_outliers([60, 60], [63.5, 60])
     reference = np.r_[np.arange(0, 200, 3), 201]
     logs = gaussian_logs(X)

@@ -1,4 +1,4 @@
-"""Counting groups by eigenvectors without a change of sign, against the rule in plain numpy."""
+"""Data spectroscopy: number of groups by eigenvectors without sign changes."""
 
 import numpy as np
 import pytest
@@ -23,14 +23,14 @@ def mixture(seed, groups=3, size=60, distance=8.0, d=2):
 
 
 def naive_bandwidth(X):
-    """95 % quantile of {5 % quantile of distances from x_i, self included} / √χ²."""
+    """Return the 95 % quantile over i of the 5 % quantile over j of |x_i - x_j|, over √χ²."""
     distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     near = np.quantile(distances, 0.05, axis=1)
     return np.quantile(near, 0.95) / np.sqrt(chi2.ppf(0.95, X.shape[1]))
 
 
 def naive_groups(K):
-    """Eigenvectors with min v > -ε or max v < ε, ε = max |v| / n, among the top max(√n, 200)."""
+    """Return the ranks of eigenvectors with min v > -ε or max v < ε, ε = max |v| / n."""
     n = len(K)
     values, vectors = np.linalg.eigh(K)
     vectors = vectors[:, ::-1][:, : max(int(np.sqrt(n)), 200)]
@@ -47,7 +47,7 @@ def naive_groups(K):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("groups", "distance"), [(1, 0), (2, 5.0), (3, 8.0), (4, 3.0)])
-def test_against_the_rule_in_numpy(seed, groups, distance):
+def test_groups_equal_a_naive_implementation(seed, groups, distance):
     X = mixture(seed, groups, distance=distance)
     found = find_groups(X)
     bandwidth_found = naive_bandwidth(X)
@@ -79,8 +79,8 @@ def test_blocks_are_counted_exactly():
 
 
 @pytest.mark.parametrize("groups", [2, 3])
-def test_equal_groups_are_counted_too(groups):
-    """Tied eigenvalues leave the basis free: some basis has a vector per group, and it counts."""
+def test_groups_of_equal_size_are_counted(groups):
+    """Eigenvalues are tied: one basis of the eigenspace has a vector per group."""
     y = np.repeat(np.arange(groups), 8)
     assert find_groups((y[:, None] == y).astype(float), kernel="precomputed").n_groups == groups
     X = np.random.default_rng(0).normal(size=(60, 2))
@@ -100,7 +100,7 @@ def test_weights_equal_copies(seed):
     assert_allclose(weighted.fractions, copies.fractions, atol=1e-12)
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_groups_do_not_depend_on_row_order():
     X = mixture(1)
     order = np.random.default_rng(0).permutation(len(X))
     one, other = find_groups(X), find_groups(X[order])
@@ -120,7 +120,7 @@ def test_many_rows_are_subsampled():
     assert found.n_rows == 2000
 
 
-def test_a_kernel_with_a_number_is_used_as_it_is():
+def test_given_bandwidths_are_not_changed():
     X = mixture(0)
     assert find_groups(X, kernel=Gaussian(1.3)).kernel == Gaussian(1.3)
     assert find_groups(X, kernel="laplacian").kernel.bandwidth == pytest.approx(naive_bandwidth(X))
@@ -136,12 +136,12 @@ class Letters(Kernel):
         return np.array([[len({*x} & {*y}) / len({*x} | {*y}) for y in Y] for x in X])
 
 
-def test_strings():
+def test_groups_of_strings():
     assert find_groups(["abc", "abd", "bcd", "xyz", "xzw"], kernel=Letters()).n_groups == 2
 
 
 def test_many_objects_are_subsampled(monkeypatch):
-    """Evenly spaced ones among those that weigh something."""
+    """Evenly spaced objects with positive weight are selected."""
     monkeypatch.setattr("mercer.spectroscopy._MAX_ROWS", 10)
     strings = ["abc", "abd", "bcd"] * 20 + ["xyz", "xzw"] * 20
     found = find_groups(strings, kernel=Letters())
@@ -153,15 +153,15 @@ def test_many_objects_are_subsampled(monkeypatch):
     assert (found.n_groups, found.n_rows) == (1, 4)
 
 
-def test_a_kernel_of_both_signs_has_one_group():
-    """All eigenvectors of a centered linear kernel change sign: the first one is the only group."""
+def test_kernel_with_sign_changes_has_one_group():
+    """All eigenvectors of a centered linear kernel change sign; the first one counts."""
     X = np.random.default_rng(0).normal(size=(50, 3))
     found = find_groups(X - X.mean(axis=0), kernel="linear")
     assert found.components.tolist() == [1]
     assert_allclose(found.fractions, [1.0])
 
 
-def test_few_rows_and_bad_input():
+def test_few_rows_and_invalid_input():
     assert find_groups([[1.0, 2.0]], kernel=Gaussian(1.0)).n_groups == 1
     assert find_groups(np.ones((5, 2)), kernel=Gaussian(1.0)).n_groups == 1
     with raises(ValueError, 5, "bandwidth"):
@@ -176,9 +176,9 @@ def test_few_rows_and_bad_input():
         find_groups(np.zeros((4, 4)), kernel="precomputed")
 
 
-def test_signs():
+def test_sign_free_vectors():
     v = np.array([[1.0, 1.0, -1.0, 1.0], [0.1, -0.2, -0.1, -0.3], [0.0, 0.5, 0.2, 0.0]])
-    # n = 3: a third of the largest entry is allowed on the other side
+    # n = 3: entries of the other sign may be up to a third of the largest entry
     assert is_sign_free(v).tolist() == [True, True, True, True]
     assert is_sign_free(np.vstack([v, np.zeros((7, 4))])).tolist() == [True, False, False, False]
 
@@ -188,7 +188,7 @@ def test_signs():
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (21, 2), (60, 5), (150, 3)])
-def test_bandwidth_against_quantiles_of_numpy(seed, n, d):
+def test_bandwidth_equals_a_naive_implementation(seed, n, d):
     X = np.random.default_rng(seed).normal(size=(n, d))
     if n == 2:  # the 5 % quantile is a twentieth of the distance
         distance = np.linalg.norm(X[0] - X[1])
@@ -197,7 +197,7 @@ def test_bandwidth_against_quantiles_of_numpy(seed, n, d):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_bandwidth_with_weights_and_copies(seed):
+def test_bandwidth_with_weights_equals_copies(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2))
     weights = rng.integers(0, 4, size=40)
@@ -213,8 +213,8 @@ def test_bandwidth_of_mostly_equal_rows_is_positive():
 
 
 @pytest.mark.parametrize("level", [0.0, 0.05, 0.29, 0.5, 0.57, 0.95, 1.0])
-def test_weighted_quantiles_are_those_of_copies(level):
-    """For every number of copies: level times (n - 1) may round to just below an integer."""
+def test_weighted_quantiles_equal_those_of_copies(level):
+    """For many numbers of copies: level · (n - 1) may round to just below an integer."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=7)
     for _ in range(200):

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,3 +24,27 @@ def test_continuous_integration_has_browser_and_node(programs):
     """Tests that need them are skipped elsewhere; in CI that must not happen unnoticed."""
     assert any(map(shutil.which, programs)), f"install one of {programs}"
     assert find_spec("playwright"), "install mercer[dev]"
+
+
+def test_browser_tests_cannot_be_skipped_silently_in_ci():
+    """Interfaces D16: errors of apt-get were ignored, and CI was not set."""
+    script = ROOT / ".ci" / "run"
+    if not script.exists():
+        pytest.skip("the script of CI is not part of the sdist")
+    text = script.read_text(encoding="utf-8")
+    assert "set -euo pipefail" in text
+    assert "export CI=1" in text
+    assert "|| true" not in text
+
+
+def test_extra_for_all_features_has_no_development_tools():
+    """Interfaces D16: mercer[all] installed pytest, mypy and Sphinx."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["optional-dependencies"]["all"] == ["mercer[plot,io,dask,cli,web]"]
+    features = [
+        re.match(r"[\w-]+", requirement)[0]
+        for extra in ("plot", "io", "dask", "cli", "web")
+        for requirement in project["optional-dependencies"][extra]
+    ]
+    assert not {"pytest", "mypy", "ruff", "sphinx", "hypothesis"} & set(features)
+    assert "Operating System :: OS Independent" not in project["classifiers"]

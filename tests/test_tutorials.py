@@ -1,4 +1,4 @@
-"""Tutorials show the figures that their code saves. tests/test_docs.py runs the code."""
+"""Tutorials show the figures that their code saves (tests/test_docs.py runs the code)."""
 
 import re
 from pathlib import Path

@@ -1,7 +1,7 @@
 """R. Jenssen, Kernel entropy component analysis, IEEE TPAMI 32(5):847-860, 2010.
 
-Each module holds one experiment: what is measured, its table, its figures. Results are cached, so
-that a figure shows the numbers of its table.
+Each module contains one experiment with its tables and figures. Results are cached, so that a
+figure shows the numbers of its table.
 """
 
 from __future__ import annotations

@@ -22,19 +22,19 @@ _CLASSES = np.repeat([1, 2], _SIZES)
 
 
 def _ideal() -> Array:
-    """Each cluster one point, infinitely far from the other (eq. 20)."""
+    """Gram matrix of two clusters that are points at infinite distance (eq. 20)."""
     return block_diag(*(np.ones((size, size)) for size in _SIZES))
 
 
 def _suboptimal(gamma: float, beta: float) -> Array:
-    """The first cluster in two halves, the second not compact (eq. 22)."""
+    """Gram matrix with the first cluster in two halves, the second not compact (eq. 22)."""
     half = _SIZES[0] // 2
     first = 1 - gamma * (np.arange(2 * half)[:, None] // half != np.arange(2 * half) // half)
     return block_diag(first, np.full((_SIZES[1], _SIZES[1]), beta))
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Closed forms; components 1 and 3 where γ > β."""
+    """Closed forms; components 1 and 3 if γ > β."""
     n1, n2 = _SIZES
     rows = []
     ideal = KernelECA(2, kernel="precomputed", solver="dense").fit(_ideal())
@@ -72,7 +72,10 @@ def _identities() -> Table:
         "V - V_k against the sum of the other terms": eca.residual_potential_ - rest,
         "out-of-sample projection of training points": np.abs(eca.transform(X) - Z).max(),
     }
-    rows = (Row(what, "equal", abs(float(gap)), AtMost(1e-10)) for what, gap in differences.items())
+    rows = (
+        Row(name, "equal", abs(float(difference)), AtMost(1e-10))
+        for name, difference in differences.items()
+    )
     return Table("Sections 3.2 to 3.5: identities, four components of Example 1", tuple(rows))
 
 

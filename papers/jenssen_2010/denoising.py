@@ -14,7 +14,7 @@ from mercer.kernels import Gaussian
 from mercer.maths.pairwise import euclidean_distances
 from papers.comparison import AcceptedRange, AtLeast, AtMost, Picture, Row, Table
 from papers.figures import new_figure
-from papers.jenssen_2010.sweeps import quietly, sweep, tenths
+from papers.jenssen_2010.sweeps import sweep, tenths, without_warnings
 from papers.types import Array
 
 __all__ = ["figures", "tables"]
@@ -57,14 +57,14 @@ def _noisy(noise: float, seed: int, per_class: int = _TESTED) -> Array:
 
 @cache
 def _denoiser(count: int, order: Any) -> KernelDenoiser:
-    with quietly():
+    with without_warnings():
         return KernelDenoiser(count, kernel=_KERNEL, order=order).fit(
             _first("train", _PER_CLASS)[0]
         )
 
 
 def _denoised(noisy: Array, count: int, order: str) -> Array:
-    with quietly():
+    with without_warnings():
         return _denoiser(count, order).transform(noisy)
 
 
@@ -76,7 +76,7 @@ def _class_of(images: Array) -> Array:
 
 @cache
 def _preserved(count: int, order: str, seeds: int) -> Array:
-    """Per cent of the digits 3, 6 and 9 that keep their class, over noises and seeds."""
+    """Percentage of the digits 3, 6 and 9 that keep their class, over noise levels and seeds."""
     truth = _first("test", _TESTED)[1]
     fractions = []
     for noise in _NOISES:
@@ -87,7 +87,7 @@ def _preserved(count: int, order: str, seeds: int) -> Array:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """How many digits keep their class, and whether noise is removed."""
+    """Percentages of digits that keep their class, and mean squared errors."""
     seeds = 1 if quick else 3
     rows = []
     for count in _COUNTS:
@@ -108,7 +108,7 @@ def tables(quick: bool) -> Iterator[Table]:
         Row(
             f"first σ with the top three, first {per_class} of each class",
             "5.1" if per_class == _PER_CLASS else "",
-            _first_alike(per_class),
+            _first_with_top_three(per_class),
         )
         for per_class in (_PER_CLASS, 2 * _PER_CLASS)
     ]
@@ -117,19 +117,19 @@ def tables(quick: bool) -> Iterator[Table]:
         tuple(rows),
         note="Trained on the first 100 digits of each class of the training file, tested on the "
         f"first {_TESTED} of the test file; noise of sd 0.3 and 0.6, {seeds} seed(s). A digit "
-        "keeps its class if the nearest clean training image is of that class. Much depends on "
-        "which digits are taken for training: see the last two rows.",
+        "keeps its class if the nearest clean training image is of that class. The results depend "
+        "on the training digits: see the last two rows.",
     )
-    yield _caution(seeds)
+    yield _squared_errors(seeds)
 
 
-def _first_alike(per_class: int) -> float:
-    """Smallest σ, in steps of 0.1 from 2.5, at which both orders keep the same three components."""
+def _first_with_top_three(per_class: int) -> float:
+    """Smallest σ, in steps of 0.1 from 2.5, at which kernel ECA selects the top three."""
     X, y = _first("train", per_class)
     return sweep(X, y, tenths(2.5, 6.0), methods=("eca",)).first_with({1, 2, 3})
 
 
-def _caution(seeds: int) -> Table:
+def _squared_errors(seeds: int) -> Table:
     clean = _first("test", _TESTED)[0]
     rows = []
     for noise in _NOISES:
@@ -142,11 +142,11 @@ def _caution(seeds: int) -> Table:
                 after = float(np.mean([((x - clean) ** 2).mean() for x in outputs]))
                 rows.append(Row(f"noise {noise}: {method}, k = {count}", "", after))
     return Table(
-        "Section 5: is it denoising?",
+        "Section 5: mean squared errors before and after denoising",
         tuple(rows),
         note="Caution: the output is a prototype of its class. Its mean squared error is above "
-        "that of the input at noise 0.3 and about equal at 0.6: no gain in signal to noise is "
-        "claimed.",
+        "that of the input at noise 0.3 and about equal at 0.6, so no improvement of the "
+        "signal-to-noise ratio is claimed.",
     )
 
 

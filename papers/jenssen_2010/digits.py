@@ -13,13 +13,13 @@ from mercer.datasets import load_usps
 from mercer.kernels import Gaussian
 from papers.comparison import AtMost, Picture, Row, Same, Table
 from papers.figures import new_figure, scatter
-from papers.jenssen_2010.sweeps import Sweep, quietly, sweep, tenths
+from papers.jenssen_2010.sweeps import Sweep, sweep, tenths, without_warnings
 from papers.types import Array
 
 __all__ = ["figures", "tables"]
 
 _RANGE = tenths(2.5, 3.9)
-# the second component beside the first, which is always selected
+# the second selected component by bandwidth; the first one is always selected
 _SECOND = {2.8: 4, 2.9: 4} | {b / 10: 3 for b in range(30, 37)} | {3.7: 2, 3.8: 2, 3.9: 2}
 
 
@@ -55,10 +55,10 @@ def tables(quick: bool) -> Iterator[Table]:
         ),
         Row(
             "error at σ = 3.7",
-            "the odd one",
+            "exception",
             found.at(3.7),
             unit=" %",
-            remark="The paper sees no angular structure at this bandwidth alone.",
+            remark="According to the paper, only this bandwidth gives no angular structure.",
         ),
         Row(
             "kernel PCA, angular, σ = 2.5 to 3.6",
@@ -82,7 +82,7 @@ def figures(quick: bool) -> Iterator[Picture]:
         axes = part.subplots(3, 5)
         part.suptitle(title, fontweight="bold")
         for ax, sigma in zip(axes.flat, _RANGE, strict=True):
-            with quietly():
+            with without_warnings():
                 Z = model(Gaussian(float(sigma))).fit_transform(X)
             scatter(ax, Z, y, size=8)
             ax.set_title(f"σ = {sigma:.1f}", fontsize=8)

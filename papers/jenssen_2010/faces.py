@@ -14,7 +14,7 @@ from mercer.datasets import load_frey_faces
 from mercer.kernels import Gaussian
 from papers.comparison import Picture, Row, Same, Table, Within
 from papers.figures import new_figure, scatter_3d
-from papers.jenssen_2010.sweeps import quietly
+from papers.jenssen_2010.sweeps import without_warnings
 from papers.types import Array
 
 __all__ = ["figures", "tables"]
@@ -26,7 +26,7 @@ _SHOWN = 10
 
 @cache
 def _clustered() -> EntropyClustering:
-    with quietly():
+    with without_warnings():
         return EntropyClustering(3, kernel=_KERNEL).fit(load_frey_faces().data)
 
 
@@ -36,26 +36,26 @@ def _clusters() -> Array:
     labels = _clustered().labels_
     sizes = np.bincount(labels[labels >= 0], minlength=3)
     renamed = np.full(len(labels), -1)
-    # by rank of size: the paper's first cluster is the smallest, its second the largest
-    for cluster, place in zip(np.argsort(sizes), np.argsort(_PRINTED), strict=True):
-        renamed[labels == cluster] = place
+    # Clusters are matched by size: the paper's first is the smallest, its second the largest.
+    for cluster, number in zip(np.argsort(sizes), np.argsort(_PRINTED), strict=True):
+        renamed[labels == cluster] = number
     return renamed
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Places of the components by entropy, and sizes of the clusters."""
+    """Ranks of the components by entropy term, and sizes of the clusters."""
     X = load_frey_faces().data
-    with quietly():
+    with without_warnings():
         full = KernelECA(None, kernel=_KERNEL, solver="dense").fit(X)
     ranks = full.component_ranks_
-    assert ranks is not None, "a full decomposition knows its ranks"
-    places = {int(rank): place for place, rank in enumerate(ranks, start=1)}
+    assert ranks is not None, "ranks are known after a full decomposition"
+    entropy_ranks = {int(rank): position for position, rank in enumerate(ranks, start=1)}
     labels = _clusters()
     rows = [
         Row("15 % of the median distance", "130", 0.15 * median_distance(X), Within(129, 131)),
         Row("components by entropy", "1, 10, 4", tuple(map(int, ranks[:3])), Same((1, 10, 4))),
-        Row("place of λ₂ by entropy", "444", places[2], Same(444)),
-        Row("place of λ₃ by entropy", "5", places[3], Same(5)),
+        Row("rank of λ₂ by entropy term", "444", entropy_ranks[2], Same(444)),
+        Row("rank of λ₃ by entropy term", "5", entropy_ranks[3], Same(5)),
     ]
     rows += [
         Row(
@@ -66,12 +66,11 @@ def tables(quick: bool) -> Iterator[Table]:
         )
         for cluster, printed in enumerate(_PRINTED)
     ]
-    lost = int((labels < 0).sum())
+    unassigned = int((labels < 0).sum())
     yield Table(
         "Clustering example 5: 1965 Frey faces, σ = 130 (Figs. 15 and 16)",
         tuple(rows),
-        note=f"{lost} faces have nothing in common with any cluster (their projections are zero) "
-        "and are in none.",
+        note=f"{unassigned} faces are isolated (their projections are zero) and are in no cluster.",
     )
 
 
@@ -79,15 +78,15 @@ def figures(quick: bool) -> Iterator[Picture]:
     """Figs. 15 and 16."""
     X, labels = load_frey_faces().data, _clusters()
     eca = _clustered().spectrum_.projections
-    known = labels >= 0  # a few faces have nothing in common with any cluster
+    known = labels >= 0  # a few faces are isolated
     pca = KernelPCA(3, kernel=_KERNEL, center=False)
-    with quietly():
+    with without_warnings():
         by_variance = pca.fit_transform(X)
     figure = new_figure(10, 4.8)
-    for place, (Z, title, ranks) in enumerate(
+    for position, (Z, title, ranks) in enumerate(
         ((eca, "(a) kernel ECA", (1, 10, 4)), (by_variance, "(b) kernel PCA", (1, 2, 3))), start=1
     ):
-        ax = figure.add_subplot(1, 2, place, projection="3d")
+        ax = figure.add_subplot(1, 2, position, projection="3d")
         names = [f"cluster {c + 1}" for c in range(3)]
         scatter_3d(ax, Z[known], labels[known], ranks, names=names, size=8)
         ax.view_init(elev=22, azim=40)
@@ -101,8 +100,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     )
     yield Picture(
         "fig16",
-        "Fig. 16. Frey faces by cluster, one row each: above the line the ten of largest norm in "
-        "kernel ECA space, in falling order; below it ten drawn at random.",
+        "Fig. 16. Frey faces by cluster, one row each: above the line the ten with the largest "
+        "norms in kernel ECA space, in decreasing order; below it ten drawn at random.",
         _faces(np.linalg.norm(eca, axis=1), labels),
     )
 

@@ -14,23 +14,23 @@ from mercer.maths.eigenpairs import entropy_terms
 from papers.comparison import Picture, Row, Same, Table
 from papers.jenssen_2010 import uci
 from papers.jenssen_2010.segmentation import load_three_surfaces
-from papers.jenssen_2010.sweeps import components_of, quietly
+from papers.jenssen_2010.sweeps import components_of, without_warnings
 from papers.jenssen_2010.thyroid import load_normal_or_not
 from papers.types import Array
 
 __all__ = ["figures", "tables"]
 
 _WIDTHS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of the median distance
-_KEPT = 3
+_SELECTED = 3
 
 
 @dataclass(frozen=True)
 class _Case:
-    negative_share: float  # of eigenvalues, per cent
-    negative_entropy: float  # of V, per cent
-    agree: bool  # signed, absolute and clipped terms select the same
+    negative_fraction: float  # of eigenvalues, in percent
+    negative_entropy: float  # fraction of V, in percent
+    agree: bool  # signed, absolute and clipped terms select the same components
     signed: bool  # KernelECA selects the largest signed terms
-    positive: bool  # and only positive eigenvalues
+    positive: bool  # KernelECA selects only positive eigenvalues
 
 
 def _samples(quick: bool) -> dict[str, Array]:
@@ -44,13 +44,16 @@ def _examine(X: Array, bandwidth: float) -> _Case:
     values, vectors = values[::-1], vectors[:, ::-1]
     rounding = 1e-10 * values[0]
     terms = entropy_terms(values, vectors.sum(axis=0), len(X))
-    ways = (terms, np.abs(terms), np.where(values > 0, terms, 0))
-    # flipping the sign of negative eigenvalues makes their terms positive: the same as |ψ|
-    chosen = [components_of(np.argsort(-way, kind="stable")[:_KEPT] + 1) for way in ways]
-    with quietly():
-        eca = KernelECA(_KEPT, kernel=kernel, solver="dense").fit(X)
+    criteria = (terms, np.abs(terms), np.where(values > 0, terms, 0))
+    # Flipping the sign of negative eigenvalues gives |ψ|, the second criterion.
+    chosen = [
+        components_of(np.argsort(-criterion, kind="stable")[:_SELECTED] + 1)
+        for criterion in criteria
+    ]
+    with without_warnings():
+        eca = KernelECA(_SELECTED, kernel=kernel, solver="dense").fit(X)
     return _Case(
-        negative_share=100 * float((values < -rounding).mean()),
+        negative_fraction=100 * float((values < -rounding).mean()),
         negative_entropy=-100 * float(terms[terms < 0].sum() / terms.sum()),
         agree=len(set(chosen)) == 1,
         signed=chosen[0] == components_of(eca.component_ranks_),
@@ -59,7 +62,7 @@ def _examine(X: Array, bandwidth: float) -> _Case:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """What negative eigenvalues do to the choice of components."""
+    """Effect of negative eigenvalues on the selection of components."""
     cases = [
         _examine(X, fraction * median_distance(X))
         for X in _samples(quick).values()
@@ -69,9 +72,9 @@ def tables(quick: bool) -> Iterator[Table]:
     unit = f" of {n}"
     rows = (
         Row(
-            "most negative eigenvalues in any case",
+            "negative eigenvalues, largest fraction",
             "",
-            max(case.negative_share for case in cases),
+            max(case.negative_fraction for case in cases),
             unit=" %",
         ),
         Row(
@@ -85,25 +88,26 @@ def tables(quick: bool) -> Iterator[Table]:
             "open question",
             sum(case.agree for case in cases),
             unit=unit,
-            remark="They may differ where one component holds nearly all of V and a negative term "
-            "is among the three largest in size.",
+            remark="They may differ if one component holds nearly all of V and a negative term is "
+            "among the three largest in absolute value.",
         ),
         Row(
-            "KernelECA keeps the largest signed terms",
+            "KernelECA selects the largest signed terms",
             "",
             sum(c.signed for c in cases),
             Same(n),
             unit,
         ),
-        Row("KernelECA keeps λ > 0 only", "", sum(c.positive for c in cases), Same(n), unit),
+        Row("KernelECA selects λ > 0 only", "", sum(c.positive for c in cases), Same(n), unit),
     )
     yield Table(
-        "Indefinite kernels: the Epanechnikov window",
+        "Indefinite kernels: the Epanechnikov kernel",
         rows,
-        note=f"{n // len(_WIDTHS)} sets at {', '.join(map(str, _WIDTHS))} median distances.",
+        note=f"{n // len(_WIDTHS)} data sets with bandwidths of {', '.join(map(str, _WIDTHS))} "
+        "median distances.",
     )
 
 
 def figures(quick: bool) -> Iterator[Picture]:
-    """None: the paper only asks."""
+    """No figures: the paper leaves the question open."""
     yield from ()

@@ -15,8 +15,8 @@ from mercer.datasets import load_newsgroups
 from mercer.diagnostics import clustering_error
 from mercer.kernels import Polynomial
 from papers.comparison import Picture, Row, Table, Within, show
-from papers.figures import GREY, PALETTE, panels
-from papers.jenssen_2010.sweeps import components_of, quietly
+from papers.figures import GRAY, PALETTE, panels
+from papers.jenssen_2010.sweeps import components_of, without_warnings
 from papers.types import Array
 
 __all__ = ["figures", "tables"]
@@ -25,12 +25,12 @@ _GROUPS = ("rec.*", "sci.*")
 _SIZES = (352, 266)
 _PRINTED = ((298, 54), (66, 200))
 _KERNEL = Polynomial(degree=2)  # (x'y)², element by element
-_LABELLED = 12
+_LABELED = 12
 
 
 @dataclass(frozen=True)
 class _Subset:
-    """One random subset: which rows, which clusters, and errors in per cent."""
+    """Rows, clusters and errors (in percent) of one random subset."""
 
     rows: Array
     assigned: Array
@@ -63,20 +63,20 @@ def _subsets(count: int) -> tuple[_Subset, ...]:
 
 def _cluster(rows: Array, X: Array) -> _Subset:
     y = _truth()
-    with quietly():
+    with without_warnings():
         eca = EntropyClustering(2, kernel=_KERNEL, solver="dense").fit(X)
         pca = kernel_pca_clustering(X, 2, kernel=_KERNEL)
         njw = njw_clustering(X, 2, kernel=_KERNEL)
     return _Subset(
         rows,
-        _named(eca.labels_, y),
+        _match_classes(eca.labels_, y),
         components_of(eca.eca_.component_ranks_),
         *(100 * clustering_error(y, labels) for labels in (eca.labels_, pca, njw)),
     )
 
 
-def _named(labels: Array, y: Array) -> Array:
-    """Clusters under the names that fit the classes better; -1 stays."""
+def _match_classes(labels: Array, y: Array) -> Array:
+    """Return the labels, swapped if that matches the classes better; -1 is unchanged."""
     swapped = np.where(labels < 0, labels, 1 - labels)
     return labels if (labels == y).sum() >= (swapped == y).sum() else swapped
 
@@ -86,7 +86,7 @@ def _count(quick: bool) -> int:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Means over subsets; Table 2 for the one nearest to the paper's."""
+    """Means over subsets; Table 2 for the subset whose error is nearest to the paper's."""
     subsets = _subsets(_count(quick))
     rows = []
     for method, what, printed in (
@@ -106,24 +106,31 @@ def tables(quick: bool) -> Iterator[Table]:
                 remark=f"From {errors.min():.1f} to {errors.max():.1f} %.",
             )
         )
-    lucky = sum(s.eca <= 19.6 for s in subsets)
-    usual = sum(s.components == {1, 4} for s in subsets)
+    low_error = sum(s.eca <= 19.6 for s in subsets)
+    same_components = sum(s.components == {1, 4} for s in subsets)
     rows += [
-        Row("subsets with an error of at most 19.6 %", "1 of 1", lucky, unit=f" of {len(subsets)}"),
-        Row("subsets with components {1, 4}", "{4, 1}", usual, unit=f" of {len(subsets)}"),
+        Row(
+            "subsets with an error of at most 19.6 %",
+            "1 of 1",
+            low_error,
+            unit=f" of {len(subsets)}",
+        ),
+        Row(
+            "subsets with components {1, 4}", "{4, 1}", same_components, unit=f" of {len(subsets)}"
+        ),
     ]
     yield Table(
         "Clustering example 6: rec and sci newsgroups, 352 and 266 postings",
         tuple(rows),
         note="Does not reproduce as a single number: the paper's 618 postings are not known, and "
-        "the error depends on them. Which random subset is taken decides.",
+        "the error depends strongly on the random subset.",
     )
     nearest = _nearest(subsets)
     yield Table(
         "Table 2: confusion matrix of kernel ECA",
         (),
         layout=_matrix(nearest),
-        note=f"Of {len(subsets)} random subsets the one whose error, {nearest.eca:.1f} %, is "
+        note=f"The one of {len(subsets)} random subsets whose error, {nearest.eca:.1f} %, is "
         f"nearest to the paper's 19.4 %; components {show(nearest.components)}. Rows are true "
         "groups, columns clusters.",
     )
@@ -142,9 +149,9 @@ def _matrix(subset: _Subset) -> str:
         ours = [int(((y == group) & (subset.assigned == cluster)).sum()) for cluster in range(2)]
         printed = "".join(f"{count:>8}" for count in _PRINTED[group])
         lines.append(f"{name:<12}{printed}    " + "".join(f"{count:>8}" for count in ours))
-    lost = int((subset.assigned < 0).sum())
-    if lost:
-        lines.append(f"({lost} with nothing in common with any other: in no cluster)")
+    unassigned = int((subset.assigned < 0).sum())
+    if unassigned:
+        lines.append(f"({unassigned} isolated, in no cluster)")
     return "\n".join(lines)
 
 
@@ -160,8 +167,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     ax = axes[0, 0]
     colors = [PALETTE[1] if value > 0 else PALETTE[0] for value in difference]
     ax.vlines(np.arange(len(difference)), 0, difference, colors=colors, linewidths=2)
-    ax.axhline(0, color=GREY, linewidth=0.8)
-    for word in np.argsort(-np.abs(difference))[:_LABELLED]:
+    ax.axhline(0, color=GRAY, linewidth=0.8)
+    for word in np.argsort(-np.abs(difference))[:_LABELED]:
         up = difference[word] > 0
         ax.annotate(
             data.feature_names[word],
@@ -177,13 +184,13 @@ def figures(quick: bool) -> Iterator[Picture]:
     ax.set_xlabel("word, in alphabetical order")
     ax.set_ylabel("fraction of postings, difference")
     ax.set_title(
-        f"above: more often in the {to_sci.sum()} rec postings put into sci;  below: in "
-        f"the {to_rec.sum()} sci postings put into rec",
+        f"above: more often in the {to_sci.sum()} rec postings assigned to sci;  below: in "
+        f"the {to_rec.sum()} sci postings assigned to rec",
         fontsize=9,
     )
     yield Picture(
         "fig17",
-        "Fig. 17. Words in wrongly assigned postings: fraction of rec postings put into sci less "
-        "fraction of sci postings put into rec that have the word (the subset of Table 2).",
+        "Fig. 17. Words in wrongly assigned postings: fraction of rec postings assigned to sci "
+        "that contain the word, minus that of sci postings assigned to rec (subset of Table 2).",
         figure,
     )

@@ -1,9 +1,9 @@
-"""Section 4.1, Fig. 18: classification by least squares on components, six IDA sets.
+"""Section 4.1, Fig. 18: classification by least squares on components, six IDA data sets.
 
-Without an intercept: that is what gives the paper's numbers. An intercept makes the first, nearly
-constant component free for better use, and the orders hardly differ then: a row of the table says
-so. (:class:`mercer.ComponentClassifier` does one order at a time; here both come from one
-decomposition.)
+The paper's numbers are those without an intercept. With an intercept, the first component, which is
+nearly constant, is not needed for it, and the two orders hardly differ (see the rows "with an
+intercept"). :class:`mercer.ComponentClassifier` has one order; here both orders come from one
+decomposition.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mercer.kernels import Gaussian
 from mercer.maths.eigenpairs import entropy_order
 from papers.comparison import AtLeast, AtMost, Picture, Row, Table, Within
 from papers.figures import PALETTE, panels
-from papers.jenssen_2010.sweeps import quietly
+from papers.jenssen_2010.sweeps import without_warnings
 from papers.jenssen_2010.thyroid import load_normal_or_not
 from papers.types import Array
 
@@ -33,12 +33,13 @@ _ORDERS = {"entropy": "kernel ECA", "variance": "kernel PCA"}
 _SLOW = ("ringnorm", "image")
 _EARLY = 30
 _SHOWN = 400
-_ROUNDING = 1e-9  # of the largest eigenvalue: below it test scores are rounding divided by little
+# Relative to the largest eigenvalue; test scores of smaller eigenvalues are rounding errors.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class _Printed:
-    """Best errors of both orders, how far ours may be off, and how often the set is split."""
+    """Published best errors of both orders, tolerance for ours, and number of splits."""
 
     entropy: float
     variance: float
@@ -57,8 +58,8 @@ _SETS = {
 
 
 def _splits(name: str, count: int) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Training rows and classes, test rows and classes."""
-    if name == "thyroid":  # the repository's splits are not at hand: 140 and 75 rows at random
+    """Yield training rows and classes, test rows and classes."""
+    if name == "thyroid":  # the repository's splits are not available: 140 and 75 rows at random
         X, normal = load_normal_or_not()
         y = 2 * normal - 1
         rng = np.random.default_rng(0)
@@ -74,12 +75,12 @@ def _splits(name: str, count: int) -> Iterator[tuple[Array, Array, Array, Array]
 
 @cache
 def _paths(name: str, quick: bool) -> dict[str, Array]:
-    """Mean error in per cent for 1, 2, … components, in either order."""
+    """Mean error in percent for 1, 2, … components, by order."""
     paths: dict[str, list[Array]] = {order: [] for order in _ORDERS}
     for split in _splits(name, _count(name, quick)):
         for order, path in _errors(*split).items():
             paths[order].append(path)
-    # duplicates leave fewer components in some splits
+    # Duplicate rows reduce the number of components in some splits.
     length = min(len(path) for found in paths.values() for path in found)
     return {
         order: np.mean([path[:length] for path in found], axis=0) for order, found in paths.items()
@@ -91,30 +92,30 @@ def _count(name: str, quick: bool) -> int:
 
 
 def _kernel(X: Array) -> Gaussian:
-    """exp(-d²/σ²) with σ the median distance: the paper's kernel here differs from its others."""
+    """Kernel exp(-d²/σ²) with the median distance σ, which the paper uses in this section only."""
     return Gaussian(median_distance(X) / sqrt(2))
 
 
 def _errors(X: Array, y: Array, X_test: Array, y_test: Array) -> dict[str, Array]:
-    """Test error in per cent for 1, 2, … components, both orders from one decomposition."""
-    with quietly():
+    """Test error in percent for 1, 2, … components, both orders from one decomposition."""
+    with without_warnings():
         pca = KernelPCA(None, kernel=_kernel(X), center=False, solver="dense").fit(X)
     spectrum = pca.spectrum_
     reliable = spectrum.eigenvalues > _ROUNDING * spectrum.eigenvalues[0]
     Z = spectrum.projections[:, reliable]
-    # columns of Z are orthogonal, so every coefficient is found alone
+    # The columns of Z are orthogonal, so the coefficients can be computed separately.
     parts = spectrum.project(X_test)[:, reliable] * (Z.T @ y / (Z**2).sum(axis=0))
     by_entropy = entropy_order(
         spectrum.entropy_terms[reliable], spectrum.eigenvalues[reliable], spectrum.potential
     )
     return {
-        order: 100 * (np.sign(np.cumsum(parts[:, places], axis=1)) != y_test[:, None]).mean(axis=0)
-        for order, places in (("entropy", by_entropy), ("variance", np.arange(len(by_entropy))))
+        order: 100 * (np.sign(np.cumsum(parts[:, indices], axis=1)) != y_test[:, None]).mean(axis=0)
+        for order, indices in (("entropy", by_entropy), ("variance", np.arange(len(by_entropy))))
     }
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Best errors, and how early they come."""
+    """Best errors, and errors with few components."""
     rows = []
     for name, printed in _SETS.items():
         paths = _paths(name, quick)
@@ -167,8 +168,9 @@ def _early(quick: bool) -> Table:
     return Table(
         "Section 4.1: does the error drop more quickly in kernel ECA's order?",
         tuple(rows),
-        note='The paper: "in several cases". No claim is fair for image and heart. An intercept '
-        "takes the advantage away: the first component is nearly constant and stands in for it.",
+        note='The paper: "in several cases". There is no clear difference for image and heart. The '
+        "advantage disappears with an intercept: without it, the nearly constant first component "
+        "acts as one.",
     )
 
 
@@ -198,7 +200,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     axes[0, 0].legend(frameon=False)
     yield Picture(
         "fig18",
-        "Fig. 18. Mean error rate of classification against the number of components, in kernel "
-        "ECA's and in kernel PCA's order.",
+        "Fig. 18. Mean error rate of classification against the number of components, ordered by "
+        "kernel ECA and by kernel PCA.",
         figure,
     )

@@ -28,7 +28,7 @@ _INTERVALS = (
 
 @cache
 def load_three_surfaces() -> tuple[Array, Array]:
-    """The 90 rows of the training file, as they are."""
+    """The 90 rows of the training file, not standardized."""
     data: Any = load_segment(subset="train")
     names = data.target_names[data.target - 1]
     chosen = np.isin(names, ["CEMENT", "SKY", "GRASS"])
@@ -66,15 +66,15 @@ def tables(quick: bool) -> Iterator[Table]:
         Row(
             "lowest error, σ = 13 to 28", "4", float(found.between(13, 28).min()), AtMost(6.7), " %"
         ),
-        Row("lowest error of kernel PCA there", "20 to 25", _least(found, "pca"), unit=" %"),
-        Row("lowest error of NJW there", "20 to 25", _least(found, "njw"), unit=" %"),
+        Row("lowest error of kernel PCA there", "20 to 25", _lowest_error(found, "pca"), unit=" %"),
+        Row("lowest error of NJW there", "20 to 25", _lowest_error(found, "njw"), unit=" %"),
         Row("10 % of the median distance", "18.2", 0.1 * median, Within(18.15, 18.25)),
         Row("20 % of the median distance", "36.4", 0.2 * median, Within(36.35, 36.45)),
     ]
     yield Table("Clustering example 3: image segmentation, 90 rows (Fig. 13)", tuple(rows))
 
 
-def _least(found: Sweep, method: str) -> float:
+def _lowest_error(found: Sweep, method: str) -> float:
     return float(found.between(13, 28, method).min())
 
 
@@ -95,6 +95,6 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig13",
         "Fig. 13. Image segmentation: clustering errors against σ. Thin lines and numbers: the "
-        "ranges in which kernel ECA keeps these components (at σ = 23.5 alone the top three).",
+        "ranges in which kernel ECA selects these components (only at σ = 23.5 the top three).",
         figure,
     )

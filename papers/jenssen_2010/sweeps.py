@@ -18,15 +18,23 @@ from mercer.kernels import Gaussian
 from papers.figures import PALETTE
 from papers.types import Array
 
-__all__ = ["METHODS", "Sweep", "components_of", "plot_errors", "quietly", "sweep", "tenths"]
+__all__ = [
+    "METHODS",
+    "Sweep",
+    "components_of",
+    "plot_errors",
+    "sweep",
+    "tenths",
+    "without_warnings",
+]
 
 METHODS = {"eca": "kernel ECA", "pca": "kernel PCA", "njw": "NJW"}
-_LOOKS = {"eca": "o-", "pca": "^--", "njw": "s:"}
+_STYLES = {"eca": "o-", "pca": "^--", "njw": "s:"}
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Without the warnings that small bandwidths deserve: here they are part of the experiment."""
+def without_warnings() -> Iterator[None]:
+    """Suppress warnings about small bandwidths, which are part of the experiment."""
     with warnings.catch_warnings():
         for expected in (IdentifiabilityWarning, ApproximationWarning):
             warnings.simplefilter("ignore", expected)
@@ -34,13 +42,13 @@ def quietly() -> Iterator[None]:
 
 
 def tenths(low: float, high: float, step: int = 1) -> Array:
-    """Bandwidths in steps of so many tenths, both ends included, exact in their last digit."""
+    """Return bandwidths in steps of ``step`` tenths, with both ends and without rounding drift."""
     return np.arange(round(10 * low), round(10 * high) + 1, step) / 10
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Errors in per cent, and what kernel ECA used, at each bandwidth."""
+    """Errors in percent, and the components that kernel ECA selected, at each bandwidth."""
 
     bandwidths: Array
     errors: dict[str, Array]
@@ -48,14 +56,14 @@ class Sweep:
 
     def at(self, bandwidth: float, method: str = "eca") -> float:
         """Error of a method at one of the bandwidths."""
-        return float(self.errors[method][self._place(bandwidth)])
+        return float(self.errors[method][self._index(bandwidth)])
 
     def components_at(self, bandwidth: float) -> frozenset[int]:
-        """Components that kernel ECA used at one of the bandwidths."""
-        return self.components[self._place(bandwidth)]
+        """Components that kernel ECA selected at one of the bandwidths."""
+        return self.components[self._index(bandwidth)]
 
     def first_with(self, components: set[int]) -> float:
-        """Smallest bandwidth at which kernel ECA used just these components; nan if none."""
+        """Smallest bandwidth at which kernel ECA selected these components; NaN if none."""
         hits = [selected == components for selected in self.components]
         return float(self.bandwidths[hits.index(True)]) if any(hits) else np.nan
 
@@ -64,15 +72,15 @@ class Sweep:
         inside = (self.bandwidths >= low - 1e-9) & (self.bandwidths <= high + 1e-9)
         return self.errors[method][inside]
 
-    def _place(self, bandwidth: float) -> int:
-        place = int(np.abs(self.bandwidths - bandwidth).argmin())
-        assert np.isclose(self.bandwidths[place], bandwidth), "not one of the bandwidths"
-        return place
+    def _index(self, bandwidth: float) -> int:
+        index = int(np.abs(self.bandwidths - bandwidth).argmin())
+        assert np.isclose(self.bandwidths[index], bandwidth), "not one of the bandwidths"
+        return index
 
 
 def components_of(selected: Any) -> frozenset[int]:
-    """Places of selected eigenvalues as a set, whatever their order by entropy."""
-    return frozenset(int(place) for place in selected)
+    """Return the ranks of selected eigenvalues as a set."""
+    return frozenset(int(rank) for rank in selected)
 
 
 def sweep(
@@ -81,8 +89,8 @@ def sweep(
     """Cluster at every bandwidth, with as many clusters as there are classes."""
     count = len(np.unique(y))
     errors: dict[str, Array] = {}
-    with quietly():
-        # the full decomposition, since the places of the components are wanted
+    with without_warnings():
+        # The full decomposition gives the ranks of the components.
         path = EntropyClustering(count, bandwidths=bandwidths, solver="dense").fit(X).path_
         errors["eca"] = _errors(y, [record.labels for record in path])
         kernels = [Gaussian(float(b)) for b in bandwidths]
@@ -100,7 +108,7 @@ def plot_errors(ax: Any, bandwidths: Array, errors: dict[str, Array]) -> None:
         ax.plot(
             bandwidths,
             values,
-            _LOOKS[name],
+            _STYLES[name],
             color=color,
             markevery=every,
             markersize=5,

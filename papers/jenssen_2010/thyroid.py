@@ -1,4 +1,4 @@
-"""Clustering example 2, Fig. 12: thyroid patients, normal against the rest."""
+"""Clustering example 2, Fig. 12: thyroid patients, normal or not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from papers.types import Array
 
 __all__ = ["figures", "load_normal_or_not", "tables"]
 
-_SUBSET = 140  # rows of a realisation in the IDA repository
+_SUBSET = 140  # rows of a realization in the IDA repository
 _GRID = np.r_[np.arange(30, 130, 5) / 100, [1.5, 1.75, 2, 2.5, 3, 4, 5]]
 
 
@@ -35,7 +35,7 @@ def _full() -> Sweep:
 
 @cache
 def _subsets(count: int) -> tuple[Sweep, ...]:
-    """Random subsets, standardized again as the repository's realisations are."""
+    """Random subsets, standardized again like the realizations of the repository."""
     X, y = load_normal_or_not()
     rng = np.random.default_rng(0)
     chosen = [rng.choice(len(X), _SUBSET, replace=False) for _ in range(count)]
@@ -51,7 +51,7 @@ def tables(quick: bool) -> Iterator[Table]:
     full, subsets = _full(), _subsets(_count(quick))
     at = {b: np.array([s.at(b) for s in subsets]) for b in (0.95, 5.0)}
     used = [s.components_at(0.95) for s in subsets]
-    often = max(set(used), key=used.count)
+    most_frequent = max(set(used), key=used.count)
     large = {m: np.mean([s.at(5.0, m) for s in subsets]) for m in METHODS}
     rows = (
         Row(
@@ -72,17 +72,17 @@ def tables(quick: bool) -> Iterator[Table]:
             f"{len(subsets)} subsets of 140: mean error at σ = 0.95",
             "< 10",
             float(at[0.95].mean()),
-            None if quick else Within(7, 12),  # of a mean over many
+            None if quick else Within(7, 12),  # for a mean over many subsets
             " %",
             spread=float(at[0.95].std()),
-            remark="Random subsets of ours: the repository's realisations are not at hand.",
+            remark="Our own random subsets: the realizations of the repository are not available.",
         ),
         Row(
             "subsets with {1, 6} at σ = 0.95",
             "{1, 6}",
             used.count(frozenset({1, 6})),
             unit=f" of {len(subsets)}",
-            remark=f"Most frequent: {show(often)}, {used.count(often)} times.",
+            remark=f"Most frequent: {show(most_frequent)}, {used.count(most_frequent)} times.",
         ),
         Row(
             "subsets at σ = 5: kernel ECA, kernel PCA, NJW",
@@ -102,6 +102,6 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig12",
         f"Fig. 12. Thyroid: mean clustering errors over {len(subsets)} random subsets of 140 rows "
-        "against σ (the paper: 100 realisations of the IDA repository).",
+        "against σ (the paper: 100 realizations of the IDA repository).",
         figure,
     )

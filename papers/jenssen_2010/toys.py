@@ -1,4 +1,4 @@
-"""Examples 1 and 2 and clustering example 1: a ring about a blob, and three rings."""
+"""Examples 1 and 2 and clustering example 1: a ring around a blob, and three rings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.kernels import Gaussian
 from mercer.plots import GramDisplay, SpectrumDisplay
 from papers.comparison import Picture, Row, Same, Table, Within
 from papers.figures import (
-    GREY,
+    GRAY,
     PALETTE,
     VERMILION,
     name_axes,
@@ -28,9 +28,9 @@ from papers.jenssen_2010.sweeps import (
     Sweep,
     components_of,
     plot_errors,
-    quietly,
     sweep,
     tenths,
+    without_warnings,
 )
 from papers.types import Array
 
@@ -87,12 +87,12 @@ def _example_1(seeds: range) -> Table:
             same,
             Same(len(seeds)),
             unit,
-            remark="Between the two it depends on radius and noise, which the paper does not give.",
+            remark="The exact limit depends on radius and noise, which the paper does not give.",
         )
     )
     random = np.array([_blob_sweep(seed, even=False).at(1.2) for seed in seeds])
     rows.append(_random_angles("1.2", random))
-    return Table("Example 1: ring of 210 about a Gaussian of 500 (Figs. 2 to 4)", tuple(rows))
+    return Table("Example 1: ring of 210 around a Gaussian of 500 (Figs. 2 to 4)", tuple(rows))
 
 
 def _example_2(seeds: range) -> Table:
@@ -148,8 +148,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture("fig02", "Fig. 2. Two clusters, used in Example 1.", figure)
     yield Picture(
         "fig03",
-        "Fig. 3. First six eigenvectors, by falling eigenvalue; rows 1 to 210 are the ring. Those "
-        "that kernel ECA keeps are drawn in orange.",
+        "Fig. 3. First six eigenvectors, by decreasing eigenvalue; rows 1 to 210 are the ring. "
+        "Orange: selected by kernel ECA.",
         _eigenvectors(X, y, _SIGMA_1, 6, (2, 3)),
     )
     figure, axes = panels(1, 2, (9, 4.2))
@@ -180,8 +180,8 @@ def _ring_figures() -> Iterator[Picture]:
         figure,
     )
     figure = new_figure(10, 4.8)
-    for place, (title, (Z, ranks)) in enumerate(_both(X, _SIGMA_2, 3).items(), start=1):
-        ax = figure.add_subplot(1, 2, place, projection="3d")
+    for position, (title, (Z, ranks)) in enumerate(_both(X, _SIGMA_2, 3).items(), start=1):
+        ax = figure.add_subplot(1, 2, position, projection="3d")
         scatter_3d(ax, Z, y, ranks, names=_RING_NAMES)
         ax.set_title(title)
         ax.view_init(elev=22, azim=35)
@@ -189,8 +189,8 @@ def _ring_figures() -> Iterator[Picture]:
     yield Picture("fig06", "Fig. 6. Example 2: (a) kernel ECA and (b) kernel PCA.", figure)
     yield Picture(
         "fig07",
-        "Fig. 7. First nine eigenvectors of K (the paper's caption says eight). Those that kernel "
-        "ECA keeps are drawn in orange; dotted lines separate the rings.",
+        "Fig. 7. First nine eigenvectors of K (eight in the paper's caption). Orange: selected by "
+        "kernel ECA; dotted lines separate the rings.",
         _eigenvectors(X, y, _SIGMA_2, 9, (3, 3)),
     )
     yield _gram_figure(X, y, eca)
@@ -210,7 +210,7 @@ def _gram_figure(X: Array, y: Array, eca: KernelECA) -> Picture:
 
     pca = KernelPCA(3, kernel=Gaussian(_SIGMA_2), center=False, solver="dense").fit(X)
     figure, axes = panels(1, 3, (12, 3.9))
-    # one scale for all three, stretched about 0: the outer ring's block is of height 0.07
+    # One scale for all three, stretched around 0: the block of the outer ring has values of 0.07.
     shared: dict[str, Any] = {
         "labels": y,
         "colorbar": False,
@@ -225,7 +225,7 @@ def _gram_figure(X: Array, y: Array, eca: KernelECA) -> Picture:
     return Picture(
         "fig08",
         "Fig. 8. Kernel matrices: (a) original data, (b) K_eca and (c) K_pca. The color scale is "
-        "stretched about 0.",
+        "stretched around 0.",
         figure,
     )
 
@@ -234,16 +234,16 @@ def _component_figure() -> Picture:
     long = _long_sweep()
     figure, axes = panels(1, 1, (7, 4))
     ax = axes[0, 0]
-    places = np.array([sorted(selected) for selected in long.components])
+    ranks = np.array([sorted(selected) for selected in long.components])
     for column, color, marker, name in zip(
-        places.T, PALETTE, "o^s", ("first", "second", "third"), strict=False
+        ranks.T, PALETTE, "o^s", ("first", "second", "third"), strict=False
     ):
         ax.plot(long.bandwidths, column, marker, color=color, markersize=3.5, label=name)
     ax.set_xlabel("bandwidth σ")
-    ax.set_ylabel("place of the eigenvalue")
-    ax.set_yticks([1, *range(5, int(places.max()) + 1, 5)])
+    ax.set_ylabel("rank of the eigenvalue")
+    ax.set_yticks([1, *range(5, int(ranks.max()) + 1, 5)])
     ax.legend(title="by eigenvalue", frameon=False)
-    ax.grid(axis="y", color=GREY, alpha=0.25)
+    ax.grid(axis="y", color=GRAY, alpha=0.25)
     return Picture(
         "fig09",
         "Fig. 9. The three components with the largest entropy terms at each σ. They are never the "
@@ -261,8 +261,8 @@ def _draw_data(ax: Any, X: Array, y: Array, names: list[str]) -> None:
 
 
 def _both(X: Array, sigma: float, count: int) -> dict[str, tuple[Array, Array]]:
-    """Embeddings, and the places of their eigenvectors."""
-    with quietly():
+    """Embeddings, and the ranks of their eigenvectors."""
+    with without_warnings():
         eca = KernelECA(count, kernel=Gaussian(sigma), solver="dense").fit(X)
         pca = KernelPCA(count, kernel=Gaussian(sigma), center=False, solver="dense").fit(X)
     top = np.arange(1, count + 1)
@@ -275,23 +275,23 @@ def _both(X: Array, sigma: float, count: int) -> dict[str, tuple[Array, Array]]:
 
 def _eigenvectors(X: Array, y: Array, sigma: float, count: int, shape: tuple[int, int]) -> Any:
     pca = KernelPCA(count, kernel=Gaussian(sigma), center=False, solver="dense").fit(X)
-    wanted = len(np.unique(y))
+    n_clusters = len(np.unique(y))
     selected = components_of(
-        KernelECA(wanted, kernel=Gaussian(sigma), solver="dense").fit(X).component_ranks_
+        KernelECA(n_clusters, kernel=Gaussian(sigma), solver="dense").fit(X).component_ranks_
     )
     figure, axes = panels(*shape, (3.1 * shape[1], 1.9 * shape[0]), sharex=True, sharey=True)
     borders = np.flatnonzero(np.diff(y)) + 1
-    for place, ax in enumerate(axes.flat, start=1):
-        is_kept = place in selected
+    for rank, ax in enumerate(axes.flat, start=1):
+        is_selected = rank in selected
         ax.plot(
-            pca.spectrum_.eigenvectors[:, place - 1],
-            color=VERMILION if is_kept else PALETTE[0],
+            pca.spectrum_.eigenvectors[:, rank - 1],
+            color=VERMILION if is_selected else PALETTE[0],
             lw=0.9,
         )
         for border in borders:
-            ax.axvline(border, color=GREY, linestyle=":", linewidth=1)
-        ax.axhline(0, color=GREY, linewidth=0.6)
-        ax.set_title(f"e$_{place}$", fontweight="bold" if is_kept else "normal")
+            ax.axvline(border, color=GRAY, linestyle=":", linewidth=1)
+        ax.axhline(0, color=GRAY, linewidth=0.6)
+        ax.set_title(f"e$_{rank}$", fontweight="bold" if is_selected else "normal")
     for ax in axes[-1]:
         ax.set_xlabel("row")
     return figure

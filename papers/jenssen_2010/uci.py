@@ -19,7 +19,7 @@ from mercer.kernels import Gaussian
 from mercer.plots import BandwidthDisplay
 from papers.comparison import AcceptedRange, AtMost, Picture, Row, Same, Table, Within, show
 from papers.figures import new_figure, scatter_3d
-from papers.jenssen_2010.sweeps import components_of, quietly
+from papers.jenssen_2010.sweeps import components_of, without_warnings
 from papers.types import Array
 
 __all__ = ["DATA", "figures", "tables"]
@@ -43,14 +43,14 @@ DATA = tuple(_LOADERS)
 
 @cache
 def load(name: str) -> tuple[Array, Array]:
-    """Rows of a set, standardized, and their classes."""
+    """Standardized rows of a data set, and their classes."""
     X, y = _LOADERS[name]()
     return scale(X), y
 
 
 @dataclass(frozen=True)
 class _Printed:
-    """A line of Table 1, and what may fairly be asked of it."""
+    """Published values of a line of Table 1, and accepted ranges."""
 
     error: str
     sigma: float
@@ -82,22 +82,22 @@ _TABLE_1 = {
 
 @cache
 def _fitted(name: str) -> EntropyClustering:
-    with quietly():
+    with without_warnings():
         return EntropyClustering(3, bandwidths=_BANDWIDTHS).fit(load(name)[0])
 
 
 @cache
 def _errors(name: str) -> Array:
-    """Errors along the sweep, in per cent."""
+    """Errors along the sweep, in percent."""
     y = load(name)[1]
     return np.array([100 * clustering_error(y, r.labels) for r in _fitted(name).path_])
 
 
 def _at(name: str, sigma: Any, method: Any = "eca") -> float:
-    """Error of one method at one bandwidth, in per cent."""
+    """Error of one method at one bandwidth, in percent."""
     X, y = load(name)
     kernel = Gaussian(sigma)
-    with quietly():
+    with without_warnings():
         if method == "eca":
             labels = EntropyClustering(3, kernel=kernel).fit(X).labels_
         elif method == "njw":
@@ -114,7 +114,7 @@ def _sigma(fitted: EntropyClustering) -> float:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What a line of Table 1 comes to here; errors in per cent."""
+    """Recomputed values of a line of Table 1; errors in percent."""
 
     errors: Array
     sigma: float
@@ -149,15 +149,15 @@ def _measured(name: str, every: int) -> _Measured:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Table 1, the rule without labels, and what larger bandwidths give."""
+    """Table 1, the rule without labels, and larger bandwidths."""
     every = 16 if quick else 4
     yield Table(
-        "Table 1: clustering of three UCI sets with three clusters",
+        "Table 1: clustering of three UCI data sets with three clusters",
         tuple(row for name in DATA for row in _rows(name, every)),
         layout=_as_printed(every),
         note="80 bandwidths from 10 to 20 % of the median distance, columns standardized; NJW at "
-        f"every {every}th of them. Every kernel ECA row of the paper is the lowest error on the "
-        "grid, so the labels chose it.",
+        f"every {every}th of them. The kernel ECA values of the paper are the lowest errors on the "
+        "grid, so they were selected with the labels.",
     )
     yield _label_free()
     yield _larger()
@@ -196,8 +196,8 @@ def _rows(name: str, every: int) -> Iterator[Row]:
         ours.njw,
         printed.njw_range,
         " %",
-        remark=f"{ours.njw_beyond:.1f} % beyond: what the paper prints for all bandwidths was "
-        "probably a poor start of k-means."
+        remark=f"{ours.njw_beyond:.1f} % above. The value that the paper gives for all bandwidths "
+        "is probably due to a poor initialization of k-means."
         if limited
         else "",
     )
@@ -206,12 +206,12 @@ def _rows(name: str, every: int) -> Iterator[Row]:
         printed.pca,
         ours.pca,
         unit=" %",
-        remark="Depends on the starts of C-means; no accepted range.",
+        remark="Depends on the initialization of C-means; no accepted range.",
     )
 
 
 def _as_printed(every: int) -> str:
-    """Rows and columns of the paper, its numbers first and ours behind the stroke."""
+    """Return Table 1 in the layout of the paper, with its numbers and ours."""
     lines = [
         f"{'errors, %':<9}{'KECA':>14}{'σ':>15}{'components':>24}{'NJW':>16}{'KPCA/C-means':>18}"
     ]
@@ -255,11 +255,11 @@ def _label_free() -> Table:
                 )
             )
     return Table(
-        "Table 1 without labels: which bandwidth to trust",
+        "Table 1 without labels: selection of the bandwidth",
         tuple(rows),
-        note="Does not reproduce: the paper says that the minimum of the Cauchy-Schwarz cost (28) "
-        "selects its rows; neither reading of that rule does. EntropyClustering takes the lowest "
-        "cost among stable bandwidths.",
+        note="Does not reproduce: according to the paper, the minimum of the Cauchy-Schwarz cost "
+        "(28) selects its rows; neither interpretation of that rule does. EntropyClustering "
+        "selects the bandwidth with the lowest cost among the stable ones.",
     )
 
 
@@ -284,25 +284,25 @@ def _larger() -> Table:
     return Table(
         "Larger bandwidths, and kernel PCA with the same angles",
         rows,
-        note="Kernel ECA's edge is confined to small bandwidths. On Pen at σ = 0.98 the gain comes "
-        "from clustering by angle, not from the choice of components. The paper says that the "
-        "other methods are much better at larger σ; numbers in brackets are an independent "
-        "recomputation.",
+        note="Kernel ECA is better at small bandwidths only. On Pen at σ = 0.98 the gain comes "
+        "from clustering by angle, not from the selection of components. According to the paper, "
+        "the other methods are much better at larger σ. Numbers in parentheses are from an "
+        "independent recomputation.",
     )
 
 
 def figures(quick: bool) -> Iterator[Picture]:
-    """Fig. 14, and the sweeps behind Table 1."""
+    """Fig. 14, and the sweeps of Table 1."""
     figure = new_figure(13, 4.6)
-    for place, name in enumerate(DATA, start=1):
+    for position, name in enumerate(DATA, start=1):
         X, y = load(name)
         best = _fitted(name).path_[int(_errors(name).argmin())]
-        with quietly():
+        with without_warnings():
             eca = KernelECA(3, kernel=Gaussian(float(best["bandwidth"]))).fit(X)
-        ax = figure.add_subplot(1, 3, place, projection="3d")
+        ax = figure.add_subplot(1, 3, position, projection="3d")
         scatter_3d(ax, eca.transform(X), y, best["components"])
         ax.view_init(elev=22, azim=40)
-        ax.set_title(f"({'abc'[place - 1]}) {name}, σ = {best.bandwidth:.3f}")
+        ax.set_title(f"({'abc'[position - 1]}) {name}, σ = {best.bandwidth:.3f}")
         ax.legend(title="class", frameon=False, loc="upper left", fontsize=8)
     yield Picture(
         "fig14",
@@ -312,7 +312,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     )
     figure = new_figure(13, 7)
     for part, name in zip(figure.subfigures(1, 3), DATA, strict=True):
-        # the places of components have to be counted for Pen, which takes a while
+        # Computing the ranks of the components takes long for Pen.
         axes = part.subplots(3 if quick else 4, 1, sharex=True)
         BandwidthDisplay.from_estimator(
             _fitted(name), y=load(name)[1], components=not quick, axes=axes
@@ -320,7 +320,7 @@ def figures(quick: bool) -> Iterator[Picture]:
         part.suptitle(name, fontweight="bold")
     yield Picture(
         "table01-sweeps",
-        "Behind Table 1 (not in the paper): cost (28), stability, error and selected components "
-        "over the 80 bandwidths; dashed, the bandwidth chosen without labels.",
+        "Sweeps of Table 1 (not in the paper): cost (28), stability, error and selected components "
+        "over the 80 bandwidths. Dashed line: the bandwidth selected without labels.",
         figure,
     )

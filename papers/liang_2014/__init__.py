@@ -1,7 +1,8 @@
 """Z. Liang, Eigen-analysis of kernel operators (thesis, The Ohio State University, 2014).
 
-Each module holds one part of the thesis: its table, with published and true values, and
-its figures. Where the thesis errs, a row's range is the true value and its remark the error.
+Each module contains one part of the thesis: its tables, with published and true values, and its
+figures. If a published value is wrong, the accepted range is the true value, and the remark
+explains the error.
 """
 
 from __future__ import annotations

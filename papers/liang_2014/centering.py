@@ -1,4 +1,4 @@
-"""Chapter 4, first part, and the appendices: what centering does to polynomial kernels."""
+"""Chapter 4, first part, and the appendices: effect of centering on polynomial kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.population import Normal, PolynomialOperator
 from papers.comparison import Picture, Row, Same, Table
-from papers.figures import GREY, PALETTE, panels
+from papers.figures import GRAY, PALETTE, panels
 from papers.liang_2014.contours import draw_contours, grid_over
 from papers.liang_2014.number_list import CloseTo, number_list
 from papers.liang_2014.polynomial import CLOUDS
@@ -35,8 +35,8 @@ def _along(m: float, k: float = 2.0, *, center: bool = False) -> PolynomialOpera
 
 def _form(m: float, k: float) -> str:
     operator = _along(m, k, center=True)
-    place = int(np.abs(operator.numerators[0]).argmax())
-    return _FORMS[tuple(operator.exponents[place].tolist())]
+    largest = int(np.abs(operator.numerators[0]).argmax())
+    return _FORMS[tuple(operator.exponents[largest].tolist())]
 
 
 def tables(quick: bool) -> Iterator[Table]:
@@ -87,10 +87,10 @@ def _appendix_b() -> Table:
             "1/2",
             number_list([_along(50.0).eigenvalues[0] / 50**4]),
             CloseTo((1.0024,), 5e-5),
-            remark="The thesis has ½ m⁴σ⁴ for large m; it is m⁴σ⁴.",
+            remark="The thesis gives ½ m⁴σ⁴ for large m; the correct value is m⁴σ⁴.",
         )
     )
-    note = "Uncentered kernel and data (the appendix' title says centered), k = 2."
+    note = "Uncentered kernel and data (centered in the title of the appendix), k = 2."
     return Table("Appendix B: the center moves along x₁", tuple(rows), note)
 
 
@@ -105,7 +105,7 @@ def _trichotomy() -> Table:
             "x₂² if m ≤ 1",
             number_list(_along(1.0, center=True).eigenvalues),
             CloseTo((8.0, 8.0, 6.0)),
-            remark="An exact tie, which belongs to neither side.",
+            remark="An exact tie: the leading form is not unique.",
         )
     )
     return Table("The trichotomy of the centered kernel (4.1.4, Figures 4.3 and 4.4)", tuple(rows))
@@ -123,8 +123,8 @@ def figures(quick: bool) -> Iterator[Picture]:
         draw_contours(ax, box, _leading(operator), title="centered" if center else "uncentered")
     yield Picture(
         "fig4_1",
-        "Figure 4.1. First eigenfunction for data about the origin, k = 2: ellipses about x₂, and "
-        "a function of x₂ alone.",
+        "Figure 4.1. First eigenfunction for data around the origin, k = 2: ellipses, and a "
+        "function of x₂ only.",
         figure,
     )
     yield Picture(
@@ -149,15 +149,15 @@ def _leading(operator: PolynomialOperator) -> Any:
     return lambda X: operator.eigenfunctions(X)[:, 0]
 
 
-def _moving(places: tuple[float, ...], k: float, *, center: bool, diagonal: bool = False) -> Any:
+def _moving(means: tuple[float, ...], k: float, *, center: bool, diagonal: bool = False) -> Any:
     figure, axes = panels(2, 3, (8.4, 5.8))
-    for m, ax in zip(places, axes.flat, strict=True):
-        middle = (m, m if diagonal else 0.0)
-        operator = PolynomialOperator(2, Normal(middle, [1, k]), center=center)
+    for m, ax in zip(means, axes.flat, strict=True):
+        mean = (m, m if diagonal else 0.0)
+        operator = PolynomialOperator(2, Normal(mean, [1, k]), center=center)
         reach = max(4.0, m + 2)
         box = grid_over((-reach, -reach), (reach, reach))
         draw_contours(ax, box, _leading(operator), title=f"m = {m:.4g}")
-        ax.plot(*middle, "+", color=PALETTE[1], markersize=11, markeredgewidth=2)
+        ax.plot(*mean, "+", color=PALETTE[1], markersize=11, markeredgewidth=2)
     return figure
 
 
@@ -168,7 +168,7 @@ def _regions() -> Picture:
     ax = axes[0, 0]
     for low, high, color in (
         (np.zeros_like(m), lower, PALETTE[0]),
-        (lower, upper, GREY),
+        (lower, upper, GRAY),
         (upper, np.full_like(m, 6.0), PALETTE[1]),
     ):
         ax.fill_between(m, low, high, color=color, alpha=0.2, linewidth=0)

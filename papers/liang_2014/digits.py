@@ -25,7 +25,7 @@ _DEGREES = (1, 2, 3, 4)
 
 @cache
 def _digits(pair: tuple[int, int]) -> tuple[Array, Array]:
-    """100 images of each digit, drawn with a seed: the thesis does not name its own."""
+    """100 random images of each digit; the thesis does not name its images."""
     X, y = load_usps(return_X_y=True)
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.permutation(np.flatnonzero(y == digit))[:_EACH] for digit in pair])
@@ -46,14 +46,14 @@ def _halved(X: Array) -> Array:
 
 @cache
 def _from_moments(pair: tuple[int, int], degree: int) -> Array:
-    """Eigenfunctions from the sample moment matrix; of the halved images beyond degree 1."""
+    """Eigenfunctions from the sample moment matrix; above degree 1, of the halved images."""
     X, _ = _digits(pair)
     X = X if degree == 1 else _halved(X)
     return PolynomialOperator(degree, Empirical(X), n_components=2).eigenfunctions(X)
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Agreement of the Gram route with the moment route."""
+    """Agreement of the components from K and from moments."""
     rows = []
     for pair in _PAIRS:
         for degree, limit in ((1, 1 - 1e-8), (2, 0.9)):
@@ -69,7 +69,7 @@ def tables(quick: bool) -> Iterator[Table]:
                     remark=remark,
                 )
             )
-    note = f"First two components of {_EACH} random images of each digit, by K and by moments."
+    note = f"First two components of {_EACH} random images of each digit, from K and from moments."
     yield Table("Digits (Figures 3.7 to 3.10)", tuple(rows), note)
 
 
@@ -124,7 +124,7 @@ def _images(pair: tuple[int, int]) -> Picture:
     return Picture(
         "fig3_8",
         "Figure 3.8. Images nearest to a 5 × 5 grid between the 5 % and 95 % quantiles of the two "
-        "components; places without an image nearby are empty.",
+        "components; positions without an image nearby are empty.",
         figure,
     )
 
@@ -135,16 +135,16 @@ def _draw_images(ax: Any, X: Array, Z: Array) -> None:
     half = 0.46 * steps
     for i in range(5):
         for j in range(5):
-            place = low + steps * [i, j]
-            away = np.abs(Z - place) / steps
-            nearest = int((away**2).sum(axis=1).argmin())
-            box = (place[0] - half[0], place[0] + half[0], place[1] - half[1], place[1] + half[1])
-            if away[nearest].max() <= 0.5:
+            x, y = node = low + steps * [i, j]
+            distances = np.abs(Z - node) / steps
+            nearest = int((distances**2).sum(axis=1).argmin())
+            box = (x - half[0], x + half[0], y - half[1], y + half[1])
+            if distances[nearest].max() <= 0.5:
                 ax.imshow(
                     X[nearest].reshape(16, 16), cmap="gray_r", extent=box, interpolation="nearest"
                 )
             else:
-                ax.plot(*place, ".", color=PALETTE[-1], markersize=3)
+                ax.plot(*node, ".", color=PALETTE[-1], markersize=3)
     ax.set_xlim(low[0] - steps[0] / 2, high[0] + steps[0] / 2)
     ax.set_ylim(low[1] - steps[1] / 2, high[1] + steps[1] / 2)
     ax.set_aspect("auto")

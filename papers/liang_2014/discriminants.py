@@ -20,10 +20,10 @@ from papers.types import Array
 __all__ = ["figures", "tables"]
 
 CLASSES = (Normal([2, -2]), Normal([-1, 2]))
-_LAW = Mixture([0.5, 0.5], CLASSES)
+_MIXTURE = Mixture([0.5, 0.5], CLASSES)
 _DEGREES = (1, 2, 3)
 _NAMES = ["class 0", "class 1"]
-#: Below the 0.1 % quantiles of a thousand samples.
+#: Lower limits of the correlations by sample size: below the 0.1 % quantiles of 1000 samples.
 _LIMITS = {400: (0.995, 0.90, 0.95), 1500: (0.999, 0.97, 0.985)}
 
 
@@ -67,7 +67,11 @@ def tables(quick: bool) -> Iterator[Table]:
     for degree, (C, f, true_C, true_f, ratio) in printed.items():
         found = _population(degree)
         sign = np.sign(np.dot(found.coefficients, true_f))
-        remark = "" if degree < 3 else "An error: 2C₁, 2C₂ are printed, where the binomials are 3."
+        remark = (
+            ""
+            if degree < 3
+            else "Error in the thesis: 2C₁ and 2C₂ instead of 3C₁ and 3C₂ (binomial coefficients)."
+        )
         rows += [
             Row(
                 f"degree {degree}: C",
@@ -108,8 +112,8 @@ def _samples(seeds: int) -> Table:
                     remark=f"median {np.median(values):.4f}",
                 )
             )
-    note = f"Discriminant functions of {seeds} samples with the population's."
-    return Table("Kernel LDA of samples against the population", tuple(rows), note)
+    note = f"Discriminant functions of {seeds} samples, correlated with that of the population."
+    return Table("Kernel LDA of samples compared with the population", tuple(rows), note)
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ def figures(quick: bool) -> Iterator[Picture]:
         yield Picture(
             f"fig5_{degree + 1}",
             f"Figure 5.{degree + 1}. Discriminant functions of degree {degree}: kernel LDA of a "
-            "sample of 400, and the population's.",
+            "sample of 400, and the population.",
             figure,
         )
     figure, axes = panels(1, 1, (5, 4))
@@ -146,7 +150,7 @@ def figures(quick: bool) -> Iterator[Picture]:
 
 
 def _density(points: Array) -> Array:
-    return np.asarray(_LAW.pdf(points))
+    return np.asarray(_MIXTURE.pdf(points))
 
 
 def _first(model: KernelLDA) -> Any:

@@ -1,4 +1,4 @@
-"""Chapter 4, second part: the Gaussian kernel under a normal and a mixture of two normals."""
+"""Chapter 4, second part: Gaussian kernel, normal distribution and mixture of two normals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mercer import KernelPCA
 from mercer.kernels import Gaussian
 from mercer.population import GaussianOperator, Measure, Mixture, Normal, separated_spectrum
 from papers.comparison import AtMost, Picture, Row, Table
-from papers.figures import GREY, PALETTE, panels
+from papers.figures import GRAY, PALETTE, panels
 from papers.liang_2014.number_list import CloseTo, number_list
 from papers.types import Array
 
@@ -22,8 +22,8 @@ TWO = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])
 _WIDTH = 1.5
 _N = 1000
 _HERMITE = (
-    "The thesis' numbers come from the probabilists' Hermite polynomials in a formula for the "
-    "physicists': such functions are not orthonormal."
+    "Error in the thesis: it uses the probabilists' Hermite polynomials in a formula for the "
+    "physicists' ones, and these functions are not orthonormal."
 )
 
 
@@ -32,7 +32,7 @@ def _operator(measure: Measure, count: int = 50, *, center: bool = False) -> Gau
 
 
 def _cosine(bandwidth: float) -> float:
-    """Between the first eigenfunction and the mean function E k(x, Y) = Σ λ μ φ."""
+    """Return the cosine between the first eigenfunction and E k(x, Y) = Σ λ μ φ."""
     operator = GaussianOperator(bandwidth, ONE, n_components=400)
     parts = operator.eigenvalues * operator.means
     return float(parts[0] / np.linalg.norm(parts))
@@ -40,12 +40,12 @@ def _cosine(bandwidth: float) -> float:
 
 def tables(quick: bool) -> Iterator[Table]:
     """Spectra, means and centered spectra; compared with samples."""
-    yield _one_law()
-    yield _two_laws()
+    yield _normal_table()
+    yield _mixture_table()
     yield _samples(2 if quick else 10)
 
 
-def _one_law() -> Table:
+def _normal_table() -> Table:
     plain, centered = _operator(ONE), _operator(ONE, center=True)
     rows = (
         Row(
@@ -59,7 +59,7 @@ def _one_law() -> Table:
             ".984 -.1305 .0212",
             number_list(plain.means[[0, 2, 4]]),
             CloseTo((0.9839948356, 0.1739473552, 0.0376607071)),
-            remark=f"An error: {_HERMITE}",
+            remark=_HERMITE,
         ),
         Row(
             "sum of squared means",
@@ -72,7 +72,7 @@ def _one_law() -> Table:
             ".1875 .0615 .0117 .0085 .0028",
             number_list(centered.eigenvalues[:5]),
             CloseTo((0.1875, 0.068518138596, 0.01171875, 0.0036479097, 0.000732421875)),
-            remark="An error: the second, fourth and fifth follow from the wrong means.",
+            remark="Error in the thesis: the second, fourth and fifth follow from the wrong means.",
         ),
         Row(
             "centered trace",
@@ -85,14 +85,14 @@ def _one_law() -> Table:
             "close to .96",
             number_list([_cosine(0.1)]),
             CloseTo((0.819514,), 1e-6),
-            remark=f"{_cosine(0.1**0.5):.4f} at w² = 0.1, which the figure's axis presumably is.",
+            remark=f"{_cosine(0.1**0.5):.4f} at w² = 0.1; the axis of the figure is probably w².",
         ),
         Row("the same at w = 3", "1", number_list([_cosine(3.0)]), CloseTo((0.999999852,), 1e-8)),
     )
     return Table("Gaussian kernel, w = 1.5, under N(2, 1) (4.3.2)", rows)
 
 
-def _two_laws() -> Table:
+def _mixture_table() -> Table:
     plain, centered = _operator(TWO), _operator(TWO, center=True)
     apart = separated_spectrum(Gaussian(_WIDTH), TWO)
     worst = float(np.abs(apart.relative_errors[:4]).max())
@@ -108,14 +108,14 @@ def _two_laws() -> Table:
             "approximated by the products",
             number_list(plain.eigenvalues[:5]),
             CloseTo((0.4708894779, 0.3035028126, 0.1268904615, 0.0604572515, 0.0235789845)),
-            remark=f"The first four products are off by up to {worst:.0%}: the parts overlap.",
+            remark=f"The first four products deviate by up to {worst:.0%}: the parts overlap.",
         ),
         Row(
             "centered eigenvalues",
             ".1833 .1383 .0579 .0253",
             number_list(centered.eigenvalues[:4]),
             CloseTo((0.3303904177, 0.1342629830, 0.0604584360, 0.0282157082)),
-            remark="An error: wrong means, and λ(1 - μ)² for λ(1 - μ²) on the diagonal.",
+            remark="Error in the thesis: wrong means, and λ(1 - μ)² instead of λ(1 - μ²).",
         ),
     )
     return Table("Gaussian kernel, w = 1.5, under 0.6 N(2, 1) + 0.4 N(-2, 1) (4.3.3)", rows)
@@ -143,7 +143,7 @@ def _samples(seeds: int) -> Table:
             worst = float((np.array(differences) / errors).max())
             rows.append(Row(what, "", worst, AtMost(5.0), " sd"))
     note = f"First three eigenvalues of K/n, n = {_N}, over {seeds} seeds."
-    return Table("Samples against the population", tuple(rows), note)
+    return Table("Samples compared with the population", tuple(rows), note)
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -154,8 +154,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig4_6",
         "Figure 4.6. Eigenfunctions under N(2, 1): sample (dots) and population (line), uncentered "
-        "above and centered below. The thesis' rows of combinations with wrong coefficients are "
-        "not redrawn.",
+        "(top) and centered (bottom). Rows of the thesis with wrong coefficients are not redrawn.",
         _both_rows(ONE, 5),
     )
     bandwidths = np.linspace(0.1, 3, 60)
@@ -174,8 +173,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     axes[0, 0].legend(frameon=False)
     yield Picture(
         "fig4_7",
-        "Figure 4.7. Cosine between φ₁ and the mean function. The thesis' curve begins at .96: it "
-        "is drawn against w².",
+        "Figure 4.7. Cosine between φ₁ and the mean function. The curve in the thesis begins at "
+        ".96, so its axis is w².",
         figure,
     )
     yield Picture(
@@ -196,7 +195,7 @@ def _both_rows(measure: Measure, count: int) -> Any:
         truth, found = operator.eigenfunctions(line), spectrum.eigenfunctions(X)
         found = found * _signs(found, operator.eigenfunctions(X))
         for i, ax in enumerate(row):
-            ax.axhline(0, color=GREY, linewidth=0.6)
+            ax.axhline(0, color=GRAY, linewidth=0.6)
             ax.plot(line[:, 0], truth[:, i], color=PALETTE[1], linewidth=1.2)
             ax.plot(X[::8, 0], found[::8, i], ".", color=PALETTE[0], markersize=2.5)
             ax.set_title(

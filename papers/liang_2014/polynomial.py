@@ -12,7 +12,7 @@ from mercer.kernels import Polynomial
 from mercer.plots import EigenfunctionDisplay
 from mercer.population import Mixture, Normal, PolynomialOperator, Uniform
 from papers.comparison import AtMost, Picture, Row, Same, Table
-from papers.figures import GREY, PALETTE, panels, scatter
+from papers.figures import GRAY, PALETTE, panels, scatter
 from papers.liang_2014.number_list import CloseTo, number_list
 from papers.types import Array
 
@@ -24,7 +24,7 @@ _N = 400
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Spectra under the two distributions, and how far samples are from them."""
+    """Spectra of the two distributions, and deviations of samples."""
     yield Table(
         "Uncentered polynomial kernels (3.2)",
         (
@@ -45,14 +45,14 @@ def tables(quick: bool) -> Iterator[Table]:
                 "two normal clouds, degree 3",
                 "1862.615 343.748 59.266 9.870",
                 (1862.6152043698, 343.7484257952, 59.2658710114, 9.8704988236),
-                "The header M_3^2 must read M_2^3.",
+                "The header M_3^2 should be M_2^3.",
             ),
             Row(
                 "first function of degree 3, |numerators|",
                 ".848 .791 .437 .097",
                 number_list(np.abs(PolynomialOperator(3, CLOUDS).numerators[0])),
                 CloseTo((0.847733, 0.790426, 0.437388, 0.096543), 1e-6),
-                remark=".791 is a slip of rounding; all other coefficients are right.",
+                remark=".791 is rounded incorrectly; all other coefficients are correct.",
             ),
             _spectrum(
                 PolynomialOperator(2, CLOUDS, constant=1),
@@ -98,7 +98,7 @@ def _samples(seeds: int) -> Table:
         ("clouds, degree 2", PolynomialOperator(2, CLOUDS), "110.558 17.276 2.278"),
         ("clouds, degree 3, the first two", PolynomialOperator(3, CLOUDS), "1892.775 346.190"),
     ):
-        count = 2 if operator.n_components == 4 else 3  # heavy tails beyond
+        count = 2 if operator.n_components == 4 else 3  # further eigenvalues have heavy tails
         errors = operator.standard_errors(_N)[:count]
         differences = [
             np.abs(_fit(operator, seed).spectrum_.operator_eigenvalues - operator.eigenvalues)
@@ -107,7 +107,7 @@ def _samples(seeds: int) -> Table:
         worst = float((np.array(differences)[:, :count] / errors).max())
         rows.append(Row(f"{name}: largest deviation", printed, worst, AtMost(5.0), " sd"))
     note = f"Eigenvalues of K/n, n = {_N}, over {seeds} seeds; sd is λ √((E φ⁴ - 1)/n)."
-    return Table("Samples against the population", tuple(rows), note)
+    return Table("Samples compared with the population", tuple(rows), note)
 
 
 def _fit(operator: PolynomialOperator, seed: int) -> KernelPCA:
@@ -132,8 +132,8 @@ def figures(quick: bool) -> Iterator[Picture]:
         )
         yield Picture(
             f"fig{number.replace('.', '_')}",
-            f"Figure {number}. Eigenfunctions of a sample of {_N} (above) and of the population "
-            f"(below): {what}.",
+            f"Figure {number}. Eigenfunctions of a sample of {_N} (top) and of the population "
+            f"(bottom): {what}.",
             display.figure_,
         )
     X, y = _clouds(_N)
@@ -145,7 +145,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     )
     yield Picture(
         "fig3_6",
-        "Figure 3.6. Where embeddings by φ₁ = -0.1 x₁² - 0.02 x₂² and φ₂ = -0.5 x₁ x₂ can lie.",
+        "Figure 3.6. Range of embeddings by φ₁ = -0.1 x₁² - 0.02 x₂² and φ₂ = -0.5 x₁ x₂.",
         _restricted(),
     )
 
@@ -156,7 +156,7 @@ def _clouds(n: int) -> tuple[Array, Array]:
 
 
 def draw_degrees(X: Array, y: Array, degrees: range, names: list[str]) -> Any:
-    """The data, and their first two principal components for several degrees."""
+    """Draw the data, and their first two principal components for several degrees."""
     count = len(degrees) + 1
     columns = -(-count // 2)
     figure, axes = panels(2, columns, (3.1 * columns, 6))
@@ -185,6 +185,6 @@ def _restricted() -> Any:
     x = Normal([0, 0], [9, 9]).sample(400, random_state=0)
     values = np.column_stack([-0.1 * x[:, 0] ** 2 - 0.02 * x[:, 1] ** 2, -0.5 * x[:, 0] * x[:, 1]])
     seen = values[values[:, 0] > first[0]]
-    ax.scatter(*seen.T, s=8, color=GREY, linewidths=0)
+    ax.scatter(*seen.T, s=8, color=GRAY, linewidths=0)
     ax.set(xlabel="φ₁", ylabel="φ₂", xlim=(first[0], 0.1))
     return figure

@@ -28,7 +28,7 @@ def _wheel() -> tuple[Array, Array]:
 
 
 def _population(degree: int) -> PolynomialDiscriminant:
-    """From sample moments, as the thesis does: these data have no known distribution."""
+    """Discriminant from sample moments, as in the thesis: the distribution is not known."""
     X, y = _wheel()
     fractions = np.bincount(y) / len(y)
     return PolynomialDiscriminant(degree, [Empirical(X[y == k]) for k in (0, 1)], fractions)
@@ -39,7 +39,7 @@ def _sample(degree: int) -> KernelLDA:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """How well each degree separates hub and rim."""
+    """Errors of each degree in the separation of hub and rim."""
     X, _ = _wheel()
     rows = []
     for degree, accepted in ((1, AtLeast(20.0)), (2, AtMost(2.0)), (3, AtLeast(20.0))):
@@ -57,7 +57,7 @@ def tables(quick: bool) -> Iterator[Table]:
             )
         )
     note = "The thesis gives no numbers for these data; generator and ranges are ours."
-    yield Table("Wheel data: even degrees separate what odd ones cannot", tuple(rows), note)
+    yield Table("Wheel data: even degrees separate the classes, odd ones do not", tuple(rows), note)
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def figures(quick: bool) -> Iterator[Picture]:
     axes[0, 0].set(xlabel="x₁²", ylabel="x₂²")
     axes[0, 0].legend(frameon=False)
     yield Picture(
-        "fig5_8", "Figure 5.8. Two features of degree 2: the classes are all but separated.", figure
+        "fig5_8", "Figure 5.8. Two features of degree 2: the classes are almost separated.", figure
     )
     yield _two_methods(X, y, grid)
 

@@ -1,6 +1,6 @@
 """W. G. Macready, Density estimation with Mercer kernels, RIACS, NASA Ames, 2003.
 
-Each module holds one experiment: what is measured, its table, its figure.
+Each module contains one experiment with its table and figure.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from papers.types import Array
 
 __all__ = ["PROBABILITIES", "SPACE", "draw", "figure", "fitted", "table", "truth"]
 
-#: Of a one at each place, in either part of the mixture (footnote 6).
+#: Probabilities of a one at each position, for both parts of the mixture (footnote 6).
 PROBABILITIES = np.array(
     [
         [0.9501, 0.6068, 0.8913, 0.4565, 0.8214, 0.6154, 0.9218],
@@ -45,17 +45,17 @@ def fitted(seed: int, n_components: int = 2, alpha: float | str = 2.6) -> Mercer
     """Fit with the paper's ρ = 0.6 and β = 0.5, normalized over all strings."""
     mixture = MercerMixture(n_components, kernel=Hamming(0.6), alpha=alpha, beta=0.5, domain=SPACE)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentifiabilityWarning)  # the collapse is a result here
+        warnings.simplefilter("ignore", IdentifiabilityWarning)  # the collapse is a result
         return mixture.fit(draw(seed))
 
 
-def _peers(seeds: range) -> dict[str, list[float]]:
+def _alternatives(seeds: range) -> dict[str, list[float]]:
     """Divergences of a Parzen estimate, and of one product of Bernoulli distributions."""
     found: dict[str, list[float]] = {"a Parzen estimate, ρ = 0.3": [], "one Bernoulli product": []}
     for seed in seeds:
         X = draw(seed)
         window = Hamming(0.3)(SPACE.objects, X).mean(axis=1)
-        ones = (X.sum(axis=0) + 1) / (len(X) + 2)  # Laplace's rule: no place is certain
+        ones = (X.sum(axis=0) + 1) / (len(X) + 2)  # Laplace's rule: no probability is 0 or 1
         product = np.where(SPACE.objects == 1, ones, 1 - ones).prod(axis=1)
         for values, p in zip(found.values(), (window, product), strict=True):
             values.append(agreement(truth(), p)[1])
@@ -78,8 +78,8 @@ def table(quick: bool) -> Table:
             spread=float(spreads[1]),
         ),
         *(
-            Row(f"the same of {name}", "", float(np.mean(values)), spread=float(np.std(values)))
-            for name, values in _peers(seeds).items()
+            Row(f"the same for {name}", "", float(np.mean(values)), spread=float(np.std(values)))
+            for name, values in _alternatives(seeds).items()
         ),
         Row(
             "correlation with the true distribution",
@@ -96,7 +96,7 @@ def table(quick: bool) -> Table:
             spread=float(alphas.std()),
         ),
         Row(
-            "seeds at which two Gaussians are one",
+            "seeds at which the two Gaussians collapse",
             "two Gaussians",
             collapsed,
             Same(len(seeds)),
@@ -108,7 +108,7 @@ def table(quick: bool) -> Table:
 
 
 def figure() -> Picture:
-    """The true distribution, the fit, and where data were."""
+    """The true distribution, the fit and the data."""
     numbers = np.arange(len(SPACE.objects))
     drawn = (draw(0) @ 2 ** np.arange(7)[::-1]).astype(int)
     seen, counts = np.unique(drawn, return_counts=True)
@@ -123,7 +123,7 @@ def figure() -> Picture:
     ax.legend(frameon=False)
     return Picture(
         "fig2b",
-        "Fig. 2 (b). Fit to 30 bit strings (circles, larger where one came several times) and the "
-        "distribution they were drawn from.",
+        "Fig. 2 (b). Fit to 30 bit strings (circles, larger for repeated strings) and the true "
+        "distribution.",
         drawing,
     )

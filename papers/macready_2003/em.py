@@ -1,7 +1,7 @@
-"""Section 2: the kernelised EM is EM on kernel coordinates.
+"""Section 2: kernelized EM is EM on kernel coordinates.
 
-The paper's equations are taken as corrected: in (4) and (5) B stands for its B-tilde, and (5) with
-d_F = r.
+The equations of the paper are used with corrections: in (4) and (5), B is the paper's B-tilde, and
+d_F = r in (5).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEPS = 15
 
 
 class KernelizedEM:
-    """The paper's updates (7), (8), (9) and its E step (5), in N × N matrices: slow and literal.
+    """The updates (7), (8), (9) and the E step (5) of the paper, literally with N × N matrices.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class KernelizedEM:
 
     @property
     def coordinates(self) -> Array:
-        """Z with K = ZZ', for the other form of the same algorithm."""
+        """Z with K = ZZ', for EM on kernel coordinates."""
         return self.vectors * np.sqrt(self.values)
 
     def step(self, responsibilities: Array) -> Array:
-        """From responsibilities to the next ones."""
+        """Return the responsibilities after one iteration."""
         K, N = self.K, len(self.K)
         logs = np.empty_like(responsibilities)
         for m, p in enumerate(responsibilities.T):
@@ -51,9 +51,9 @@ class KernelizedEM:
             B = differences @ np.diag(p) @ differences.T / (n + self.beta)  # (9)
             inner = epsilon * K + K @ B @ K  # V'ΣV, of the rank of K
             small = self.vectors.T @ inner @ self.vectors
-            whole = self.vectors @ np.linalg.inv(small) @ self.vectors.T
+            inverse = self.vectors @ np.linalg.inv(small) @ self.vectors.T
             D = K - (K @ a)[:, None]  # columns k_i - K a
-            squared = np.einsum("ji,jk,ki->i", D, whole, D)  # (4)
+            squared = np.einsum("ji,jk,ki->i", D, inverse, D)  # (4)
             determinant = np.linalg.slogdet(small)[1] - np.log(self.values).sum()
             logs[:, m] = np.log(n / N) - determinant / 2 - squared / 2  # (5), (7)
         fractions = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -61,7 +61,7 @@ class KernelizedEM:
 
 
 def largest_difference(seed: int, singular: bool) -> float:
-    """Between the responsibilities of both forms, over 15 steps from the same start."""
+    """Return the largest difference of responsibilities over 15 steps from the same start."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(25, 2))
     K = Polynomial(degree=2)(np.vstack([X, X[:5]])) if singular else Gaussian(0.5)(X)
@@ -77,7 +77,7 @@ def largest_difference(seed: int, singular: bool) -> float:
     return largest
 
 
-def _never_falls(seed: int) -> bool:
+def _is_monotone(seed: int) -> bool:
     rng = np.random.default_rng(seed)
     n, r, M = int(rng.integers(5, 40)), int(rng.integers(1, 12)), int(rng.integers(1, 5))
     Z = rng.normal(size=(n, r)) * rng.random(r)
@@ -89,7 +89,7 @@ def _never_falls(seed: int) -> bool:
 
 
 def table(quick: bool) -> Table:
-    """Equivalence and monotony."""
+    """Equivalence and monotonicity."""
     seeds, runs = range(2 if quick else 5), 50 if quick else 200
     rows = [
         Row(
@@ -100,8 +100,7 @@ def table(quick: bool) -> Table:
         )
         for name, singular in (("nonsingular", False), ("singular", True))
     ]
-    risen = sum(_never_falls(seed) for seed in range(runs))
-    rows.append(
-        Row("runs whose penalised likelihood never falls", "", risen, Same(runs), f" of {runs}")
-    )
-    return Table("Section 2: kernelised EM and EM on kernel coordinates, 15 steps", tuple(rows))
+    monotone = sum(_is_monotone(seed) for seed in range(runs))
+    item = "runs with a nondecreasing penalized likelihood"
+    rows.append(Row(item, "", monotone, Same(runs), f" of {runs}"))
+    return Table("Section 2: kernelized EM and EM on kernel coordinates, 15 steps", tuple(rows))

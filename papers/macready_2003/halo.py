@@ -31,13 +31,13 @@ def _fitted(seed: int, starts: int) -> MercerMixture:
     return mixture.fit(X).normalize(_BOX)
 
 
-def _right(seed: int, starts: int) -> float:
+def _accuracy(seed: int, starts: int) -> float:
     X, y = make_halo(random_state=seed)
     return 1 - clustering_error(y, _fitted(seed, starts).predict(X))
 
 
 def _masses(seed: int) -> tuple[float, float]:
-    """Mass of the core, component by component and as the paper induces it."""
+    """Mass of the core, with each component normalized and as in the paper."""
     mixture = _fitted(seed, _STARTS)
     nodes = mixture.normalization_.domain.nodes()
     core = np.hypot(*nodes.points.data.T) < 1
@@ -48,13 +48,13 @@ def _masses(seed: int) -> tuple[float, float]:
     return float(right[core].sum()), float(induced[core].sum() / induced.sum())
 
 
-def _gap_of_normalizers(seed: int) -> float:
-    """Between a grid and importance sampling, in standard errors."""
+def _normalizer_difference(seed: int) -> float:
+    """Difference between a grid and importance sampling, in standard errors."""
     X, _ = make_halo(random_state=seed)
     mixture = MercerMixture(kernel=Polynomial(degree=2), alpha=1.0).fit(X)
     found = mixture.normalize(GaussianBase(n_nodes=50_000)).normalization_
     grid = Box(-14, 14, n_nodes=250_000).fitted_to(2).nodes()
-    # over R² with the base measure: the density times q
+    # The density includes the base measure q, so it integrates to 1 over R².
     logs = mixture.score_samples(grid.points.data) + grid.log_weights
     return float(abs(np.exp(logs).sum() - 1) / found.standard_errors[0])
 
@@ -62,11 +62,11 @@ def _gap_of_normalizers(seed: int) -> float:
 def table(quick: bool) -> Table:
     """Labels and masses over seeds."""
     seeds = range(5 if quick else 20)
-    single, several = (np.array([_right(seed, k) for seed in seeds]) for k in (1, _STARTS))
+    single, several = (np.array([_accuracy(seed, k) for seed in seeds]) for k in (1, _STARTS))
     right, raw = np.array([_masses(seed) for seed in seeds]).T
     rows = (
         Row(
-            f"right labels, best of {_STARTS} starts",
+            f"correct labels, best of {_STARTS} initializations",
             "two clusters found",
             100 * float(several.mean()),
             AtLeast(97),
@@ -74,13 +74,13 @@ def table(quick: bool) -> Table:
             100 * float(several.std()),
         ),
         Row(
-            "right labels, from k-means alone",
+            "correct labels, initialization by k-means only",
             "",
             100 * float(single.mean()),
             None,
             " %",
             100 * float(single.std()),
-            "EM stays near its start: restarts are needed.",
+            "EM converges to a local maximum, so restarts are needed.",
         ),
         Row(
             "mass of the core, each component normalized",
@@ -89,21 +89,21 @@ def table(quick: bool) -> Table:
             Within(45, 55),
             " %",
             100 * float(right.std()),
-            "Half of the points are there.",
+            "Half of the points are in the core.",
         ),
         Row(
-            "mass of the core, as the paper induces it",
+            "mass of the core, normalized as in the paper",
             "",
             100 * float(raw.mean()),
             AtLeast(97),
             " %",
             100 * float(raw.std()),
-            "p(x) ∝ p(Φ(x)) ignores how Φ stretches the plane.",
+            "p(x) ∝ p(Φ(x)) ignores the volume element of Φ.",
         ),
         Row(
-            "normalizer: grid against importance sampling",
+            "normalizer: grid and importance sampling",
             "Monte Carlo",
-            max(_gap_of_normalizers(seed) for seed in seeds[:3]),
+            max(_normalizer_difference(seed) for seed in seeds[:3]),
             AtMost(4),
             " standard errors",
         ),
@@ -136,7 +136,7 @@ def figure() -> Picture:
     ax.set_title("(c) in feature space", loc="left")
     return Picture(
         "fig1",
-        "Fig. 1. (a) Density of two Gaussians, each normalized by itself; (b) posterior of the "
+        "Fig. 1. (a) Density of two Gaussians, normalized separately; (b) posterior of the "
         "component at the origin; (c) data and Gaussians (two standard deviations) in feature "
         "space, where the paper draws surfaces.",
         drawing,

@@ -1,4 +1,4 @@
-"""Figure 2 (a): one Gaussian with a Gaussian kernel; data: two Gaussians and a Laplace."""
+"""Figure 2 (a): one Gaussian in feature space, for two Gaussians and a Laplace distribution."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["agreement", "density", "draw", "figure", "fitted", "table"]
 
 _LAPLACE = np.array([[1.0, -0.6], [-0.6, 1.0]])
 _CENTERS = np.array([[-2.0, 2.0], [2.0, 2.0], [0.0, 0.0]])
-_SHARES = (0.3, 0.3, 0.4)
+_WEIGHTS = (0.3, 0.3, 0.4)
 _SIDE = 8.0
 
 
 def draw(seed: int, n: int = 200) -> Array:
-    """Draw n points of the distribution, less the few that lie outside of the square [-8, 8]²."""
+    """Draw n points, and remove the few outside of the square [-8, 8]²."""
     rng = np.random.default_rng(seed)
-    part = rng.choice(3, size=n, p=_SHARES)
+    part = rng.choice(3, size=n, p=_WEIGHTS)
     X = rng.normal(size=(n, 2)) + _CENTERS[part]
     X[part == 2] = rng.laplace(size=((part == 2).sum(), 2)) @ _LAPLACE.T
     return X[(np.abs(X) < _SIDE).all(axis=1)]
@@ -56,7 +56,7 @@ def fitted(seed: int) -> MercerMixture:
 
 
 def _background(seed: int, side: float) -> float:
-    """Share of the mass on a square that a constant, the value far away, accounts for."""
+    """Return the fraction of the mass on a square that is due to the constant value far away."""
     settings = fitted(seed).get_params(deep=False) | {"domain": None}
     mixture = MercerMixture(**settings).fit(draw(seed))
     nodes = Box(-side, side, n_nodes=90_000).fitted_to(2).nodes()
@@ -65,8 +65,8 @@ def _background(seed: int, side: float) -> float:
     return float(values[-1] / values[:-1].mean())
 
 
-def _peers(seeds: range, grid: Array) -> dict[str, list[float]]:
-    """Divergences of what else one would fit."""
+def _alternatives(seeds: range, grid: Array) -> dict[str, list[float]]:
+    """Divergences of a kernel density estimate and of a mixture."""
     found: dict[str, list[float]] = {"a kernel density estimate": [], "a mixture by BIC": []}
     for seed in seeds:
         X = draw(seed)
@@ -101,8 +101,8 @@ def table(quick: bool) -> Table:
         ),
     ]
     rows += [
-        Row(f"the same of {name}", "", float(np.mean(values)), spread=float(np.std(values)))
-        for name, values in _peers(seeds, grid).items()
+        Row(f"the same for {name}", "", float(np.mean(values)), spread=float(np.std(values)))
+        for name, values in _alternatives(seeds, grid).items()
     ]
     rows += [
         Row(
@@ -111,7 +111,7 @@ def table(quick: bool) -> Table:
             100 * _background(0, side),
             None,
             " %",
-            remark="It grows with the square: there is no density over the whole plane.",
+            remark="It grows with the size of the square, so there is no density on the plane.",
         )
         for side in (8.0, 12.0, 50.0)
     ]

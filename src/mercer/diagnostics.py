@@ -38,8 +38,8 @@ class ClusterProfile:
     entropy_terms : array of shape (k,)
         ψ of each eigenvector.
     represents : array of shape (k,)
-        The cluster that each eigenvector represents: that of the largest ``mass · constancy``, if
-        this is at least one half; None otherwise.
+        The cluster with the largest ``mass · constancy`` of each eigenvector, if this is at least
+        0.5; None otherwise.
 
     Examples
     --------
@@ -111,8 +111,8 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     vectors = spectrum.eigenvectors
     if labels.shape != (len(vectors),):
         raise ValueError(
-            f"labels have shape {labels.shape}; pass one for each of the {len(vectors)} training "
-            "points with a positive weight."
+            f"labels have shape {labels.shape}. Pass one label for each of the {len(vectors)} "
+            "training points with a positive weight."
         )
     weights = spectrum.counts
     clusters = np.array([c for c in np.unique(labels) if c != -1])
@@ -121,7 +121,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     sums = (np.sqrt(weights)[:, None] * vectors).T @ members
     sizes = weights @ members
     constancy = np.divide(sums**2, sizes * mass, out=np.zeros_like(mass), where=mass > 0)
-    constancy = np.minimum(constancy, 1.0)  # Cauchy-Schwarz, apart from rounding
+    constancy = np.minimum(constancy, 1.0)  # at most 1 by Cauchy-Schwarz, up to rounding error
     strength = mass * constancy if len(clusters) else np.zeros((len(mass), 1))
     strongest = strength.argmax(axis=1)
     represents = np.array(
@@ -135,7 +135,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
 
 
 def clustering_error(classes: Any, labels: Any) -> float:
-    """Fraction of points misclassified under the best matching of clusters to classes.
+    """Return the fraction of points misclassified under the best matching of clusters to classes.
 
     A point without a cluster (label -1) counts as misclassified.
 

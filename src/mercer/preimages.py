@@ -12,9 +12,9 @@ the image φ(x) of a point. A pre-image is a point whose image is close to f.
                vectors
 =============  ====================================================================================
 
-"kwok-tsang" knows how to convert distances for radial kernels, odd dot-product kernels and their
-positive multiples. A kernel of your own may define ``squared_distances(products, norms,
-other_norms)`` and ``length_scales(d)`` (see :func:`input_distances` and :func:`length_scales`).
+"kwok-tsang" can convert distances for radial kernels, odd dot-product kernels and their positive
+multiples. A custom kernel may define ``squared_distances(products, norms, other_norms)`` and
+``length_scales(d)`` (see :func:`input_distances` and :func:`length_scales`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def preimages(
         As :meth:`Spectrum.project` returns them.
     method : {"kwok-tsang", "mika", "ridge"}
     n_neighbors : int
-        Training points that "kwok-tsang" uses; all, if there are fewer.
+        Number of training points that "kwok-tsang" uses; all if there are fewer.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def preimages(
 
 
 def check_preimage(kernel: Kernel, method: str, n_neighbors: Any) -> None:
-    """Raise an error if a method cannot work with a kernel, before any computation."""
+    """Raise ValueError if a method does not support a kernel, before any computation."""
     check_choice(method, "preimage", tuple(METHODS))
     if kernel.compares != "vectors":
         raise ValueError(
@@ -116,8 +116,8 @@ def input_distances(kernel: Kernel, products: Array, norms: Array, other_norms: 
         scaled = (part / kernel.factor for part in (products, norms, other_norms))
         return input_distances(kernel.kernel, *scaled)
     if isinstance(kernel, Radial):
-        # k = 1 - |f - φ(y)|²/2, clipped into (0, 1]: an f between the images of points may be
-        # nearer to one of them than any image, or farther than all
+        # k = 1 - |f - φ(y)|²/2, clipped to (0, 1]: f need not be the image of a point, so the value
+        # may be outside this range
         values = 1 - 0.5 * (norms + other_norms) + products
         return kernel.inverse_profile(np.clip(values, np.finfo(np.float64).tiny, 1))
     if isinstance(kernel, DotProduct):
@@ -133,7 +133,7 @@ def input_distances(kernel: Kernel, products: Array, norms: Array, other_norms: 
 
 
 def length_scales(kernel: Kernel, d: int) -> Array:
-    """Return the units of the d columns in which :func:`input_distances` measures: bandwidths."""
+    """Return the units of the d columns for :func:`input_distances`, such as bandwidths."""
     if hasattr(kernel, "length_scales"):
         return np.asarray(kernel.length_scales(d))
     if isinstance(kernel, Scaled):
@@ -160,20 +160,20 @@ class _Similarity:
             self.known = self.known + self.shift
 
     def products(self, scores: Array) -> Array:
-        """``⟨f, φ(x_j)⟩``, of shape (m, n)."""
+        """Return ``⟨f, φ(x_j)⟩``, of shape (m, n)."""
         return np.asarray(scores @ self.known.T + self.mean)
 
     def own_norms(self, scores: Array) -> Array:
-        """``|f|²``."""
+        """Return ``|f|²``."""
         norms = np.einsum("ij,ij->i", scores, scores) + self.mean_norm
         return norms if self.shift is None else norms + 2 * scores @ self.shift
 
     def nearest(self, products: Array, count: int) -> Array:
-        """Indices of the training points nearest to each f, nearest first.
+        """Return the indices of the training points nearest to each f, nearest first.
 
-        They are ordered by ``⟨f, φ⟩ - k(x,x)/2``: squared distances, which add a constant, would
-        lose digits. Distant points are equally near up to rounding error: ties are broken by the
-        lexicographic order of rows, so that the order of rows does not matter.
+        They are ordered by ``⟨f, φ⟩ - k(x,x)/2``; squared distances include a constant, which costs
+        digits. Distant points are tied up to rounding error. Ties are broken by the lexicographic
+        order of rows, so that the result does not depend on the order of the training data.
         """
         similarity = products - 0.5 * (self.norms - self.norms.min())
         unit = _TIE_TOLERANCE * np.abs(similarity).max(axis=1, keepdims=True)
@@ -209,7 +209,8 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
             similarity.own_norms(scores[rows])[:, None],
             similarity.norms[near],
         )
-        # relative to the neighbors' mean, in units of their extent: bandwidths may be far smaller
+        # coordinates from the neighbors' mean in units of their extent, because bandwidths may be
+        # far smaller
         neighbors = data[near].astype(np.float64, copy=False)
         middle = neighbors.mean(axis=1)
         offsets = (neighbors - middle[:, None]) / relative
@@ -220,7 +221,7 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
 
 
 def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    """Iterate, and return the best point of each row: that of the largest ``Σ_j γ_j k(x, x_j)``."""
+    """Return the iterate with the largest ``Σ_j γ_j k(x, x_j)`` for each row of scores."""
     kernel = spectrum.kernel
     similarity = _Similarity(spectrum)
     data = spectrum.points.data.astype(np.float64, copy=False)
@@ -230,7 +231,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), len(data)):
         gamma = scores[rows] @ coefficients.T
-        if similarity.shift is not None:  # eigenvectors sum to 0: only the mean has to be added
+        if similarity.shift is not None:  # eigenvectors sum to 0, so only the mean is added
             gamma += weights / weights.sum()
         nearest = similarity.nearest(similarity.products(scores[rows]), 1)[:, 0]
         x = similarity.data[nearest].astype(np.float64)
@@ -250,7 +251,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
 
 
 def _ridge(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
-    """Ridge regression on at most 2000 distinct training points."""
+    """Predict points by ridge regression on at most 2000 distinct training points."""
     rows, _ = representative_rows(spectrum.points.data, np.ones(spectrum.points.n))
     known = spectrum.projections[rows]
     targets = spectrum.points.data[rows].astype(np.float64)

@@ -29,7 +29,7 @@ __all__ = ["Groups", "find_groups", "groups_of"]
 
 _MAX_ROWS = 2000
 _N_LEADING = 200
-# An isolated point has an eigenvector without sign change: a group must have a larger fraction.
+# An isolated point also has an eigenvector without sign change, so a group needs more points.
 _MIN_FRACTION = 0.02
 
 
@@ -76,11 +76,11 @@ class Groups:
 def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any = None) -> Groups:
     """Count groups by eigenvectors without a change of sign.
 
-    The bandwidth "auto" (the default) means that of data spectroscopy. At most 2000 representative
-    rows and their 200 leading eigenvectors are used. An eigenvector counts if no entry of the
-    opposite sign exceeds 1/n of the largest entry, and if it has the largest entry (among those
-    eigenvectors) at more than 2 % of the points: single outliers have eigenvectors without sign
-    change too, but are not groups.
+    The bandwidth "auto" (the default) selects the rule of data spectroscopy. At most 2000
+    representative rows and their 200 leading eigenvectors are used. An eigenvector counts if no
+    entry of the opposite sign exceeds 1/n of the largest entry, and if it has the largest entry
+    (among those eigenvectors) at more than 2 % of the points. The second condition excludes single
+    outliers, which also have eigenvectors without sign change.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
 
 
 def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
-    """:func:`find_groups` for validated data.
+    """Count groups as :func:`find_groups` does, for validated data.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     if points.kind != "gram":
         points, weights = _subsample(points, weights)
     sample = Sample.of(fit_kernel(kernel, points, weights), points, weights)
-    # all eigenvectors, of which the leading ones are used: fewer may have positive eigenvalues
+    # compute all eigenvectors, because fewer than requested may have positive eigenvalues
     with suppress_warnings():
         spectrum = decompose(sample, "variance", None, solver="dense")
     if spectrum.n_components == 0:
@@ -163,6 +163,6 @@ def _subsample(points: Any, weights: Array | None) -> tuple[Points, Array | None
         indices, counts = representative_rows(points.data, counts, _MAX_ROWS)
         return points.take(indices), counts
     present = np.arange(points.n) if weights is None else np.flatnonzero(weights)
-    # objects have no order but that of the rows
+    # objects are not sorted: the rows are evenly spaced in their given order
     indices = present[evenly_spaced_rows(present, _MAX_ROWS)]
     return points.take(indices), None if weights is None else weights[indices]

@@ -6,16 +6,9 @@ from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 from mercer.errors import InvalidParameterError
 
-__all__ = ["check_choice", "check_integer", "check_real", "check_weights", "is_bool"]
-
-
-def is_bool(value: Any) -> bool:
-    """Return whether a value is True or False, which Python also counts as integers."""
-    return isinstance(value, bool | np.bool)
+__all__ = ["check_choice", "check_integer", "check_real", "check_weights"]
 
 
 def check_integer(
@@ -48,7 +41,7 @@ def check_integer(
     """
     limits = f"of at least {low}" if high is None else f"between {low} and {high}"
     message = f"{name}={value!r} must be an integer {limits}.{' ' * bool(remedy)}{remedy}"
-    if is_bool(value) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidParameterError(message)
     number = int(value)
     if number < low or (high is not None and number > high):
@@ -95,7 +88,7 @@ def check_real(
     ]
     message = f"{name}={value!r} must be a finite number{' ' * bool(limits)}{' and '.join(limits)}."
     message += f" {remedy}" if remedy else ""
-    if is_bool(value) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameterError(message)
     number = float(value)
     if not (isfinite(number) and above < number < below and low <= number <= high):
@@ -121,10 +114,13 @@ def check_weights(weights: Any) -> None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> check_weights(np.array([1.0, -2.0]))
     Traceback (most recent call last):
     ValueError: sample_weight must not be negative, but its minimum is -2. Use 0 to ignore a row.
     """
+    import numpy as np  # here, because configuration does not need it
+
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
     if weights.min(initial=0) < 0:

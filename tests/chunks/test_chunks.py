@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mercer.operators.features import LandmarkFeatures
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
@@ -36,8 +35,10 @@ from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
 from mercer.maths.angular import angular_kmeans
 from mercer.maths.kmeans import random_distant_rows
 from mercer.maths.row_passes import add_up
+from mercer.operators.feature_maps import LandmarkFeatures
 from mercer.operators.fourier import FourierExpansion
 from mercer.solvers import Fourier, Lanczos, Nystrom
+from tests.chunks.arrays import in_chunks
 from tests.expectations import raises, warns
 
 bag = pytest.importorskip("dask.bag", reason="needs mercer[dask]")
@@ -47,15 +48,6 @@ dd = pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 KERNEL = Gaussian(0.6)
-
-
-@pytest.fixture
-def X(rng):
-    return 3.0 * rng.integers(3, size=(1000, 1)) + 0.5 * rng.normal(size=(1000, 2))
-
-
-def in_chunks(array, size=130):
-    return da.from_array(array, chunks=(size, *array.shape[1:]))
 
 
 def sum_rows(function, *columns, **settings):
@@ -100,7 +92,7 @@ def test_summaries_are_combined_in_order():
 
 
 def test_each_chunk_is_one_task():
-    """Each task is fused with its source; the tree adds a seventh."""
+    """Each task is fused with its source; the tree of sums adds a seventh."""
     from mercer.chunks.tasks import _reduce_tree, fused_tasks
 
     lazy = (da.zeros((64 * 10, 2), chunks=(10, 2)) + 1) * 2
@@ -148,17 +140,17 @@ def test_client_does_not_import_distributed(monkeypatch):
 
 @given(st.integers(0, 1000), st.integers(1, 60), st.booleans())
 @settings(deadline=None, max_examples=30)
-def test_surveys_of_pieces_add_up(seed, cut, weighted):
+def test_surveys_of_chunks_add_up(seed, cut, weighted):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(60, 2)) * 10.0 ** rng.integers(-3, 150) + 7
     weights = rng.integers(0, 3, size=60).astype(float) if weighted else None
     part = slice(0, cut), slice(cut, 60)
-    pieces = [Survey.of(rows[p], None if weights is None else weights[p]) for p in part]
-    whole, joined = Survey.of(rows, weights), pieces[0] + pieces[1]
+    first, second = (Survey.of(rows[p], None if weights is None else weights[p]) for p in part)
+    whole, joined = Survey.of(rows, weights), first + second
     assert sum(joined.lengths) == whole.lengths[0]
     assert_allclose(joined.total, whole.total)
-    for fact in ("low", "high"):
-        assert_array_equal(getattr(joined, fact), getattr(whole, fact))
+    assert_array_equal(joined.low, whole.low)
+    assert_array_equal(joined.high, whole.high)
     assert_allclose(joined.mean, whole.mean, rtol=1e-10, atol=1e-12 * np.abs(rows).max())
     assert_allclose(joined.deviation, whole.deviation, rtol=1e-10)
 
@@ -177,10 +169,10 @@ def test_bandwidth_rules_agree_with_memory(X, rng, rule, weighted):
 def test_representatives_of_many_rows_are_close_to_those_in_memory(rng):
     rows = rng.normal(size=(60_000, 2))
     found, _ = ChunkedPoints(in_chunks(rows, 4000)).representatives(2000)
-    places = np.searchsorted(np.sort(rows[:, 0]), found[:, 0]) / len(rows)
-    wanted = (np.arange(2000) + 0.5) / 2000
-    assert np.abs(places - wanted).max() < 3 / 32_000  # two levels of sums, and the last choice
-    # different rows of the same ranks: the sampling error of 2000 rows is about 2 %
+    ranks = np.searchsorted(np.sort(rows[:, 0]), found[:, 0]) / len(rows)
+    expected = (np.arange(2000) + 0.5) / 2000
+    assert np.abs(ranks - expected).max() < 3 / 32_000  # two levels of sums, and the selection
+    # other rows of the same ranks: the sampling error of 2000 rows is about 2 %
     near = mercer.bandwidth.median_distance(in_chunks(rows, 4000))
     assert_allclose(near, mercer.bandwidth.median_distance(rows), rtol=0.06)
 
@@ -199,7 +191,7 @@ def test_quantiles_of_lazy_columns(rng):
 def test_angular_kmeans_in_chunks(seed):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(4, 3))[rng.integers(4, size=300)] + 0.2 * rng.normal(size=(300, 3))
-    Z[::50] *= 1e-9  # too short to take part
+    Z[::50] *= 1e-9  # too short to be clustered
     weights = rng.random(300)
     here = angular_kmeans(Z, 4, weights=weights)
     lazy = in_chunks(Z, 70)
@@ -208,7 +200,7 @@ def test_angular_kmeans_in_chunks(seed):
     assert_allclose(there.directions, here.directions, rtol=1e-12)
 
 
-def test_draws_agree_with_memory(rng):
+def test_random_distant_rows_agree_with_memory(rng):
     Z, weights = rng.normal(size=(5000, 2)), rng.random(5000)
     here = random_distant_rows(Z, weights, 5, np.random.default_rng(3))
     lazy = in_chunks(Z)
@@ -242,7 +234,7 @@ def test_mixture_densities_agree_with_memory(X, domain):
     assert_allclose(model.score(in_chunks(X[:50], 9)), here.mean(), rtol=1e-8)
 
 
-def test_explicit_features_and_single_precision(X):
+def test_explicit_features_agree_with_memory_and_precision_is_preserved(X):
     for kernel in (Linear(), Polynomial(degree=2, constant=1.0)):
         here, there = (KernelPCA(2, kernel=kernel).fit(x) for x in (X, in_chunks(X)))
         assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
@@ -277,15 +269,15 @@ def test_auto_solver_uses_fourier_features_or_landmarks(X, rng):
 def test_densities_in_the_tails_agree_with_memory(X):
     """Below the tolerance of Fourier features, rows are compared with all chunks."""
     sizes = (400, 0, 600)
-    far = np.vstack([X[:5], X[:5] + 12.0, X[:2] - 40.0])
+    tails = np.vstack([X[:5], X[:5] + 12.0, X[:2] - 40.0])
     for solver in ("fourier", "lanczos"):
         here = ParzenDensity(kernel=KERNEL, solver=solver).fit(X)
         there = ParzenDensity(kernel=KERNEL, solver=solver)
         there.fit(da.from_array(X, chunks=(sizes, 2)))
-        expected = here.score_samples(far)
+        expected = here.score_samples(tails)
         assert expected.min() < -700  # exp would be 0
-        assert_allclose(there.score_samples(far), expected, rtol=1e-9)
-        assert_allclose(there.score_samples(in_chunks(far, 5)).compute(), expected, rtol=1e-9)
+        assert_allclose(there.score_samples(tails), expected, rtol=1e-9)
+        assert_allclose(there.score_samples(in_chunks(tails, 5)).compute(), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["fourier", Nystrom(150)], ids=["fourier", "nystrom"])
@@ -299,7 +291,7 @@ def test_clipped_mass_of_a_series_is_exact(solver):
         assert_allclose(found, exact, rtol=1e-6)
 
 
-def test_draws_from_chunks_follow_their_coefficients():
+def test_rows_are_drawn_with_their_probabilities():
     rows = np.arange(12.0)[:, None]
     probabilities = np.array([0, 0, 0, 0, 1, 2, 0, 3, 0, 0, 0, 4]) / 10
     points = ChunkedPoints(in_chunks(rows, 4))  # the first chunk has zero weight
@@ -313,7 +305,7 @@ def test_draws_from_chunks_follow_their_coefficients():
     assert_array_equal(again, found)
 
 
-# --- frames, names, laziness ----------------------------------------------------------------------
+# --- data frames, weights and lazy results --------------------------------------------------------
 
 
 def test_data_frames_with_unknown_lengths(X, tmp_path):
@@ -334,7 +326,7 @@ def test_data_frames_with_unknown_lengths(X, tmp_path):
         model.predict(lazy[["x", "y"]].rename(columns={"y": "z"}))
 
 
-def test_column_chunks_integers_and_empty_chunks(rng):
+def test_integers_in_column_chunks_and_empty_chunks(rng):
     X = rng.integers(10, size=(300, 2))
     expected = KernelECA(2, solver=Nystrom(30)).fit(X.astype(float))
     for chunks in ((70, 1), ((100, 0, 200), 2)):
@@ -356,10 +348,10 @@ def test_column_chunks_integers_and_empty_chunks(rng):
         (MercerNovelty(kernel=KERNEL, rank=6, solver=Nystrom(300)), "score_samples"),
         (ParzenDensity(kernel=KERNEL, solver="fourier"), "score_samples"),
     ],
-    ids=["waves", "landmarks", "features", "clusters", "classes", "novelty", "density"],
+    ids=["fourier", "nystrom", "explicit", "clusters", "classes", "novelty", "density"],
 )
 @pytest.mark.parametrize("weighted", [False, True], ids=["no-rows", "no-weight"])
-def test_chunks_without_rows_or_weight(X, model, method, weighted):
+def test_chunks_without_rows_or_weight_agree_with_memory(X, model, method, weighted):
     X = X[:300]
     lazy = da.from_array(X, chunks=((100, 0, 50, 150), 2))
     weights = np.ones(300)
@@ -369,7 +361,7 @@ def test_chunks_without_rows_or_weight(X, model, method, weighted):
     expected = getattr(model.fit(X, y, sample_weight=weights), method)(X)
     model.fit(lazy, y, sample_weight=weights)
     found = getattr(model, method)(lazy).compute()
-    assert_allclose(np.abs(found), np.abs(expected), atol=1e-6)
+    assert_allclose(found, expected, atol=1e-6)
 
 
 def test_weights_of_any_type(X, rng):
@@ -404,12 +396,12 @@ def test_weights_of_scores(X, rng):
 def test_results_are_lazy(X):
     seen = []
 
-    def look(block):
+    def record(block):
         seen.append(len(block))
         return block
 
     model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(X)
-    lazy = in_chunks(X).map_blocks(look, dtype=float, meta=np.empty((0, 0)))
+    lazy = in_chunks(X).map_blocks(record, dtype=float, meta=np.empty((0, 0)))
     result = model.transform(lazy)
     assert seen == []
     assert result[:100].compute().shape == (100, 2)
@@ -478,8 +470,8 @@ def test_models_fitted_in_memory_accept_chunks(X):
         (EntropyClustering(3, kernel=KERNEL), "predict"),
     ):
         model.fit(X, y)
-        ask = getattr(model, method)
-        assert_allclose(ask(in_chunks(X[:200], 70)).compute(), ask(X[:200]), atol=1e-10)
+        apply = getattr(model, method)
+        assert_allclose(apply(in_chunks(X[:200], 70)).compute(), apply(X[:200]), atol=1e-10)
 
 
 def test_dask_is_not_imported_without_need():

@@ -1,4 +1,4 @@
-"""Two worker processes give the results of one process, also when workers die."""
+"""Two worker processes give the results of one process, also after the death of a worker."""
 
 import logging
 import os
@@ -26,6 +26,7 @@ from mercer.chunks import passes_for
 from mercer.errors import ApproximationWarning, WorkerError
 from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
+from tests.chunks.arrays import in_chunks
 from tests.expectations import raises
 
 distributed = pytest.importorskip("distributed", reason="needs mercer[dask]")
@@ -72,10 +73,6 @@ def data():
     return X, np.array(["a", "b", "c"])[group], weights
 
 
-def in_chunks(array, size=300):
-    return da.from_array(array, chunks=(size, *array.shape[1:]))
-
-
 def both(model, data, client, *, y=False, weighted=False):
     """Return the model fitted in memory and on the cluster."""
     X, labels, w = data
@@ -83,7 +80,7 @@ def both(model, data, client, *, y=False, weighted=False):
     lazy = {"y": in_chunks(labels, 400)} if y else {}
     if weighted:
         targets["sample_weight"], lazy["sample_weight"] = w, in_chunks(w, 500)
-    return model().fit(X, **targets), model().fit(in_chunks(X), **lazy)
+    return model().fit(X, **targets), model().fit(in_chunks(X, 300), **lazy)
 
 
 def new_rows():
@@ -92,10 +89,10 @@ def new_rows():
     return np.concatenate([rng.normal(3, 3, size=(200, 2)), [[30.0, 30.0], [-20.0, 3.0]]])
 
 
-def same(mine, theirs, atol=1e-9):
-    """Compare a lazy result with that in memory."""
-    assert da.Array is type(theirs)
-    assert_allclose(theirs.compute(), mine, rtol=1e-9, atol=atol)
+def assert_same(expected, lazy, atol=1e-9):
+    """Compare a lazy result with the result in memory."""
+    assert isinstance(lazy, da.Array)
+    assert_allclose(lazy.compute(), expected, rtol=1e-9, atol=atol)
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -103,15 +100,15 @@ def same(mine, theirs, atol=1e-9):
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
-def test_components(client, data, estimator, solver):
+def test_components_agree_with_memory(client, data, estimator, solver):
     weighted = estimator is KernelECA
     here, there = both(partial(estimator, 3, solver=solver), data, client, weighted=weighted)
     assert_allclose(there.kernel_.bandwidth, here.kernel_.bandwidth, rtol=1e-12)
     assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
     X = new_rows()
-    same(here.transform(X), there.transform(in_chunks(X, 70)))
+    assert_same(here.transform(X), there.transform(in_chunks(X, 70)))
     assert_allclose(there.transform(X), here.transform(X), atol=1e-9)
-    same(here.reconstruction_error(X), there.reconstruction_error(in_chunks(X, 70)))
+    assert_same(here.reconstruction_error(X), there.reconstruction_error(in_chunks(X, 70)))
     if estimator is KernelECA:
         assert_allclose(there.entropy_terms_, here.entropy_terms_, rtol=1e-11)
         assert_allclose(there.renyi_entropy_, here.renyi_entropy_, rtol=1e-12)
@@ -119,7 +116,7 @@ def test_components(client, data, estimator, solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
-def test_clustering(client, data, solver):
+def test_clustering_agrees_with_memory(client, data, solver):
     here, there = both(
         partial(EntropyClustering, 3, kernel=KERNEL, solver=solver), data, client, weighted=True
     )
@@ -130,32 +127,32 @@ def test_clustering(client, data, solver):
     assert_array_equal(there.predict(in_chunks(X, 70)).compute(), here.predict(X))
 
 
-def test_sweep_over_bandwidths(client, data):
+def test_bandwidth_sweep_agrees_with_memory(client, data):
     here, there = both(
         partial(EntropyClustering, 3, bandwidths=[0.4, 0.5, 0.9], solver="fourier"), data, client
     )
     assert there.kernel_ == here.kernel_
     for mine, theirs in zip(here.path_, there.path_, strict=True):
         assert_array_equal(theirs.labels.compute(), mine.labels)
-        for fact in ("cost", "eca_cost", "stability", "entropy_ratio", "coherence"):
-            assert_allclose(theirs[fact], mine[fact], rtol=1e-8)
+        for name in ("cost", "eca_cost", "stability", "entropy_ratio", "coherence"):
+            assert_allclose(getattr(theirs, name), getattr(mine, name), rtol=1e-8)
 
 
-def test_own_sweep_and_count(client, data, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.clustering._OWN_COUNT", 5)
+def test_default_sweep_and_number_of_clusters_agree_with_memory(client, data, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.clustering._DEFAULT_COUNT", 5)
     here, there = both(partial(EntropyClustering, "auto"), data, client)
     assert there.kernel_ == here.kernel_
     assert there.n_clusters_ == here.n_clusters_ == 3
     assert_array_equal(there.labels_.compute(), here.labels_)
 
 
-def test_parzen(client, data):
+def test_parzen_density_agrees_with_memory(client, data):
     here, there = both(
         partial(ParzenDensity, kernel=Gaussian(0.3), solver="fourier"), data, client, weighted=True
     )
     X = new_rows()
-    same(here.score_samples(X), there.score_samples(in_chunks(X, 70)))
-    same(here.pdf(X), there.pdf(in_chunks(X, 70)))
+    assert_same(here.score_samples(X), there.score_samples(in_chunks(X, 70)))
+    assert_same(here.pdf(X), there.pdf(in_chunks(X, 70)))
     assert_allclose(there.score_samples(X), here.score_samples(X), rtol=1e-9)
     assert_allclose(there.score(in_chunks(X, 70)), here.score(X), rtol=1e-9)
     drawn = there.sample(50, random_state=0)
@@ -166,19 +163,19 @@ def test_parzen(client, data):
 @pytest.mark.parametrize(
     ("solver", "terms"), [("fourier", "kronmal-tarter"), (Nystrom(80), 4)], ids=NAMES
 )
-def test_series(client, data, solver, terms):
+def test_series_density_agrees_with_memory(client, data, solver, terms):
     model = partial(SeriesDensity, kernel=KERNEL, terms=terms, solver=solver, max_terms=20)
     here, there = both(model, data, client)
     assert_array_equal(there.selected_, here.selected_)
     assert_allclose(there.mass_, here.mass_, rtol=1e-10)
     assert_allclose(there.clipped_mass_, here.clipped_mass_, atol=1e-9)
     X = new_rows()[:100]
-    same(here.pdf(X), there.pdf(in_chunks(X, 40)))
-    same(here.eigenfunctions(X), there.eigenfunctions(in_chunks(X, 40)), atol=1e-7)
+    assert_same(here.pdf(X), there.pdf(in_chunks(X, 40)))
+    assert_same(here.eigenfunctions(X), there.eigenfunctions(in_chunks(X, 40)), atol=1e-7)
 
 
 @pytest.mark.parametrize(("solver", "starts"), [("fourier", 2), (Nystrom(80), 1)], ids=NAMES)
-def test_mixture(client, data, solver, starts):
+def test_mixture_agrees_with_memory(client, data, solver, starts):
     model = partial(
         MercerMixture,
         3,
@@ -194,17 +191,17 @@ def test_mixture(client, data, solver, starts):
     assert_allclose(there.lower_bounds_, here.lower_bounds_, rtol=1e-9)
     assert_allclose(there.weights_, here.weights_, rtol=1e-8)
     assert_allclose(there.effective_weights_, here.effective_weights_, rtol=1e-8)
-    same(here.responsibilities_, there.responsibilities_)
+    assert_same(here.responsibilities_, there.responsibilities_)
     X = new_rows()
-    same(here.predict_proba(X), there.predict_proba(in_chunks(X, 70)), atol=1e-7)
-    same(here.score_samples(X), there.score_samples(in_chunks(X, 70)), atol=1e-6)
+    assert_same(here.predict_proba(X), there.predict_proba(in_chunks(X, 70)), atol=1e-7)
+    assert_same(here.score_samples(X), there.score_samples(in_chunks(X, 70)), atol=1e-6)
     assert_array_equal(there.predict(in_chunks(X, 70)).compute(), here.predict(X))
 
 
 @pytest.mark.parametrize(
     ("solver", "weighted"), [("fourier", True), (Nystrom(80), False)], ids=NAMES
 )
-def test_discriminant(client, data, solver, weighted):
+def test_discriminant_agrees_with_memory(client, data, solver, weighted):
     model = partial(KernelLDA, kernel=KERNEL, rank=15, regularization=1e-2, solver=solver)
     here, there = both(model, data, client, y=True, weighted=weighted)
     assert_array_equal(there.classes_, here.classes_)
@@ -212,21 +209,21 @@ def test_discriminant(client, data, solver, weighted):
     assert_allclose(there.confidence_, here.confidence_, rtol=1e-8)
     assert_allclose(there.cv_results_["error"], here.cv_results_["error"], atol=1e-12)
     X = new_rows()[:200]
-    same(here.transform(X), there.transform(in_chunks(X, 70)), atol=1e-7)
-    same(here.predict_proba(X), there.predict_proba(in_chunks(X, 70)), atol=1e-7)
+    assert_same(here.transform(X), there.transform(in_chunks(X, 70)), atol=1e-7)
+    assert_same(here.predict_proba(X), there.predict_proba(in_chunks(X, 70)), atol=1e-7)
     assert_array_equal(there.predict(in_chunks(X, 70)).compute(), here.predict(X))
 
 
 @pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
-def test_exact_products(client, data, estimator):
+def test_exact_products_agree_with_memory(client, data, estimator):
     X, _, w = data
     some = X[:700]
     here = estimator(3, kernel=KERNEL, solver="lanczos").fit(some, sample_weight=w[:700])
     there = estimator(3, kernel=KERNEL, solver="lanczos").fit(
-        in_chunks(some), sample_weight=in_chunks(w[:700])
+        in_chunks(some, 300), sample_weight=in_chunks(w[:700], 300)
     )
     assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-11)
-    same(here.transform(X), there.transform(in_chunks(X)))
+    assert_same(here.transform(X), there.transform(in_chunks(X, 300)))
     assert "blocks" in there.spectrum_.method
 
 
@@ -234,7 +231,7 @@ def test_exact_products(client, data, estimator):
 
 
 def transfers(client):
-    """Sizes of all keys that workers sent to each other."""
+    """Return the sizes of all keys that workers sent to each other."""
     logs = client.run(lambda dask_worker: list(dask_worker.transfer_outgoing_log))
     return [size for log in logs.values() for entry in log for size in entry["keys"].values()]
 
@@ -253,7 +250,7 @@ def test_chunks_are_not_transferred(client):
     sent = transfers(client)
     doubled = np.prod([2 * n - 1 for n in eca.spectrum_.expansion.grid.shape])
     assert max(sent, default=0) <= 16 * doubled + 10_000  # one array of trigonometric sums
-    assert max(sent, default=0) < 0.5 * 16 * 50_000  # far less than a chunk
+    assert max(sent, default=0) < 0.5 * 16 * 50_000  # half of a chunk
     assert eca.transform(chunks).sum(axis=0).compute().shape == (3,)
 
 
@@ -270,7 +267,7 @@ def test_warnings_agree_with_memory(client, data):
         KernelECA(2, kernel=Gaussian(0.3), solver=Nystrom(20)).fit(X)
     with warnings.catch_warnings(record=True) as there:
         warnings.simplefilter("always")
-        KernelECA(2, kernel=Gaussian(0.3), solver=Nystrom(20)).fit(in_chunks(X))
+        KernelECA(2, kernel=Gaussian(0.3), solver=Nystrom(20)).fit(in_chunks(X, 300))
     ours, theirs = (
         [str(w.message) for w in found if issubclass(w.category, ApproximationWarning)]
         for found in (here, there)
@@ -280,14 +277,14 @@ def test_warnings_agree_with_memory(client, data):
 
 
 def test_progress_is_shown_on_request(client, data, capsys):
-    KernelECA(2, kernel=KERNEL, solver="fourier", verbose=True).fit(in_chunks(data[0]))
-    said = capsys.readouterr()
-    assert "5/5 chunks" in said.err
-    assert said.out == ""
+    KernelECA(2, kernel=KERNEL, solver="fourier", verbose=True).fit(in_chunks(data[0], 300))
+    printed = capsys.readouterr()
+    assert "5/5" in printed.err
+    assert printed.out == ""
 
 
 def test_persisted_chunks_are_not_released(client, data):
-    X = in_chunks(data[0]).persist()
+    X = in_chunks(data[0], 300).persist()
     model = KernelECA(2, kernel=KERNEL, solver="fourier").fit(X)
     lazy = model.transform(X)
     del X, model
@@ -297,7 +294,7 @@ def test_persisted_chunks_are_not_released(client, data):
 # --- faults ---------------------------------------------------------------------------------------
 
 
-def broken(block):
+def fail_on_second_chunk(block):
     if block[0, 0] == 1:
         raise ValueError("this chunk is broken")
     return block
@@ -305,13 +302,13 @@ def broken(block):
 
 def test_persist_raises_errors_of_chunks(client):
     rows = da.from_array(np.arange(4.0)[:, None], chunks=(1, 1))
-    lazy = rows.map_blocks(broken, meta=np.empty((0, 1)))
+    lazy = rows.map_blocks(fail_on_second_chunk, meta=np.empty((0, 1)))
     with raises(ValueError, "this chunk is broken"):
         passes_for(lazy).persist(lazy)
 
 
-def slowly(block, seen, block_info=None):
-    """Rows of a chunk that depend on its index only, after a delay; each read is recorded."""
+def read_slowly(block, seen, block_info=None):
+    """Return rows that depend on the index of the chunk, after a delay, and record the read."""
     time.sleep(0.1)
     with open(seen, "a") as marks:
         marks.write("x")
@@ -326,7 +323,7 @@ def slow_rows(tmp_path):
     seen.touch()
     empty = da.zeros((3200, 1), chunks=(200, 1))
     chunks = ((200,) * 16, (2,))
-    return da.map_blocks(slowly, empty, str(seen), chunks=chunks, dtype=float), seen
+    return da.map_blocks(read_slowly, empty, str(seen), chunks=chunks, dtype=float), seen
 
 
 @contextmanager
@@ -376,7 +373,7 @@ def test_transform_survives_the_death_of_a_worker(client, slow_rows):
     assert_allclose(found, eca.transform(rows), atol=1e-10)
 
 
-def greedy(block):
+def exceed_memory(block):
     """Use more memory than a worker has."""
     large = np.ones(int(1.3 * MEMORY / 8))
     time.sleep(3)  # the nanny checks ten times per second
@@ -386,13 +383,13 @@ def greedy(block):
 def test_out_of_memory_raises_worker_error(client):
     client.wait_for_workers(1, timeout=300)  # a worker may still be restarting
     X = da.from_array(np.random.default_rng(0).normal(size=(40, 2)), chunks=(40, 2))
-    client.run_on_scheduler(_allow, 0)
+    client.run_on_scheduler(_set_allowed_failures, 0)
     try:
         with raises(WorkerError, "rechunk"):
-            KernelECA(2, kernel=KERNEL, solver="fourier").fit(X.map_blocks(greedy))
+            KernelECA(2, kernel=KERNEL, solver="fourier").fit(X.map_blocks(exceed_memory))
     finally:
-        client.run_on_scheduler(_allow, 3)
+        client.run_on_scheduler(_set_allowed_failures, 3)
 
 
-def _allow(failures, dask_scheduler):
+def _set_allowed_failures(failures, dask_scheduler):
     dask_scheduler.allowed_failures = failures

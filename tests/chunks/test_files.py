@@ -9,22 +9,14 @@ from numpy.testing import assert_allclose
 from mercer import KernelECA
 from mercer.kernels import Gaussian
 from mercer.solvers import Fourier
+from tests.chunks.arrays import in_chunks
 from tests.expectations import raises
 
-da = pytest.importorskip("dask.array", reason="needs mercer[dask]")
+pytest.importorskip("dask.array", reason="needs mercer[dask]")
 pd = pytest.importorskip("pandas", reason="needs mercer[dask]")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 KERNEL = Gaussian(0.6)
-
-
-@pytest.fixture
-def X(rng):
-    return 3.0 * rng.integers(3, size=(1000, 1)) + 0.5 * rng.normal(size=(1000, 2))
-
-
-def in_chunks(array, size=130):
-    return da.from_array(array, chunks=(size, *array.shape[1:]))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -1,26 +1,19 @@
 """Run commands as a user does, and read their output."""
 
 import io
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 
-import mercer
 from tests.expectations import names_values
+from tests.processes import environment
 
-SOURCES = str(Path(mercer.__file__).parents[1])
 MODULE = [sys.executable, "-m", "mercer.cli"]
 _SCRIPT = Path(sys.executable).with_name("mercer")
 #: The installed entry point, if there is one.
 COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else MODULE
-
-
-def environment(**more):
-    known = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return {**known, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": "utf-8", **more}
 
 
 def run(*arguments, entry=COMMAND, env=None, **options):

@@ -1,4 +1,4 @@
-"""Commands that write columns: same numbers as the estimators, for training rows and new rows."""
+"""Commands that write columns: same results as the estimators, for training and new rows."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def command(capsys):
     return run
 
 
-# --- same numbers as the estimators -----------------------------------------------------------
+# --- same results as the estimators -----------------------------------------------------------
 
 
 def assert_close(found, expected):
@@ -81,7 +81,7 @@ def scaled(X):
     return StandardScaler().fit_transform(X)
 
 
-def test_embed(flowers, iris, command):
+def test_embed_equals_kernel_eca(flowers, iris, command):
     found, text = command("embed", flowers, "--label", "species", "--components", 3)
     direct = KernelECA(3, kernel=Gaussian("auto")).fit(scaled(iris[0]))
     assert list(found) == ["row", "eca1", "eca2", "eca3"]
@@ -91,7 +91,7 @@ def test_embed(flowers, iris, command):
     assert_names(text, "3 components", format_percent(direct.entropy_ratio_.sum()))
 
 
-def test_embed_by_variance_without_scaling(flowers, iris, command):
+def test_embed_by_variance_equals_kernel_pca(flowers, iris, command):
     options = ("--method", "pca", "--components", 0.9, "--no-scale", "--bandwidth", 1.5)
     found, text = command("embed", flowers, "--label", "species", *options)
     direct = KernelPCA(0.9, kernel=Gaussian(1.5)).fit(iris[0])
@@ -100,7 +100,7 @@ def test_embed_by_variance_without_scaling(flowers, iris, command):
     assert_names(text, f"{direct.n_components_} components", "σ = 1.5")
 
 
-def test_cluster(flowers, iris, command):
+def test_cluster_equals_entropy_clustering(flowers, iris, command):
     found, text = command("cluster", flowers, "--ignore", "species", "--clusters", 3)
     direct = EntropyClustering(3, kernel=Gaussian("auto")).fit(scaled(iris[0]))
     assert_array_equal(found["cluster"], direct.labels_)
@@ -168,7 +168,7 @@ def test_density_of_one_standardized_column_has_a_rescaled_bandwidth(tmp_path, c
     assert_allclose(found["log_density"], direct.score_samples(X), rtol=1e-10)
 
 
-def test_novelty(machines, command):
+def test_novelty_scores_equal_mercer_novelty(machines, command):
     options = ("--ignore", "state", "--method", "novelty", "--outliers", 0.05)
     found, _ = command("density", machines, *options)
     frame = typed_machines()
@@ -197,7 +197,7 @@ def test_column_named_row_is_not_replaced_by_row_numbers(tmp_path, command):
     assert abs(found["row"].mean() - 7.0) < 1  # not 15.5, the mean of row numbers
 
 
-def test_discriminate(flowers, iris, command):
+def test_discriminate_equals_kernel_lda(flowers, iris, command):
     found, text = command("discriminate", flowers, "--label", "species")
     X, y = scaled(iris[0]), iris[1]
     direct = KernelLDA(kernel=Gaussian("auto"), regularization="cv").fit(X, y)
@@ -210,7 +210,7 @@ def test_discriminate(flowers, iris, command):
     assert_names(text, "3 classes", format_percent(1 - best), format_percent(1 / 3))
 
 
-def test_entropy_as_json(flowers, iris, capsys):
+def test_entropy_as_json_equals_kernel_eca(flowers, iris, capsys):
     assert (
         main(["entropy", str(flowers), "--ignore", "species", "--json", "--components", "4"]) == 0
     )
@@ -225,11 +225,11 @@ def test_entropy_as_json(flowers, iris, capsys):
 
 
 def printed_terms(text):
-    """Return the numbers and eigenvalues in the printed table of terms."""
+    """Return the indices and eigenvalues in the printed table of terms."""
     return re.findall(r"^ *(\d+) +(\S+) .* %$", text, re.MULTILINE)
 
 
-def test_entropy_as_text(capsys):
+def test_entropy_as_text_equals_kernel_eca(capsys):
     assert main(["entropy", "wine"]) == 0
     printed = capsys.readouterr()
     direct = KernelECA(10, kernel=Gaussian("auto"))

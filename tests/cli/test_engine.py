@@ -64,7 +64,7 @@ def as_parts(frame, folder, suffix="parquet"):
 
 @pytest.fixture
 def command(capsys):
-    """Run in this process; return what is printed on standard error, without line breaks."""
+    """Run in this process; return standard error as one line."""
 
     def call(*arguments, code=0):
         assert main([str(argument) for argument in arguments]) == code, capsys.readouterr().err

@@ -18,7 +18,8 @@ from mercer import EntropyClustering, KernelECA
 from mercer.cli import main
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
-from tests.cli.running import COMMAND, MODULE, assert_names, environment, run, start, table
+from tests.cli.running import COMMAND, MODULE, assert_names, run, start, table
+from tests.processes import environment
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and devices of POSIX systems")
 pytestmark = posix
@@ -88,7 +89,7 @@ def test_failure_prints_one_line_on_standard_error():
 
 @pytest.fixture
 def long_table(tmp_path):
-    """More rows than the buffer of a pipe can hold."""
+    """Write more rows than the buffer of a pipe can hold."""
     X = np.random.default_rng(0).normal(size=(4000, 2))
     pd.DataFrame(X, columns=["x", "y"]).to_csv(tmp_path / "x.csv", index=False)
     return tmp_path / "x.csv"
@@ -174,7 +175,7 @@ def test_closed_standard_error(rings, tmp_path):
 
 # --- interruptions -----------------------------------------------------------------------------
 
-# the command, paused between writing a temporary file and moving it to its place
+# the command, paused after it has written a temporary file and before it renames the file
 SLOW = """
 import os, sys, time
 def wait(file):

@@ -22,14 +22,6 @@ from mercer.datasets import (
 from tests.expectations import raises
 
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch):
-    def refuse(**_):
-        raise URLError("tests do not use the network")
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", refuse)
-
-
 def write_pendigits(folder, n):
     folder.mkdir(parents=True)
     np.savez(

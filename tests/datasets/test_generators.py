@@ -53,7 +53,7 @@ def angles(X):
 def test_even_angles_agree_with_the_steps_of_the_paper(n, step):
     theta = angles(make_rings((n,), radii=(2.0,), noise=0.0)[0])
     assert_allclose(np.diff(theta), 2 * np.pi / n, atol=1e-14)
-    # the bound is given in the docstring
+    # the bound is given in the docstring of make_rings
     assert_allclose(theta, np.arange(0, 2 * np.pi, step), atol=0.017)
 
 

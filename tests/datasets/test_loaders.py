@@ -1,7 +1,5 @@
 """Loaders: known properties of the data sets. Tests are skipped if a file is not available."""
 
-from urllib.error import URLError
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,22 +13,8 @@ from mercer.datasets import (
     load_thyroid,
     load_usps,
 )
+from tests.datasets.loading import load_or_skip
 from tests.expectations import raises
-
-
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch):
-    def refuse(**_):
-        raise URLError("tests do not use the network")
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", refuse)
-
-
-def loaded(load, *args, **kwargs):
-    try:
-        return load(*args, **kwargs)
-    except FileNotFoundError as error:
-        pytest.skip(str(error).partition("\n")[0])
 
 
 def counts(y):
@@ -46,7 +30,7 @@ def counts(y):
     ],
 )
 def test_pendigits_shape_range_and_classes(subset, expected):
-    digits = loaded(load_pendigits, subset=subset)
+    digits = load_or_skip(load_pendigits, subset=subset)
     assert digits.data.shape == (sum(expected), 16)
     assert digits.data.dtype == np.float64
     assert digits.target.dtype == np.int64
@@ -61,14 +45,14 @@ def test_nearest_neighbor_error_of_the_published_split(load, error):
     """Depends on rows, classes, scale and split."""
     from sklearn.neighbors import KNeighborsClassifier
 
-    nearest = KNeighborsClassifier(1).fit(*loaded(load, subset="train", return_X_y=True))
+    nearest = KNeighborsClassifier(1).fit(*load_or_skip(load, subset="train", return_X_y=True))
     X, y = load(subset="test", return_X_y=True)
     assert_allclose(100 * (1 - nearest.score(X, y)), error, atol=0.005)
 
 
 @pytest.mark.parametrize(("subset", "per_class"), [("all", 330), ("train", 30), ("test", 300)])
 def test_segment_shape_and_classes(subset, per_class):
-    segment = loaded(load_segment, subset=subset)
+    segment = load_or_skip(load_segment, subset=subset)
     assert segment.data.shape == (7 * per_class, 19)
     assert np.unique(segment.target).tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert counts(segment.target) == [per_class] * 7
@@ -78,14 +62,14 @@ def test_segment_shape_and_classes(subset, per_class):
 
 @pytest.mark.parametrize("load", [load_pendigits, load_segment, load_usps])
 def test_subset_all_is_train_followed_by_test(load):
-    X, y = loaded(load, return_X_y=True)
+    X, y = load_or_skip(load, return_X_y=True)
     parts = [load(subset=subset, return_X_y=True) for subset in ("train", "test")]
     assert_array_equal(X, np.vstack([part[0] for part in parts]))
     assert_array_equal(y, np.concatenate([part[1] for part in parts]))
 
 
 def test_thyroid_shape_range_and_classes():
-    thyroid = loaded(load_thyroid)
+    thyroid = load_or_skip(load_thyroid)
     assert thyroid.data.shape == (215, 5)
     assert np.unique(thyroid.target).tolist() == [1, 2, 3]
     assert counts(thyroid.target) == [150, 35, 30]
@@ -103,7 +87,7 @@ def test_thyroid_shape_range_and_classes():
     ],
 )
 def test_usps_shape_range_and_classes(subset, expected):
-    usps = loaded(load_usps, subset=subset)
+    usps = load_or_skip(load_usps, subset=subset)
     assert usps.data.shape == (sum(expected), 256)
     assert usps.data.dtype == np.float64
     assert (usps.data.min(), usps.data.max()) == (-1.0, 1.0)
@@ -112,7 +96,7 @@ def test_usps_shape_range_and_classes(subset, expected):
 
 
 def test_newsgroups_shape_range_and_classes():
-    news = loaded(load_newsgroups)
+    news = load_or_skip(load_newsgroups)
     assert news.data.shape == (16242, 100)
     assert news.data.dtype == np.float64
     assert np.unique(news.data).tolist() == [0, 1]
@@ -125,7 +109,7 @@ def test_newsgroups_shape_range_and_classes():
 
 
 def test_frey_faces_shape_and_range():
-    faces = loaded(load_frey_faces)
+    faces = load_or_skip(load_frey_faces)
     assert faces.data.shape == (1965, 560)
     assert faces.images.shape == (1965, 28, 20)
     assert (faces.data.min(), faces.data.max()) == (8, 238)
@@ -150,7 +134,7 @@ IDA = {  # features, +1, -1, training rows, splits
 @pytest.mark.parametrize("name", IDA)
 def test_ida_shape_classes_and_splits(name):
     features, positive, negative, n_train, n_splits = IDA[name]
-    ida = loaded(load_ida, name)
+    ida = load_or_skip(load_ida, name)
     n = positive + negative
     assert ida.data.shape == (n, features)
     assert np.unique(ida.target).tolist() == [-1, 1]
@@ -163,7 +147,7 @@ def test_ida_shape_classes_and_splits(name):
 
 @pytest.mark.parametrize("name", IDA)
 def test_ida_features_are_standardized(name):
-    X, _ = loaded(load_ida, name, return_X_y=True)
+    X, _ = load_or_skip(load_ida, name, return_X_y=True)
     # breast_cancer was published with approximate scaling, the others with seven digits
     atol = 0.15 if name == "breast_cancer" else 1e-5
     assert_allclose(X.mean(axis=0), 0, atol=atol)
@@ -171,14 +155,14 @@ def test_ida_features_are_standardized(name):
 
 
 def test_ida_returns_one_split():
-    everything, third = loaded(load_ida, "banana"), loaded(load_ida, "banana", 2)
+    everything, third = load_or_skip(load_ida, "banana"), load_or_skip(load_ida, "banana", 2)
     assert_array_equal(third.train, everything.train[2])
     assert_array_equal(third.test, everything.test[2])
     assert_array_equal(third.data, everything.data)
 
 
 def test_ida_image_is_segment_standardized():
-    image, segment = loaded(load_ida, "image"), loaded(load_segment)
+    image, segment = load_or_skip(load_ida, "image"), load_or_skip(load_segment)
     X = np.delete(segment.data, segment.feature_names.index("region-pixel-count"), axis=1)
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     # the rows have another order, so each feature is sorted
@@ -187,7 +171,7 @@ def test_ida_image_is_segment_standardized():
 
 @pytest.mark.parametrize("realisation", [-1, 10])
 def test_ida_rejects_splits_that_are_not_in_the_file(realisation):
-    loaded(load_ida, "banana")
+    load_or_skip(load_ida, "banana")
     with raises(ValueError, f"realisation={realisation}", 0, 9):
         load_ida("banana", realisation)
 
@@ -206,7 +190,7 @@ def test_ida_rejects_return_X_y_with_a_split():
     "load", [load_pendigits, load_segment, load_thyroid, load_usps, load_newsgroups]
 )
 def test_return_X_y_equals_the_bunch(load):
-    bunch, (X, y) = loaded(load), loaded(load, return_X_y=True)
+    bunch, (X, y) = load_or_skip(load), load_or_skip(load, return_X_y=True)
     assert_array_equal(X, bunch.data)
     assert_array_equal(y, bunch.target)
     assert bunch.source.endswith(".npz")

@@ -1,4 +1,4 @@
-"""Laws of kernel PCA and kernel ECA: what no formula of theirs may break."""
+"""Invariances of kernel PCA and kernel ECA, and agreement of their solvers."""
 
 import pickle
 
@@ -14,6 +14,7 @@ from mercer import KernelECA, KernelPCA, config_context
 from mercer.datasets import make_ring_and_blob, make_rings
 from mercer.kernels import Cosine, Gaussian, Laplacian, Linear, Matern, Polynomial
 from mercer.solvers import Dense, Lanczos
+from tests.expectations import raises
 
 ESTIMATORS = [KernelPCA(3), KernelPCA(3, center=False), KernelECA(3)]
 KERNELS = [
@@ -35,13 +36,13 @@ def estimator(request):
 
 @pytest.fixture
 def X(rng):
-    """Three groups of unequal sizes: entropy in several components."""
+    """Three groups of unequal sizes, with entropy in several components."""
     centers = np.array([[0, 0, 0, 0], [4, 0, 0, 1], [0, 4, 4, 0]])
     return centers[rng.choice(3, p=[0.5, 0.3, 0.2], size=150)] + rng.normal(size=(150, 4))
 
 
 def gram_of(scores):
-    """Inner products of scores: free of signs and of bases within ties."""
+    """Return inner products of scores, which do not depend on signs and bases of ties."""
     return scores @ scores.T
 
 
@@ -87,7 +88,7 @@ def test_eigenvectors_follow_the_conventions(estimator, X):
     assert_allclose((functions**2).mean(axis=0), 1, rtol=1e-9)
     assert_allclose(spectrum.gram(), (e * values) @ e.T, atol=1e-12)
     assert_allclose(spectrum.trace, K.trace(), rtol=1e-12)
-    if spectrum.centered:  # no overlap: the largest entry decides
+    if spectrum.centered:  # no overlap: the sign follows the largest entry
         assert (e[np.abs(e).argmax(axis=0), range(3)] > 0).all()
 
 
@@ -100,7 +101,7 @@ def test_agrees_with_scikit_learn_up_to_sign(X):
 
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
 def test_weights_equal_repeated_rows(estimator, solver, X, rng):
-    """Integer weights equal repeated rows, zero weights equal absent rows, everywhere."""
+    """Integer weights equal repeated rows, zero weights equal absent rows."""
     weights = rng.integers(0, 4, size=len(X))
     repeated = np.repeat(X, weights, axis=0)
     estimator.set_params(solver=solver)  # the bandwidth rule takes the weights too
@@ -160,7 +161,7 @@ def test_precomputed_equals_the_kernel(estimator, X, rng):
 
 
 def test_ranks_are_none_for_precomputed_kernels(X):
-    """All eigenvalues are found anew for them, which a matrix that was not kept does not allow."""
+    """Ranks need all eigenvalues of K, which the model does not store."""
     K = Gaussian(1.5)(X)
     known = KernelECA(3, kernel=Gaussian(1.5)).fit(X).component_ranks_
     dense = KernelECA(3, kernel="precomputed", solver="dense").fit(K)
@@ -200,7 +201,7 @@ def test_feature_names_and_data_frames(estimator, X):
     assert list(out.index) == list(frame.index)
     assert list(estimator.feature_names_in_) == list("abcd")
     assert_allclose(out.to_numpy(), clone(estimator).set_output().fit_transform(X), atol=1e-12)
-    with pytest.raises(ValueError, match="feature names"):
+    with raises(ValueError, "feature names"):
         estimator.transform(frame[["b", "a", "c", "d"]])
 
 
@@ -225,7 +226,7 @@ def test_duplicate_rows(rng):
 
 @pytest.mark.parametrize("data", ["rings", "ring and blob", "wine", "normal"])
 def test_entropy_lanczos_equals_the_full_decomposition(data, rng):
-    """Terms to 1e-8 of V, the same components, and proven so."""
+    """The terms agree up to 1e-8 V, and the selection is certified."""
     X = {
         "rings": lambda: make_rings(random_state=0)[0],
         "ring and blob": lambda: make_ring_and_blob(random_state=0)[0],

@@ -1,4 +1,4 @@
-"""KernelLDA against the plain eigenproblem on K, scikit-learn's LDA, and honest refits."""
+"""KernelLDA, compared with the eigenproblem of K, scikit-learn's LDA, and refits."""
 
 import pickle
 
@@ -39,7 +39,7 @@ def new(rng):
 
 
 def naive(K, codes, ridge, priors=None):
-    """Coefficients on centered kernel columns, from K alone: ``B α = λ (W + γ K) α``.
+    """Return ratios and coefficients on centered kernel columns: ``B α = λ (W + γ K) α``.
 
     In terms of ``f = K α`` the penalty γ |a|² is γ α'Kα.
     """
@@ -54,7 +54,7 @@ def naive(K, codes, ridge, priors=None):
         p * (K[:, codes == k] - means[:, [k]]) @ (K[:, codes == k] - means[:, [k]]).T / masses[k]
         for k, p in enumerate(priors)
     )
-    # K is singular (centered); its range is all that matters
+    # the centered K is singular: solve in its range
     values, vectors = np.linalg.eigh(K)
     basis = vectors[:, values > 1e-9 * values[-1]]
     small = [basis.T @ M @ basis for M in (between, within + ridge * K)]
@@ -73,21 +73,21 @@ def same_up_to_signs(found, expected, **tolerance):
     assert_allclose(found, expected * signs, **tolerance)
 
 
-# --- oracles ------------------------------------------------------------------------------------
+# --- known solutions ----------------------------------------------------------------------------
 
 
 @each_kernel
 @pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
 def test_functions_solve_the_generalized_eigenproblem_of_the_gram_matrix(kernel, priors, X, y):
-    # a rank of 60 keeps everything, so both solve the same problem
+    # a rank of 60 is the full rank, so both solve the same problem
     model = KernelLDA(kernel=kernel, rank=60, regularization=0.05, priors=priors).fit(X, y)
     codes = np.searchsorted(model.classes_, y)
     K = centered(kernel(X))
     ratios, alphas = naive(K, codes, model.ridge_, priors)
     assert_allclose(model.eigenvalues_, ratios, rtol=1e-7)
     values = K @ alphas
-    shares = model.priors_ / np.bincount(codes)
-    expected = values - shares[codes] @ values  # f is 0 at the prior-weighted mean
+    weights = model.priors_ / np.bincount(codes)
+    expected = values - weights[codes] @ values  # f is 0 at the prior-weighted mean
     same_up_to_signs(model.transform(X), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -99,9 +99,9 @@ def test_linear_kernel_is_linear_discriminant_analysis(priors, X, y, new):
     ours = log_softmax(model.decision_function(new) / model.confidence_, axis=1)
     assert_allclose(ours, peer.predict_log_proba(new), rtol=1e-8, atol=1e-9)
     if priors is not None:
-        return  # the peer's functions then mix priors (W) with shares in the sample (B + W)
-    share = model.eigenvalues_ / model.eigenvalues_.sum()
-    assert_allclose(share, peer.explained_variance_ratio_, rtol=1e-8)
+        return  # scikit-learn then mixes priors (W) with class frequencies (B + W)
+    ratio = model.eigenvalues_ / model.eigenvalues_.sum()
+    assert_allclose(ratio, peer.explained_variance_ratio_, rtol=1e-8)
     center = peer.transform(X).mean(axis=0)
     same_up_to_signs(model.transform(new), peer.transform(new) - center, rtol=1e-8, atol=1e-10)
 
@@ -151,8 +151,8 @@ def test_leave_one_out_scores_equal_refits(ridge, X, y):
         rest = ClassMoments.of(X[others], codes[others])
         # the same W as in the formula, without its common factor, and the same priors
         G = np.linalg.inv(rest.within * (n - 1) / n + ridge * np.eye(3))
-        gaps = X[i] - rest.means
-        expected = np.log(moments.priors) - np.einsum("lj,jk,lk->l", gaps, G, gaps) / 2
+        residuals = X[i] - rest.means
+        expected = np.log(moments.priors) - np.einsum("lj,jk,lk->l", residuals, G, residuals) / 2
         assert_allclose(found[i], expected, rtol=1e-9)
 
 
@@ -175,27 +175,27 @@ def test_leave_one_out_removes_one_copy_of_a_weighted_row(X, y):
 
 
 def test_confidence_maximizes_the_leave_one_out_likelihood(rng):
-    X, codes = rng.normal(size=(60, 20)), rng.integers(0, 3, 60)  # nothing to be found
+    X, codes = rng.normal(size=(60, 20)), rng.integers(0, 3, 60)  # random classes
     moments = ClassMoments.of(X, codes)
     scores = leave_one_out_scores(X, codes, None, moments, 0.01)
 
     def likelihood(t):
         return np.mean(log_softmax(t * scores, axis=1)[np.arange(60), codes])
 
-    judged = LeaveOneOutScore.of(X, codes, None, moments, 0.01)
-    assert judged.confidence < 0.5
-    assert_allclose(judged.log_probability, likelihood(judged.confidence))
+    score = LeaveOneOutScore.of(X, codes, None, moments, 0.01)
+    assert score.confidence < 0.5
+    assert_allclose(score.log_probability, likelihood(score.confidence))
     for factor in (0.9, 1.1):
-        assert likelihood(factor * judged.confidence) < judged.log_probability
+        assert likelihood(factor * score.confidence) < score.log_probability
 
 
 def test_confidence_is_minimal_if_all_rows_are_misclassified():
-    """Classes with equal means: without a row, the mean of its class is farther away."""
+    """Classes with equal means: without a row, the mean of its class is more distant."""
     Z, codes = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([0, 0, 1, 1])
-    judged = LeaveOneOutScore.of(Z, codes, None, ClassMoments.of(Z, codes), 0.1)
-    assert judged.error == 1
-    assert 0 < judged.confidence < 1e-5
-    assert_allclose(judged.log_probability, -np.log(2), rtol=1e-5)
+    score = LeaveOneOutScore.of(Z, codes, None, ClassMoments.of(Z, codes), 0.1)
+    assert score.error == 1
+    assert 0 < score.confidence < 1e-5
+    assert_allclose(score.log_probability, -np.log(2), rtol=1e-5)
 
 
 def test_relative_ridge_is_scaled_by_the_mean_within_class_variance(rng):
@@ -205,16 +205,16 @@ def test_relative_ridge_is_scaled_by_the_mean_within_class_variance(rng):
 
 
 def test_single_rows_of_a_class_are_skipped():
-    """Of the other eight rows, the one among the other class is misclassified."""
+    """One of the other eight rows lies in the other class and is misclassified."""
     Z = np.array([-1.0, -1.1, -1.2, 1.05, 1.0, 1.1, 1.2, 1.3, 9.0])[:, None]
     codes = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
     moments = ClassMoments.of(Z, codes, priors=np.array([0.25, 0.25, 0.5]))
-    judged = LeaveOneOutScore.of(Z, codes, None, moments, 0.1)
-    assert_allclose(judged.error, 1 / 8)
+    score = LeaveOneOutScore.of(Z, codes, None, moments, 0.1)
+    assert_allclose(score.error, 1 / 8)
     scores = leave_one_out_scores(Z, codes, None, moments, 0.1)
     assert np.isnan(scores[-1]).all()
-    logs = log_softmax(judged.confidence * scores[:8], axis=1)[np.arange(8), codes[:8]]
-    assert_allclose(judged.log_probability, logs.mean())
+    logs = log_softmax(score.confidence * scores[:8], axis=1)[np.arange(8), codes[:8]]
+    assert_allclose(score.log_probability, logs.mean())
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -223,7 +223,9 @@ def test_directions_are_positive_for_the_last_class_with_nonzero_mean(seed):
     means = np.array([[-3.0, 0], [3, 0], [0, -1]]) @ turn
     moments = ClassMoments(np.full(3, 1 / 3), np.ones(3), means, np.eye(2))
     means = moments.discriminants(0.1).class_means
-    assert_allclose(means[2, 0], 0, atol=1e-12)  # the first direction does not move the third class
+    assert_allclose(
+        means[2, 0], 0, atol=1e-12
+    )  # the first direction has mean zero in the third class
     assert means[1, 0] > 0
     assert means[2, 1] > 0
 
@@ -242,13 +244,13 @@ def test_selected_regularization_is_the_best_of_the_grid(X, y):
     model = KernelLDA(regularization="cv").fit(X, y)
     table = model.cv_results_
     assert len(table["regularization"]) == 13
-    place = int(np.flatnonzero(table["regularization"] == model.regularization_)[0])
-    assert table["error"][place] == table["error"].min()
+    best = int(np.flatnonzero(table["regularization"] == model.regularization_)[0])
+    assert table["error"][best] == table["error"].min()
     tied = table["error"] == table["error"].min()
-    assert table["log_probability"][place] == table["log_probability"][tied].max()
+    assert table["log_probability"][best] == table["log_probability"][tied].max()
     again = KernelLDA(regularization=model.regularization_).fit(X, y)
     assert_allclose(again.transform(X), model.transform(X))
-    assert_allclose(again.cv_results_["error"], table["error"][place])
+    assert_allclose(again.cv_results_["error"], table["error"][best])
 
 
 def test_leave_one_out_error_is_close_to_that_of_refits(X, y):
@@ -257,7 +259,7 @@ def test_leave_one_out_error_is_close_to_that_of_refits(X, y):
     wrong = 0
     for i in range(60):
         others = np.arange(60) != i
-        # the ridge of the whole sample: relative to another trace it would not be the same
+        # use the ridge of the whole sample, which is relative to its trace
         part = clone(model).fit(X[others], y[others])
         scale = fitted.ridge_ / part.ridge_
         part.set_params(regularization=0.1 * scale).fit(X[others], y[others])
@@ -335,7 +337,7 @@ def test_coordinates_are_those_of_centered_kernel_pca(X, y):
     assert_allclose(fitted, F, atol=1e-7)
 
 
-# --- use ----------------------------------------------------------------------------------------
+# --- predictions and fitted attributes ----------------------------------------------------------
 
 
 def test_probabilities_and_shapes(X, y, new):
@@ -392,12 +394,10 @@ def test_class_with_one_row_warns(X, y):
     with warns(ApproximationWarning, 1, 4, "dog"):
         model = KernelLDA(kernel=Gaussian(1.5)).fit(X, labels)
     P = model.predict_proba(X)
-    assert np.isfinite(P).all()
+    assert_allclose(P.sum(axis=1), 1)
+    assert P.shape == (60, 4)
     assert 0 < model.confidence_ <= 1
-    with (
-        warns(ApproximationWarning, "2 of 2"),
-        pytest.raises(ValueError),
-    ):
+    with warns(ApproximationWarning, "2 of 2"), raises(ValueError, "within-class"):
         KernelLDA(kernel=Gaussian(1.5)).fit(X[:2], ["a", "b"])
 
 
@@ -434,5 +434,5 @@ def test_invalid_input_raises(X, y):
 def test_singular_within_class_covariance_raises(X, y):
     with raises(ValueError, 59, "regularization"):
         KernelLDA(kernel=Gaussian(1.0), rank=59, regularization=0).fit(X, y)
-    with pytest.raises(ValueError):
+    with raises(ValueError, "within-class"):
         KernelLDA().fit(np.repeat(np.eye(3), 5, axis=0), np.repeat([0, 1, 2], 5))

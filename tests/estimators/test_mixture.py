@@ -1,4 +1,4 @@
-"""Mixtures in feature space: densities, domains, draws, conditional use, novelty, errors."""
+"""Mixtures in feature space: densities, domains, draws, conditional models, novelty, errors."""
 
 import pickle
 
@@ -37,6 +37,7 @@ from mercer.errors import (
     ConvergenceWarning,
     IdentifiabilityWarning,
     NoDomainError,
+    RankError,
 )
 from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
 from mercer.solvers import Nystrom
@@ -115,7 +116,7 @@ def test_collapsed_components_warn():
 
 
 def test_scaled_alpha_follows_the_scale_of_the_kernel():
-    """The remedy works, and multiplying the kernel by a number changes no label."""
+    """Both components remain, and scaling the kernel does not change the labels."""
     X = np.vstack([points(60), points(60, seed=1) + 6])
     settings = {"rank": 5, "alpha": "scaled"}
     plain = MercerMixture(2, kernel=Gaussian(2.0), **settings).fit(X)
@@ -153,11 +154,11 @@ def test_clone_and_pickle():
     mixture = MercerMixture(domain=GaussianBase(), kernel=Gaussian(1.0)).fit(points())
     again = clone(mixture).fit(points())
     assert_allclose(again.score_samples(points()), mixture.score_samples(points()))
-    thawed = pickle.loads(pickle.dumps(mixture))
-    assert_allclose(thawed.score_samples(points()), mixture.score_samples(points()))
+    restored = pickle.loads(pickle.dumps(mixture))
+    assert_allclose(restored.score_samples(points()), mixture.score_samples(points()))
 
 
-# --- data of any kind ----------------------------------------------------------------------------
+# --- tables, strings and sets --------------------------------------------------------------------
 
 
 def frame(n=80, seed=0):
@@ -173,8 +174,8 @@ def test_table_with_missing_values():
     mixture = MercerMixture(kernel=table_kernel(table)).fit(table)
     shuffled = table[["flag", "color", "size"]]
     assert_allclose(mixture.score_samples(shuffled), mixture.score_samples(table))
-    strange = pd.DataFrame({"size": [9.0], "color": ["violet"], "flag": [True]})
-    assert mixture.score_samples(strange)[0] < np.quantile(mixture.score_samples(table), 0.05)
+    unusual = pd.DataFrame({"size": [9.0], "color": ["violet"], "flag": [True]})
+    assert mixture.score_samples(unusual)[0] < np.quantile(mixture.score_samples(table), 0.05)
 
 
 def test_strings_as_a_finite_space():
@@ -221,8 +222,8 @@ def test_few_and_many_sobol_points_agree():
     assert 0 < found.standard_errors[0] < 0.05
     grid = Box(-6, 6, n_nodes=2**17, random_state=1)
     finer = MercerMixture(kernel=Gaussian(1.5), domain=grid).fit(X).normalization_
-    gap = abs(found.log_constants - finer.log_constants)
-    assert gap < 5 * np.hypot(found.standard_errors, finer.standard_errors)
+    difference = abs(found.log_constants - finer.log_constants)
+    assert difference < 5 * np.hypot(found.standard_errors, finer.standard_errors)
 
 
 def test_importance_sampling_agrees_with_a_grid():
@@ -296,8 +297,8 @@ def test_draws_from_a_finite_space_follow_its_probabilities():
     space = bit_strings(4)
     mixture = MercerMixture(kernel=Hamming(0.6), domain=space).fit(X)
     drawn, labels = mixture.sample(20_000, random_state=0)
-    places = (drawn @ [8, 4, 2, 1]).astype(int)
-    frequencies = np.bincount(places, minlength=16) / 20_000
+    codes = (drawn @ [8, 4, 2, 1]).astype(int)
+    frequencies = np.bincount(codes, minlength=16) / 20_000
     assert_allclose(frequencies, mixture.pdf(space.objects), atol=0.015)
     assert_array_equal(labels, 0)
 
@@ -354,7 +355,19 @@ def test_grid_search_requires_a_domain():
     with raises(TypeError, "score"):
         GridSearchCV(MercerMixture(), grid).fit(points())
     search = GridSearchCV(MercerMixture(domain=Box(-6, 6, n_nodes=900)), grid, cv=3).fit(points())
-    assert np.isfinite(search.best_score_)
+    expected = [
+        cross_val_score(
+            MercerMixture(
+                alpha=p["alpha"],
+                kernel=Gaussian(p["kernel__bandwidth"]),
+                domain=Box(-6, 6, n_nodes=900),
+            ),
+            points(),
+            cv=3,
+        ).mean()
+        for p in search.cv_results_["params"]
+    ]
+    assert_allclose(search.cv_results_["mean_test_score"], expected, rtol=1e-10)
 
 
 def test_score_requires_a_domain():
@@ -362,7 +375,7 @@ def test_score_requires_a_domain():
         MercerMixture().fit(points()).score(points())
 
 
-# --- conditional use ---------------------------------------------------------------------------
+# --- conditional models ------------------------------------------------------------------------
 
 
 def test_joint_regression_is_kernel_ridge():
@@ -378,9 +391,9 @@ def test_joint_regression_is_kernel_ridge():
     assert_allclose(model.predict(new), ridge.predict(crossed) + y.mean(), atol=1e-6)
 
 
-@pytest.mark.parametrize(("n", "weight"), [(2, 1.0), (40, 0.02)], ids=["two-rows", "light-rows"])
+@pytest.mark.parametrize(("n", "weight"), [(2, 1.0), (40, 0.02)], ids=["two rows", "small weights"])
 def test_joint_models_of_few_rows(n, weight):
-    """Then α is a hundredth of what there is; y lies between those that were seen."""
+    """α is a hundredth of the total weight; predictions lie between the observed targets."""
     X, weights = points(n), np.full(n, weight)
     model = JointMixtureRegressor(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
     assert_allclose(model.alpha_, 0.01 * n * weight)
@@ -451,7 +464,7 @@ def test_novelty_in_a_table():
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "values"),
     [
         ({"alpha": -1.0}, ("alpha=-1.0", "auto")),
         ({"alpha": 0}, ("alpha=0", "auto")),
@@ -483,22 +496,22 @@ def test_novelty_in_a_table():
         ({"domain": bit_strings(3)}, (3, 2)),
     ],
 )
-def test_invalid_parameters_raise(settings, words):
-    with raises((TypeError, ValueError), *words):
+def test_invalid_parameters_raise(settings, values):
+    with raises((TypeError, ValueError), *values):
         MercerMixture(**settings).fit(points())
 
 
 @pytest.mark.parametrize(
-    ("X", "weights", "words"),
+    ("X", "weights", "values"),
     [
         ([[0.5, 0.5]], None, ("n_samples=1",)),
         ([[0.5, 0.5], [1.0, 0.0]], [0.25, 0.5], ("n_samples=2", 0.75)),
     ],
-    ids=["one-row", "light-rows"],
+    ids=["one row", "small weights"],
 )
-def test_leave_one_out_alpha_requires_two_rows(X, weights, words):
+def test_leave_one_out_alpha_requires_two_rows(X, weights, values):
     model = MercerMixture(kernel=Gaussian(1.0), alpha="leave-one-out", domain=Box(-2, 2))
-    with raises(ValueError, "leave-one-out", "alpha", *words):
+    with raises(ValueError, "leave-one-out", "alpha", *values):
         model.fit(X, sample_weight=weights)
 
 
@@ -508,7 +521,7 @@ def test_rank_is_limited_by_the_kernel(halo):
     for rank in (50, np.int64(50)):
         found = MercerMixture(kernel=Polynomial(2, constant=1.0), rank=rank).fit(X)
         assert found.rank_ == expected.rank_ <= 6
-    with pytest.raises(ValueError):
+    with raises(RankError, "n_samples=5", "center=False"):
         MercerMixture(kernel="linear", center=True, rank=2).fit(np.ones((5, 2)))
 
 
@@ -544,7 +557,7 @@ def test_sample_and_normalize_require_a_domain():
 def test_finite_spaces_are_validated():
     with raises(ValueError, 3, 2):
         FiniteSpace(["a", "b", "a"])
-    with pytest.raises(ValueError):
+    with raises(ValueError, "FiniteSpace", 0, 1):
         FiniteSpace([])
     with raises(ValueError, "length=40", "20"):
         bit_strings(40)

@@ -1,4 +1,4 @@
-"""Maximum entropy projections: gradients, bounds on V, and outputs that are uncorrelated."""
+"""Maximum entropy projections: gradients, information potential, uncorrelated outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_gradients_agree_with_finite_differences(output, earlier):
     theta = rng.normal(size=network.size)
     _, gradient = objective(theta)
     numeric = approx_fprime(theta, lambda t: objective(t)[0], 1e-6)
-    # forward differences: off by about 1e-6 times the second derivatives, here up to 100
+    # the error of forward differences is 1e-6 times the second derivatives, here up to 100
     assert_allclose(gradient, numeric, atol=1e-4)
 
 

@@ -6,7 +6,6 @@ Skipped if Playwright or Chromium is missing. Times are printed (pytest -s); onl
 import ast
 import io
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 
 import mercer
+from tests.processes import environment
 
 uvicorn = pytest.importorskip("uvicorn", reason="the explorer needs mercer[web]")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -27,7 +27,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 TIMEOUT = 30.0  # seconds
-GOOD = "height,weight,colour,kind\n" + "\n".join(
+GOOD = "height,weight,color,kind\n" + "\n".join(
     f"{i % 7 + (i % 2) * 9},{(i * i) % 11 + (i % 2) * 9},{'red' if i % 3 else 'blue'},{'ab'[i % 2]}"
     for i in range(60)
 )
@@ -305,7 +305,7 @@ def test_lost_connection_is_reported_and_restored(browser):
 
 
 def test_busy_server_is_retried_a_few_times_and_then_reported(service, browser):
-    """D5: the request was repeated for ever, and the message never shown."""
+    """Regression D5: the request was repeated forever, and the message was never shown."""
     with opened(browser, service.address, allowed=("503",)) as page:
         requests = []
 
@@ -330,7 +330,7 @@ def test_busy_server_is_retried_a_few_times_and_then_reported(service, browser):
 
 
 def test_errors_of_the_row_table_are_reported(service, browser):
-    """D6: they were unhandled rejections; a superseded request is not an error."""
+    """Regression D6: they were unhandled; a superseded request is not an error."""
     with opened(browser, service.address, allowed=("409", "422")) as page:
         answers = [(409, "superseded"), (422, "no rows")]
 
@@ -398,7 +398,7 @@ def test_exports_match_the_page(service, browser, tmp_path):
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, "PYTHONPATH": str(Path(mercer.__file__).parents[1])},
+            env=environment(),
         )
         found, first, fraction = json.loads(done.stdout.splitlines()[-1])
         assert found == labels
@@ -410,7 +410,7 @@ def test_exports_match_the_page(service, browser, tmp_path):
 
 
 def test_response_times_of_the_slider(service, browser, rng, capsys):
-    """Targets: 0.6 s for 1000 rows in 10-D, 2 s for a million in 2-D; 1 s after 20 fast steps."""
+    """Targets: 0.6 s for 1000 rows in 10-D, 2 s for 10⁶ rows in 2-D, 1 s after 20 fast steps."""
     ten = np.concatenate([rng.normal(at, 1, size=(250, 10)) for at in (0, 3, 6, 9)])
     plane = np.concatenate(
         [rng.normal(at, 0.4, size=(250_000, 2)) for at in ((0, 0), (3, 0), (0, 3), (3, 3))]

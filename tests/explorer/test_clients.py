@@ -23,7 +23,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the explorer needs mercer[web]")
 pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
 
-import mercer
+from tests.processes import environment
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="open files are counted in /proc"
@@ -45,11 +45,10 @@ class Explorer:
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
         self._log = folder / "log"
-        source = str(Path(mercer.__file__).parents[1])
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, *command],
-                env={**os.environ, "PYTHONPATH": source, "TMPDIR": str(self.temporary)},
+                env=environment(TMPDIR=str(self.temporary)),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

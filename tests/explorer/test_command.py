@@ -1,13 +1,11 @@
 """The command ``mercer explore`` and the function ``explore``."""
 
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -18,15 +16,10 @@ pytest.importorskip("cyclopts", reason="the command line needs mercer[cli]")
 
 import httpx
 
-import mercer
 from mercer.cli import main
 from mercer.explorer import explore
 from tests.expectations import names_values, raises
-
-
-def environment(temporary):
-    source = str(Path(mercer.__file__).parents[1])
-    return {**os.environ, "PYTHONPATH": source, "TMPDIR": str(temporary)}
+from tests.processes import environment
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ on Windows")
@@ -38,7 +31,7 @@ def test_command_serves_a_file_and_removes_its_folder(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "mercer.cli", "explore", "my table.csv", "--no-browser"],
         cwd=tmp_path,
-        env=environment(temporary),
+        env=environment(TMPDIR=str(temporary)),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -36,13 +36,13 @@ def test_tables_with_one_numeric_column_are_drawn_against_the_row_index(rng):
     np.testing.assert_array_equal(plane.points, np.column_stack([np.zeros(20), np.arange(20)]))
 
 
-def test_rounding_keeps_seven_digits_of_the_largest_value():
+def test_values_are_rounded_to_seven_digits_of_the_largest():
     assert rounded(np.array([1234.56789012, 1e-9])) == [1234.568, 0.0]
     assert rounded(np.zeros(2)) == [0.0, 0.0]
 
 
 def test_values_that_are_not_finite_become_none():
-    """D13: they were drawn as 0."""
+    """Regression D13: they were drawn as 0."""
     assert rounded(np.array([1.5, np.nan, np.inf, -np.inf])) == [1.5, None, None, None]
     assert rounded(np.array([[np.nan], [2.0]])) == [[None], [2.0]]
     assert rounded(np.array([np.nan])) == [None]

@@ -13,6 +13,14 @@ from mercer.explorer.sessions import Limits, Sessions
 from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
 from tests.expectations import names_values
 
+#: ASGI scope of an upload.
+UPLOAD = {
+    "type": "http",
+    "method": "POST",
+    "path": "/api/upload",
+    "query_string": b"",
+    "headers": [(b"host", b"127.0.0.1")],
+}
 GOOD = b"a,b,kind\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n5,1,x\n"
 
 
@@ -184,14 +192,7 @@ def test_interrupted_upload_is_not_stored(client):
     async def send(message):
         sent.append(message)
 
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/api/upload",
-        "query_string": b"",
-        "headers": [(b"host", b"127.0.0.1")],
-    }
-    asyncio.run(client.app(scope, receive, send))
+    asyncio.run(client.app(UPLOAD, receive, send))
     assert sent[0]["status"] == 400
     assert client.get("/api/start").json()["uploads"] == []
 
@@ -372,7 +373,7 @@ def test_declared_length_is_checked_before_the_body_is_read(client, length):
 
 
 def test_body_that_does_not_arrive_in_time_is_rejected():
-    """One deadline for the whole body, however steadily its parts arrive."""
+    """There is one deadline for the whole body, even if parts keep arriving."""
 
     async def play():
         app, messages = make_app(limits=Limits(body_timeout=0.2)), []
@@ -384,15 +385,8 @@ def test_body_that_does_not_arrive_in_time_is_rejected():
         async def send(message):
             messages.append(message)
 
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": "/api/upload",
-            "query_string": b"",
-            "headers": [(b"host", b"127.0.0.1")],
-        }
         async with asyncio.timeout(30):
-            await app(scope, receive, send)
+            await app(UPLOAD, receive, send)
         app.state.sessions.close()
         return messages
 

@@ -1,10 +1,8 @@
 """Views match the library, and the exported code reproduces them."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
 from tests.expectations import names_values
+from tests.processes import environment
 
 ALL = "points,data,spectrum,embedding,clusters,density,gram,eigenfunctions"
 
@@ -181,8 +180,15 @@ def test_path_marks_the_bandwidth_selected_by_the_library(client):
     ],
 )
 def test_every_control_returns_all_views(client, query):
-    views = ask(client, query)["views"]
+    answer = ask(client, query)
+    summary, views = answer["summary"], answer["views"]
     assert set(views) == set(ALL.split(","))
+    assert len(views["points"]["clusters"]) == len(views["points"]["rows"]) == summary["shown"]
+    scores = np.array(views["embedding"]["eca"], dtype=float)
+    assert scores.shape[1] == summary["shown"]
+    assert np.isfinite(scores).all()
+    eigenvalues = np.array(views["spectrum"]["eigenvalues"])
+    assert (np.diff(eigenvalues) <= 0).all()
 
 
 def test_polynomial_kernel_has_no_density(client):
@@ -304,7 +310,7 @@ def run(codes, folder):
         text=True,
         check=False,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(mercer.__file__).parents[1])},
+        env=environment(),
     )
     assert done.returncode == 0, done.stderr
     return [json.loads((folder / f"{name}.json").read_text()) for name in names]
@@ -337,7 +343,7 @@ def test_rows_are_returned_as_read(client):
 
 
 def test_omitted_columns_have_a_code(client):
-    """D7: the page decides by the code, not by the text of the reason."""
+    """Regression D7: the page depends on the code, not on the text of the reason."""
     rows = "\n".join(f"{i},{i * i % 7},5,{'ab'[i % 2]}" for i in range(20))
     content = f"x,y,constant,kind\n{rows}\n"
     key = client.post("/api/upload?name=a.csv", content=content).json()["data"]
@@ -350,7 +356,7 @@ def test_omitted_columns_have_a_code(client):
 
 
 def test_kernel_pca_has_three_components(client):
-    """D13: independently of the number of selected components."""
+    """Regression D13: the number does not depend on the selected components."""
     for n_components in (1, 5):
         views = ask(client, f"data=wine&components={n_components}", "embedding")["views"]
         assert len(views["embedding"]["pca"]) == 3
@@ -375,7 +381,7 @@ def test_given_file_is_read_with_its_encoding(tmp_path):
 
 
 def test_compressed_upload_is_decompressed_once(client, monkeypatch):
-    """D14: the content is measured and read from the same decompression."""
+    """Regression D14: the size and the content come from one decompression."""
     import gzip
 
     reads = []

@@ -40,6 +40,7 @@ def members_of(data):
 
 
 def manifest(value, **changes):
+    """Return the text of a model file that holds an encoded value."""
     known = {
         "format": FORMAT,
         "mercer": mercer.__version__,
@@ -57,17 +58,19 @@ def npy(array):
 
 
 def claim(shape, descr="<f8", data=b""):
+    """Return an NPY file whose header declares a shape and a type that its data may not have."""
     buffer = io.BytesIO()
     header = {"descr": descr, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(buffer, header)
     return buffer.getvalue() + data
 
 
-def places(node, here=()):
-    yield here
+def paths_in(node, path=()):
+    """Yield the path to each node of a JSON value, as a tuple of indices and keys."""
+    yield path
     if isinstance(node, list):
         for i, item in enumerate(node):
-            yield from places(item, (*here, i))
+            yield from paths_in(item, (*path, i))
     elif isinstance(node, dict):
         for name, item in node.items():
-            yield from places(item, (*here, name))
+            yield from paths_in(item, (*path, name))

@@ -1,4 +1,4 @@
-"""Fuzz target for model files: a clear error or data, and no code is run.
+"""Fuzz target for model files: loading returns a value or raises a clear error, and runs no code.
 
 An input is a file. Most mutations update the checksum, as in a forged file.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 import mercer
 from tests.fuzz import mutations
-from tests.fuzz.forging import claim, forged, members_of, npy, places, signed
+from tests.fuzz.forging import claim, forged, members_of, npy, paths_in, signed
 from tests.fuzz.invariants import (
     InvariantError,
     is_clear_error,
@@ -105,8 +105,8 @@ def mutate(data, random):
     if chance < 0.6:
         return forged([(name, mutations.near(text, random, TOKENS)), *arrays])
     if chance < 0.8 and arrays:
-        place = random.randrange(len(arrays))
-        arrays[place] = (arrays[place][0], _other_array(arrays[place][1], random))
+        index = random.randrange(len(arrays))
+        arrays[index] = (arrays[index][0], _other_array(arrays[index][1], random))
         return forged([(name, text), *arrays])
     return _signed(mutations.near(data, random, TOKENS), random)
 
@@ -116,7 +116,7 @@ def _signed(data, random):
 
 
 def _change(tree, random):
-    paths = list(places(tree))[1:]
+    paths = list(paths_in(tree))[1:]
     if not paths:
         return
     *path, last = random.choice(paths)

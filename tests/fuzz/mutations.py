@@ -6,7 +6,7 @@ NUMBERS = [
     *(b"0", b"-1", b"1e999", b"-1e308", b"1e-320", b"nan", b"inf", b"-0.0", b"1_0", b"0x1p3"),
     *(b"9" * 20, b"9" * 400, b"1e5", b"00012", b"1,5", b"+3", b"\xd9\xa3"),
 ]
-LARGEST = 1 << 15  # bytes of an input: small ones are quick
+LARGEST = 1 << 15  # bytes of an input
 
 
 def near(data, random, tokens=(), others=()):

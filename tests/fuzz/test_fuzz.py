@@ -13,7 +13,7 @@ from tools.fuzz.runner import FAILURES, mutants, run
 pytest.importorskip("pandas", reason="the table reader needs mercer[io]")
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 
-# about 20 seconds of one core each, or one second
+# Numbers of examples, about 20 seconds (FULL) or one second (SMOKE) each.
 FULL = {"tables": 2500, "models": 8000, "requests": 1500}
 SMOKE = {"tables": 100, "models": 300, "requests": 60}
 
@@ -33,7 +33,7 @@ def test_inputs_are_read_or_rejected_with_a_clear_error(name, examples):
     assert counts["examples"] == examples
 
 
-def test_clear_errors():
+def test_clear_errors_are_recognized():
     assert is_clear_error(ValueError("the table has 3 columns"))
     assert is_clear_error(MemoryBudgetError("that would need 3 GB"))
     assert not is_clear_error(ValueError("3"))
@@ -47,7 +47,7 @@ def test_clear_errors():
         ("os.system", (b"true",)),
         ("subprocess.Popen", ("true", ["true"], None, None)),
         ("import", ("antigravity", None, None, None, None)),
-        ("import", ("somebody.elses", None, None, None, None)),
+        ("import", ("another.package", None, None, None, None)),
         ("open", ("/x", "w", 0)),
     ],
 )

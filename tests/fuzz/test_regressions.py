@@ -1,4 +1,4 @@
-"""Inputs that once violated an invariant, one of each kind."""
+"""Inputs that violated an invariant in earlier versions, one of each kind."""
 
 import numpy as np
 import pytest
@@ -50,8 +50,8 @@ def test_labels_of_type_bytes(tmp_path):
     import pandas as pd
 
     table = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [b"\xff", b"x", None]})
-    labelled = bytes([OPTIONS.index({"label": "b"})])
-    load_target("tables").check(labelled + table.to_parquet(index=False), tmp_path)
+    labeled = bytes([OPTIONS.index({"label": "b"})])
+    load_target("tables").check(labeled + table.to_parquet(index=False), tmp_path)
 
 
 @pytest.mark.parametrize("change", [b'"index_columns ', b'"indexes_there"'])

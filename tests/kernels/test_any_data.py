@@ -1,4 +1,4 @@
-"""Kernels on categories, strings, sets and graphs, against double loops from the formulas."""
+"""Kernels on categories, strings, sets and graphs, compared with double loops."""
 
 from __future__ import annotations
 
@@ -24,18 +24,10 @@ from mercer.kernels import (
     check_kernel,
 )
 from tests.expectations import raises
+from tests.kernels.naive import naive, smallest_eigenvalue
 
-WORDS = ["banana", "ananas", "kiwi", "", "ab", "abab", "an", "bananas and kiwis", "ab"]
+TEXTS = ["banana", "ananas", "kiwi", "", "ab", "abab", "an", "bananas and kiwis", "ab"]
 NEW = ["anna", "kiwi", "", "zz", "nab"]
-
-
-def naive(formula, X, Y):
-    return np.array([[float(formula(x, y)) for y in Y] for x in X])
-
-
-def smallest_eigenvalue(K):
-    assert_allclose(K, K.T, rtol=1e-12, atol=1e-14)
-    return np.linalg.eigvalsh(K)[0]
 
 
 # --- Hamming -----------------------------------------------------------------------------------
@@ -49,14 +41,14 @@ def bits(n, length, seed=0):
     return np.random.default_rng(seed).integers(0, 2, size=(n, length))
 
 
-@pytest.mark.parametrize("places", [1, 3, 4, 5, 40])
+@pytest.mark.parametrize("positions", [1, 3, 4, 5, 40])
 @pytest.mark.parametrize("rho", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("categories", [2, 3, 50])
-def test_hamming_counts_differing_positions(places, rho, categories):
-    rng = np.random.default_rng(places)
-    X, Y = (rng.integers(0, categories, size=(n, places)) for n in (12, 7))
+def test_hamming_counts_differing_positions(positions, rho, categories):
+    rng = np.random.default_rng(positions)
+    X, Y = (rng.integers(0, categories, size=(n, positions)) for n in (12, 7))
     expected = naive(lambda x, y: rho ** differing(x, y), X, Y)
-    # a power of at most 40 factors rounds 40 times at most
+    # a power of 40 factors has at most 40 rounding errors
     assert_allclose(Hamming(rho)(X, Y), expected, rtol=1e-13)
     assert_allclose(Hamming(rho)(X), naive(lambda x, y: rho ** differing(x, y), X, X), rtol=1e-13)
 
@@ -154,7 +146,7 @@ def test_ordered_categories_are_a_laplacian_on_ranks():
 def test_unknown_categories_differ_from_all_others():
     order = ("low", "middle", "high")
     K = Categorical(0.3, order)(["low", "???", "high", "!!!", "???"], ["low", "???", "!!!"])
-    far = 0.3**2  # the length of the scale
+    far = 0.3**2  # the largest difference of ranks
     expected = [[1, far, far], [far, 1, far], [far, far, far], [far, far, 1], [far, 1, far]]
     assert_allclose(K, expected, rtol=1e-14)
     assert_array_equal(Categorical(0.3)(["a"], ["b", "a"]), [[0.3, 1.0]])
@@ -181,7 +173,7 @@ def test_order_must_list_every_category_once():
 
 
 def grams(text, n):
-    """A naive count."""
+    """Count n-grams naively."""
     found = Counter()
     for length in n if isinstance(n, tuple) else (n,):
         for start in range(len(text)):
@@ -198,12 +190,12 @@ def common_grams(x, y, n):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, (1, 2), (2, 3, 5)])
 def test_ngrams_equal_a_naive_count(n):
-    expected = naive(lambda x, y: common_grams(x, y, n), WORDS, NEW)
-    assert_array_equal(NGram(n)(WORDS, NEW), expected)
-    assert_array_equal(NGram(n)(WORDS).diagonal(), [common_grams(x, x, n) for x in WORDS])
-    check_kernel(NGram(n), WORDS, NEW)
-    check_kernel(NGram(n, normalize=True), WORDS, NEW)
-    check_kernel(NGram(n, normalize=True, rho=0.3), WORDS, NEW)
+    expected = naive(lambda x, y: common_grams(x, y, n), TEXTS, NEW)
+    assert_array_equal(NGram(n)(TEXTS, NEW), expected)
+    assert_array_equal(NGram(n)(TEXTS).diagonal(), [common_grams(x, x, n) for x in TEXTS])
+    check_kernel(NGram(n), TEXTS, NEW)
+    check_kernel(NGram(n, normalize=True), TEXTS, NEW)
+    check_kernel(NGram(n, normalize=True, rho=0.3), TEXTS, NEW)
 
 
 @settings(deadline=None, max_examples=50)
@@ -220,11 +212,11 @@ def test_normalized_ngrams_are_cosines():
             return x == y
         return common_grams(x, y, 2) / sqrt(common_grams(x, x, 2) * common_grams(y, y, 2))
 
-    expected = naive(cosine, WORDS, NEW)
-    assert_allclose(NGram(2, normalize=True)(WORDS, NEW), expected, rtol=1e-14)
-    mixed = NGram(2, normalize=True, rho=0.25)(WORDS, NEW)
+    expected = naive(cosine, TEXTS, NEW)
+    assert_allclose(NGram(2, normalize=True)(TEXTS, NEW), expected, rtol=1e-14)
+    mixed = NGram(2, normalize=True, rho=0.25)(TEXTS, NEW)
     assert_allclose(mixed, 0.25 + 0.75 * expected, rtol=1e-14)
-    assert_array_equal(NGram(2, normalize=True).diagonal(WORDS), np.ones(len(WORDS)))
+    assert_array_equal(NGram(2, normalize=True).diagonal(TEXTS), np.ones(len(TEXTS)))
 
 
 def test_strings_without_ngrams():
@@ -331,7 +323,7 @@ def test_set_kernels_reject_invalid_data():
 
 
 def naive_subtrees(edges, labels, iterations):
-    """Counts of nested labels, written out in full: no numbering, no sharing."""
+    """Count nested labels, written out as strings."""
     neighbors = {v: set() for v in labels}
     for a, b in edges:
         neighbors[a].add(b)
@@ -370,7 +362,7 @@ def test_graphs_equal_a_naive_count_of_subtrees(iterations, normalize):
 
 
 class NetworkX:
-    """As much of a networkx graph as is looked at."""
+    """The methods of a networkx graph that the kernel uses."""
 
     def __init__(self, edges, labels):
         self._edges, self._labels = edges, labels
@@ -454,14 +446,14 @@ def test_iterations_are_checked():
         Graph(-1)(GRAPHS)
 
 
-# --- all of them -------------------------------------------------------------------------------
+# --- all kernels on objects --------------------------------------------------------------------
 
 ALL = [
     (Hamming(0.4), ["0110", "0101", "1111", "0000"]),
     (Categorical(0.4), ["a", "b", "a", "c"]),
     (Categorical(0.4, ("a", "b", "c")), ["a", "b", "a", "c"]),
-    (NGram(2), WORDS),
-    (NGram(2, True, 0.1), WORDS),
+    (NGram(2), TEXTS),
+    (NGram(2, True, 0.1), TEXTS),
     (Jaccard(), SETS),
     (MinMax(), np.abs(np.random.default_rng(0).normal(size=(6, 3)))),
     (Graph(2), GRAPHS),
@@ -484,7 +476,7 @@ def test_algebra_and_parameters_of_kernels_on_objects(kernel, X):
 
 
 def test_unknown_category_has_the_maximal_distance():
-    """On either side, from known and from other unknown categories; not from itself."""
+    """In both arguments, from known and other unknown categories, but not from itself."""
     kernel = Categorical(0.5, ("a", "b", "c"))
     assert_array_equal(kernel(["a", "b", "c"], ["b", "x"]), [[0.5, 0.25], [1, 0.25], [0.5, 0.25]])
     assert_array_equal(kernel(["b", "x"], ["a", "b", "c"]), [[0.5, 1, 0.5], [0.25] * 3])
@@ -499,12 +491,12 @@ def test_rows_need_finite_numbers_of_at_least_0(kernel, wrong):
     X = np.array([[0.5, 1.0], [2.0, 0.0]])
     assert kernel(X).shape == (2, 2)
     X[1, 1] = wrong
-    with raises(ValueError, 0):
+    with raises(ValueError, type(kernel).__name__, wrong, 0):
         kernel(X)
 
 
-def test_rows_of_one_label_are_labels_in_lists_as_in_arrays():
-    """Only strings by themselves are compared place by place."""
+def test_rows_of_one_label_in_lists_and_arrays_are_labels():
+    """Only plain strings are compared character by character."""
     rows = [["ab"], ["cd"], ["ab"]]
     labels = [[1, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 1]]
     for table in (rows, [tuple(row) for row in rows], np.array(rows), np.array(rows, dtype=object)):

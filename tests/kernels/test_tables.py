@@ -1,4 +1,4 @@
-"""Columns, missing cells, and kernels chosen for a table."""
+"""Kernels on columns, missing values, and kernels chosen for a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -31,6 +31,7 @@ from mercer.kernels import (
 from mercer.kernels.columns import Observed
 from mercer.kernels.tables import are_texts
 from tests.expectations import raises
+from tests.kernels.naive import smallest_eigenvalue
 
 pd = pytest.importorskip("pandas")
 
@@ -48,15 +49,10 @@ FRAME = pd.DataFrame(
 
 
 def with_missing_values(frame, fraction=0.3, seed=0):
-    """The frame with cells missing, at least two observed in every column."""
+    """Return the frame with missing values and at least two observed values per column."""
     gone = np.random.default_rng(seed).random(frame.shape) < fraction
     gone[:2] = False
     return frame.astype({"alive": object}).mask(gone)
-
-
-def smallest_eigenvalue(K):
-    assert_allclose(K, K.T, rtol=1e-12, atol=1e-14)
-    return np.linalg.eigvalsh(K)[0]
 
 
 # --- columns -----------------------------------------------------------------------------------
@@ -171,11 +167,11 @@ def test_dates_are_days():
     assert smallest_eigenvalue(fit_kernel(On("when", Gaussian(30.0)), frame)(frame)) > -1e-14
 
 
-# --- missing cells -----------------------------------------------------------------------------
+# --- missing values ----------------------------------------------------------------------------
 
 
 def mean_embedding(kernel, cells, missing, weights=None):
-    """K = P K_seen P': the row of P of an observed cell picks it, of a missing one averages."""
+    """Return ``P K P'``: a row of P selects an observed value, or averages for a missing one."""
     weights = np.ones(len(cells)) if weights is None else weights
     seen = [i for i, gone in enumerate(missing) if not gone and weights[i] > 0]
     P = np.zeros((len(cells), len(cells)))
@@ -259,20 +255,20 @@ def test_integer_weights_equal_repeated_rows():
     expected = mean_embedding(
         Categorical(0.3), frame["land"].tolist(), frame["land"].isna().to_numpy(), weights
     )
-    present = weights > 0  # an absent cell may be a unknown category
+    present = weights > 0  # categories of other rows may be unknown
     found = fit_kernel(land, frame, weights)(frame)
     assert_allclose(found[np.ix_(present, present)], expected[np.ix_(present, present)], rtol=1e-13)
 
 
 def test_omitting_missing_columns_is_not_positive_semidefinite():
-    """Why missing cells have features: the usual shortcut fails on four rows."""
+    """A product over the observed columns only fails for five rows."""
     rows = [("a", "a"), ("a", None), (None, "b"), ("b", "b"), ("b", "a")]
 
-    def skipping(x, y):
+    def observed_product(x, y):
         factors = [1 if a == b else 0.0 for a, b in zip(x, y, strict=True) if a and b]
         return float(np.prod(factors))
 
-    shortcut = np.array([[skipping(x, y) for y in rows] for x in rows])
+    shortcut = np.array([[observed_product(x, y) for y in rows] for x in rows])
     assert np.linalg.eigvalsh(shortcut)[0] < -0.1
     table = np.array(rows, dtype=object)
     kernel = On(0, Categorical(1e-9)) * On(1, Categorical(1e-9))
@@ -287,8 +283,8 @@ def test_many_values_are_replaced_by_representatives():
     fitted = fit_kernel(On("x", Gaussian(0.5)), frame)
     assert len(fitted.observed.cells) == 256
     exact = Gaussian(0.5)(x[:200, None], x[:, None]).mean(axis=1)
-    # 256 points in the middle of equal shares: the distribution function is off by 1/512 at most,
-    # and the kernel's total variation is 2
+    # 256 equally spaced quantiles: the error of the distribution function is at most 1/512, and
+    # the total variation of the kernel is 2
     assert_allclose(fitted(frame)[5000, :200], exact, atol=2 / 512)
     shuffled = frame.iloc[rng.permutation(5001)]
     again = fit_kernel(On("x", Gaussian(0.5)), shuffled)
@@ -389,8 +385,8 @@ def test_a_typical_value_does_not_depend_on_the_number_of_columns(copies):
         }
     frame = pd.DataFrame(columns)
     off_diagonal = table_kernel(frame)(frame)[np.triu_indices(n, 1)]
-    # the mean of log k is -1 by construction, up to the rounding of parameters to four digits, the
-    # quartiles in place of standard deviations, and 200 of the texts
+    # the mean of log k is -1 by construction; parameters have four digits, scales are estimated
+    # from quartiles, and 200 of the texts are used
     assert np.log(off_diagonal).mean() == pytest.approx(-1, abs=0.15)
 
 
@@ -415,7 +411,7 @@ def test_table_kernel_rejects_invalid_tables():
 
 @st.composite
 def tables(draw):
-    """A random table of mixed columns, 30 % of its cells missing."""
+    """Draw a table of mixed columns in which 30 % of the values are missing."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(4, 40))
     makers = {
@@ -440,13 +436,12 @@ def tables(draw):
 @settings(deadline=None, max_examples=150)
 @given(tables())
 def test_table_kernels_are_positive_semidefinite_with_missing_values(frame):
-    if frame.shape[1] == 0:
-        return
+    assume(frame.shape[1] > 0)
     kernel = table_kernel(frame)
     assert kernel.is_psd
     K = kernel(frame)
     assert smallest_eigenvalue(K) >= -1e-10 * len(frame)
-    half = len(frame) // 2  # fitted on one half, compared on both
+    half = len(frame) // 2  # fitted on one half, evaluated on both
     first = frame.iloc[:half]
     other = fit_kernel(On(list(frame.columns), Hamming(0.5)), frame)
     assert smallest_eigenvalue(other(frame)) >= -1e-10 * len(frame)
@@ -476,11 +471,11 @@ def test_scaling_needs_a_bandwidth():
 def test_observed_values_may_be_changed():
     frame = with_missing_values(FRAME)
     fitted = fit_kernel(On("land", Categorical(0.3)), frame)
-    fitted(frame)  # k(?, ?) is known now
+    fitted(frame)  # k of two missing values is cached
     cells = np.array(["it", "fr"], dtype=object)
     fitted.set_params(observed=Observed(cells, np.array([0.25, 0.75])))
     missing = frame["land"].isna().to_numpy()
-    # k(?, ?) = Σ s² + 0.3 (1 - Σ s²)
+    # k of two missing values is Σ s² + 0.3 (1 - Σ s²)
     assert_allclose(fitted.diagonal(frame)[missing], 0.625 + 0.3 * 0.375)
 
 
@@ -526,7 +521,7 @@ def test_columns_of_different_types():
     ],
 )
 def test_labels_and_texts(different, rows, length, texts):
-    """More than max(50, √n) different ones, or more than half of the rows and long."""
+    """Texts: more than max(50, √n) distinct values, or more than half of the rows and long."""
     labels = [f"{i % different:0{length}d}" for i in range(rows)]
     assert are_texts(np.array(labels, dtype=object)) is texts
 

@@ -1,4 +1,4 @@
-"""Angular k-means: laws, and loops so slow that they are obviously right."""
+"""Angular k-means: invariances, and agreement with naive loops."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ EPS = np.finfo(np.float64).eps
 
 
 def rows(seed, n, k, groups=3):
-    """Rows of different lengths around a few directions, some of them along one ray."""
+    """Return rows of different lengths around a few directions, some of them along one ray."""
     rng = np.random.default_rng(seed)
     centers = rng.normal(size=(groups, k))
     Z = centers[rng.integers(groups, size=n)] + 0.3 * rng.normal(size=(n, k))
@@ -29,7 +29,7 @@ def rows(seed, n, k, groups=3):
 
 
 def naive_kmeans(Z, n_clusters, weights, steps):
-    """The paper's algorithm with loops: start, assign by cosine, mean, until nothing changes."""
+    """Run the algorithm of the paper with plain loops, until the labels do not change."""
     unit = [z / np.sqrt(sum(z * z)) for z in Z]
     longest = unit[max(range(len(Z)), key=lambda i: sum(Z[i] ** 2))]
     start = [min(unit, key=lambda u: u @ longest)]
@@ -47,10 +47,10 @@ def naive_kmeans(Z, n_clusters, weights, steps):
         centers = []
         for c in range(n_clusters):
             if c not in labels:
-                return None  # the paper does not say what to do with an empty cluster
+                return None  # the paper does not define the next step of an empty cluster
             total = sum(weights[t] * Z[t] for t in range(len(Z)) if labels[t] == c)
             centers.append(total / np.sqrt(sum(total**2)))
-    raise AssertionError("the oracle did not settle")
+    raise AssertionError("the naive loop did not converge")
 
 
 # --- the iteration ------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_angular_kmeans_equals_a_naive_loop(seed, n_clusters, k):
     few=st.booleans(),
 )
 def test_objective_never_decreases(seed, n, k, n_clusters, weighted, few):
-    """Also where clusters run empty: few distinct directions for many clusters."""
+    """Also if clusters become empty: few distinct directions for many clusters."""
     rng = np.random.default_rng(seed)
     Z = rows(seed, n, k)
     if few:
@@ -102,7 +102,7 @@ def test_objective_never_decreases(seed, n, k, n_clusters, weighted, few):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(2, 5))
 def test_no_cluster_is_empty_given_enough_directions(seed, n_clusters):
-    """Where there are as many distinct directions as clusters each gets a row."""
+    """With as many distinct directions as clusters, each cluster has a row."""
     rng = np.random.default_rng(seed)
     unit = rng.normal(size=(n_clusters, 3))
     Z = np.repeat(unit, rng.integers(1, 4, size=n_clusters), axis=0)
@@ -131,7 +131,7 @@ def test_results_are_deterministic():
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(1, 4), distinct=st.integers(6, 20))
 def test_integer_weights_equal_repeated_rows(seed, n_clusters, distinct):
-    """Also where a cluster runs empty on the way: who fills it must not depend on copies."""
+    """Also if a cluster becomes empty: the row that refills it must not depend on copies."""
     rng = np.random.default_rng(seed)
     Z = rows(seed, distinct, 3) + 0.1 * rng.normal(size=(distinct, 3))
     weights = rng.integers(1, 4, size=distinct)
@@ -145,7 +145,7 @@ def test_integer_weights_equal_repeated_rows(seed, n_clusters, distinct):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), factor=st.floats(1e-100, 1e100), n_clusters=st.integers(1, 4))
 def test_copies_and_multiples_have_equal_labels(seed, factor, n_clusters):
-    """What a label says of a row it says of its copy, and of its multiples."""
+    """A copy and a positive multiple of a row have the label of the row."""
     rng = np.random.default_rng(seed)
     Z = factor * (rows(seed, 15, 3) + 0.1 * rng.normal(size=(15, 3)))
     labels = angular_kmeans(np.concatenate([Z, Z, 2 * Z]), n_clusters).labels
@@ -181,7 +181,7 @@ def test_reaching_max_iter_is_reported():
     assert angular_kmeans(Z, 3).converged
 
 
-# --- rows that vanish ---------------------------------------------------------------------------
+# --- zero rows ----------------------------------------------------------------------------------
 
 
 def test_zero_rows_have_label_minus_one():
@@ -209,7 +209,7 @@ def test_rows_below_fifty_eps_of_the_longest_are_zero(eps):
 @example(seed=22, size=1e-13)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-7, 1e-9, 1e-13, 1e-17, 0.0]))
 def test_tiny_rows_do_not_change_the_other_labels(seed, size):
-    """Trap 5: adding tiny rows of any direction leaves start and labels of the others alone."""
+    """Added tiny rows change neither the initial directions nor the labels of the others."""
     rng = np.random.default_rng(seed)
     Z = rows(seed, 30, 3)
     longest = np.linalg.norm(Z, axis=1).max()
@@ -219,7 +219,7 @@ def test_tiny_rows_do_not_change_the_other_labels(seed, size):
     mixed = np.concatenate([Z, tiny])[where]
     for count in (1, 2, 3, 4):
         assert_allclose(farthest_directions(mixed, count), farthest_directions(Z, count))
-    if size < 1e-8:  # rows of 1e-7 still move a mean a little
+    if size < 1e-8:  # rows of 1e-7 change a mean noticeably
         labels = np.empty(90, int)
         labels[where] = angular_kmeans(mixed, 3).labels
         assert_array_equal(labels[:30], angular_kmeans(Z, 3).labels)
@@ -230,7 +230,7 @@ def test_tiny_rows_do_not_change_the_other_labels(seed, size):
 @example(seed=3008, n_clusters=3)
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(2, 5))
 def test_initial_directions_are_distinct(seed, n_clusters):
-    """A sum of cosines may be smallest at a row that was chosen before: it must not be taken."""
+    """A row that was chosen before may have the smallest sum of cosines; it is skipped."""
     starts = farthest_directions(rows(seed, 30, 3), n_clusters)
     cosines = starts @ starts.T
     assert (cosines[np.triu_indices(n_clusters, 1)] < 1 - 1e-9).all()
@@ -330,7 +330,7 @@ def test_cost_of_orthogonal_and_of_empty_clusters():
 
 
 def test_initial_directions_are_not_repeated_if_others_remain():
-    """All rows have the sum of cosines 0 with the first two starts; the third must be new."""
+    """All sums of cosines with the first two directions are 0; the third direction is new."""
     Z = np.array([[1.0, 0], [-1, 0], [0, 0.5], [0, -0.5]])
     starts = farthest_directions(Z, 4)
     assert {tuple(start) for start in starts} == {(1, 0), (-1, 0), (0, 1), (0, -1)}
@@ -341,12 +341,12 @@ def test_empty_cluster_receives_the_row_with_the_largest_angle():
     Z = np.column_stack([np.cos(angles), np.sin(angles)]) * np.array(
         [[3.0], [1], [2], [1], [2], [1]]
     )
-    before = np.array([[1.0, 0], [0, 1], [-1, 0]])  # nobody points to the third
+    before = np.array([[1.0, 0], [0, 1], [-1, 0]])  # no row is closest to the third
     step, after = _full_step(Z, None, before, 0.0, IN_MEMORY)
     assert_allclose(after, [[1, 0], [0, 1], [np.cos(angles[3]), np.sin(angles[3])]])
     assert step.counts.tolist() == [3, 2, 1]
     assert_allclose(step.sums[2], Z[3])
-    assert_allclose(before[2], [-1, 0])  # the caller's directions stay as they are
+    assert_allclose(before[2], [-1, 0])  # the argument is not modified
 
 
 def test_clusters_remain_empty_without_further_directions():

@@ -1,3 +1,5 @@
+"""Christoffel functions: bounds on the masses of a measure from its Lanczos matrix."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -54,7 +56,7 @@ def test_recurrence_does_not_overflow_far_from_the_spectrum(rng):
 
 
 def test_atom_between_ritz_values_is_found():
-    """After two steps the Ritz values straddle the middle atom; only a search between them sees it.
+    """After two steps the Ritz values enclose the middle atom; a search between them finds it.
 
     Both Ritz values are declared known, as if they had converged.
     """
@@ -81,7 +83,7 @@ def test_known_atoms_are_excluded(rng):
 
 
 def test_tiny_values_agree_with_extended_precision(rng):
-    """Where Σ p² overflows, but 1 / Σ p² is still a number: against extended range."""
+    """Sums of squares of 1e200 to 1e300, compared with extended precision."""
     T = lanczos(*measure(rng, 200), 60)
     x = np.array([40.0, 60.0, 150.0, -50.0, -120.0, 1.0])
     before, previous = 0.0, np.zeros(6, np.longdouble)
@@ -97,7 +99,7 @@ def test_tiny_values_agree_with_extended_precision(rng):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("margin", [0.5, 1.001, 20.0], ids=["exceeded", "nearly reached", "far"])
 def test_search_finds_the_largest_hidden_term(seed, margin):
-    """Against a fine grid; below ``enough`` the answer must be the maximum itself."""
+    """Compared with a fine grid; the result is the maximum itself if it is below the margin."""
     rng = np.random.default_rng(seed)
     diagonal, off_diagonal = lanczos(*measure(rng), 6)
     ritz = np.linalg.eigvalsh(

@@ -1,3 +1,5 @@
+"""Ties, signs and order of eigenpairs."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -20,7 +22,7 @@ def random_orthogonal(rng, n):
 
 
 def test_first_vector_of_a_tie_is_the_projection_of_ones(rng):
-    """Whatever basis of a degenerate eigenspace comes in, the same vector comes out."""
+    """The result does not depend on the basis of a degenerate eigenspace."""
     n = 12
     E = random_orthogonal(rng, n)
     values = np.r_[[3.0] * 4, [1.0] * 3, rng.uniform(0, 0.5, size=5)]
@@ -42,7 +44,7 @@ def test_first_vector_of_a_tie_is_the_projection_of_ones(rng):
 
 
 def test_rotation_preserves_the_trace_and_the_potential(rng):
-    """Near-ties too: Rayleigh quotients replace the eigenvalues."""
+    """Also for near-ties: Rayleigh quotients replace the eigenvalues."""
     E = random_orthogonal(rng, 8)
     values = np.sort(rng.uniform(size=8))[::-1]
     values[1] = values[0] - 1e-7 * values[0]
@@ -56,7 +58,7 @@ def test_rotation_preserves_the_trace_and_the_potential(rng):
 
 def test_tie_groups_do_not_chain_and_respect_small_eigenvalues():
     assert tie_groups(np.array([1.0, 1 - 0.9e-9, 1 - 1.8e-9]), 1e-9) == [slice(0, 2)]
-    # 2e-10 apart is a tie beside 1, not beside values that are themselves of that size
+    # a difference of 2e-10 is a tie of values near 1, not of values of that size
     assert tie_groups(np.array([3e-10, 1e-10]), 1e-9) == []
 
 
@@ -84,12 +86,12 @@ def test_zero_overlap_is_relative_to_the_norm_of_ones():
         found = has_no_overlap(overlaps * np.sqrt(n), n, np.dtype(np.float64))
         assert found.tolist() == [True, True, True, False, False]
     single = has_no_overlap(np.array([1e-4, 2e-4]), 1.0, np.dtype(np.float32))
-    assert single.tolist() == [True, False]  # 1000 roundings are 1.2e-4
+    assert single.tolist() == [True, False]  # 1000 eps are 1.2e-4
 
 
 @pytest.mark.parametrize("cut", range(5))
 def test_largest_entries_do_not_depend_on_the_chunks(cut):
-    """The second piece may outdo the first, or be equal to it; the first of equal ones decides."""
+    """The second chunk may have the larger entry; of equal entries the first decides."""
     entries = np.array(
         [[0.5, -1.0, 0.1], [-1.0, 0.2, -0.2], [1.0, 1.0, 0.4], [0.1, 1 - 1e-9, -0.8]]
     )
@@ -100,7 +102,7 @@ def test_largest_entries_do_not_depend_on_the_chunks(cut):
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_separated_ties_are_indicators_of_the_same_length(rng, weighted):
-    """Three groups of equal eigenvalue, mixed by a rotation, come apart; the fourth stays."""
+    """Three rotated groups of equal eigenvalue are separated; the fourth does not change."""
     weights = rng.uniform(0.5, 2, size=12) if weighted else np.ones(12)
     groups = np.repeat(np.eye(4), 3, axis=0)
     groups = groups / np.sqrt(weights @ groups**2)

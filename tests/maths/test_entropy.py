@@ -1,4 +1,4 @@
-"""Entropies of shares: definitions, and bounds from the leading ones."""
+"""Entropies of normalized eigenvalues: definitions, and bounds from the leading ones."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ ORDERS = [0.5, 1.0, 2.0, 5.0, np.inf]
 every_order = pytest.mark.parametrize("order", ORDERS)
 
 
-def shares(seed, n=12):
+def proportions(seed, n=12):
     return -np.sort(-np.random.default_rng(seed).dirichlet(np.full(n, 0.7)))
 
 
@@ -34,14 +34,14 @@ def test_powers_do_not_underflow():
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("known", [1, 4, 11])
 def test_bounds_contain_the_entropy(order, seed, known):
-    p = shares(seed)
+    p = proportions(seed)
     low, high = spectral_entropy_bounds(p[:known], 12 - known, order)
     assert low - 1e-12 <= spectral_entropy(p, order) <= high + 1e-12
 
 
 @every_order
 def test_bounds_are_attained(order):
-    """Greatest for an even rest; least where as few as possible have it, each like the last."""
+    """The rest is distributed evenly, or over as few values as possible, each equal to the last."""
     leading = np.array([0.4, 0.2])
     low, high = spectral_entropy_bounds(leading, 8, order)
     assert_allclose(high, spectral_entropy(np.r_[leading, np.full(8, 0.05)], order), rtol=1e-12)

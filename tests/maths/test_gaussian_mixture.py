@@ -1,4 +1,4 @@
-"""EM in kernel coordinates, leaving out, conditioning: each against its slow definition."""
+"""EM in kernel coordinates, leave-one-out and conditioning, compared with their definitions."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,9 @@ def test_penalized_likelihood_never_decreases(seed):
     Z = rng.normal(size=(n, r)) * rng.random(r)
     alpha, beta = np.exp(rng.uniform(-5, 3)), rng.choice([0.0, rng.uniform(0, 5)])
     weights = rng.integers(1, 4, size=n) * 1.0
-    fit = fit_mixture(Z, weights, random_responsibilities(rng, n, M), alpha, beta, max_iter=40, tol=0)
+    fit = fit_mixture(
+        Z, weights, random_responsibilities(rng, n, M), alpha, beta, max_iter=40, tol=0
+    )
     steps = np.diff(fit.lower_bounds)
     assert (steps >= -1e-9 * np.abs(fit.lower_bounds[1:]).clip(1)).all()
 
@@ -111,10 +113,12 @@ def test_initial_rows_do_not_depend_on_the_order_of_rows(rng):
 def test_kmeans_of_equal_rows():
     Z = np.ones((5, 2))
     rows = random_distant_rows(Z, np.ones(5), 3, np.random.default_rng(0))
-    assert kmeans(Z, np.ones(5), rows).shape == (5, 3)
+    members = kmeans(Z, np.ones(5), rows)
+    assert members.shape == (5, 3)
+    assert_array_equal(members.sum(axis=1), 1)
 
 
-# --- leaving out -------------------------------------------------------------------------------
+# --- leave-one-out -----------------------------------------------------------------------------
 
 
 def test_leave_one_out_equals_a_refit(rng):
@@ -125,9 +129,9 @@ def test_leave_one_out_equals_a_refit(rng):
     everywhere, own = part.everywhere(nodes, residuals), part.at(Z)
     for i in range(15):
         rest = np.delete(Z, i, axis=0)
-        anew = maximization(rest, np.ones(14), np.ones((14, 1)), alpha, beta)
-        assert_allclose(everywhere[:, i], log_components(anew, nodes, residuals)[:, 0], rtol=1e-10)
-        assert_allclose(own[i], log_components(anew, Z[[i]])[0, 0], rtol=1e-10)
+        refit = maximization(rest, np.ones(14), np.ones((14, 1)), alpha, beta)
+        assert_allclose(everywhere[:, i], log_components(refit, nodes, residuals)[:, 0], rtol=1e-10)
+        assert_allclose(own[i], log_components(refit, Z[[i]])[0, 0], rtol=1e-10)
 
 
 def test_leave_one_out_removes_one_of_several_copies(rng):
@@ -139,14 +143,14 @@ def test_leave_one_out_removes_one_of_several_copies(rng):
 
 
 def test_leave_one_out_with_responsibilities(rng):
-    """Masses add up: a component without row i is what maximization gives with R_i = 0."""
+    """A component without row i equals maximization over the other rows."""
     Z, R = rng.normal(size=(12, 2)), random_responsibilities(rng, 12, 2)
     parts = list(leave_each_out(Z, np.ones(12), R, 0.6, 1.0))
-    keep = np.arange(12) != 5
-    anew = maximization(Z[keep], np.ones(11), R[keep], 0.6, 1.0)
+    others = np.arange(12) != 5
+    refit = maximization(Z[others], np.ones(11), R[others], 0.6, 1.0)
     for m, (log_weight, part) in enumerate(parts):
-        assert_allclose(log_weight[5], anew.log_weights[m])
-        assert_allclose(part.at(Z)[5], log_components(anew, Z[[5]])[0, m])
+        assert_allclose(log_weight[5], refit.log_weights[m])
+        assert_allclose(part.at(Z)[5], log_components(refit, Z[[5]])[0, m])
 
 
 # --- conditioning ------------------------------------------------------------------------------
@@ -159,16 +163,18 @@ def test_conditional_is_joint_over_marginal(rng):
     marginal = maximization(Z, np.ones(30), R, 0.5, 1.0)
     residuals = rng.random(30)
     both, _ = expectation(joint, np.hstack([Z, T]), residuals)
-    alone, shares = expectation(marginal, Z, residuals)
+    alone, responsibilities = expectation(marginal, Z, residuals)
     given = condition(joint, Z, residuals)
-    assert_allclose(np.exp(given.log_responsibilities), shares)
+    assert_allclose(np.exp(given.log_responsibilities), responsibilities)
     assert_allclose(given.log_density(T), both - alone)
     assert_allclose(np.exp(given.log_choice(np.eye(2))).sum(axis=1), 1)
 
 
 def test_conditional_moments_by_quadrature(rng):
     Z, T = rng.normal(size=(20, 2)), rng.normal(size=(20, 1))
-    joint = maximization(np.hstack([Z, T]), np.ones(20), random_responsibilities(rng, 20, 3), 0.5, 1.0)
+    joint = maximization(
+        np.hstack([Z, T]), np.ones(20), random_responsibilities(rng, 20, 3), 0.5, 1.0
+    )
     given = condition(joint, Z[:1])
     grid = np.linspace(-15, 15, 4001)
     repeated = condition(joint, np.repeat(Z[:1], len(grid), axis=0))
@@ -178,7 +184,7 @@ def test_conditional_moments_by_quadrature(rng):
     assert_allclose(given.variance()[0, 0], p @ (grid - p @ grid) ** 2, rtol=1e-6)
 
 
-# --- what is left of components ------------------------------------------------------------------
+# --- effective components ------------------------------------------------------------------------
 
 
 def test_equal_components_are_merged_in_effective_weights():
@@ -194,8 +200,8 @@ def test_lower_bound_is_the_penalized_likelihood(rng):
     fit = fit_mixture(Z, w, random_responsibilities(rng, 40, 2), alpha, beta, max_iter=5, tol=0)
     inverses = [np.linalg.inv(covariance) for covariance in covariances(fit.mixture)]
     densities = sum(
-        share * multivariate_normal(mean, covariance).pdf(Z)
-        for share, mean, covariance in zip(
+        weight * multivariate_normal(mean, covariance).pdf(Z)
+        for weight, mean, covariance in zip(
             np.exp(fit.mixture.log_weights),
             fit.mixture.means,
             covariances(fit.mixture),
@@ -207,7 +213,7 @@ def test_lower_bound_is_the_penalized_likelihood(rng):
 
 
 def without_row(i, Z, weights, R):
-    """The mixture fitted to the other rows, with their responsibilities as they were."""
+    """Return the mixture fitted to the other rows with unchanged responsibilities."""
     Z, weights, R = (np.delete(array, i, axis=0) for array in (Z, weights, R))
     return maximization(Z, weights, R, 0.7, 1.5)
 
@@ -239,7 +245,11 @@ def test_held_out_likelihoods_equal_refits(rng, M):
 
 
 def test_component_without_responsibility_does_not_change_held_out_likelihoods(rng):
-    Z, T, R = rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), random_responsibilities(rng, 20, 2)
+    Z, T, R = (
+        rng.normal(size=(20, 2)),
+        rng.normal(size=(20, 1)),
+        random_responsibilities(rng, 20, 2),
+    )
     dead = np.column_stack([R[:, :1], np.zeros(20), R[:, 1:]])
     rest = rng.random(20), rng.uniform(0.5, 3, 20)
     expected = held_out_likelihood(Z, T, *rest, R, 0.7, 1.5)

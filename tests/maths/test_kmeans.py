@@ -1,4 +1,4 @@
-"""Where EM begins: rows far apart, rows drawn by distance, and k-means, against naive versions."""
+"""Initial rows of EM and k-means, compared with naive versions."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.maths.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
 
 
-def squared_distances(Z, places):
-    return ((Z[:, None] - places[None]) ** 2).sum(axis=2)
+def squared_distances(Z, centers):
+    return ((Z[:, None] - centers[None]) ** 2).sum(axis=2)
 
 
 @pytest.fixture
@@ -36,15 +36,16 @@ def test_farthest_rows_equal_a_naive_search(Z, weights):
 
 
 def naive_draws(Z, weights, count, rng):
-    """Masses cumulated along the first coordinate, one draw after the other."""
+    """Draw rows one by one from masses cumulated along the first coordinate."""
     order = np.argsort(Z[:, 0])
     Z, weights, rows = Z[order], weights[order], []
     for _ in range(count):
         masses = weights if not rows else weights * squared_distances(Z, np.array(rows)).min(axis=1)
         if masses.max() <= 1e-12:
             masses = weights
-        share = np.cumsum(masses)
-        rows.append(Z[np.searchsorted(share, rng.random() * share[-1], side="right")])
+        cumulated = np.cumsum(masses)
+        level = rng.random() * cumulated[-1]
+        rows.append(Z[np.searchsorted(cumulated, level, side="right")])
     return np.array(rows)
 
 
@@ -92,7 +93,7 @@ def test_one_step_moves_centers_to_the_means(Z, weights):
     means = [np.average(Z[nearest == m], axis=0, weights=weights[nearest == m]) for m in range(3)]
     expected = squared_distances(Z, np.array(means)).argmin(axis=1)
     assert_array_equal(kmeans(Z, weights, centers, steps=1), np.eye(3)[expected])
-    assert_array_equal(centers, Z[:3])  # the caller's centers stay as they are
+    assert_array_equal(centers, Z[:3])  # the argument is not modified
 
 
 def test_kmeans_converges_to_the_nearest_means(Z, weights):
@@ -109,7 +110,7 @@ def test_center_without_rows_is_unchanged(Z, weights):
 
 
 class FixedLevels:
-    """A generator that draws these levels."""
+    """A random generator that returns the given numbers."""
 
     def __init__(self, levels):
         self.levels = iter(levels)

@@ -1,4 +1,4 @@
-"""Nested least squares: every k as if it had been fitted alone."""
+"""Nested least squares: every k equals a separate fit."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from mercer.maths.least_squares import NestedLeastSquares
 
 
 def naive(Z, y, k, weights=None):
-    """Predictions of least squares with an intercept; the minimum-norm solution of a singular."""
+    """Return a least-squares predictor with an intercept, of minimum norm if singular."""
     design = np.column_stack([np.ones(len(Z)), Z[:, :k]])
     root = np.ones((len(Z), 1)) if weights is None else np.sqrt(weights)[:, None]
     solution = np.linalg.lstsq(design * root, y * root, rcond=1e-10)[0]
@@ -38,7 +38,7 @@ def test_every_k_equals_a_separate_fit(seed, n, columns, weighted):
 
 
 def singular_designs():
-    """Columns that depend on those before them, with others behind."""
+    """Return designs with a column that depends on earlier columns."""
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(25, 5))
     constant, zero, copy, combined = (Z.copy() for _ in range(4))
@@ -46,7 +46,7 @@ def singular_designs():
     zero[:, 1] = 0.0
     copy[:, 2] = Z[:, 0]
     combined[:, 3] = 1 + Z[:, 0] - 2 * Z[:, 2]
-    groups = np.eye(3)[rng.integers(3, size=25)]  # their sum is the intercept
+    groups = np.eye(3)[rng.integers(3, size=25)]  # they sum to the intercept column
     behind = np.column_stack([groups, rng.normal(size=(25, 2))])
     return {
         "a constant column": constant,
@@ -69,7 +69,7 @@ def test_dependent_columns_do_not_change_predictions(kind):
         intercept, slopes = NestedLeastSquares.fit(Z[:, :k], y).coefficients()
         fitted = intercept + Z[:, :k] @ slopes.T
         assert_allclose(fitted, naive(Z, y, k)(Z), atol=1e-8, err_msg=f"coefficients, k = {k}")
-    assert (np.diff(errors) <= 1e-12).all()  # on its own data a larger model is never worse
+    assert (np.diff(errors) <= 1e-12).all()  # the training error never increases with k
 
 
 def test_more_columns_than_rows_interpolate():

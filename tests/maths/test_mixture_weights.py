@@ -1,4 +1,4 @@
-"""Mixture weights of greatest likelihood: the conditions of optimality, and a naive EM."""
+"""Maximum-likelihood mixture weights: optimality conditions, and a naive EM."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_weights_do_not_depend_on_the_scale_of_the_kernel(K):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_very_unequal_proportions(seed):
-    """Observations of almost no weight must not be left without any: their share is log 0."""
+    """Observations with tiny weights need a positive density: log 0 is infinite."""
     rng = np.random.default_rng(seed)
     n = rng.integers(5, 80)
     X = rng.normal(size=(n, 2)) * np.exp(rng.normal(size=(n, 1)))

@@ -1,4 +1,4 @@
-"""Masses of negative parts that are known in closed form."""
+"""Masses of negative parts, compared with closed forms."""
 
 import numpy as np
 import pytest
@@ -39,5 +39,5 @@ def test_negative_mass_of_normal_draws():
     ratios = np.random.default_rng(0).normal(size=10_000)
     mass, error = negative_mass_by_draws(ratios)
     assert abs(mass - 1 / np.sqrt(2 * np.pi)) < 4 * error
-    # the negative half of a normal law: mean square 1/2, mean 1/√2π
+    # the negative half of a normal distribution: mean square 1/2, mean 1/√2π
     assert_allclose(error, np.sqrt((0.5 - 1 / (2 * np.pi)) / 10_000), rtol=0.05)

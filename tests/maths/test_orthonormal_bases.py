@@ -1,4 +1,4 @@
-"""Orthonormal bases function by function, from their formulas."""
+"""Orthonormal bases equal their formulas."""
 
 from math import factorial
 

@@ -1,4 +1,4 @@
-"""Distances by products and by differences: against each other, and where digits are at stake."""
+"""Distances by matrix products and by differences agree, also where products cancel."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_distances_equal_scipy(rng, d, scale, offset):
 
 @pytest.mark.parametrize("copies", [1, 20])
 def test_distances_of_close_rows_are_accurate(rng, copies):
-    """Few of them are taken anew one by one, many all together."""
+    """Few close pairs are recomputed one by one, many all together."""
     X = rng.normal(size=(40, 6))
     Y = np.concatenate([X[:copies] * (1 + 1e-9), rng.normal(size=(20, 6))])
     assert_allclose(euclidean_distances(X, Y), cdist(X, Y), rtol=1e-6)
@@ -72,10 +72,10 @@ def test_exponents_are_never_positive(rng):
 def test_cancellation_of_products_is_detected(dtype, near, far):
     """The error eps·|x|² of the exponent may be 1e-10 in double, 2e-4 in single precision."""
     at = np.zeros((2, 3), dtype)
-    for reach, refused in ((near, False), (far, True)):
+    for reach, cancels in ((near, False), (far, True)):
         away = np.array([[0, reach, 0]], dtype)
-        assert products_would_cancel(away, at) is refused
-        assert products_would_cancel(at, away) is refused
+        assert products_would_cancel(away, at) is cancels
+        assert products_would_cancel(at, away) is cancels
 
 
 def test_cancellation_with_empty_input():

@@ -32,7 +32,7 @@ def test_exact_distances_give_the_exact_point(seed, d, extra, scale, shift):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), rank=st.integers(0, 3))
 def test_rank_deficient_neighbors_give_the_projection(seed, rank):
-    """Rank-deficient neighbors: what is known is the projection of the point onto their span."""
+    """Neighbors in a subspace determine the projection of the point onto their span."""
     rng = np.random.default_rng(seed)
     basis, _ = np.linalg.qr(rng.normal(size=(5, 5)))
     origin = rng.normal(size=5)
@@ -44,7 +44,7 @@ def test_rank_deficient_neighbors_give_the_projection(seed, rank):
 
 
 def test_points_equal_the_direct_formula(rng):
-    """½ (Z Z')⁻¹ Z (c² - d²) + mean, with the inverse that the paper lost."""
+    """½ (Z Z')⁻¹ Z (c² - d²) + mean, with the inverse that is missing in the paper."""
     neighbors = rng.normal(size=(3, 9, 4))
     squared = rng.uniform(0.5, 3, size=(3, 9))
     for X, d2, found in zip(
@@ -57,7 +57,7 @@ def test_points_equal_the_direct_formula(rng):
 
 
 def test_points_minimize_the_squared_misfit(rng):
-    """Inexact distances: no other point makes the centered equations fit better."""
+    """For inexact distances no other point has a smaller misfit of the centered equations."""
     X = rng.normal(size=(8, 3))
     d2 = rng.uniform(0.5, 2, size=8)
 
@@ -86,7 +86,7 @@ def test_fewer_neighbors_than_columns(rng):
 
 
 def test_common_error_of_all_distances_has_no_effect(rng):
-    """Differences of squared distances are what fixes the point."""
+    """Only differences of squared distances matter."""
     X = rng.normal(size=(1, 7, 3))
     d2 = squared_to(np.array([0.3, 0.1, -0.2]), X)
     assert_allclose(points_at_distances(X, d2 + 5.0), points_at_distances(X, d2), atol=1e-10)

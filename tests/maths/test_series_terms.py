@@ -1,10 +1,11 @@
-"""Which terms a series keeps: the rules written out term by term."""
+"""Selection of the terms of a series: the rules written out term by term."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from mercer.maths.series_terms import check_terms, choose_terms
+from tests.expectations import raises
 
 
 def gains(squares, moments, n):
@@ -66,5 +67,5 @@ def test_valid_rules_are_accepted(rule):
 
 @pytest.mark.parametrize("rule", [0, np.int64(0), -1, 2.5, "diggle", "Kronmal-Tarter"])
 def test_invalid_rules_raise(rule):
-    with pytest.raises(ValueError, match="terms="):
+    with raises(ValueError, "terms=", rule):
         check_terms(rule)

@@ -44,14 +44,14 @@ def test_landmark_rows_are_exact(X):
     assert features.landmarks.n == 40
     S = features.landmarks.data
     assert_allclose(features.factor @ features.factor.T, kernel(S), atol=1e-12)
-    # a triangular solve loses the condition of L, the root of that of k(S, S)
+    # the error of a triangular solve grows with the condition of L, the root of that of k(S, S)
     slack = 1e-14 * np.linalg.cond(features.factor) ** 2
     assert slack < 1e-8
     assert_allclose(features(X) @ features(S).T, kernel(X, S), atol=slack)
 
 
 def test_error_bound_holds_near_rounding_error():
-    """Points close together: k(S, S) is ill-conditioned, and next to nothing is missing."""
+    """Points close together: k(S, S) is ill-conditioned, and the error is tiny."""
     X = np.array([0.07, 0.72, 2.06, -2.6, 0.46, -0.21, -0.018, 0.93, -0.69, -0.81, -0.05, -3.4])
     X, kernel = np.r_[X, -9.2, -0.003][:, None], Gaussian(0.65)
     for seed in range(60):
@@ -97,7 +97,7 @@ def test_all_rows_as_landmarks_equal_the_dense_solution(X):
     kernel = Gaussian(1.5)
     found = KernelECA(4, kernel=kernel, solver=Nystrom(N)).fit(X)
     dense = KernelECA(4, kernel=kernel, solver="dense").fit(X)
-    # the factor stops at 1e-10 of the trace; the rest is rounding, at most the condition's root
+    # the factorization stops at 1e-10 of the trace; rounding errors are of the same order
     assert_allclose(found.eigenvalues_, dense.eigenvalues_, rtol=1e-6)
     assert_allclose(found.entropy_terms_, dense.entropy_terms_, rtol=1e-6)
     assert_allclose(found.transform(X), dense.transform(X), atol=1e-6)
@@ -106,8 +106,8 @@ def test_all_rows_as_landmarks_equal_the_dense_solution(X):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_number_of_landmarks_of_copies_is_the_rank(seed):
-    places = np.random.default_rng(seed).normal(size=(7, 3))
-    X = np.repeat(places, 20, axis=0)
+    distinct = np.random.default_rng(seed).normal(size=(7, 3))
+    X = np.repeat(distinct, 20, axis=0)
     features = landmarks_of(Gaussian(1.0), X, 100, seed)
     assert features.landmarks.n == 7
     assert len(np.unique(features.landmarks.data, axis=0)) == 7
@@ -126,7 +126,7 @@ def test_number_of_landmarks_of_a_linear_kernel_is_the_number_of_columns(d):
 
 
 class Noisy(Kernel):
-    """Its diagonal says more than its matrix explains, as rounding does on a smaller scale."""
+    """A kernel whose diagonal exceeds that of its matrix, as with rounding errors."""
 
     is_psd = True
 
@@ -142,8 +142,8 @@ def test_search_ends_if_no_landmark_reduces_the_residual(X):
     assert len(np.unique(features.landmarks.data, axis=0)) == features.landmarks.n == 3
 
 
-def test_search_ends_if_the_residual_is_zero(X):
-    """k(x, x) = 0 for all but one: one landmark explains everything."""
+def test_search_ends_if_the_residual_is_zero():
+    """k(x, x) = 0 for all points but one, so one landmark is enough."""
     Z = np.zeros((20, 2))
     Z[3] = 1
     features = landmarks_of(Linear(), Z, 10)
@@ -152,7 +152,7 @@ def test_search_ends_if_the_residual_is_zero(X):
 
 
 def test_integer_weights_equal_repeated_rows(X):
-    """With all rows as landmarks nothing depends on their choice."""
+    """With all rows as landmarks the results do not depend on their choice."""
     X = X[:40]
     w = np.random.default_rng(3).integers(1, 4, size=40)
     kernel = Gaussian(2.0)
@@ -167,7 +167,7 @@ def test_integer_weights_equal_repeated_rows(X):
 
 
 def test_error_on_clusters_is_below_that_of_uniform_landmarks():
-    """Small far clusters: uniform landmarks miss some of them."""
+    """Uniform landmarks miss some of the small distant clusters."""
     rng = np.random.default_rng(4)
     sizes = np.r_[400, np.full(20, 4)]
     X = np.repeat(rng.uniform(-50, 50, size=(21, 2)), sizes, axis=0)
@@ -185,7 +185,7 @@ def test_error_on_clusters_is_below_that_of_uniform_landmarks():
 
 @pytest.fixture
 def one_thread(monkeypatch):
-    """Thousands of tiny searches: without the cost of starting threads."""
+    """Avoid the cost of starting threads in thousands of small searches."""
     monkeypatch.setattr(
         "mercer.operators.landmarks.cross_gram", lambda kernel, x, y: kernel(x.data, y.data)
     )
@@ -193,7 +193,7 @@ def one_thread(monkeypatch):
 
 @pytest.mark.usefixtures("one_thread")
 def test_pivots_have_the_distribution_of_the_sequential_method():
-    """The first two pivots of a block, thinned by rejection, against their exact joint probabilities."""
+    """The first two pivots of a block, after rejection, compared with their exact probabilities."""
     X = np.array([[0.0], [0.3], [1.0], [4.0]])
     w = np.array([1.0, 2.0, 0.5, 1.0])
     kernel = Gaussian(1.0)
@@ -219,28 +219,30 @@ def test_pivots_have_the_distribution_of_the_sequential_method():
 
 @pytest.mark.usefixtures("one_thread")
 def test_pivots_within_a_block_have_the_sequential_distribution():
-    """Of the first three pivots in a block of three, the set: checked against all orders."""
+    """Sets of three pivots in a block of three, compared with a sum over all orders."""
     X = np.array([[0.0], [0.5], [1.5], [4.0]])
     K = Gaussian(1.0)(X)
 
-    def follow(chosen, share, probabilities):
+    def add_orders(chosen, probability, probabilities):
         if len(chosen) == 3:
             key = frozenset(chosen)
-            probabilities[key] = probabilities.get(key, 0) + share
+            probabilities[key] = probabilities.get(key, 0) + probability
             return probabilities
         rest = K - K[:, chosen] @ np.linalg.pinv(K[np.ix_(chosen, chosen)]) @ K[chosen]
         left = np.maximum(rest.diagonal(), 0)
         left[chosen] = 0
         for j in np.flatnonzero(left > 0):
-            follow([*chosen, int(j)], share * left[j] / left.sum(), probabilities)
+            add_orders([*chosen, int(j)], probability * left[j] / left.sum(), probabilities)
         return probabilities
 
-    probabilities = follow([], 1.0, {})
+    probabilities = add_orders([], 1.0, {})
     repeats, counts = 3000, dict.fromkeys(probabilities, 0)
     for seed in range(repeats):
         chosen = landmarks_of(Gaussian(1.0), X, 3, seed).landmarks.data[:, 0]
         counts[frozenset(int(np.flatnonzero(X[:, 0] == c)[0]) for c in chosen)] += 1
-    statistic = sum((counts[key] - repeats * p) ** 2 / (repeats * p) for key, p in probabilities.items())
+    statistic = sum(
+        (counts[key] - repeats * p) ** 2 / (repeats * p) for key, p in probabilities.items()
+    )
     assert statistic < 16.3  # χ² with 3 degrees of freedom, at 0.001
 
 
@@ -322,7 +324,7 @@ def test_single_precision(X):
 
 
 def test_single_precision_with_many_landmarks_stays_finite(X):
-    """k(S, S) is singular to float32 rounding long before n landmarks."""
+    """k(S, S) is singular in float32 long before n landmarks are chosen."""
     single = X.astype(np.float32)
     eca = KernelECA(2, kernel=Gaussian(8.0), solver=Nystrom(N)).fit(single)
     dense = KernelECA(2, kernel=Gaussian(8.0), solver="dense").fit(single.astype(float))

@@ -18,17 +18,17 @@ from tests.persistence.tools import X, assert_rejected
 
 
 @settings(deadline=None, max_examples=300)
-@given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
-def test_any_changed_byte_is_rejected(tmp_path_factory, model, place, change):
+@given(position=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
+def test_any_changed_byte_is_rejected(tmp_path_factory, model, position, change):
     data = bytearray(model)
-    data[int(place * len(data))] ^= change
+    data[int(position * len(data))] ^= change
     assert_rejected(bytes(data), tmp_path_factory.getbasetemp() / "flipped.mercer")
 
 
 def test_each_changed_byte_at_both_ends_is_rejected(path, model):
-    for place in [*range(150), *range(len(model) - 150, len(model))]:
+    for position in [*range(150), *range(len(model) - 150, len(model))]:
         data = bytearray(model)
-        data[place] ^= 1
+        data[position] ^= 1
         assert_rejected(bytes(data), path)
 
 

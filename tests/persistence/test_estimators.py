@@ -85,14 +85,14 @@ KERNELS = {
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("estimator", [mercer.KernelPCA, mercer.KernelECA])
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weights"])
-def test_component_analysis_with_every_solver(estimator, solver, weights, path):
+def test_components_of_every_solver_are_preserved(estimator, solver, weights, path):
     fitted = estimator(2, kernel=Gaussian(1.0), solver=SOLVERS[solver])
     assert_identity(fitted.fit(X, sample_weight=weights), path)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("estimator", [mercer.KernelPCA, mercer.KernelECA])
-def test_component_analysis_with_every_kernel(estimator, kernel, path):
+def test_components_of_every_kernel_are_preserved(estimator, kernel, path):
     fitted = estimator(2, kernel=KERNELS[kernel])
     assert_identity(fitted.fit(X), path)
     loaded = through_file(KERNELS[kernel], path)
@@ -125,24 +125,24 @@ OTHERS = {
 
 
 def fit(estimator, data=X):
-    wants = {"ComponentRegressor": VALUES, "JointMixtureRegressor": VALUES}
-    return estimator.fit(data, wants.get(type(estimator).__name__, LABELS))
+    targets = {"ComponentRegressor": VALUES, "JointMixtureRegressor": VALUES}
+    return estimator.fit(data, targets.get(type(estimator).__name__, LABELS))
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_estimators(name, path):
+def test_other_estimators_are_preserved(name, path):
     assert_identity(fit(OTHERS[name]), path)
 
 
 def test_every_public_estimator_is_tested():
-    tried = {type(e).__name__ for e in OTHERS.values()} | {"KernelPCA", "KernelECA"}
+    tested = {type(e).__name__ for e in OTHERS.values()} | {"KernelPCA", "KernelECA"}
     public = {name for name in mercer.estimators.__all__ if name[0].isupper()}
-    offered = {n for n in public if issubclass(getattr(mercer.estimators, n), BaseEstimator)}
-    assert offered - tried == set()
+    estimators = {n for n in public if issubclass(getattr(mercer.estimators, n), BaseEstimator)}
+    assert estimators - tested == set()
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_unfitted_estimators(name, path):
+def test_unfitted_estimators_are_preserved(name, path):
     from sklearn.base import clone
 
     estimator = clone(OTHERS[name])
@@ -156,16 +156,16 @@ def test_unfitted_estimators(name, path):
 )
 @pytest.mark.parametrize("estimator", [mercer.KernelPCA, mercer.KernelECA])
 def test_partial_fit_continues_after_loading(estimator, solver, path):
-    going = estimator(2, kernel=Gaussian(1.0), solver=solver, random_state=0).partial_fit(X[:20])
-    loaded = assert_identity(going, path)
-    going.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
+    model = estimator(2, kernel=Gaussian(1.0), solver=solver, random_state=0).partial_fit(X[:20])
+    loaded = assert_identity(model, path)
+    model.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
     loaded.partial_fit(X[20:], sample_weight=WEIGHTS[20:] + 1)
     # threads add trigonometric sums in varying order
-    np.testing.assert_allclose(loaded.eigenvalues_, going.eigenvalues_, rtol=1e-10)
-    np.testing.assert_allclose(loaded.transform(NEW), going.transform(NEW), atol=1e-9)
+    np.testing.assert_allclose(loaded.eigenvalues_, model.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(loaded.transform(NEW), model.transform(NEW), atol=1e-9)
 
 
-def test_precomputed_kernel(path):
+def test_precomputed_kernels_are_preserved(path):
     K = Gaussian(1.0)(X)
     fitted = mercer.KernelECA(kernel="precomputed").fit(K)
     assert_identity(fitted, path, Gaussian(1.0)(NEW, X))
@@ -177,7 +177,7 @@ def test_float32_stays_float32(path):
 
 
 @pytest.mark.parametrize("estimator", [mercer.KernelECA(), mercer.KernelLDA()], ids=["eca", "lda"])
-def test_data_frames_with_missing_values(estimator, path):
+def test_models_of_data_frames_are_preserved(estimator, path):
     frame = table()
     estimator = estimator.set_params(kernel=table_kernel(frame))
     fitted = estimator.fit(frame, LABELS[:30])
@@ -185,7 +185,7 @@ def test_data_frames_with_missing_values(estimator, path):
     assert_identity(fitted, path, fresh)
 
 
-def test_strings_sets_graphs_and_multisets(path):
+def test_models_of_strings_sets_and_graphs_are_preserved(path):
     triangle, line = [(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]
     data = {
         "texts": (NGram(2), ["kernel", "kernels", "colonel", "matrix", ""]),
@@ -204,7 +204,7 @@ def test_strings_sets_graphs_and_multisets(path):
         assert assert_identity(fitted, path, objects[:2]), name
 
 
-def test_graphs_of_networkx(path):
+def test_models_of_networkx_graphs_are_preserved(path):
     nx = pytest.importorskip("networkx")
     graphs = [nx.path_graph(4), nx.cycle_graph(5), nx.MultiDiGraph([("a", "b"), ("a", "b")])]
     graphs[0].nodes[1]["label"] = "C"
@@ -217,13 +217,13 @@ def test_graphs_of_networkx(path):
         assert list(one.nodes) == list(other.nodes)
 
 
-def test_finite_space(path):
+def test_finite_spaces_are_preserved(path):
     space = FiniteSpace(["red", "green", "blue"])
     mixture = mercer.MercerMixture(kernel=Categorical(0.5), alpha=2.0, domain=space)
     assert_identity(mixture.fit(["red", "red", "green", "red"]), path, ["red", "blue"])
 
 
-def test_pipelines(path):
+def test_pipelines_are_preserved(path):
     numbers = make_pipeline(StandardScaler(), RobustScaler(), mercer.KernelECA(2))
     assert_identity(numbers.fit(X), path)
     columns = ColumnTransformer(
@@ -249,7 +249,7 @@ def test_pipelines(path):
     assert_identity(framed.fit(pd.DataFrame(X, columns=["a", "b"])), path, table_of(NEW))
 
 
-def test_pipelines_of_tables(path):
+def test_pipelines_of_tables_are_preserved(path):
     from mercer.datasets import make_machines
     from mercer.tables import prepare, read_table
 
@@ -267,7 +267,7 @@ def table_of(rows):
     return pd.DataFrame(rows, columns=["a", "b"])
 
 
-def test_measures(path):
+def test_measures_are_preserved(path):
     measure = Mixture(
         [0.3, 0.7], [Normal([0.0, 1.0], np.eye(2)), Product([Uniform(0, 1), Empirical(X[:, :1])])]
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mercer
 from mercer.persistence.encoding import DEEPEST
 from tests.expectations import raises
-from tests.fuzz.forging import claim, forged, manifest, members_of, npy, places, signed
+from tests.fuzz.forging import claim, forged, manifest, members_of, npy, paths_in, signed
 from tests.persistence.tools import X, assert_rejected, load_bytes, of_class
 
 
@@ -26,7 +26,7 @@ def loads_or_is_rejected(path):
     assert message is None or str(path) in message
 
 
-HERE = {"array": [0, True]}
+FIRST_ARRAY = {"array": [0, True]}
 LONG = {"range": [0, 10**17, 1]}
 LONG_INDEX = {"pandas range": [0, 10**17, 1, None]}
 FORGED_VALUES = {
@@ -117,18 +117,18 @@ def test_error_whose_message_cannot_be_formatted_is_reported(path):
 
 
 USES_OF_LONG_ARRAYS = {
-    "coordinates": {"sparse": ["coo_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
-    "one part of two": {"sparse": ["csr_array", {"tuple": [3]}, HERE, {"tuple": [{"again": 2}]}]},
-    "a seed": {"seed": [HERE, {"tuple": []}, 4, 0]},
-    "texts": {"texts": [HERE, True, False, None]},
-    "codes": {"pandas values": ["categories", HERE, None, False]},
-    "a column": {"pandas series": [HERE, {"pandas range": [0, 2, 1, None]}, None]},
+    "coordinates": {"sparse": ["coo_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]},
+    "one part of two": {"sparse": ["csr_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]},
+    "a seed": {"seed": [FIRST_ARRAY, {"tuple": []}, 4, 0]},
+    "texts": {"texts": [FIRST_ARRAY, True, False, None]},
+    "codes": {"pandas values": ["categories", FIRST_ARRAY, None, False]},
+    "a column": {"pandas series": [FIRST_ARRAY, {"pandas range": [0, 2, 1, None]}, None]},
 }
 
 
 @pytest.mark.parametrize("name", USES_OF_LONG_ARRAYS)
 def test_arrays_of_very_many_empty_rows_are_rejected(name, path):
-    """They take no space in a file, and iterating over them does not end."""
+    """They take no space in a file, but iterating over them takes very long."""
     parts = [("mercer.json", manifest(USES_OF_LONG_ARRAYS[name]))]
     assert_rejected(forged([*parts, ("arrays/0.npy", claim((2**40, 0)))]), path)
 
@@ -244,7 +244,7 @@ def test_members_before_the_beginning_are_rejected(path, model):
     data[size_of_directory + 1] ^= 1
     assert_rejected(signed(bytes(data)), path)
     data = bytearray(model)
-    data[size_of_directory + 7] ^= 1  # where it starts
+    data[size_of_directory + 7] ^= 1  # the offset of the directory
     assert_rejected(signed(bytes(data)), path)
 
 
@@ -274,9 +274,9 @@ def test_forged_tree_loads_or_is_rejected(tmp_path_factory, model, data):
     (name, text), *others = members_of(model)
     tree = json.loads(text)
     for _ in range(data.draw(st.integers(1, 3))):
-        *way, last = data.draw(st.sampled_from(list(places(tree))[1:]))
+        *steps, last = data.draw(st.sampled_from(list(paths_in(tree))[1:]))
         node = tree
-        for step in way:
+        for step in steps:
             node = node[step]
         node[last] = data.draw(st.one_of(leaves, st.lists(leaves, max_size=3)))
     path = tmp_path_factory.getbasetemp() / "forged.mercer"
@@ -291,10 +291,10 @@ def test_forged_bytes_load_or_are_rejected(tmp_path_factory, model, data):
     """Some bytes are changed, and the checksum is updated."""
     changed = bytearray(model)
     for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.floats(0, 1, exclude_max=True))
+        position = data.draw(st.floats(0, 1, exclude_max=True))
         near_end = data.draw(st.booleans())
-        room = 4000 if near_end else len(changed)
-        changed[len(changed) - 1 - int(place * room)] = data.draw(st.integers(0, 255))
+        length = 4000 if near_end else len(changed)
+        changed[len(changed) - 1 - int(position * length)] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.getbasetemp() / "forged-bytes.mercer"
     path.write_bytes(signed(bytes(changed)))
     loads_or_is_rejected(path)

@@ -75,8 +75,8 @@ def test_estimator_gives_the_stored_results(name):
     found = results(load(name), RESULTS["new"])
     expected = {key.partition("|")[2]: value for key, value in RESULTS.items() if f"{name}|" in key}
     assert set(found) >= set(expected)
-    for answer, value in expected.items():
-        assert_equal(found[answer], value)
+    for result, value in expected.items():
+        assert_equal(found[result], value)
 
 
 @pytest.mark.parametrize("name", METHODS)

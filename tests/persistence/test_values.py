@@ -51,7 +51,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_arrays(name, path):
+def test_arrays_are_preserved(name, path):
     assert_same(ARRAYS[name], through_file(ARRAYS[name], path))
 
 
@@ -106,9 +106,9 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(VALUES)))
-def test_values(number, path):
-    value = VALUES[number]
+@pytest.mark.parametrize("index", range(len(VALUES)))
+def test_values_are_preserved(index, path):
+    value = VALUES[index]
     loaded = through_file([value, {"again": value}], path)
     assert_same([value, {"again": value}], loaded)
     first = path.read_bytes()
@@ -147,7 +147,7 @@ def test_shared_objects_stay_shared(path):
     assert loaded._stream.points is loaded.spectrum_.points
 
 
-def test_cycles(path):
+def test_cycles_are_preserved_except_through_tuples(path):
     items = [1]
     items.append({"itself": items})
     loaded = through_file(items, path)
@@ -208,7 +208,7 @@ nested = st.recursive(
 
 @settings(deadline=None, max_examples=150)
 @given(nested)
-def test_random_nested_values(tmp_path_factory, value):
+def test_random_nested_values_are_preserved(tmp_path_factory, value):
     path = tmp_path_factory.getbasetemp() / "nested.mercer"
     loaded = through_file(value, path)
     assert_same(value, loaded)

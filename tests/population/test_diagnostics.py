@@ -54,7 +54,7 @@ def test_kernel_pca_agrees_with_its_population(center):
 
 
 def test_components_by_entropy_are_matched_by_correlation():
-    """Under N(2, 1) every other eigenfunction has no mean: entropy picks first and third."""
+    """Under N(2, 1) the second eigenfunction has mean zero: entropy selects first and third."""
     eca = KernelECA(2, kernel=Gaussian(1.5)).fit(ONE.sample(3000, random_state=0))
     found = compare(eca, ONE)
     assert found.ranks.tolist() == [1, 3]
@@ -141,7 +141,7 @@ def test_degree_effect_does_not_depend_on_units():
 
 
 def test_degree_effect_with_a_constant_depends_on_units():
-    """Then terms of all degrees mix: far from the origin the highest, near it the constant."""
+    """Far from the origin the highest degree dominates, near it the constant."""
     X = two_sides()[0]
     near, far = (degree_effect(s * X, degrees=(2,), constant=1.0).rows[0] for s in (1e-3, 1e3))
     assert_allclose(near.explained, 1, atol=1e-4)
@@ -213,7 +213,6 @@ def test_centering_changes_the_leading_monomial():
     X = Normal([2.0, 0.0], [1.0, 2.5]).sample(20_000, random_state=0)
     effect = centering_effect(X, Polynomial(2))
     assert effect.leading == ("x1²", "x1 x2")
-    assert effect.leading == ("x1²", "x1 x2")
     assert all(monomial in effect.conclusion for monomial in effect.leading)
 
 
@@ -243,11 +242,11 @@ def test_bounding_weights_recover_the_component_of_clean_data(fraction):
     plain = leading_function(X, None, clean)
     robust = leading_function(X, bounding_weights(X, Polynomial(5)), clean)
 
-    def likeness(scores):
+    def correlation(scores):
         return abs(scores @ truth) / np.linalg.norm(scores) / np.linalg.norm(truth)
 
-    assert likeness(plain) < 0.5
-    assert likeness(robust) > 0.9
+    assert correlation(plain) < 0.5
+    assert correlation(robust) > 0.9
 
 
 def test_bounded_kernels_need_no_weights():

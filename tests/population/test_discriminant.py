@@ -1,4 +1,4 @@
-"""The population discriminant: the best ratio, whatever the units."""
+"""The population discriminant maximizes the ratio of variances."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PRIORS = [0.3, 0.7]
 
 
 def ratio_of(function, priors):
-    """Variation between classes over that within, by quadrature."""
+    """Return the ratio of between-class to within-class variance by quadrature."""
     means = [float(m.expectation(function)) for m in (FIRST, SECOND)]
     squares = [float(m.expectation(lambda X: function(X) ** 2)) for m in (FIRST, SECOND)]
     within = sum(p * (s - m**2) for p, s, m in zip(priors, squares, means, strict=True))

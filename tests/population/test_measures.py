@@ -169,7 +169,7 @@ def test_quantile_rule_converges_exponentially():
 
 
 def test_remaining_error_of_a_geometric_series():
-    """Moves 1, 1/2 leave 1/2; moves 1, 0.8 leave 3.2; the estimate never undercuts the move."""
+    """After steps of 1 and 1/2 an error of 1/2 remains; the estimate is at least the last step."""
     found = remaining_error(np.array([0.5, 0.8, 0.1]), np.ones(3))
     assert_allclose(found, [0.5, 3.2, 0.1])
 
@@ -238,4 +238,4 @@ def test_as_measure_rejects_other_objects():
     with raises(TypeError, 3.0, "Normal"):
         Product([3.0])
     with raises(TypeError, "Normal"):
-        as_measure(stats.norm)  # not frozen: unclear what is meant
+        as_measure(stats.norm)  # not frozen

@@ -40,7 +40,7 @@ CORRELATED = Normal([1.0, -0.5], [[1.0, 0.6], [0.6, 2.0]])
 MIXTURE = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])
 POINTS = np.random.default_rng(0).normal(size=(60, 2)) + 0.4
 
-# (kernel, measure): every route, with a grid fine enough for an independent check
+# (kernel, measure): every method, on measures with a grid that is fine enough for a check
 CASES = [
     (Polynomial(2), CORRELATED),
     (Polynomial(3, 0.5), Normal(0.3, 1.4)),
@@ -67,7 +67,7 @@ def operator_and_nodes(kernel, measure, center, k=6):
     with warnings.catch_warnings():  # Matérn kernels have a kink in a derivative
         warnings.simplefilter("ignore", ApproximationWarning)
         operator = operator_of(kernel, measure, center=center, n_components=k)
-    # not the operator's own nodes: another size
+    # other nodes than those of the operator
     rule = check_rule(measure)
     return operator, rule.points, rule.weights
 
@@ -231,7 +231,7 @@ def test_empirical_operators_are_gram_matrices():
             assert_allclose(found.eigenvalues, expected, rtol=1e-10)
 
 
-# --- closed-form pieces --------------------------------------------------------------------------
+# --- closed forms --------------------------------------------------------------------------------
 
 
 def test_hermite_functions_of_high_order_do_not_overflow():
@@ -297,13 +297,13 @@ def test_centering_does_not_change_pairs_without_a_mean():
 
 
 def test_centered_error_bound_holds():
-    """With d = 4 and a small bandwidth the matrix must be cut off; the bound says where."""
+    """With d = 4 and a small bandwidth the matrix is truncated; the bound covers the rest."""
     operator = GaussianOperator(0.5, Normal(np.zeros(4)), center=True, n_components=5)
     one = GaussianOperator(0.5, Normal(0), n_components=60)
     means, values = one.means[::2], one.eigenvalues[::2]
     grid = [np.einsum("i,j,k,l->ijkl", *[v[:8]] * 4).ravel() for v in (values, means)]
-    keep = np.argsort(-grid[0])[:3000]
-    longer = secular_eigenvalues(grid[0][keep], grid[1][keep])
+    largest = np.argsort(-grid[0])[:3000]
+    longer = secular_eigenvalues(grid[0][largest], grid[1][largest])
     without_mean = one.eigenvalues[1] * one.eigenvalues[0] ** 3  # fourfold
     expected = np.sort(np.r_[longer[:5], [without_mean] * 4])[::-1][:5]
     assert operator.error_bound > 0
@@ -325,7 +325,7 @@ def test_signs_follow_the_mean_and_then_the_largest_probe():
     ids=lambda measure: type(measure).__name__,
 )
 def test_first_centered_function_increases(measure):
-    """Such functions are positive in the upper half; under asymmetric measures once centered."""
+    """Functions with mean zero are positive in the upper half."""
     operator = GaussianOperator(1.5, measure, center=True)
     low, high = operator.eigenfunctions([[1.0], [3.0]])[:, 0]
     assert low < high
@@ -336,7 +336,7 @@ def test_first_centered_function_increases(measure):
 
 
 def test_laplacian_kernel_on_an_interval():
-    """Known truth: λ = 2b/(1 + (bω)²) with (b²ω² - 1) sin ωL = 2bω cos ωL."""
+    """Known eigenvalues: λ = 2b/(1 + (bω)²) with (b²ω² - 1) sin ωL = 2bω cos ωL."""
     b = 0.8
 
     def equation(omega):
@@ -354,7 +354,7 @@ def test_laplacian_kernel_on_an_interval():
 
 
 def test_epanechnikov_kernel_inside_its_bandwidth():
-    """There it is f(x)'J f(y) with f = (1, x, x²), indefinite, with the eigenvalues of J E ff'."""
+    """The kernel is f(x)'J f(y) with f = (1, x, x²); its eigenvalues are those of J E ff'."""
     b = 4.0
     operator = KernelOperator(Epanechnikov(b), Uniform(-1, 1), n_components=10)
     J = np.array([[1, 0, -1 / b**2], [0, 2 / b**2, 0], [-1 / b**2, 0, 0]])
@@ -398,20 +398,22 @@ def test_better_of_grid_and_scattered_nodes_is_used():
     exact = GaussianOperator(0.8, measure, n_components=3)
     found = KernelOperator(Gaussian(0.8), measure, n_components=3, max_nodes=200)
     assert "Gauss rules" in found.method
-    assert found.error_bound > 1e-3 * found.eigenvalues[0]  # so rough that scatter was tried
+    assert found.error_bound > 1e-3 * found.eigenvalues[0]  # large enough to try scattered nodes
     assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.error_bound
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 def test_largest_grid_is_limited(monkeypatch):
-    """The best of the grids there are is taken, with what is known of its error."""
+    """The finest grid within the limit is used, with an error bound."""
     monkeypatch.setattr("mercer.population.kernel._MAX_GRID_NODES", 150)
     exact = GaussianOperator(0.4, Normal(0, 1), n_components=5)
     found = KernelOperator(Gaussian(0.4), Normal(0, 1), n_components=5, max_nodes=1000)
     assert 64 < found.rule.size <= 150
     assert "Gauss rules" in found.method
     assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.error_bound
-    assert found.error_bound > 1e-10 * found.eigenvalues[0]  # another grid would have followed
+    assert (
+        found.error_bound > 1e-10 * found.eigenvalues[0]
+    )  # a finer grid would be used without the limit
 
 
 def test_nodes_are_refined_for_small_bandwidths():
@@ -513,7 +515,7 @@ def test_operators_can_be_pickled(measure, center):
     ],
 )
 def test_warnings_point_at_the_caller(compute):
-    """They name the line that called mercer, however deep the warning is raised (core e13)."""
+    """Warnings name the line that called mercer, at any depth of the call stack."""
     with pytest.warns(ApproximationWarning) as caught:
         compute()
     assert {warning.filename for warning in caught} == {__file__}

@@ -30,6 +30,7 @@ __all__ = [
     "condition_number",
     "condition_or_skip",
     "fit_or_skip",
+    "normal_sample",
     "property_test",
     "samples",
 ]
@@ -79,6 +80,11 @@ def samples(draw: Any, least: int = 6, most: int = 16) -> Sample:
     elif kind == "repeated rows":
         X[n // 2 :] = X[: n - n // 2]
     return Sample(X, rng.normal(size=(5, d)), bandwidth)
+
+
+def normal_sample(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
+    """Return a normal sample that is the same in every run."""
+    return np.random.default_rng(seed).normal(size=(n, d))
 
 
 def fit_or_skip(model: Any, X: Any, y: Any, weights: Any = None) -> Any:

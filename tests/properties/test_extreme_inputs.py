@@ -13,7 +13,12 @@ from mercer import KernelDenoiser, KernelECA, KernelPCA
 from mercer.errors import RankError
 from mercer.kernels import Gaussian
 from tests.properties.estimator_cases import CASES, fit, results, shift_log_density, targets
-from tests.properties.strategies import Sample, assert_same_results, condition_number
+from tests.properties.strategies import (
+    Sample,
+    assert_same_results,
+    condition_number,
+    normal_sample,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -111,10 +116,6 @@ ERRORS = {
 }
 
 
-def normal_sample(n=24, d=3, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, d))
-
-
 def row_targets(case, n):
     """Return targets that depend on the index of the row."""
     return targets(case, np.arange(n, dtype=float)[:, None])
@@ -184,7 +185,7 @@ def variances(X):
 @every
 @pytest.mark.parametrize("exponent", [-1074, -1030, -532, 532, 996])
 def test_scaled_data_and_bandwidth(case, exponent):
-    """Scaling by a power of two is exact but for subnormal numbers, which are rounded here too."""
+    """Scaling by a power of two is exact, except for subnormal numbers, which are rounded here."""
     unit = 2.0**exponent
     X = (unit * normal_sample()) / unit
     found = outcome(f"unit 2^{exponent}", case, unit * X, unit)

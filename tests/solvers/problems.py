@@ -1,8 +1,11 @@
-"""Eigenproblems with a known answer: a diagonal matrix and any start vector."""
+"""Eigenproblems with a known solution: a diagonal matrix and a given start vector."""
 
 import numpy as np
 
 from mercer.operators import EigenProblem
+from mercer.solvers import Selection
+
+__all__ = ["DiagonalProblem", "selection"]
 
 
 class DiagonalProblem(EigenProblem):
@@ -34,3 +37,9 @@ class DiagonalProblem(EigenProblem):
 
     def overlaps(self, values, products):
         return products
+
+
+def selection(problem, target, n_components):
+    """Return a request for components of a problem."""
+    trace = float(problem.values.sum())
+    return Selection(target, n_components, trace, problem.potential, problem.size)

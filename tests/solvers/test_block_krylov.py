@@ -1,3 +1,5 @@
+"""Leading eigenpairs by block Krylov iteration."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -46,7 +48,7 @@ def test_small_matrices(rng, n):
 
 
 def test_restarts_preserve_converged_pairs(rng):
-    """A spectrum so slow that the basis fills up several times."""
+    """Convergence is so slow that the basis is filled several times."""
     values = np.linspace(1.01, 1, 1500)
     A = matrix(rng, values)
     found, _, converged, _ = leading_eigenpairs(lambda V: A @ V, 1500, 2, tolerance=1e-9)

@@ -7,18 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import ConvergenceError, RankError
-from mercer.solvers import Dense, Lanczos, Selection, count_above
+from mercer.solvers import Dense, Lanczos, count_above
 from tests.expectations import raises
-from tests.solvers.problems import DiagonalProblem
+from tests.solvers.problems import DiagonalProblem, selection
 
 VALUES = np.array([9.0, 7.0, 7.0, 4.0, 2.0, 1.0, 0.5])
 MASSES = np.array([0.05, 0.2, 0.1, 0.3, 0.05, 0.25, 0.05])
 SOLVERS = [Dense(), Lanczos()]
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=["dense", "lanczos"])
-
-
-def selection(problem, target, k):
-    return Selection(target, k, problem.values.sum(), problem.potential, problem.size)
 
 
 def solved(solver, problem, target, k):
@@ -40,7 +36,7 @@ def test_components_by_variance(solver, scale):
         problem.product(found.vectors), found.vectors * found.values, atol=1e-11 * scale
     )
     assert found.converged
-    # a random block finds all eigenpairs almost surely, but that is not a proof
+    # a random block finds all eigenpairs with probability 1, which is not a proof
     assert found.certified == isinstance(solver, Dense)
     assert found.lowest == 0
 

@@ -47,7 +47,7 @@ def test_exact_up_to_selects_landmarks_beyond_its_limit():
 
 @pytest.mark.parametrize("estimator", [KernelECA, KernelPCA])
 def test_auto_object_chooses_as_the_name_does(estimator, rng):
-    """Auto(largest_gram=…) used to select the full decomposition at any size."""
+    """Auto(largest_gram=…) does not select the full decomposition at any size."""
     X = rng.normal(size=(700, 4))
     fitted = estimator(3, solver=Auto(largest_gram=1e9)).fit(X)
     assert fitted.spectrum_.method == estimator(3).fit(X).spectrum_.method
@@ -71,7 +71,7 @@ def test_operator_by_memory(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.1, 2.0])
 def test_operator_and_eigensolver_agree_near_the_memory_limit(dtype, factor):
-    """They used to be decided separately, with different item sizes and a budget read twice."""
+    """The same item size and the same memory budget apply to both choices."""
     X = np.zeros((500, 5), dtype)
     chosen = planned(Gaussian(1.0), X, budget=factor * 4 * 500**2 * X.itemsize)
     assert isinstance(chosen.operator, Dense) == isinstance(chosen.eigensolver, Dense)
@@ -147,7 +147,7 @@ def test_stored_and_matrix_free_rows_give_the_same_numbers(estimator, rng):
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
 def test_iteration_without_proof_falls_back_to_the_full_decomposition(rng):
-    """Almost isolated points: eigenvalues crowd around 1 and converge too slowly."""
+    """Almost isolated points: eigenvalues are close to 1 and converge too slowly."""
     X = rng.normal(size=(700, 6))
     eca = KernelECA(40, kernel=Gaussian(0.35)).fit(X)
     assert eca.certified_
@@ -205,7 +205,7 @@ def test_component_ranks_are_not_looked_up_in_an_approximation(rng):
 
 
 def test_component_ranks_are_computed_once(monkeypatch, rng):
-    """None used to mean both "not computed" and "too costly"."""
+    """Also if the result is None because the ranks are too costly."""
     calls = []
     monkeypatch.setattr("mercer.estimators.eca.component_ranks", lambda _: calls.append(1))
     eca = KernelECA(2, solver="lanczos").fit(rng.normal(size=(30, 2)))

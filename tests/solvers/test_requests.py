@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from mercer import KernelECA, KernelPCA
+from mercer import EntropyClustering, KernelECA, KernelLDA, KernelPCA, SeriesDensity
 from mercer.data import Points
 from mercer.errors import ConvergenceError, RankError
 from mercer.kernels import Gaussian
 from mercer.maths.entropy import spectral_entropy, spectral_entropy_bounds
 from mercer.operators import Sample
-from mercer.solvers import Dense, Fourier, Lanczos, Plan, Selection
-from tests.expectations import raises
-from tests.solvers.problems import DiagonalProblem
+from mercer.solvers import Dense, Fourier, Lanczos, Plan
+from mercer.solvers.plan import _NAMES
+from tests.expectations import names_values, raises
+from tests.solvers.problems import DiagonalProblem, selection
 
 BOTH = pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
 
@@ -45,35 +46,43 @@ def test_empty_or_infinite_boxes_raise(box):
 
 
 def hard_problem():
-    """Eigenvalues too close to each other for a Krylov space of a few products."""
+    """Return a problem whose eigenvalues are too close for a few products."""
     n = 700
     return DiagonalProblem(np.linspace(1, 1.001, n), np.ones(n))
 
 
 def test_convergence_error_holds_all_approximate_pairs():
     problem = hard_problem()
-    trace = float(problem.values.sum())
-    selection = Selection("variance", 30, trace, problem.potential, problem.size)
+    request = selection(problem, "variance", 30)
     with raises(ConvergenceError, "max_products") as raised:
-        Lanczos(max_products=1).solve(problem, selection, random_state=0)
+        Lanczos(max_products=1).solve(problem, request, random_state=0)
     assert len(raised.value.pairs.values) == 30
     assert not raised.value.pairs.certified
 
 
 def test_plan_falls_back_to_the_full_decomposition():
     problem = hard_problem()
-    selection = Selection(
-        "entropy", 3, float(problem.values.sum()), problem.potential, problem.size
-    )
+    request = selection(problem, "entropy", 3)
     with pytest.raises(ConvergenceError):
-        Lanczos(max_products=5).solve(problem, selection)
-    pairs = Plan(Lanczos(), Lanczos(max_products=5), Dense()).solve(problem, selection)
+        Lanczos(max_products=5).solve(problem, request)
+    pairs = Plan(Lanczos(), Lanczos(max_products=5), Dense()).solve(problem, request)
     assert pairs.method == "full decomposition"
     assert pairs.certified
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [EntropyClustering, KernelECA, KernelLDA, KernelPCA, SeriesDensity],
+    ids=lambda cls: cls.__name__,
+)
+def test_docstrings_list_every_solver(estimator):
+    """Core e16: "fourier" and "nystrom" were missing."""
+    entry = estimator.__doc__.partition("solver : ")[2].partition(" : ")[0]
+    assert names_values(entry, *(f'"{name}"' for name in _NAMES)) == []
+
+
 def test_bounds_hold_for_eigenvalues_that_may_be_too_small():
-    """All that is missing may belong to the first."""
+    """The missing rest may belong to the first eigenvalue."""
     leading, others = np.array([0.4, 0.3]), 5
     low, high = spectral_entropy_bounds(leading, others, 2.0, exact=False)
     closer, _ = spectral_entropy_bounds(leading, others, 2.0, exact=True)

@@ -52,5 +52,6 @@ def test_deprecated_names():
     from mercer import tables
 
     assert tables.modelling is prepare
-    assert tables.Preparation is tables.Preparation
+    assert tables.Modelling is tables.Preparation
+    assert tables.WIDTH_FACTORS is tables.BANDWIDTH_FACTORS
     assert read_table("iris").kinds == read_table("iris").column_types

@@ -11,17 +11,7 @@ from mercer.tables import EMBEDDED, Omission, as_table, read_table
 from mercer.tables.column_types import as_column_type
 from mercer.tables.table import labels_of
 from tests.expectations import names_values, raises
-
-CSV = """\
-height,weight,color,empty,mostly,same,kind
-1.0,2.0,red,,,7,a
-1.5,2.5,blue,,1,7,a
-2.0,,red,,,7,b
-5.0,6.0,blue,,,7,b
-5.5,inf,red,,,7,b
-6.0,7.5,red,,3,7,
-6.5,7.0,red,,,7,b
-"""
+from tests.tables.examples import CSV
 
 
 def read_text(content, **options):

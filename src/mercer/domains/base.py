@@ -1,4 +1,4 @@
-"""What every domain provides, and the results of an integration over one."""
+"""The base class of domains, and the nodes and results of integrals over them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Nodes:
     points : Points, or data that an estimator accepts
     log_weights : array of shape (N,)
     groups : int
-        Independent repetitions, one after the other, whose spread gives the error; 1: each node is
-        an independent draw.
+        Number of independent repetitions, stored consecutively, whose spread gives the error; 1 if
+        each node is an independent draw.
     exact : bool
-        Whether there is no error (a finite space), or none that can be estimated (a grid).
+        Whether the integral has no error (a finite space), or an unknown one (a grid).
 
     Examples
     --------

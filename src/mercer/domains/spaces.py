@@ -20,9 +20,9 @@ __all__ = ["Box", "FiniteSpace", "GaussianBase", "bit_strings"]
 _N_SCRAMBLES = 8
 _MAX_BITS = 20
 _MAX_NODES = 10**7
-_CANDIDATES_PER_DRAW = 20  # and never fewer than the nodes of an integral
-_RIDGE = 1e-3  # relative; keeps a covariance definite if there are fewer rows than columns
-_MIN_EXTENT, _MAX_EXTENT = 1e-152, 1e152  # whose squares neither underflow nor overflow
+_CANDIDATES_PER_DRAW = 20  # but at least as many as the nodes of an integral
+_RIDGE = 1e-3  # relative; makes a covariance definite if there are fewer rows than columns
+_MIN_EXTENT, _MAX_EXTENT = 1e-152, 1e152  # their squares neither underflow nor overflow
 
 
 class FiniteSpace(Domain):
@@ -51,21 +51,21 @@ class FiniteSpace(Domain):
             raise ValueError("FiniteSpace has 0 objects; at least 1 is needed.")
         if keys is not None and len(set(keys)) < len(keys):
             raise ValueError(
-                f"FiniteSpace has {len(keys)} objects of which {len(set(keys))} are distinct; "
-                "pass each object once."
+                f"FiniteSpace has {len(keys)} objects, but only {len(set(keys))} are distinct. "
+                "Pass each object once."
             )
         self._known = None if keys is None else frozenset(keys)
 
     def nodes(self) -> Nodes:
-        """All objects, each with weight 1."""
+        """Return all objects, each with weight 1."""
         return Nodes(self.objects, np.zeros(len(self.objects)), exact=True)
 
     def candidates(self, count: int, rng: np.random.Generator) -> Nodes:
-        """All objects."""
+        """Return all objects."""
         return self.nodes()
 
     def log_base(self, points: Points) -> Array:
-        """0 for its objects; unhashable objects are taken as elements."""
+        """Return 0 for elements (and for all unhashable objects) and -inf for other objects."""
         keys = _keys(points.data)
         if keys is None or self._known is None:
             return np.zeros(points.n)
@@ -95,8 +95,8 @@ def bit_strings(length: int, *, text: bool = False) -> FiniteSpace:
     check_integer(length, "length", high=_MAX_BITS, remedy=remedy)
     if text:
         return FiniteSpace([f"{number:0{length}b}" for number in range(2**length)])
-    places = np.arange(length)[::-1]
-    return FiniteSpace((np.arange(2**length)[:, None] >> places & 1).astype(np.float64))
+    shifts = np.arange(length)[::-1]
+    return FiniteSpace((np.arange(2**length)[:, None] >> shifts & 1).astype(np.float64))
 
 
 class _Vectors(Domain):
@@ -105,9 +105,9 @@ class _Vectors(Domain):
     def fit(self, points: Points, weights: Array | None) -> Domain:
         """Raise ValueError if the points are not numeric vectors."""
         if points.kind != "vectors":
-            what = "a precomputed Gram matrix" if points.kind == "gram" else "objects"
+            compared = "a precomputed Gram matrix" if points.kind == "gram" else "objects"
             raise ValueError(
-                f"{self!r} is a space of numeric vectors, but the kernel compares {what}. Use "
+                f"{self!r} is a space of numeric vectors, but the kernel compares {compared}. Use "
                 "FiniteSpace(all possible objects)."
             )
         return self
@@ -149,7 +149,7 @@ class Box(_Vectors):
         outside = points.sum_rows(partial(_count_outside, box))
         if outside:
             raise ValueError(
-                f"{outside} of the {points.n} training points are outside of {self!r}, where the "
+                f"{outside} of the {points.n} training points are outside {self!r}, where the "
                 "density is 0. Enlarge the box, or use GaussianBase()."
             )
         return box
@@ -179,8 +179,8 @@ class Box(_Vectors):
         """Return midpoints of a grid, or scrambled Sobol' points."""
         if len(self.low) <= 2:
             return self._grid()
-        wanted = self._wanted(2**15)
-        power = ceil(log2(max(wanted / _N_SCRAMBLES, 2)))
+        count = self._node_count(2**15)
+        power = ceil(log2(max(count / _N_SCRAMBLES, 2)))
         seeds = np.random.SeedSequence(self.random_state).spawn(_N_SCRAMBLES)
         unit = [
             qmc.Sobol(len(self.low), seed=np.random.default_rng(seed)).random_base2(power)
@@ -192,8 +192,8 @@ class Box(_Vectors):
         """Return the grid, or uniform draws."""
         if len(self.low) <= 2:
             return self._grid()
-        wanted = max(_CANDIDATES_PER_DRAW * count, self._wanted(2**15))
-        return self._scaled(rng.random((wanted, len(self.low))))
+        n_candidates = max(_CANDIDATES_PER_DRAW * count, self._node_count(2**15))
+        return self._scaled(rng.random((n_candidates, len(self.low))))
 
     def jitter(self, points: Points, rng: np.random.Generator) -> Points:
         """Move the points uniformly within their grid cells."""
@@ -203,21 +203,21 @@ class Box(_Vectors):
         return Points(points.data + cell * (rng.random(points.data.shape) - 0.5), "vectors")
 
     def log_base(self, points: Points) -> Array:
-        """0 inside the box."""
+        """Return 0 inside the box and -inf outside."""
         inside = ((points.data >= self.low) & (points.data <= self.high)).all(axis=1)
         return np.where(inside, 0.0, -np.inf)
 
-    def _wanted(self, usual: int) -> int:
-        wanted = usual if self.n_nodes is None else self.n_nodes
-        return check_integer(wanted, "n_nodes", low=2, high=_MAX_NODES)
+    def _node_count(self, default: int) -> int:
+        count = default if self.n_nodes is None else self.n_nodes
+        return check_integer(count, "n_nodes", low=2, high=_MAX_NODES)
 
     def _cells(self) -> Array:
-        """Number of grid cells along each side; the cells are about square."""
+        """Return the number of grid cells along each side; the cells are about square."""
         sides = self.high - self.low
         d = len(sides)
-        wanted = self._wanted(2000 if d == 1 else 160**2)
-        shape = sides * (wanted / sides.prod()) ** (1 / d)
-        return np.clip(np.round(shape), 1, wanted).astype(int)
+        count = self._node_count(2000 if d == 1 else 160**2)
+        shape = sides * (count / sides.prod()) ** (1 / d)
+        return np.clip(np.round(shape), 1, count).astype(int)
 
     def _grid(self) -> Nodes:
         axes = [(np.arange(cells) + 0.5) / cells for cells in self._cells()]
@@ -241,9 +241,9 @@ class GaussianBase(_Vectors):
     Parameters
     ----------
     widen : float
-        Factor of the covariance of q, relative to that of the training points.
+        Ratio of the covariance of q to that of the training points.
     mean, covariance : arrays of shape (d,) and (d, d), or None
-        Of q; None for those of the training points.
+        Mean and covariance of q; None to estimate them from the training points.
     n_nodes : int
         Number of draws for the integral.
     random_state : int
@@ -319,7 +319,7 @@ class GaussianBase(_Vectors):
         return self._draws(max(_CANDIDATES_PER_DRAW * count, self.n_nodes), rng)
 
     def log_base(self, points: Points) -> Array:
-        """``log q(x)``."""
+        """Return ``log q(x)``."""
         return np.atleast_1d(multivariate_normal(self.mean, self.covariance).logpdf(points.data))
 
     def _draws(self, count: int, rng: np.random.Generator) -> Nodes:
@@ -331,7 +331,7 @@ class GaussianBase(_Vectors):
 
 
 def _check_extent(low: Array, high: Array) -> None:
-    """Raise ValueError if the covariance of the data overflows or underflows."""
+    """Raise ValueError if the covariance of the data would overflow or underflow."""
     extent = float((high.astype(np.float64) - low).max())
     if extent > 0 and not _MIN_EXTENT <= extent <= _MAX_EXTENT:
         raise ValueError(

@@ -47,7 +47,7 @@ from mercer.resources import blas_threads_for
 from mercer.solvers import Auto, Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
-from mercer.validation import check_integer, is_bool
+from mercer.validation import check_integer
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
@@ -310,7 +310,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"n_clusters={n_clusters} positive eigenvalues there.",
                 ApproximationWarning,
             )
-        return rows, with_stability(records, sample.weights)
+        return rows, with_stability(records, sample)
 
     def _candidates(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Candidate]:
         """Return the kernels to try, by increasing bandwidth."""
@@ -337,7 +337,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
             return median_distance(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
-        if isinstance(self.bandwidths, Integral) and not is_bool(self.bandwidths):
+        if isinstance(self.bandwidths, Integral) and not isinstance(self.bandwidths, bool):
             count = check_integer(self.bandwidths, "bandwidths")
             return median_distance(points, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)

@@ -26,11 +26,11 @@ def rowwise(method: Method) -> Method:
 
     @wraps(method)
     def wrapper(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
         if isinstance(X, np.ndarray) or not (passes := passes_for(X)).is_chunked:
             return method(self, X, *args, **kwargs)
         from mercer.chunks.validation import validate_dask_rows
 
-        check_is_fitted(self)
         rows = validate_dask_rows(X, self.kernel_.compares, estimator=self, reset=False)
         call = partial(_call_method, self._for_workers(), method.__name__, args, kwargs)
         return passes.map(call, rows)

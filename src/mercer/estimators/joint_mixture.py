@@ -158,7 +158,8 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
 
     def predict(self, X: Any) -> Array:
         """Return the most likely classes."""
-        return self.classes_[np.argmax(self._log_probabilities(X), axis=1)]
+        log_probabilities = self._log_probabilities(X)
+        return self.classes_[np.argmax(log_probabilities, axis=1)]
 
 
 class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc]

@@ -247,7 +247,7 @@ def path_view(models: Models) -> dict[str, Any]:
         return {"reason": "This kernel has no single bandwidth to sweep."}
     sweep = models.sweep()
     records = sweep.path_
-    optimum = next(r.bandwidth for r in records if repr(r.kernel) == repr(sweep.kernel_))
+    optimum = next(r.bandwidth for r in records if r.kernel == sweep.kernel_)
     # Unknown ranks take far longer to compute than the sweep, so only some are computed.
     step = 1 if len(records[0].labels) <= _ALL_RANKS else 3
     computed = {*range(0, len(records), step)}

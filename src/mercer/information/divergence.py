@@ -31,10 +31,11 @@ def cauchy_schwarz_divergence(
     *,
     sample_weight: tuple[Any, Any] = (None, None),
 ) -> float:
-    """``-log cos`` of the angle between the mean embeddings of two samples (Jenssen, eqs. 26-27).
+    """Return ``-log cos`` of the angle between the mean embeddings of two samples.
 
-    0 if and only if the two Parzen densities are proportional; infinite if the kernel is 0 between
-    the samples. A bandwidth rule is applied to both samples together.
+    This is the Cauchy-Schwarz divergence (Jenssen, eqs. 26-27). It is 0 if and only if the two
+    Parzen densities are proportional, and infinite if the kernel is 0 between the samples. A
+    bandwidth rule is applied to both samples together.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def cauchy_schwarz_divergence(
 
 
 def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:
-    """Lowest and highest coordinates of both samples; None for objects."""
+    """Return the lowest and highest coordinates of both samples; None for objects."""
     if samples[0].points.kind != "vectors":
         return None
     low = np.min([sample.points.data.min(axis=0) for sample in samples], axis=0)
@@ -90,7 +91,7 @@ def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:
 
 
 def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
-    """Mean of the kernel over pairs of points, one from each sample."""
+    """Return the mean of the kernel over pairs of points, one from each sample."""
     first, second = grams
     if isinstance(first, FourierGram) and isinstance(second, FourierGram):
         between = float(first.mean_vector @ second.mean_vector)

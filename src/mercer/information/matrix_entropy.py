@@ -21,18 +21,18 @@ _UNIT_TOLERANCE = 1e-6  # of k(x, x) = 1
 def matrix_renyi_entropy(
     X: Any, kernel: str | Kernel = "gaussian", alpha: float = 2.0, *, sample_weight: Any = None
 ) -> float:
-    r"""Matrix-based Renyi entropy of order α, in nats, from all eigenvalues of K/n.
+    r"""Return the matrix-based Renyi entropy of order α, in nats, from all eigenvalues of K/n.
 
     .. math:: S_\alpha = \frac{1}{1 - \alpha} \log \sum_i p_i^\alpha, \qquad
         p_i = \lambda_i / n
 
     with the limits :math:`-\sum p_i \log p_i` at α = 1, ``log rank`` at 0 and
-    :math:`-\log p_1` at infinity. As k(x, x) = 1 the p_i add up to 1. It lies between 0 (equal
-    points) and log n (isolated points).
+    :math:`-\log p_1` at infinity. The p_i add up to 1 because k(x, x) = 1. The entropy lies
+    between 0 (equal points) and log n (isolated points).
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     kernel : str or Kernel
         With k(x, x) = 1.
     alpha : float
@@ -68,10 +68,10 @@ def matrix_renyi_entropy(
 def vendi_score(
     X: Any, kernel: str | Kernel = "gaussian", q: float = 1.0, *, sample_weight: Any = None
 ) -> float:
-    """Vendi score of order q: the effective number of distinct points, ``exp S_q``.
+    """Return the Vendi score of order q: the effective number of distinct points, ``exp S_q``.
 
-    1 if all points are equal, n if k(x, y) = 0 for all pairs; see :func:`matrix_renyi_entropy`
-    for the entropy S_q of order q and for the parameters.
+    It is 1 if all points are equal, and n if k(x, y) = 0 for all pairs. See
+    :func:`matrix_renyi_entropy` for the entropy S_q of order q and for the parameters.
 
     References
     ----------
@@ -98,10 +98,11 @@ def matrix_renyi_bounds(
     sample_weight: Any = None,
     solver: Any = "auto",
 ) -> tuple[float, float]:
-    """Bounds on the matrix-based Renyi entropy from the leading eigenvalues alone.
+    """Return bounds on the matrix-based Renyi entropy, from leading eigenvalues alone.
 
     The rest of the trace is distributed over the other eigenvalues in the two extreme ways: over as
-    few as possible of them, or equally. For samples too large for :func:`matrix_renyi_entropy`.
+    few of them as possible, or equally. Use it for samples too large for
+    :func:`matrix_renyi_entropy`.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def matrix_renyi_bounds(
 
 def _check_order(name: str, value: float) -> None:
     if not value >= 0:
-        raise ValueError(f"{name}={value!r} must be at least 0 (1 is Shannon's, inf the smallest).")
+        raise ValueError(f"{name}={value!r} must be at least 0 (1: Shannon, inf: min-entropy).")
 
 
 def _require_unit_diagonal(sample: Sample) -> None:
@@ -158,7 +159,7 @@ def _require_unit_diagonal(sample: Sample) -> None:
 
 
 def _mean_square(sample: Sample) -> float:
-    """``‖K‖_F² / n²``: the potential of the squared kernel."""
+    """Return ``‖K‖_F² / n²``, the information potential of the squared kernel."""
     kernel: Kernel = sample.kernel
     if sample.matrix is not None:
         weights = sample.shares

@@ -33,19 +33,19 @@ def information_potential(
     sample_weight: Any = None,
     normalize: bool = False,
 ) -> float:
-    """``V = 1'K1 / n²``, the mean of the kernel over all pairs of points (Jenssen, eq. 10).
+    """Return ``V = 1'K1 / n²``, the mean of the kernel over all pairs of points (Jenssen, eq. 10).
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     kernel : str or Kernel
     sample_weight : array-like of shape (n,) or None
         A weight of 2 is equivalent to two copies of a row.
     normalize : bool
         Divide by the kernel's normalizer, so that V estimates ``∫ p²``. Otherwise V is the mean of
         K itself, as in ``KernelECA.information_potential_``, and ``-log V`` differs from
-        :func:`renyi_entropy` by the logarithm of the normalizer. (inf or 0 if V overflows or
-        underflows; the entropy is accurate there too.)
+        :func:`renyi_entropy` by the logarithm of the normalizer. The normalized V may overflow to
+        inf or underflow to 0; the entropy does not.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def renyi_entropy(
     estimator: Literal["mean", "integral"] = "mean",
     sample_weight: Any = None,
 ) -> float:
-    """Renyi's quadratic entropy ``-log V``, in nats.
+    """Return Renyi's quadratic entropy ``-log V``, in nats.
 
     V is computed with the normalized kernel if the kernel is a density, and with K itself
     otherwise. So ``-log(information_potential(X, kernel))`` differs from this by the logarithm of
@@ -78,7 +78,7 @@ def renyi_entropy(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     kernel : str or Kernel
     estimator : {"mean", "integral"}
         How the kernel is interpreted (see :mod:`mercer.information`); "integral" needs a Gaussian.
@@ -111,11 +111,11 @@ def entropy_terms(
     sample_weight: Any = None,
     solver: Any = "auto",
 ) -> Array:
-    """Entropy terms ``ψ_i = λ_i (1'e_i)² / n²``, largest first; all of them add up to V.
+    """Return the entropy terms ``ψ_i = λ_i (1'e_i)² / n²``, largest first; all terms sum to V.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or what the kernel compares
+    X : array-like of shape (n, d), or data that the kernel compares
     kernel : str or Kernel
     n_components : int, float or None
         Number of terms, a fraction of V, or None for all positive eigenvalues.
@@ -139,7 +139,7 @@ def entropy_terms(
 def feature_variance(
     X: Any, kernel: str | Kernel = "gaussian", *, sample_weight: Any = None
 ) -> float:
-    """Total variance in feature space, ``mean k(x, x) - V`` (Paiva, eq. 17).
+    """Return the total variance in feature space, ``mean k(x, x) - V`` (Paiva, eq. 17).
 
     It equals the sum of the eigenvalues of the centered Gram matrix divided by n.
 
@@ -170,8 +170,8 @@ def potential_gradient(
 ) -> tuple[float, Array]:
     """Return the information potential and its gradient with respect to every point.
 
-    ``∂V/∂x_i = -2 w_i/n² Σ_j w_j (x_i - x_j)/σ² k(x_i, x_j)``: in O(n) by Fourier
-    features for many points in few dimensions, in O(n²) otherwise.
+    ``∂V/∂x_i = -2 w_i/n² Σ_j w_j (x_i - x_j)/σ² k(x_i, x_j)`` is computed in O(n) by Fourier
+    features for many points in few dimensions, and in O(n²) otherwise.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def potential_gradient(
     sample = Sample(kernel, points, weights)
     weights, gram = sample.shares, summing_gram(sample)
     if isinstance(gram, FourierGram):
-        slope = gram.mean_gradient(points)
-        potential, gradient = gram.potential, 2 * weights[:, None] * slope
+        mean_gradient = gram.mean_gradient(points)
+        potential, gradient = gram.potential, 2 * weights[:, None] * mean_gradient
     else:
         potential, gradient = gaussian_potential(points.data, kernel.bandwidth_vector(d), weights)
     if not normalize:

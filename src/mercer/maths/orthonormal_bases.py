@@ -62,7 +62,7 @@ def _hermite_masses(m: int) -> Array:
 def _hermite_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
     """Return mean and standard deviation.
 
-    With this scaling, a normal density is a multiple of the square of the first function.
+    With this scaling, a normal density is a multiple of the first function.
     """
     mean = float(weights @ x)
     largest = float(np.abs(x - mean).max())  # squares of deviations relative to it do not overflow

@@ -31,7 +31,7 @@ def _kronmal_tarter_run(squares: Array, second_moments: Array, n: float) -> Arra
 
 
 def _diggle_hall(squares: Array, second_moments: Array, n: float) -> Array:
-    """Return the number of leading terms with the smallest total estimated error, as indices.
+    """Return the leading terms up to the minimum of the total estimated error.
 
     Diggle and Hall (1986) minimize the total error over the number of leading terms instead of
     stopping at the first term that increases it.

@@ -112,7 +112,7 @@ class FourierGram(FactoredGram):
 
     @cached_property
     def _circle(self) -> Array:
-        """Inverse FFT of the circulant matrix, on a doubled grid, that embeds the Toeplitz matrix."""
+        """Inverse FFT of the Toeplitz matrix, embedded in a circulant matrix on a doubled grid."""
         assert not self.only_mean, "products need the sums on the doubled grid"
         lengths = [fft.next_fast_len(2 * n - 1, real=True) for n in self.grid.shape]
         half = _resize(self.sums, lengths)[..., : lengths[-1] // 2 + 1]

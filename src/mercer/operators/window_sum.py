@@ -175,7 +175,9 @@ class WindowSum:
         scaled = self._scaled(new)
         nearest, _ = self._tree.query(scaled, workers=thread_count())
         radius = self._radius(nearest)
-        counts = self._tree.query_ball_point(scaled, radius, workers=thread_count(), return_length=True)
+        counts = self._tree.query_ball_point(
+            scaled, radius, workers=thread_count(), return_length=True
+        )
         if counts.mean() > self.points.n / 8:
             return log_cross_sums(self.kernel, new, self.points, self.coefficients)
         sign, logs = np.empty(new.n), np.empty(new.n)

@@ -25,7 +25,7 @@ _BISECTIONS = 120
 
 
 def centered_matrix(eigenvalues: Array, means: Array) -> Array:
-    r"""``M̃ = Λ^½ (I - μμ') Λ^½``.
+    r"""Return ``M̃ = Λ^½ (I - μμ') Λ^½``.
 
     >>> centered_matrix(np.array([1.0, 0.5]), np.array([0.6, 0.8])).round(4).tolist()
     [[0.64, -0.3394], [-0.3394, 0.18]]
@@ -35,10 +35,11 @@ def centered_matrix(eigenvalues: Array, means: Array) -> Array:
 
 
 def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
-    """Eigenvalues of :func:`centered_matrix` as roots of the secular equation, largest first.
+    """Return the eigenvalues of :func:`centered_matrix`, largest first.
 
-    Each root lies between two neighboring poles and is found by bisection, all at once.
-    Pairs without a mean, and all but one of a multiple eigenvalue, do not change.
+    They are the roots of the secular equation. Each root lies between two neighboring poles; all
+    are found at once by bisection. Eigenvalues with mean 0 do not change, nor do all but one copy
+    of a multiple eigenvalue.
 
     Parameters
     ----------

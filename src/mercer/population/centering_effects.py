@@ -24,7 +24,7 @@ from mercer.validation import check_integer
 __all__ = ["CenteringEffect", "centering_effect"]
 
 _NEARLY_ONE = 0.95  # correlations from here on count as equality
-_N_COMPARED = 3  # components that the conclusion is about
+_N_COMPARED = 3  # leading components that the conclusion compares
 _MAX_GRAM_ROWS = 2000
 
 
@@ -116,7 +116,7 @@ def centering_effect(
     kernel = fit_kernel(as_kernel(kernel), X)
     count = check_integer(n_components, "n_components")
     measure = Empirical(X)
-    # one more, to compare the last centered component with
+    # one more component, because a centered component often matches the next uncentered one
     plain = operator_of(kernel, measure, center=False, n_components=count + 1)
     centered = operator_of(kernel, measure, center=True, n_components=count)
     before, after = plain.eigenfunctions(X), centered.eigenfunctions(X)
@@ -141,7 +141,7 @@ def centering_effect(
 
 
 def _leading_monomials(*operators: PopulationOperator) -> tuple[str, ...] | None:
-    """The monomial with the largest entry in each operator's first eigenvector."""
+    """Return the monomial with the largest entry in each operator's first eigenvector."""
     names = []
     for operator in operators:
         if not isinstance(operator, PolynomialOperator):

@@ -16,7 +16,7 @@ from mercer.spectrum import Spectrum
 
 __all__ = ["Comparison", "compare"]
 
-# Components selected by entropy may be anywhere in the spectrum: this many are searched.
+# Components selected by entropy may have any rank; the search covers this many.
 _N_SEARCHED = 50
 _TOLERANCE = 3e-3
 
@@ -162,7 +162,7 @@ def compare(estimator: Any, measure: Any) -> Comparison:
 
 
 def _correlations(spectrum: Spectrum, operator: PopulationOperator) -> Array:
-    """``|E φ̂_i φ_j| / (E φ̂_i²)^½`` for all pairs, shape (sample, population)."""
+    """Return ``|E φ̂_i φ_j| / (E φ̂_i²)^½`` for all pairs, shape (sample, population)."""
 
     def products(X: Array) -> Array:
         sample, population = spectrum.eigenfunctions(X), operator.eigenfunctions(X)

@@ -69,31 +69,34 @@ class Mixture(Measure):
         return X
 
     def moments(self, indices: Array) -> Array:
-        """Weighted means of the parts' moments."""
+        """Return the weighted means of the parts' moments."""
         return np.asarray(self.weights @ np.array([part.moments(indices) for part in self.parts]))
 
     def monomial_moments(self, exponents: Array) -> tuple[Array, Array]:
-        """Covariance within parts plus that between their means, without cancellation."""
+        """Return the mean and the covariance, within parts plus between their means.
+
+        This sum has no cancellation.
+        """
         means, within = zip(*(part.monomial_moments(exponents) for part in self.parts), strict=True)
         mean = self.weights @ np.array(means)
-        apart = np.sqrt(self.weights)[:, None] * (np.array(means) - mean)
-        return mean, np.tensordot(self.weights, np.array(within), 1) + apart.T @ apart
+        between = np.sqrt(self.weights)[:, None] * (np.array(means) - mean)
+        return mean, np.tensordot(self.weights, np.array(within), 1) + between.T @ between
 
     def grid(self, nodes: int) -> Quadrature:
-        """The union of the parts' rules."""
+        """Return the union of the parts' rules."""
         return union(self.weights, [part.grid(nodes) for part in self.parts])
 
     def grid_size(self, nodes: int) -> int:
-        """The sum of the parts' sizes."""
+        """Return the sum of the parts' sizes."""
         return sum(part.grid_size(nodes) for part in self.parts)
 
     @property
     def freedom(self) -> int:
-        """One coordinate selects the part, the others a point of it."""
+        """One coordinate to select the part, and those of a point of the part."""
         return 1 + max(part.freedom for part in self.parts)
 
     def from_cube(self, U: Array) -> Array:
-        """The first coordinate selects the part."""
+        """Map points of the cube; the first coordinate selects the part."""
         bounds = np.cumsum(self.weights)[:-1]
         labels = np.searchsorted(bounds, U[:, 0])
         X = np.empty((len(U), self.dimension))
@@ -103,7 +106,7 @@ class Mixture(Measure):
         return X
 
     def probes(self) -> Array:
-        """The probes of all parts."""
+        """Return the probes of all parts."""
         return np.vstack([part.probes() for part in self.parts])
 
     def __repr__(self) -> str:
@@ -150,19 +153,19 @@ class Product(Measure):
         return np.hstack([part._sample(n, rng) for part in self.parts])
 
     def moments(self, indices: Array) -> Array:
-        """Products of the parts' moments."""
+        """Return the products of the parts' moments."""
         result = np.ones(len(indices))
         for part, columns in self._over_parts(indices):
-            distinct, place = np.unique(columns, axis=0, return_inverse=True)
-            result *= part.moments(distinct)[place.ravel()]
+            distinct, inverse = np.unique(columns, axis=0, return_inverse=True)
+            result *= part.moments(distinct)[inverse.ravel()]
         return result
 
     def grid(self, nodes: int) -> Quadrature:
-        """Every combination of the parts' nodes."""
+        """Return the tensor product of the parts' rules."""
         return tensor([part.grid(nodes) for part in self.parts])
 
     def grid_size(self, nodes: int) -> int:
-        """Product of the parts' sizes."""
+        """Return the product of the parts' sizes."""
         return prod(part.grid_size(nodes) for part in self.parts)
 
     @property
@@ -171,13 +174,13 @@ class Product(Measure):
         return sum(part.freedom for part in self.parts)
 
     def from_cube(self, U: Array) -> Array:
-        """The concatenated coordinates of the parts."""
+        """Map the coordinates of each part, and concatenate the results."""
         ends = np.cumsum([part.freedom for part in self.parts])[:-1]
-        pieces = np.split(U, ends, axis=1)
-        return np.hstack([p.from_cube(u) for p, u in zip(self.parts, pieces, strict=True)])
+        blocks = np.split(U, ends, axis=1)
+        return np.hstack([p.from_cube(u) for p, u in zip(self.parts, blocks, strict=True)])
 
     def probes(self) -> Array:
-        """Some combinations of the parts' probes."""
+        """Return random combinations of the parts' probes, at most 256, always the same."""
         rng = np.random.default_rng(0)
         each = [part.probes() for part in self.parts]
         count = min(_MAX_PROBES, prod(len(points) for points in each))

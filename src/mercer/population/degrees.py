@@ -20,7 +20,7 @@ from mercer.subsampling import evenly_spaced_rows
 __all__ = ["DegreeEffect", "DegreeRow", "degree_effect"]
 
 _EXTREME_FRACTION = 0.01  # of the points count as extreme
-_DOMINANT_FRACTION = 0.5  # of a component, beyond which they dominate it
+_DOMINANT_FRACTION = 0.5  # of a component: extreme points with more dominate it
 _GOOD_SEPARATION = 0.5
 _SIMILAR_SEPARATION = 0.02
 _MAX_GRAM_ROWS = 2000
@@ -41,7 +41,7 @@ class DegreeRow:
         ``√((E φ⁴ - 1)/n)``, the relative standard error of the first eigenvalue.
     separation : float or None
         Squared canonical correlation between the ranks of the first two components and the
-        classes; ranks, because a power is monotone and does not mix classes.
+        classes. Ranks are used because powers stretch a component but preserve its order.
     """
 
     degree: int
@@ -69,7 +69,7 @@ class DegreeEffect:
     >>> from mercer.population import Normal, degree_effect
     >>> effect = degree_effect(Normal([2, 1]).sample(300, random_state=0), degrees=(1, 2))
     >>> print(effect.conclusion)
-    At none of these degrees do a few points dominate the first component.
+    The first component is not dominated by a few points at any of these degrees.
     """
 
     rows: tuple[DegreeRow, ...]
@@ -104,11 +104,11 @@ def degree_effect(
 ) -> DegreeEffect:
     """Return the effect of the degree of a polynomial kernel on the first two components.
 
-    Odd degrees give odd functions and even degrees even ones, so which of them separates groups
-    depends on the positions of the groups relative to the origin; and the higher the degree, the
-    more a few extreme points dominate the components (Liang 2014, 3.2.3 and 5.4). Moments are
-    computed from all rows; if there are more monomials than rows, the Gram matrix of at most 2000
-    rows is used, evenly spaced in lexicographic order.
+    Odd degrees give odd functions and even degrees give even functions, so the positions of groups
+    relative to the origin determine which degrees separate them. With increasing degree, a few
+    extreme points dominate the components (Liang 2014, 3.2.3 and 5.4). Moments are computed from
+    all rows; if there are more monomials than rows, the Gram matrix of at most 2000 rows is used,
+    evenly spaced in lexicographic order.
 
     Parameters
     ----------
@@ -140,9 +140,8 @@ def degree_effect(
     if len(degrees) == 0:
         raise ValueError("degrees is empty; pass at least one degree, such as (1, 2, 3).")
     if constant == 0:
-        X = X / max(
-            float(np.sqrt((X * X).sum(axis=1).mean())), 1e-300
-        )  # eigenfunctions do not depend on the scale
+        # eigenfunctions do not depend on the scale
+        X = X / max(float(np.sqrt((X * X).sum(axis=1).mean())), 1e-300)
     if not all(has_moments(Polynomial(degree, constant), Empirical(X)) for degree in degrees):
         rows_used = evenly_spaced_rows(X, _MAX_GRAM_ROWS)
         X, classes = X[rows_used], None if classes is None else classes[rows_used]
@@ -183,7 +182,7 @@ def _checked_classes(y: Any, n: int) -> Array:
 
 
 def _separation(scores: Array, classes: Array) -> float:
-    """Largest squared canonical correlation between ranked scores and class membership."""
+    """Return the largest squared canonical correlation of ranked scores with the classes."""
     ranks = rankdata(scores, axis=0)
     centered = ranks - ranks.mean(axis=0)
     total = centered.T @ centered
@@ -194,7 +193,7 @@ def _separation(scores: Array, classes: Array) -> float:
 
 
 def _mirror_overlap(X: Array) -> float:
-    """Cosine between the mean embeddings of X and -X."""
+    """Return the cosine between the mean embeddings of X and -X."""
     rows = X[evenly_spaced_rows(X, _MAX_GRAM_ROWS)]
     if (rows == rows[0]).all():
         return 1.0 if not rows[0].any() else 0.0
@@ -206,7 +205,7 @@ def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: fl
     sentences = []
     if rows[0].separation is not None:
         reached = max(row.separation or 0.0 for row in rows)
-        # of equally good degrees the lowest, which is the least sensitive to outliers
+        # among similar degrees the lowest is the least sensitive to outliers
         best = next(row for row in rows if (row.separation or 0.0) > reached - _SIMILAR_SEPARATION)
         if reached < _GOOD_SEPARATION:
             sentences.append("No degree separates the classes well.")
@@ -215,7 +214,7 @@ def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: fl
                 f"Degree {best.degree} separates the classes ({best.separation:.2f} of 1), and no "
                 "other does much better."
             )
-        sentences += _parity(rows)
+        sentences += _parity_conclusion(rows)
     elif constant == 0 and overlap > _GOOD_SEPARATION:
         sentences.append(
             f"The sample is similar to its mirror image ({overlap:.2f} of 1): even degrees map "
@@ -225,14 +224,17 @@ def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: fl
     if dominated:
         sentences.append(
             f"From degree {min(dominated)} on, 1 % of the points make up more than half of the "
-            "first component, which describes outliers. Use a lower degree, or bounding_weights."
+            "first component, which then describes outliers. Use a lower degree or "
+            "bounding_weights."
         )
     else:
-        sentences.append("At none of these degrees do a few points dominate the first component.")
+        sentences.append(
+            "The first component is not dominated by a few points at any of these degrees."
+        )
     return " ".join(sentences)
 
 
-def _parity(rows: tuple[DegreeRow, ...]) -> list[str]:
+def _parity_conclusion(rows: tuple[DegreeRow, ...]) -> list[str]:
     odd = [row.separation or 0.0 for row in rows if row.degree % 2]
     even = [row.separation or 0.0 for row in rows if row.degree % 2 == 0]
     if not odd or not even:

@@ -37,7 +37,7 @@ class PolynomialDiscriminant:
     priors : sequence of two numbers
         π, positive, adding up to 1.
     constant : float
-        Not negative.
+        Nonnegative.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class PolynomialDiscriminant:
     coefficients : array of shape (m,)
         a, on the raw monomials ``x^j``.
     between, within : arrays of shape (m, m)
-        The thesis' B* and W* (eq. 5.3), with multiplicities.
+        B* and W* of the thesis (eq. 5.3), with multiplicities.
     thesis_coefficients : array of shape (m,)
-        Its C, with ``B* C = λ W* C``, ``C'W*C = 1`` and ``f = Σ binom_j C_j x^j``.
+        The C of the thesis, with ``B* C = λ W* C``, ``C'W*C = 1`` and ``f = Σ binom_j C_j x^j``.
 
     Notes
     -----
@@ -76,8 +76,8 @@ class PolynomialDiscriminant:
         first, second = self.measures
         if first.dimension != second.dimension:
             raise ValueError(
-                f"The two measures have dimensions {first.dimension} and {second.dimension}; these "
-                "must be equal."
+                f"The two measures have dimensions {first.dimension} and {second.dimension}. "
+                "Use measures of the same dimension."
             )
         features = PolynomialFeatures(first.dimension, degree, constant)
         self.exponents = features.exponents
@@ -93,7 +93,7 @@ class PolynomialDiscriminant:
         self.thesis_coefficients = self.coefficients / times
 
     def __call__(self, X: Any) -> Array:
-        """``f(x)`` at points, shape (n,)."""
+        """Return ``f(x)`` at points, shape (n,)."""
         points = admit_vectors(X, self.measures[0].dimension)
         return np.asarray(monomial_values(points, self.exponents) @ self.coefficients)
 
@@ -102,7 +102,10 @@ class PolynomialDiscriminant:
 
 
 def _best_direction(within: Array, difference: Array) -> tuple[Array, float]:
-    """``W⁻¹δ`` scaled to ``a'Wa = 1``, and ``δ'W⁻¹δ``; δ must be 0 in the null space of W."""
+    """Return ``W⁻¹δ`` scaled to ``a'Wa = 1``, and ``δ'W⁻¹δ``.
+
+    δ must be 0 in the null space of W.
+    """
     deviations = np.sqrt(np.diag(within))
     scale = np.where(deviations > 0, deviations, 1.0)  # correlations, so that units do not matter
     values, vectors = np.linalg.eigh(within / np.outer(scale, scale))
@@ -112,7 +115,7 @@ def _best_direction(within: Array, difference: Array) -> tuple[Array, float]:
     size = float(np.abs(along).max())
     if size == 0:
         raise ValueError(
-            "Every monomial of this degree has the same mean under both measures, so that no "
+            "Every monomial of this degree has the same mean under both measures, so no "
             "function of this kernel separates them. Use another degree, or a constant."
         )
     if beyond > 1e-6 * size:

@@ -2,7 +2,7 @@ r"""The operator of the Gaussian kernel, in closed form under normal distributio
 
 Under product measures the eigenpairs are products of those of the parts.
 
-Dictionary (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviation,
+Notation (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviation,
 :math:`\beta = 2\sigma^2/w^2`, :math:`s = \sqrt{1 + 2\beta}`.
 """
 
@@ -29,8 +29,7 @@ from mercer.validation import check_integer
 
 __all__ = ["GaussianOperator", "normal_factor"]
 
-# Pairs that take part in the centering: those with eigenvalues above rounding error, but at most
-# this many.
+# Largest size of the centered matrix, which omits pairs with eigenvalues below rounding error.
 _MAX_COUPLED = 1000
 _ROUNDING = 1e-17
 
@@ -49,7 +48,7 @@ class GaussianOperator(PopulationOperator):
     with the physicists' Hermite polynomials. The kernel factorizes along any orthogonal axes, so
     in several dimensions eigenpairs are products of these along the principal axes of the
     covariance; under a box or a :class:`~mercer.population.Product` they are products of those of
-    the parts. For every other measure :class:`~mercer.population.KernelOperator` is used.
+    the parts. For all other measures :class:`~mercer.population.KernelOperator` is used.
 
     Parameters
     ----------
@@ -58,8 +57,8 @@ class GaussianOperator(PopulationOperator):
     measure : measure or frozen scipy distribution
     center : bool
         Remove the mean in feature space. The centered pairs are computed from the matrix
-        ``Λ^½ (I - μμ') Λ^½`` of all pairs whose eigenfunction has a mean, and ``error_bound`` is
-        the largest eigenvalue that is omitted from it.
+        ``Λ^½ (I - μμ') Λ^½`` of all pairs whose eigenfunction has a nonzero mean, and
+        ``error_bound`` is the largest eigenvalue that is omitted from it.
     n_components : int
         Number of eigenpairs; fewer if quadrature is used and eigenvalues do not exceed its error.
 
@@ -136,9 +135,10 @@ class _ProductFunctions:
 
 @dataclass(frozen=True)
 class _CenteredFunctions:
-    """Functions with a mean, mixed by the columns of ``mixing``, and functions without a mean.
+    """Functions with a nonzero mean, mixed by the columns of ``mixing``, and the other functions.
 
-    ``order`` lists mixed functions first, by their index, then the others, by ``n_mixed`` more.
+    In ``order``, indices below the number of mixed functions refer to these, and larger indices to
+    the functions of ``uncoupled``, in order of decreasing eigenvalue.
     """
 
     coupled: ProductPairs
@@ -177,24 +177,24 @@ def _solve_products(factors: tuple[Factor, ...], count: int, measure: Measure) -
 def _solve_centered(
     factors: tuple[Factor, ...], count: int, kernel: Gaussian, measure: Measure
 ) -> _Solution:
-    """Pairs without a mean do not change; those with one are mixed by the matrix ``M̃``."""
+    """Return centered pairs: ``M̃`` mixes pairs with a nonzero mean, the others do not change."""
     coupled, truncation_error = _with_mean(factors)
     values, vectors = np.linalg.eigh(centered_matrix(coupled.eigenvalues, coupled.means))
     uncoupled = _without_mean(factors, count)
-    everything = np.r_[values[::-1], uncoupled.eigenvalues]
-    order = np.argsort(-everything, kind="stable")[:count]
-    order = order[everything[order] > _ROUNDING * max(everything.max(initial=0.0), _ROUNDING)]
+    all_values = np.r_[values[::-1], uncoupled.eigenvalues]
+    order = np.argsort(-all_values, kind="stable")[:count]
+    order = order[all_values[order] > _ROUNDING * max(all_values.max(initial=0.0), _ROUNDING)]
     if len(order) == 0:
         raise ValueError(
             f"No positive eigenvalue of {kernel!r} under {measure!r} remains after centering: the "
             "kernel does not vary. Use a measure that is not a single point."
         )
     mixing = np.sqrt(coupled.eigenvalues)[:, None] * vectors[:, ::-1]
-    functions = _CenteredFunctions(coupled, mixing, uncoupled, order, everything[order])
+    functions = _CenteredFunctions(coupled, mixing, uncoupled, order, all_values[order])
     means, flips = orient(np.zeros(len(order)), functions(measure.probes()))
     potentials = [float(f.eigenvalues @ f.means**2) for f in factors]
     return _Solution(
-        everything[order],
+        all_values[order],
         means,
         1.0 - float(np.prod(potentials)),
         truncation_error + _product_error(factors),
@@ -205,18 +205,18 @@ def _solve_centered(
 
 
 def _with_mean(factors: tuple[Factor, ...]) -> tuple[ProductPairs, float]:
-    """Pairs with a nonzero mean, down to rounding error, and the largest omitted eigenvalue."""
+    """Return the pairs with nonzero mean, and the largest eigenvalue omitted from them."""
     selected = [np.flatnonzero(factor.means) for factor in factors]
-    sequences = [f.eigenvalues[places] for f, places in zip(factors, selected, strict=True)]
+    sequences = [f.eigenvalues[indices] for f, indices in zip(factors, selected, strict=True)]
     values, local = largest_products(sequences, _MAX_COUPLED + 1)
-    enough = min(int(np.count_nonzero(values > _ROUNDING * values[0])), _MAX_COUPLED)
-    places = [places[column] for places, column in zip(selected, local[:enough].T, strict=True)]
-    omitted = float(values[enough]) if len(values) > enough else 0.0
-    return ProductPairs(factors, np.column_stack(places)), omitted
+    count = min(int(np.count_nonzero(values > _ROUNDING * values[0])), _MAX_COUPLED)
+    columns = [indices[column] for indices, column in zip(selected, local[:count].T, strict=True)]
+    omitted = float(values[count]) if len(values) > count else 0.0
+    return ProductPairs(factors, np.column_stack(columns)), omitted
 
 
 def _without_mean(factors: tuple[Factor, ...], count: int) -> ProductPairs:
-    """The ``count`` largest pairs whose mean is 0."""
+    """Return the ``count`` largest pairs whose mean is 0."""
     searched = count
     while True:
         _, indices = largest_products([factor.eigenvalues for factor in factors], searched)
@@ -227,10 +227,10 @@ def _without_mean(factors: tuple[Factor, ...], count: int) -> ProductPairs:
 
 
 def _product_error(factors: tuple[Factor, ...]) -> float:
-    """Bound on the error of a product: each factor's error times the others' largest."""
-    tops = [float(factor.eigenvalues[0]) for factor in factors]
-    product = float(np.prod(tops))
-    return sum(f.error * product / top for f, top in zip(factors, tops, strict=True))
+    """Return a bound: the sum over factors of the error times the others' largest eigenvalues."""
+    largest = [float(factor.eigenvalues[0]) for factor in factors]
+    product = float(np.prod(largest))
+    return sum(f.error * product / value for f, value in zip(factors, largest, strict=True))
 
 
 def _method(factors: tuple[Factor, ...]) -> str:
@@ -243,7 +243,7 @@ def _method(factors: tuple[Factor, ...]) -> str:
 
 
 def _factors(measure: Measure, bandwidths: Array, count: int) -> tuple[Factor, ...] | None:
-    """Eigenpairs of independent blocks, if the kernel and the measure factorize; else None."""
+    """Return the eigenpairs of independent blocks; None if the measure does not factorize."""
     if isinstance(measure, Normal):
         return _normal_factors(measure, bandwidths, count)
     if isinstance(measure, Uniform) and measure.dimension > 1:
@@ -295,7 +295,7 @@ class _OnColumns:
 
 
 def _normal_factors(measure: Normal, bandwidths: Array, count: int) -> tuple[Factor, ...]:
-    """One factor per principal axis, after scaling each coordinate to unit bandwidth."""
+    """Return one factor per principal axis, after scaling each coordinate to unit bandwidth."""
     variances, axes = np.linalg.eigh(measure.cov / np.outer(bandwidths, bandwidths))
     variances, axes = variances[::-1], axes[:, ::-1]
     axes = axes * largest_entry_signs(axes)
@@ -308,7 +308,7 @@ def _normal_factors(measure: Normal, bandwidths: Array, count: int) -> tuple[Fac
 
 
 def normal_factor(ratio: float, count: int, coordinate: Callable[[Array], Array]) -> Factor:
-    r"""Eigenpairs of the Gaussian kernel under a normal distribution on the line.
+    r"""Return the eigenpairs of the Gaussian kernel under a normal distribution on the line.
 
     The means are :math:`\mu_{2q} = s^{1/4} \sqrt{2/(s+1)}\, \frac{\sqrt{(2q)!}}{2^q q!}
     \big(\frac{s-1}{s+1}\big)^q` and 0 for odd orders; their squares add up to 1.

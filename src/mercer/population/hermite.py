@@ -12,7 +12,7 @@ _RESCALING = 1e100
 
 
 def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
-    r"""``exp(log_factor) H_i(y) / √(2^i i!)`` for i < count, as an array of shape (n, count).
+    r"""Return ``exp(log_factor) H_i(y) / √(2^i i!)`` for i < count, shape (n, count).
 
     H are the physicists' polynomials (:math:`H_2 = 4y^2 - 2`). The normalized ones satisfy
 

@@ -23,10 +23,10 @@ from mercer.validation import check_integer, check_real
 
 __all__ = ["KernelOperator"]
 
-# A node with a smaller fraction of the trace changes no digit of any eigenvalue.
+# A node with a smaller fraction of the trace does not change any eigenvalue in double precision.
 _NEGLIGIBLE = 1e-19
 _MAX_GRID_NODES = 2**18
-_MAX_GRID_ERROR = 1e-3  # relative to the largest eigenvalue; above, scattered nodes are tried
+_MAX_GRID_ERROR = 1e-3  # relative; if it is larger, scattered nodes are tried
 _N_SHIFTS = 4
 _ENTRIES_PER_BLOCK = 2**22
 
@@ -39,14 +39,14 @@ class KernelOperator(PopulationOperator):
 
     .. math:: \phi(x) = \lambda^{-1} \sum_j \sqrt{w_j}\, v_j\, k(x, x_j)
 
-    extends an eigenvector v to all points. Tensor rules are refined, each of twice the size of the
-    last, until all eigenvalues have converged to the tolerance. If such rules are too large, the
-    nodes are quasi-random and the error is estimated from several random shifts.
+    extends an eigenvector v to all points. The size of tensor rules is doubled until all
+    eigenvalues have converged to the tolerance. If such rules are too large, the nodes are
+    quasi-random and the error is estimated from several random shifts.
 
     Parameters
     ----------
     kernel : str or Kernel
-        A kernel of vectors, with numbers for its parameters.
+        A kernel on vectors whose parameters are numbers.
     measure : measure or frozen scipy distribution
     center : bool
         Remove the mean in feature space.
@@ -100,7 +100,7 @@ class KernelOperator(PopulationOperator):
         problem = _Problem(self.kernel, self.center, count)
         pairs, errors, self.method = _solve(problem, self.measure, tolerance, max_nodes)
         self._store(pairs, errors)
-        self._warn_of_error(tolerance)
+        self._warn_if_inaccurate(tolerance)
 
     def _store(self, pairs: _Pairs, errors: Array) -> None:
         rounding = pairs.rule.size * np.finfo(np.float64).eps
@@ -119,14 +119,14 @@ class KernelOperator(PopulationOperator):
         self.error_bound = float(self.errors.max())
         vectors = pairs.vectors[:, :k]
         self._coefficients = np.sqrt(pairs.rule.weights)[:, None] * vectors / self.eigenvalues
-        # centered eigenvectors are orthogonal to √w, so that one offset per function remains
+        # centered eigenvectors are orthogonal to √w, so centering subtracts a constant from each
         self._offsets = self.center * (pairs.mean_function @ self._coefficients)
         means = np.zeros(k) if self.center else np.sqrt(pairs.rule.weights) @ vectors
         self.means, flips = orient(means, self._functions(self.measure.probes()))
         self._offsets = self._offsets * flips
         self._coefficients = self._coefficients * flips
 
-    def _warn_of_error(self, tolerance: float) -> None:
+    def _warn_if_inaccurate(self, tolerance: float) -> None:
         relative = self.error_bound / self.eigenvalues[0]
         if relative > tolerance:
             warn(
@@ -163,12 +163,12 @@ class _Problem:
     count: int
 
     def prune(self, rule: Quadrature) -> Quadrature:
-        """Drop nodes of negligible weight."""
+        """Return the rule without nodes of negligible weight."""
         trace_terms = rule.weights * np.abs(self.kernel.diagonal(rule.points))
         return rule.without(trace_terms <= _NEGLIGIBLE * trace_terms.sum())
 
     def solve(self, rule: Quadrature) -> _Pairs:
-        """Leading pairs of √w K √w; padded with zeros to the requested number."""
+        """Return the leading pairs of √w K √w, padded with zeros to the requested number."""
         roots = np.sqrt(rule.weights)
         unit = roots / np.linalg.norm(roots)
         A = self.kernel(rule.points)
@@ -186,7 +186,7 @@ class _Problem:
         return _Pairs(rule, np.maximum(values, 0.0), vectors, mean_function, trace)
 
     def _leading(self, A: Array, unit: Array, k: int) -> tuple[Array, Array]:
-        """The k largest eigenpairs of A or, if centered, of A without the direction ``unit``.
+        """Return the k largest eigenpairs of A, without the direction ``unit`` if centered.
 
         A smooth kernel has few eigenvalues above rounding error. Pivoted Cholesky then gives
         ``A = LL'`` with few columns, and ``L'L`` has the same eigenvalues.
@@ -211,7 +211,7 @@ class _Problem:
 
 
 def _pivoted_factor(A: Array) -> Array | None:
-    """``L`` with ``A = LL'`` up to rounding error; None unless it has few columns."""
+    """Return ``L`` with ``A = LL'`` up to rounding error; None if it has many columns."""
     tolerance = _NEGLIGIBLE * float(np.trace(A))
     lower, order, rank, _ = dpstrf(A, tol=tolerance, lower=1)
     if 2 * rank > len(A):
@@ -240,7 +240,7 @@ def _solve(
     )
     if refined is not None and refined[1].max() <= _MAX_GRID_ERROR * refined[0].values[0]:
         return *refined, f"Gauss rules, {refined[0].rule.size} nodes"
-    # coarse grids in several dimensions may be worse than scattered nodes: use the better
+    # coarse grids in several dimensions may be worse than scattered nodes: use the more accurate
     scattered = _scattered(problem, measure, max_nodes)
     if refined is None or scattered[1].max() < refined[1].max():
         return *scattered, f"quasi-random nodes, {max_nodes} of them"

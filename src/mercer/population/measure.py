@@ -19,7 +19,7 @@ from mercer.validation import check_integer
 
 __all__ = ["Measure", "admit_vectors"]
 
-# Rules have at most this many nodes; larger tensor products are replaced by scattered nodes.
+# Limit on the nodes of a rule; larger tensor products are replaced by scattered nodes.
 _MAX_NODES = 2**17
 _MIN_NODES = 32
 _MAX_NODES_PER_AXIS = 2**13
@@ -32,7 +32,7 @@ class Measure(ABC):
     """A probability measure on d-dimensional vectors.
 
     A subclass defines its dimension, moments, density, samples, and two kinds of nodes: a tensor
-    grid of Gauss rules, and the image of evenly spread points of a cube.
+    grid of Gauss rules, and the images of evenly spread points in a cube.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Measure(ABC):
 
     @abstractmethod
     def moments(self, indices: Array) -> Array:
-        """``E X^j`` for the rows j of an array of non-negative integers, shape (m, d)."""
+        """Return ``E X^j`` for the rows j of an array of nonnegative integers, shape (m, d)."""
 
     @abstractmethod
     def grid(self, nodes: int) -> Quadrature:
@@ -85,8 +85,8 @@ class Measure(ABC):
     def probes(self) -> Array:
         """Return a few fixed points in the upper half of the measure along each axis.
 
-        They determine the sign of functions whose mean is 0, so that an eigenfunction has the same
-        sign however it is computed.
+        They determine the sign of functions whose mean is 0, so that the sign of an eigenfunction
+        does not depend on the method.
         """
         return self.from_cube((1 + shifted_sobol(_N_PROBES, self.freedom, 0)) / 2)
 
@@ -107,10 +107,10 @@ class Measure(ABC):
         return self._sample(check_integer(n, "n"), np.random.default_rng(random_state))
 
     def moment(self, index: int | Sequence[int]) -> float:
-        """``E X_1^{j_1} ⋯ X_d^{j_d}`` for a multi-index j (an integer if d = 1).
+        """Return ``E X_1^{j_1} ⋯ X_d^{j_d}`` for a multi-index j (an integer if d = 1).
 
-        Closed forms for normal and uniform distributions, sums for samples; products and mixtures
-        combine the moments of their parts.
+        Normal and uniform distributions have closed forms, samples use sums, and products and
+        mixtures combine the moments of their parts.
         """
         row = np.atleast_1d(np.asarray(index))
         if row.shape != (self.dimension,) or (row != row.astype(np.int64)).any() or row.min() < 0:
@@ -169,7 +169,7 @@ class Measure(ABC):
             nodes *= 2
 
     def grids(self, most: int) -> Iterator[Quadrature]:
-        """Generate tensor rules of up to ``most`` nodes, each about twice as large as the last."""
+        """Yield tensor rules of up to ``most`` nodes, each about twice as large as the last."""
         nodes = max(3, ceil(_MIN_NODES ** (1 / self.dimension)))
         while self.grid_size(nodes) <= most and nodes <= _MAX_NODES_PER_AXIS:
             rule = self.grid(nodes)
@@ -180,7 +180,7 @@ class Measure(ABC):
     def quadrature(self, nodes: int = 32) -> Quadrature:
         """Return the tensor rule with this many nodes along each axis.
 
-        The rule of a sample are its points, for any ``nodes``.
+        The nodes of an empirical distribution are its points, for any ``nodes``.
         """
         if self.grid_size(nodes) > _MAX_NODES:
             raise ValueError(
@@ -191,15 +191,15 @@ class Measure(ABC):
         return self.grid(nodes)
 
     def monomial_moments(self, exponents: Array) -> tuple[Array, Array]:
-        """Mean (m,) and covariance (m, m) of the monomials with these exponents, shape (m, d)."""
+        """Return mean (m,) and covariance (m, m) of the monomials with exponents (m, d)."""
         m = len(exponents)
         mean = self.moments(exponents)
         rows, columns = np.tril_indices(m)
         small = exponents.astype(np.min_scalar_type(2 * int(exponents.max(initial=0))))
-        # many pairs have the same sum: each moment is computed once
-        distinct, place = np.unique(small[rows] + small[columns], axis=0, return_inverse=True)
+        # many pairs of exponents have the same sum: each moment is computed once
+        distinct, inverse = np.unique(small[rows] + small[columns], axis=0, return_inverse=True)
         second = np.empty((m, m))
-        second[rows, columns] = self.moments(distinct.astype(np.int64))[place.ravel()]
+        second[rows, columns] = self.moments(distinct.astype(np.int64))[inverse.ravel()]
         second[columns, rows] = second[rows, columns]
         return mean, second - np.outer(mean, mean)
 
@@ -216,7 +216,7 @@ def sample_monomial_moments(X: Array, weights: Array, exponents: Array) -> tuple
 def admit_vectors(X: Any, dimension: int) -> Array:
     """Validate points: finite, 2-D, with the right number of columns.
 
-    In one dimension a sequence of n numbers is n points.
+    In one dimension a sequence of n numbers is accepted as n points.
     """
     if dimension == 1 and np.ndim(X) == 1:
         X = np.asarray(X)[:, None]

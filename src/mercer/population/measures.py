@@ -39,7 +39,7 @@ class Normal(Measure):
     mean : number or array of shape (d,)
     cov : number, array of shape (d,) or (d, d)
         Covariance matrix; one number is the variance of every coordinate, d numbers are the
-        variances of independent ones. It may be singular: then only the density is undefined.
+        variances of independent ones. It may be singular; then the density is undefined.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Normal(Measure):
         return self.mean + Z @ scaled.T
 
     def from_cube(self, U: Array) -> Array:
-        """Normal quantiles along the principal axes."""
+        """Return normal quantiles along the principal axes."""
         return self.from_axes(ndtri(U))
 
     def _pdf(self, X: Array) -> Array:
@@ -101,7 +101,7 @@ class Normal(Measure):
         return self.from_axes(rng.standard_normal((n, self.freedom)))
 
     def moments(self, indices: Array) -> Array:
-        """By Stein's identity; every moment is computed once."""
+        """Return the moments by Stein's identity; each is computed once."""
         mean, cov = self.mean.tolist(), self.cov.tolist()
 
         @cache
@@ -109,17 +109,17 @@ class Normal(Measure):
             i = next((axis for axis, power in enumerate(index) if power), None)
             if i is None:
                 return 1.0
-            rest = _lowered(index, i)
+            rest = _decremented(index, i)
             total = mean[i] * moment(rest) if mean[i] else 0.0
             for k, power in enumerate(rest):
                 if power and cov[i][k]:
-                    total += cov[i][k] * power * moment(_lowered(rest, k))
+                    total += cov[i][k] * power * moment(_decremented(rest, k))
             return float(total)
 
         return np.array([moment(tuple(row)) for row in indices.tolist()])
 
     def grid(self, nodes: int) -> Quadrature:
-        """One-dimensional rules along the principal axes."""
+        """Return the tensor product of normal rules along the principal axes."""
         if self.freedom == 0:
             return Quadrature(self.mean[None, :].copy(), np.ones(1))
         z, weights = normal_rule(nodes)
@@ -127,14 +127,14 @@ class Normal(Measure):
         return Quadrature(self.from_axes(rule.points), rule.weights)
 
     def grid_size(self, nodes: int) -> int:
-        """Nodes to the power of the rank."""
+        """Return ``nodes`` to the power of the rank of the covariance."""
         return int(nodes**self.freedom)
 
     def __repr__(self) -> str:
         return f"Normal(mean={self.mean.tolist()}, cov={self.cov.tolist()})"
 
 
-def _lowered(index: tuple[int, ...], k: int) -> tuple[int, ...]:
+def _decremented(index: tuple[int, ...], k: int) -> tuple[int, ...]:
     return (*index[:k], index[k] - 1, *index[k + 1 :])
 
 
@@ -185,7 +185,7 @@ class Uniform(Measure):
             )
 
     def from_cube(self, U: Array) -> Array:
-        """Stretch the cube to the box."""
+        """Scale the cube to the box."""
         return self.low + U * (self.high - self.low)
 
     def _pdf(self, X: Array) -> Array:
@@ -196,7 +196,7 @@ class Uniform(Measure):
         return self.from_cube(rng.random((n, self.dimension)))
 
     def moments(self, indices: Array) -> Array:
-        """``E x^k = Σ_i low^i high^(k-i) / (k+1)`` for each coordinate, without cancellation."""
+        """Return products of ``E x^k = Σ_i low^i high^(k-i) / (k+1)``, without cancellation."""
         result = np.ones(len(indices))
         for low, high, powers in zip(self.low, self.high, indices.T, strict=True):
             table = [
@@ -207,13 +207,13 @@ class Uniform(Measure):
         return result
 
     def grid(self, nodes: int) -> Quadrature:
-        """Gauss-Legendre rules along the edges."""
+        """Return the tensor product of Gauss-Legendre rules along the edges."""
         u, weights = gauss_legendre(nodes)
         rule = tensor([Quadrature(u[:, None], weights)] * self.dimension)
         return Quadrature(self.from_cube(rule.points), rule.weights)
 
     def grid_size(self, nodes: int) -> int:
-        """Nodes to the power of the dimension."""
+        """Return ``nodes`` to the power of the dimension."""
         return int(nodes**self.dimension)
 
     def __repr__(self) -> str:
@@ -223,8 +223,8 @@ class Uniform(Measure):
 class Empirical(Measure):
     """The empirical distribution of a sample, with normalized weights.
 
-    Every expectation is a finite sum, so its operators are exactly those of the Gram matrix divided
-    by n.
+    Every expectation is a finite sum, so the eigenvalues of an operator are exactly those of the
+    Gram matrix divided by n.
 
     Parameters
     ----------
@@ -261,33 +261,33 @@ class Empirical(Measure):
         return self.points[rng.choice(len(self.points), size=n, p=self.weights)]
 
     def moments(self, indices: Array) -> Array:
-        """Weighted means of powers."""
+        """Return weighted means of monomials at the points."""
         return np.asarray(self.weights @ monomial_values(self.points, indices))
 
     def monomial_moments(self, exponents: Array) -> tuple[Array, Array]:
-        """Weighted mean and covariance of the monomials' values at the points."""
+        """Return weighted mean and covariance of the monomials at the points."""
         return sample_monomial_moments(self.points, self.weights, exponents)
 
     def grid(self, nodes: int) -> Quadrature:
-        """The points themselves."""
+        """Return the points and their weights, for any ``nodes``."""
         return Quadrature(self.points, self.weights)
 
     def grid_size(self, nodes: int) -> int:
-        """The number of points."""
+        """Return the number of points."""
         return len(self.points)
 
     @property
     def freedom(self) -> int:
-        """One coordinate selects a point."""
+        """1: a single coordinate selects a point."""
         return 1
 
     def from_cube(self, U: Array) -> Array:
         """Select points by their cumulative weight."""
-        place = np.searchsorted(np.cumsum(self.weights), U[:, 0])
-        return self.points[np.minimum(place, len(self.points) - 1)]
+        indices = np.searchsorted(np.cumsum(self.weights), U[:, 0])
+        return self.points[np.minimum(indices, len(self.points) - 1)]
 
     def probes(self) -> Array:
-        """All points."""
+        """Return all points."""
         return self.points
 
     def __repr__(self) -> str:
@@ -297,7 +297,7 @@ class Empirical(Measure):
 class Univariate(Measure):
     """A frozen univariate distribution of SciPy; created by :func:`as_measure`.
 
-    Integrals are computed on the quantile scale, which is accurate for heavy tails too.
+    Integrals are computed on the quantile scale, which is accurate even for heavy tails.
     """
 
     dimension = 1
@@ -306,7 +306,7 @@ class Univariate(Measure):
         self.distribution = distribution
 
     def from_cube(self, U: Array) -> Array:
-        """Quantiles."""
+        """Return quantiles."""
         return np.asarray(self.distribution.ppf(U))
 
     def _pdf(self, X: Array) -> Array:
@@ -316,8 +316,8 @@ class Univariate(Measure):
         return np.asarray(self.distribution.rvs(size=(n, 1), random_state=rng))
 
     def moments(self, indices: Array) -> Array:
-        """The moments of SciPy; a moment that does not exist raises ValueError."""
-        powers, place = np.unique(indices[:, 0], return_inverse=True)
+        """Return the moments from SciPy; raise ValueError for a moment that does not exist."""
+        powers, inverse = np.unique(indices[:, 0], return_inverse=True)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # non-finite moments are reported below
             values = np.array(
@@ -330,10 +330,10 @@ class Univariate(Measure):
                 "needed. A polynomial kernel of degree d needs moments up to 2d; use a lower "
                 "degree, lighter tails, or a bounded kernel such as the Gaussian."
             )
-        return values[place]
+        return values[inverse]
 
     def grid(self, nodes: int) -> Quadrature:
-        """Trapezoid rule on the double-exponential quantile scale."""
+        """Return the trapezoid rule on the double-exponential quantile scale."""
         points, weights = quantile_rule(self.distribution.ppf, self.distribution.isf, nodes)
         usable = np.isfinite(points)
         if weights[~usable].sum() > 1e-12:
@@ -344,7 +344,7 @@ class Univariate(Measure):
         return Quadrature(points[usable, None], weights[usable] / weights[usable].sum())
 
     def grid_size(self, nodes: int) -> int:
-        """The same number."""
+        """Return ``nodes``."""
         return int(nodes)
 
     def __repr__(self) -> str:
@@ -359,7 +359,7 @@ _DISCRETE_TAIL = 1e-15
 
 
 def as_measure(distribution: Any) -> Measure:
-    """Return a measure; frozen SciPy distributions are converted.
+    """Return a measure, converting frozen SciPy distributions.
 
     Normal distributions become :class:`Normal`, discrete ones :class:`Empirical` on their support.
     """
@@ -376,6 +376,6 @@ def as_measure(distribution: Any) -> Measure:
     if hasattr(distribution, "dist") and hasattr(distribution, "pdf"):
         return Univariate(distribution)
     raise TypeError(
-        f"{distribution!r} is not a measure; pass Normal, Uniform, Mixture, Product, Empirical or "
+        f"{distribution!r} is not a measure. Pass Normal, Uniform, Mixture, Product, Empirical or "
         "a frozen SciPy distribution such as scipy.stats.gamma(2)."
     )

@@ -14,12 +14,12 @@ __all__ = ["count_monomials", "exponents_of_degree", "monomial_values", "multino
 
 
 def count_monomials(p: int, degree: int) -> int:
-    """``C(degree + p - 1, degree)``, the number of monomials of a degree in p variables."""
+    """Return ``C(degree + p - 1, degree)``, the number of monomials of a degree in p variables."""
     return comb(degree + p - 1, degree)
 
 
 def exponents_of_degree(p: int, degree: int) -> Array:
-    """All multi-indices j with ``|j| = degree``, as rows, ``x_1^degree`` first.
+    """Return all multi-indices j with ``|j| = degree``, as rows, ``x_1^degree`` first.
 
     >>> exponents_of_degree(2, 2).tolist()
     [[2, 0], [1, 1], [0, 2]]
@@ -32,7 +32,7 @@ def exponents_of_degree(p: int, degree: int) -> Array:
 
 
 def monomial_values(X: Array, exponents: Array) -> Array:
-    """``x_i^j`` as an array of shape (n, m)."""
+    """Return ``x_i^j`` as an array of shape (n, m)."""
     values = np.ones((len(X), len(exponents)))
     for column, powers in zip(X.T, exponents.T, strict=True):
         if powers.any():
@@ -41,7 +41,7 @@ def monomial_values(X: Array, exponents: Array) -> Array:
 
 
 def multinomials(exponents: Array) -> Array:
-    """``|j|! / (j_1! ⋯ j_p!)`` for every row; exact as far as floating point can be."""
+    """Return ``|j|! / (j_1! ⋯ j_p!)`` for every row, rounded to integers."""
     logs = gammaln(exponents.sum(axis=1) + 1.0) - gammaln(exponents + 1.0).sum(axis=1)
     return np.rint(np.exp(logs))
 

@@ -18,7 +18,7 @@ _MIN_MEAN = 1e-9
 
 
 class PopulationOperator(ABC):
-    r"""The operator :math:`(K_p f)(y) = E\,k(X, y) f(X)` under a measure p, by its eigenpairs.
+    r"""Eigenpairs of the operator :math:`(K_p f)(y) = E\,k(X, y) f(X)` under a measure p.
 
     The eigenvalues ``λ_i / n`` of a Gram matrix converge to its eigenvalues. With ``center=True``
     the kernel is centered in feature space under p, as in kernel PCA.
@@ -31,10 +31,11 @@ class PopulationOperator(ABC):
     eigenvalues : array of shape (k,)
         Largest first.
     means : array of shape (k,)
-        ``E φ_i``, not negative; 0 for a centered operator. If the mean is 0, the sign of φ is such
+        ``E φ_i``, nonnegative; 0 for a centered operator. If the mean is 0, the sign of φ is such
         that its value of largest magnitude at ``measure.probes()`` is positive.
     trace : float
-        Sum of all eigenvalues, computed or not: ``E k(X, X)``, minus ``E k(X, Y)`` if centered.
+        Sum of all eigenvalues, including those not computed: ``E k(X, X)``, minus ``E k(X, Y)`` if
+        centered.
     error_bound : float
         Bound on the error of every eigenvalue, apart from rounding error.
     method : str
@@ -51,7 +52,7 @@ class PopulationOperator(ABC):
     method: str
 
     def eigenfunctions(self, X: Any) -> Array:
-        """``φ_i`` at points, of unit norm in L2(p) and orthogonal; an array of shape (n, k)."""
+        """Return ``φ_i`` at points, orthonormal in L2(p); an array of shape (n, k)."""
         return self._functions(admit_vectors(X, self.measure.dimension))
 
     @abstractmethod
@@ -64,11 +65,11 @@ class PopulationOperator(ABC):
 
     @property
     def entropy_terms(self) -> Array:
-        """``λ_i (E φ_i)²``, the limits of the entropy terms of a sample; the sum is E k(X, Y)."""
+        """``λ_i (E φ_i)²``, the limits of the entropy terms of a sample; their sum is E k(X, Y)."""
         return np.asarray(self.eigenvalues * self.means**2)
 
     def standard_errors(self, n: float, components: Any = slice(None)) -> Array:
-        """Standard deviation of the sample's eigenvalues, ``λ_i √((E φ_i⁴ - 1) / n)``.
+        """Return the standard errors of a sample's eigenvalues, ``λ_i √((E φ_i⁴ - 1) / n)``.
 
         Valid for a simple eigenvalue and n independent points, to first order in 1/√n.
 
@@ -94,7 +95,7 @@ class PopulationOperator(ABC):
 
 
 def orient(means: Array, at_probes: Array, *, exact: bool = False) -> tuple[Array, Array]:
-    """Choose the sign of each function by its mean or, if that is 0, by its largest probe.
+    """Choose signs so that means or, if these are 0, the largest values at probes are positive.
 
     Parameters
     ----------
@@ -102,11 +103,11 @@ def orient(means: Array, at_probes: Array, *, exact: bool = False) -> tuple[Arra
     at_probes : array of shape (m, k)
         The functions' values at ``measure.probes()``.
     exact : bool
-        Whether the means are exact; otherwise tiny ones are taken as 0.
+        Whether the means are exact. Otherwise means below 1e-9 count as 0.
 
     Returns
     -------
-    means : array of shape (k,), none negative
+    means : array of shape (k,), nonnegative
     flips : array of shape (k,), ±1
     """
     means = np.where(np.abs(means) > (0.0 if exact else _MIN_MEAN), means, 0.0)

@@ -23,9 +23,8 @@ def bounding_weights(X: Any, kernel: str | Kernel, *, quantile: float = 0.75) ->
     .. math:: w = \min(1,\; q / k(x, x)), \qquad q \text{ the given quantile of } k(x, x),
 
     caps the contribution of every point at that of a typical one. Pass the result as
-    ``sample_weight`` to :class:`mercer.KernelPCA`. It is robust to outliers as long as they are
-    fewer than 1 - quantile of the points; for kernels with constant k(x, x), such as the Gaussian,
-    all weights are 1.
+    ``sample_weight`` to :class:`mercer.KernelPCA`. This is robust if the fraction of outliers is
+    below 1 - quantile. For kernels with constant k(x, x), such as the Gaussian, all weights are 1.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ class PolynomialOperator(PopulationOperator):
     .. math:: \phi(x) = \lambda^{-1/2} \sum_j v_j \Phi_j(x)
         \qquad (\Phi_j - E\Phi_j \text{ if centered})
 
-    has unit norm in L2(p). There are at most C(d+p-1, d) of them for p variables, C(d+p, d) with a
-    constant, one fewer with a constant and centering.
+    has unit norm in L2(p). There are at most C(d+p-1, d) eigenfunctions for p variables, C(d+p, d)
+    with a constant, and one fewer with a constant and centering.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class PolynomialOperator(PopulationOperator):
     measure : measure or frozen scipy distribution
         With finite moments up to 2d.
     constant : float
-        Not negative.
+        Nonnegative.
     center : bool
         Remove the mean in feature space.
     n_components : int or None
@@ -171,7 +171,7 @@ class PolynomialOperator(PopulationOperator):
 
     @property
     def numerators(self) -> Array:
-        """Coefficients in the scaling of the thesis, whose functions are ``numerators / λ``.
+        """Coefficients in the scaling of the thesis, where functions are ``numerators / λ``.
 
         Entries of unit eigenvectors times ``√binom(d; j)``; shape (k, m).
         """

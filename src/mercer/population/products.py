@@ -1,7 +1,7 @@
 """Eigenpairs of a kernel that factorizes under independent coordinates.
 
-If k and p are products over blocks of coordinates, so are the eigenfunctions, and an eigenvalue is
-the product of one eigenvalue per block. The largest products are found in order by a heap.
+If k and p are products over blocks of coordinates, eigenfunctions are products too, and an
+eigenvalue is the product of one eigenvalue per block. A heap finds the largest products in order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Factor:
     ----------
     eigenvalues, means : arrays of shape (k,)
     functions : callable
-        Takes points of the full space and a number m, returns the first m eigenfunctions of this
+        Takes points of the full space and an integer m; returns the first m eigenfunctions of this
         block, shape (n, m). Picklable.
     error : float
         Bound on the error of every eigenvalue.
@@ -73,7 +73,7 @@ def largest_products(sequences: Sequence[Array], count: int) -> tuple[Array, Arr
                 heapq.heappush(heap, (cost + float(logs[k][step - 1] - logs[k][step]), raised, k))
     indices = np.array(found, dtype=np.intp).reshape(len(found), len(logs))
     products = _take(sequences, indices)
-    order = np.argsort(-products, kind="stable")  # the heap adds logarithms, which round
+    order = np.argsort(-products, kind="stable")  # the heap orders by rounded logarithms
     return products[order], indices[order]
 
 
@@ -100,7 +100,7 @@ class ProductPairs:
         return _take([factor.means for factor in self.factors], self.indices)
 
     def functions(self, X: Array) -> Array:
-        """Products of eigenfunctions, shape (n, m)."""
+        """Return products of eigenfunctions, shape (n, m)."""
         values = np.ones((len(X), len(self.indices)))
         for factor, column in zip(self.factors, self.indices.T, strict=True):
             values *= factor.functions(X, int(column.max(initial=0)) + 1)[:, column]

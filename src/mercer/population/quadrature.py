@@ -75,10 +75,10 @@ _NORMAL_RANGE = 9.5
 
 @lru_cache(maxsize=64)
 def normal_rule(n: int) -> tuple[Array, Array]:
-    """Rule of n nodes for the standard normal distribution: Gauss-Hermite, or equal steps.
+    """Return a rule of n nodes for the standard normal distribution.
 
-    The first is exact to degree 2n - 1; the error of equal steps h is about exp(-2π²/h²), and the
-    mass beyond them is 2e-21.
+    Up to 96 nodes it is a Gauss-Hermite rule, exact to degree 2n - 1. Larger rules have equal steps
+    h, with an error of about exp(-2π²/h²) and a mass of 2e-21 outside their range.
     """
     if n <= _MAX_GAUSS_HERMITE:
         nodes, weights = roots_hermitenorm(n)
@@ -90,20 +90,23 @@ def normal_rule(n: int) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=64)
 def gauss_legendre(n: int) -> tuple[Array, Array]:
-    """Gauss rule of n nodes for the uniform distribution on [0, 1]; exact to degree 2n - 1."""
+    """Return the Gauss rule of n nodes for the uniform distribution on [0, 1].
+
+    It is exact to degree 2n - 1.
+    """
     nodes, weights = roots_legendre(n)
     return (1 + nodes) / 2, weights / weights.sum()
 
 
-# Mass beyond the outermost nodes of the quantile rule: far below rounding error, so that moments
-# are accurate too.
+# Mass beyond the outermost nodes of the quantile rule: far below rounding error, because high
+# moments amplify it.
 _TAIL = 1e-20
 
 
 def quantile_rule(
     quantile: Callable[[Array], Array], upper_quantile: Callable[[Array], Array], n: int
 ) -> tuple[Array, Array]:
-    r"""Trapezoid rule of n nodes after the double-exponential substitution of the probability.
+    r"""Return the trapezoid rule of n nodes after a double-exponential substitution.
 
     With :math:`u(t) = 1 / (1 + e^{-\pi \sinh t})` the integrand :math:`f(Q(u(t)))\, u'(t)` falls
     off double-exponentially for any distribution, bounded or heavy-tailed, so equal steps in t
@@ -112,8 +115,8 @@ def quantile_rule(
     Parameters
     ----------
     quantile, upper_quantile : callables
-        Inverses of the distribution function and of one minus it: each half of the nodes uses the
-        one that is accurate in its tail.
+        Inverses of the distribution function and of the survival function. Each half of the nodes
+        uses the one that is accurate in its tail.
     n : int
     """
     reach = asinh(-log(_TAIL) / pi)
@@ -153,7 +156,7 @@ _EDGE = 1e-15
 def shifted_sobol(n: int, d: int, seed: int) -> Array:
     """Return the first n points of a Sobol sequence in (0, 1)^d, shifted at random modulo 1.
 
-    The shift makes each mean unbiased, so that several seeds give its error.
+    The shift makes each mean unbiased, so its error can be estimated from several seeds.
     """
     if d == 0:
         return np.empty((n, 0))
@@ -165,8 +168,8 @@ def shifted_sobol(n: int, d: int, seed: int) -> Array:
 def remaining_error(change: Array, earlier_change: Array) -> Array:
     """Estimate the error after the last refinement from the changes of the last two.
 
-    A geometric series: changes that shrink by ρ each time leave ``change · ρ / (1 - ρ)``. The
-    estimate is never less than the last change, and ρ is at most 0.9.
+    If changes decrease by the factor ρ each time, the sum of the remaining changes is
+    ``change · ρ / (1 - ρ)``. The estimate is at least the last change, and ρ is at most 0.9.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(earlier_change > 0, change / earlier_change, 0.0)
@@ -182,21 +185,21 @@ def refine(
     values: Callable[[_Result], Array],
     is_accurate: Callable[[Array, Array], bool],
 ) -> tuple[_Result, Array] | None:
-    """Take results on finer and finer rules until they are accurate.
+    """Return the first result that is accurate, on rules of increasing size.
 
     Parameters
     ----------
     results : iterable
-        Computed one by one, as they are needed.
+        Computed lazily, one per rule.
     values : callable
-        Returns the numbers of a result whose convergence is judged.
+        Returns the values of a result that must converge.
     is_accurate : callable
         Takes the values and their estimated errors.
 
     Returns
     -------
     result, errors
-        Of the last rule; None if there were fewer than three, which the estimate needs.
+        Of the last rule; None if there are fewer than three rules, which the estimate needs.
     """
     latest: _Result | None = None
     change: Array | None = None

@@ -16,9 +16,9 @@ __all__ = ["has_moments", "operator_of"]
 
 
 def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomial]:
-    """Whether the operator is best computed from moments: a polynomial kernel of unit scale.
+    """Return whether to compute the operator from moments: for polynomial kernels of unit scale.
 
-    For a sample with fewer points than monomials the Gram matrix is smaller.
+    If a sample has fewer points than monomials, its Gram matrix is smaller than the moment matrix.
     """
     if not isinstance(kernel, Linear | Polynomial) or kernel.scale != 1 or kernel.constant < 0:
         return False

@@ -1,4 +1,4 @@
-"""Well separated mixtures, whose spectrum is about the union of the parts' spectra."""
+"""Well separated mixtures: the spectrum is approximately the union of the parts' spectra."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SeparatedSpectrum:
     parts, orders : int arrays of shape (k,)
         g and i of each eigenvalue, from 0.
     exact : array of shape (m,), m ≤ k
-        Eigenvalues of the mixture by quadrature, as far as they exceed its error.
+        Eigenvalues of the mixture by quadrature, if they exceed the quadrature error.
     exact_error : float
         Bound on the error of ``exact``.
 
@@ -54,11 +54,14 @@ class SeparatedSpectrum:
 
     @property
     def relative_errors(self) -> Array:
-        """``approximation / exact - 1`` for each eigenvalue that is known exactly."""
+        """``approximation / exact - 1`` for each eigenvalue in ``exact``."""
         return np.asarray(self.eigenvalues[: len(self.exact)] / self.exact - 1)
 
     def eigenfunctions(self, X: Any) -> Array:
-        """``φ_i^g / √π_g``, of unit norm under the mixture if the parts are far apart; (n, k)."""
+        """Return ``φ_i^g / √π_g`` at points, shape (n, k).
+
+        They have unit norm under the mixture if the parts are far apart.
+        """
         points = admit_vectors(X, self.mixture.dimension)
         each = [operator.eigenfunctions(points) for operator in self.operators]
         columns = [each[g][:, i] for g, i in zip(self.parts, self.orders, strict=True)]
@@ -96,14 +99,14 @@ def separated_spectrum(
     r"""Approximate the spectrum of a well separated mixture, with the exact one for comparison.
 
     If the parts of :math:`\sum_g \pi_g p_g` are far apart in bandwidths, the eigenvalues are
-    about :math:`\pi_g \lambda_i^g` with the eigenvalues :math:`\lambda_i^g` of the parts (Shi,
-    Belkin and Yu 2009; Liang 2014, 4.3.3). The result includes the exact
-    ones: in the thesis' example the approximation is good for the first two or three only.
+    approximately :math:`\pi_g \lambda_i^g` with the eigenvalues :math:`\lambda_i^g` of the parts
+    (Shi, Belkin and Yu 2009; Liang 2014, 4.3.3). The result includes the exact eigenvalues: in the
+    example of the thesis the approximation is good for the first two or three only.
 
     Parameters
     ----------
     kernel : str or Kernel
-        With numbers for its parameters.
+        With numbers as parameters.
     mixture : Mixture
     n_components : int
 
@@ -122,7 +125,7 @@ def separated_spectrum(
     kernel = as_kernel(kernel)
     count = check_integer(n_components, "n_components")
     if not isinstance(mixture, Mixture):
-        raise TypeError(f"separated_spectrum needs a Mixture; got {mixture!r}.")
+        raise TypeError(f"separated_spectrum needs a Mixture, not {mixture!r}.")
     operators = tuple(
         operator_of(kernel, part, center=False, n_components=count) for part in mixture.parts
     )

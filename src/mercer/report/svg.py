@@ -58,7 +58,7 @@ def svg(name: str, alt: str, size: tuple[float, float], draw: Callable[[Any], An
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "A report needs matplotlib, which is not installed: pip install mercer[report]",
+            "A report needs matplotlib, which is not installed: pip install mercer[cli]",
             name=error.name,
         ) from error
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""What a solver receives and returns: a request for eigenpairs, and the eigenpairs."""
+"""The interface of solvers: a selection of eigenpairs, and the eigenpairs found."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Selection:
     trace, potential : float
         The totals that a fraction refers to.
     n_samples : int
-        For messages.
+        Number of rows, for error messages.
 
     Examples
     --------
@@ -98,9 +98,9 @@ class Eigenpairs:
     ----------
     values : array of shape (k,)
     vectors : array of shape (size, k) or None
-        Unit eigenvectors of the problem; None where they are no longer needed.
+        Unit eigenvectors of the problem; None after they were dropped.
     overlaps : array of shape (k,)
-        1'e_i, not negative.
+        1'e_i, nonnegative.
     method : str
         Name of the algorithm.
     converged : bool

@@ -1,7 +1,7 @@
 """Leading eigenpairs by block Krylov iteration with thick restarts.
 
 Passes over a matrix that is not stored dominate the cost, so each pass multiplies a whole block.
-The block is wider than the number of requested pairs, so it can represent any multiplicity.
+The block is wider than the number of requested pairs, so that multiple eigenvalues are found.
 """
 
 from __future__ import annotations
@@ -50,42 +50,41 @@ def leading_eigenpairs(
         Largest first. ``products`` counts single vectors.
     """
     width = min(size, k + _OVERSAMPLING)
-    room = min(size, _BLOCKS * width)
-    Q = np.empty((size, room + width), order="F")
-    T = np.zeros((room + width, room + width))
+    max_columns = min(size, _BLOCKS * width)
+    Q = np.empty((size, max_columns + width), order="F")
+    T = np.zeros((max_columns + width, max_columns + width))
     rng = np.random.default_rng(random_state)
     Q[:, :width], _ = np.linalg.qr(rng.standard_normal((size, width)))
-    used, spent = width, 0  # columns of Q; the last block has not been multiplied yet
+    used, products = width, 0  # ``used`` columns of Q; the last block is not multiplied yet
     last = slice(0, width)
     for passes in range(1, max_passes + 1):
         W = product(Q[:, last])
-        spent += last.stop - last.start
+        products += last.stop - last.start
         basis = Q[:, :used]
         H = basis.T @ W
         W -= basis @ H
-        again = basis.T @ W  # twice is enough (Kahan, Parlett)
-        W -= basis @ again
-        H += again
+        correction = basis.T @ W  # a second orthogonalization is enough (Kahan, Parlett)
+        W -= basis @ correction
+        H += correction
         T[:used, last], T[last, :used] = H, H.T
         values, Y = np.linalg.eigh(T[:used, :used])
         values, Y = values[::-1], Y[:, ::-1]
         scale = float(np.abs(values).max())
-        fresh, coupling = _orthonormal_block(W, basis, min(width, size - used), rng)
-        wanted = slice(0, min(k, used))
-        residuals = np.linalg.norm(coupling @ Y[last, wanted], axis=0)
+        block, coupling = _orthonormal_block(W, basis, min(width, size - used), rng)
+        leading = slice(0, min(k, used))
+        residuals = np.linalg.norm(coupling @ Y[last, leading], axis=0)
         done = used >= k and residuals.max() <= tolerance * scale
         if progress_is_shown():
             report_status(f"block Krylov: {passes} passes, residual {residuals.max() / scale:.1e}")
         if done or used == size or passes == max_passes:
-            vectors = basis @ Y[:, wanted]
-            return values[wanted], vectors, bool(done or used == size), spent
-        if used + fresh.shape[1] > room:
-            keep = min(k + width, used)
-            Q[:, :keep] = basis @ Y[:, :keep]
-            T[:keep, :keep] = np.diag(values[:keep])
-            used = keep
-        last = slice(used, used + fresh.shape[1])
-        Q[:, last] = fresh
+            vectors = basis @ Y[:, leading]
+            return values[leading], vectors, bool(done or used == size), products
+        if used + block.shape[1] > max_columns:  # restart with the leading Ritz vectors
+            used = min(k + width, used)
+            Q[:, :used] = basis @ Y[:, :used]
+            T[:used, :used] = np.diag(values[:used])
+        last = slice(used, used + block.shape[1])
+        Q[:, last] = block
         used = last.stop
     raise AssertionError("unreachable: the loop returns at max_passes")
 
@@ -95,9 +94,8 @@ def _orthonormal_block(
 ) -> tuple[Array, Array]:
     """Return the next block, orthonormal to the basis, and C with ``W = block @ C``.
 
-    Where W is rank deficient the factorization is filled with rounding noise. Orthogonalized
-    against the basis, it is as good as new random directions, which continue an exhausted Krylov
-    space.
+    If W is rank deficient, some columns of its factorization are rounding noise. Orthogonalized
+    against the basis, they are random directions, which continue an exhausted Krylov space.
     """
     block, coupling = np.linalg.qr(W)
     for _ in range(2):

@@ -17,7 +17,7 @@ __all__ = ["Dense", "dense_bytes"]
 
 
 def dense_bytes(n: int, itemsize: int = 8) -> int:
-    """Return the peak memory of a decomposition: K, a copy, and LAPACK's workspace of two."""
+    """Return the peak memory in bytes: K, a copy, and two matrices of workspace for LAPACK."""
     return 4 * n * n * itemsize
 
 
@@ -38,7 +38,7 @@ class Dense:
     can_grow: ClassVar[bool] = False
 
     def gram(self, sample: Sample) -> GramOperator:
-        """Store K; raises before anything is allocated if the decomposition does not fit."""
+        """Store K; raise MemoryBudgetError before allocation if the decomposition does not fit."""
         check_memory(
             dense_bytes(sample.points.n, sample.points.dtype.itemsize),
             f"A full decomposition of {sample.points.n} points",
@@ -49,7 +49,7 @@ class Dense:
     def solve(
         self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
     ) -> Eigenpairs:
-        """Decompose, rotate ties, select."""
+        """Decompose the matrix, rotate tied eigenvectors, and select components."""
         raw, vectors = eigh(problem.dense(), overwrite_a=True, check_finite=False, driver="evd")
         raw = raw.astype(np.float64)
         largest = float(np.abs(raw).max())

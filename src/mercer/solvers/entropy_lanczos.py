@@ -3,7 +3,7 @@
 Only eigenvectors with 1'e ≠ 0 have an entropy term, and the Krylov space of the vector of ones
 contains exactly those; in a degenerate eigenspace it contains the one with non-zero overlap. After
 m steps with full reorthogonalization the eigenpairs (θ, s) of the tridiagonal T give masses s_1²
-and residuals β_m |s_m|. The selection is proven when the first m moments leave no room for an
+and residuals β_m |s_m|. The selection is proven when the first m moments exclude any other
 eigenpair with a larger term than the smallest selected one (see :mod:`mercer.maths.christoffel`).
 """
 
@@ -25,9 +25,9 @@ from mercer.solvers.block_krylov import leading_eigenpairs
 
 __all__ = ["EntropySearch", "LanczosBasis"]
 
-_FIRST_CHECK = 6
-# V and Σψ are sums over n entries; their relative difference is below this if none is missing.
-_SAME_SUM = 1e-12
+_FIRST_CHECK = 6  # steps before the first check of the selection
+# If the relative difference of V and Σψ, both sums over n entries, is smaller, no term is missing.
+_SUM_TOLERANCE = 1e-12
 
 
 class LanczosBasis:
@@ -58,8 +58,8 @@ class LanczosBasis:
         After the three-term recurrence one pass over the basis is enough, unless it removes much
         of the vector; then cancellation matters and a second pass follows (Daniel et al. 1976).
         """
-        # SciPy's BLAS throughout, like the product with a stored K: NumPy's may be another copy of
-        # the library, whose spinning threads would compete for the cores
+        # All calls use SciPy's BLAS, like the product with a stored K. NumPy may load another copy
+        # of the library, whose busy-waiting threads would compete for the cores.
         m = self.steps
         w = np.ascontiguousarray(self.problem.product(self._rows[m][:, None])[:, 0])
         scale = float(dnrm2(w))
@@ -123,7 +123,7 @@ class EntropySearch:
         return self.basis.steps
 
     def run(self) -> Eigenpairs:
-        """Iterate until the selection is proven or the products are used up.
+        """Iterate until the selection is proven or the limit on products is reached.
 
         If fewer pairs converged than requested, ``too_few`` is set and all of them are returned.
         """
@@ -138,7 +138,7 @@ class EntropySearch:
             selected = choose_components(ritz.values, ritz.terms, self._floor(ritz), self.selection)
             proof = self._proof(ritz, selected)
             if proof is not None or last:
-                return self._answer(ritz, selected, proof)
+                return self._result(ritz, selected, proof)
 
     def _ritz(self) -> _Ritz:
         diagonal, off_diagonal = np.array(self.basis.diagonal), np.array(self.basis.off_diagonal)
@@ -150,13 +150,15 @@ class EntropySearch:
         start[0] = self.problem.start_norm
         values, vectors, products = canonical(theta[converged], S[:, converged], start, tie)
         unconverged = (~converged) & (theta > 0)
-        moving_terms = self.problem.entropy_terms(theta[unconverged], start[0] * S[0, unconverged])
+        unconverged_terms = self.problem.entropy_terms(
+            theta[unconverged], start[0] * S[0, unconverged]
+        )
         return _Ritz(
             values,
             vectors,
             products,
             self.problem.entropy_terms(values, products),
-            float(moving_terms.max(initial=0.0)),
+            float(unconverged_terms.max(initial=0.0)),
             tie,
             float(theta[0]) if theta[0] < -self.problem.numerical_zero(theta[-1]) else 0.0,
         )
@@ -170,7 +172,7 @@ class EntropySearch:
         missing = potential - float(ritz.terms.sum())
         if self.basis.ended:
             return f"the Krylov space is exhausted after {self.steps} products"
-        if abs(missing) <= _SAME_SUM * potential and ritz.lowest == 0:
+        if abs(missing) <= _SUM_TOLERANCE * potential and ritz.lowest == 0:
             return f"the terms found after {self.steps} products add up to V"
         threshold = ritz.terms[selected[-1]] if selected is not None and len(selected) else 0.0
         if self.selection.n_components is None or threshold <= TERM_FLOOR * potential:
@@ -198,9 +200,9 @@ class EntropySearch:
             f"(Christoffel bound; the smallest selected is {threshold:.3e})"
         )
 
-    def _answer(self, ritz: _Ritz, selected: Array | None, proof: str | None) -> Eigenpairs:
+    def _result(self, ritz: _Ritz, selected: Array | None, proof: str | None) -> Eigenpairs:
         """Map the selected Ritz vectors back; add components with zero entropy term if needed."""
-        missing = self._without_entropy(ritz, proof)
+        missing = self._count_without_entropy(ritz, proof)
         if selected is None and missing == 0:
             usable = replace(self.selection, n_components=None)
             selected = choose_components(ritz.values, ritz.terms, self._floor(ritz), usable)
@@ -212,13 +214,14 @@ class EntropySearch:
         assert selected is not None
         values, products = ritz.values[selected], ritz.products[selected]
         vectors = self.basis.rows.T @ ritz.vectors[:, selected]
-        spent = self.steps
+        n_products = self.steps
         if missing:
-            more, directions, converged, used = self._leading_without(vectors, missing)
+            more_values, more_vectors, converged, used = self._leading_orthogonal(vectors, missing)
             proof = proof if converged else None
-            values, vectors = np.r_[values, more], np.column_stack([vectors, directions])
-            products = np.r_[products, np.zeros(len(more))]
-            spent += used
+            values = np.r_[values, more_values]
+            vectors = np.column_stack([vectors, more_vectors])
+            products = np.r_[products, np.zeros(len(more_values))]
+            n_products += used
         return Eigenpairs(
             values=values,
             vectors=vectors,
@@ -232,11 +235,11 @@ class EntropySearch:
             known_values=ritz.values,
             known_terms=ritz.terms,
             lowest=ritz.lowest,
-            products=spent,
+            products=n_products,
         )
 
-    def _without_entropy(self, ritz: _Ritz, proof: str | None) -> int:
-        """Return how many requested components have a zero entropy term."""
+    def _count_without_entropy(self, ritz: _Ritz, proof: str | None) -> int:
+        """Return the number of requested components that have a zero entropy term."""
         count = self.selection.count
         if proof is None or count is None:
             return 0
@@ -244,8 +247,8 @@ class EntropySearch:
         usable = int((with_entropy & (ritz.values > self._floor(ritz))).sum())
         return max(count - usable, 0)
 
-    def _leading_without(self, found: Array, count: int) -> tuple[Array, Array, bool, int]:
-        """Find the leading eigenpairs orthogonal to those already found."""
+    def _leading_orthogonal(self, found: Array, count: int) -> tuple[Array, Array, bool, int]:
+        """Find the leading eigenpairs orthogonal to the eigenvectors already found."""
 
         def product(V: Array) -> Array:
             V = V - found @ (found.T @ V)

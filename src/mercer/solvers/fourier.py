@@ -27,7 +27,7 @@ class Fourier:
     """Gaussian or Matérn kernel in at most three dimensions, through non-uniform FFTs.
 
     Every kernel value is accurate to about ``tolerance``. The cost is one transform of the points
-    per fit and one per component; everything else has the size of the frequency grid. Where the
+    per fit and one per component; all other work has the size of the frequency grid. If the
     grid is larger than the sample (three columns and a small bandwidth), "lanczos" is faster;
     "auto" compares the two.
 
@@ -69,8 +69,8 @@ class Fourier:
         low, high = (np.broadcast_to(np.asarray(end, float), (d,)) for end in ends)
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise ValueError(
-                f"Fourier(box={self.box!r}) must be a pair of finite ends with low ≤ high, each a "
-                f"number or one per column (here {d})."
+                f"Fourier(box={self.box!r}) must be a pair (low, high) of finite values with "
+                f"low ≤ high, each a number or one number per column (here {d})."
             )
         grid = frequency_grid(kernel, low, high, self.tolerance)
         if self.box is not None and isinstance(grid, FrequencyGrid):
@@ -78,7 +78,7 @@ class Fourier:
         return grid
 
     def gram(self, sample: Sample) -> GramOperator:
-        """Build the operator; raises ValueError or MemoryBudgetError where there is no grid."""
+        """Build the operator; raise ValueError or MemoryBudgetError if there is no grid."""
         grid = self.grid(sample.kernel, sample.points)
         if isinstance(grid, NoGrid):
             kind = MemoryBudgetError if grid.memory else ValueError

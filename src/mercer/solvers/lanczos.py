@@ -1,4 +1,4 @@
-"""Krylov iterations: leading eigenpairs from a random block, entropy components from ones."""
+"""Krylov iterations: from a random block for variance, from the vector of ones for entropy."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from mercer.validation import check_integer
 __all__ = ["Lanczos", "stored_fits"]
 
 
-_LARGEST_CHUNKED = 300_000  # rows: beyond that, one product takes a core 15 minutes
+_MAX_CHUNKED_ROWS = 300_000  # one product of this size takes a core 15 minutes
 
 
 def _chunked_gram(sample: Sample, points: Any) -> ChunkedGram:
-    if points.n > _LARGEST_CHUNKED:
+    if points.n > _MAX_CHUNKED_ROWS:
         raise ValueError(
-            f"solver='lanczos' is exact, and every product with K of {points.n} rows evaluates the "
-            f"kernel {points.n**2 / 2:.2g} times; on Dask collections the limit is "
-            f"{_LARGEST_CHUNKED} rows. Use solver='fourier' (Gaussian or Matern, at most 3 "
-            "columns), solver='nystrom', or a sample of the rows."
+            f"solver='lanczos' evaluates the kernel {points.n**2 / 2:.2g} times for every product "
+            f"with K of {points.n} rows. The limit for Dask collections is {_MAX_CHUNKED_ROWS} "
+            "rows. Use solver='fourier' (Gaussian or Matern, at most 3 columns), solver='nystrom', "
+            "or a sample of the rows."
         )
     return ChunkedGram(sample.kernel, points, sample.weights)
 
 
 def stored_fits(n: int, itemsize: int, budget: float) -> bool:
-    """Return whether K may be stored: it takes at most half of the memory budget."""
+    """Return whether K takes at most half of the memory budget, so that it may be stored."""
     return 2 * n * n * itemsize <= budget
 
 
@@ -95,7 +95,7 @@ class Lanczos:
     def solve(
         self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
     ) -> Eigenpairs:
-        """Iterate until the requested pairs are found; raises ConvergenceError otherwise."""
+        """Find the requested pairs; raise ConvergenceError if the limit on products is reached."""
         check_integer(self.max_products, "Lanczos.max_products")
         if selection.target == "entropy":
             return self._by_entropy(problem, selection)
@@ -106,7 +106,7 @@ class Lanczos:
     def _by_variance(
         self, problem: EigenProblem, selection: Selection, random_state: int | None
     ) -> Eigenpairs:
-        """Double the number of pairs until it suffices: a fraction's count is not known."""
+        """Find the leading pairs; for a fraction, double their number until it is reached."""
         k = selection.count
         if k is None:
             k = problem.size if selection.n_components is None else 16
@@ -124,7 +124,7 @@ class Lanczos:
         k: int,
         random_state: int | None,
     ) -> Eigenpairs | None:
-        """Return those selected among the k leading pairs; None if more than k are needed."""
+        """Return the selection from the k leading pairs; None if more than k are needed."""
         tie = max(TIE, problem.relative_error)
         raw, vectors, converged, products = leading_eigenpairs(
             problem.product,

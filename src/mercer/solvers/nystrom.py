@@ -21,8 +21,9 @@ __all__ = ["Nystrom"]
 class Nystrom:
     """Low-rank approximation through landmarks chosen by randomly pivoted Cholesky.
 
-    Weak where the spectrum decays slowly (small bandwidths): ``spectrum_.error_bound`` is the
-    exact trace of what is missing, and bounds the error of every eigenvalue.
+    The approximation is poor if the spectrum decays slowly (small bandwidths).
+    ``spectrum_.error_bound`` is the trace of the residual, which bounds the error of every
+    eigenvalue.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class Nystrom:
     can_grow: ClassVar[bool] = True
 
     def gram(self, sample: Sample) -> NystromGram:
-        """Choose the landmarks."""
+        """Choose the landmarks and build the operator."""
         check_integer(self.n_landmarks, "Nystrom.n_landmarks")
         if sample.matrix is not None:
             raise ValueError(

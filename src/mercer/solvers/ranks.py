@@ -21,22 +21,34 @@ _ALL_EIGENVALUES_UP_TO = 4000
 def eigenvalue_ranks(
     sample: Sample, eigenvalues: Array, error: float, center: bool = False
 ) -> Array | None:
-    """Return the 1-based ranks of eigenvalues of K among all; None where that is not affordable.
+    """Return the 1-based ranks of eigenvalues of K among all; None if this costs too much.
 
     Parameters
     ----------
     sample : Sample
-        The sample of K, which is evaluated again.
+        The sample of K. K is computed again.
     eigenvalues : array of shape (k,)
     error : float
         Bound on the error of the eigenvalues. Ranks are undefined if it is not small.
     center : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.solvers import eigenvalue_ranks
+    >>> X = np.arange(40.0).reshape(-1, 1)
+    >>> values = np.linalg.eigvalsh(Gaussian(1.0)(X))[::-1]
+    >>> eigenvalue_ranks(Sample(Gaussian(1.0), Points(X)), values[[0, 4]], error=1e-9).tolist()
+    [1, 5]
     """
     if sample.points.kind == "gram" or error > 1e-3 * eigenvalues.min():
-        return None  # a precomputed matrix is not stored after the fit
+        return None  # the model does not store a precomputed matrix
     chosen = plan(sample, Request("variance", 1))
     if isinstance(chosen.operator, Nystrom):
-        return None  # eigenvalues of an approximation have other ranks
+        return None  # ranks in an approximation of K may differ
     gram = chosen.gram(sample)
     gram = center_gram(gram) if center else gram
     return count_above(gram.problem(), eigenvalues, max(error, gram.error_bound))
@@ -45,10 +57,10 @@ def eigenvalue_ranks(
 def count_above(
     problem: EigenProblem, values: Array, error: float = 0.0, affordable: int = 256
 ) -> Array | None:
-    """Return the 1-based ranks of ``values`` among all eigenvalues; None if that costs too much.
+    """Return the 1-based ranks of ``values`` among all eigenvalues; None if this costs too much.
 
-    ``error`` bounds the error of the values. Leading eigenpairs are computed in increasing numbers
-    until they reach below the smallest value.
+    ``error`` bounds the error of the values. The number of leading eigenpairs is doubled until the
+    last of them is below the smallest value.
 
     Examples
     --------
@@ -75,6 +87,6 @@ def count_above(
 
 
 def _ranks(values: Array, all_values: Array, error: float) -> Array:
-    """Return one plus the number of eigenvalues that are larger beyond rounding and error."""
+    """Return one plus the number of eigenvalues that exceed each value by more than the error."""
     slack = max(1e-9 * np.abs(all_values).max(), error)
     return np.asarray((all_values[None, :] > values[:, None] + slack).sum(axis=1) + 1)

@@ -44,8 +44,8 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
 def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     """Return the weighted mean of k(·, x_j), for evaluation anywhere.
 
-    It is evaluated on a frequency grid with ``Fourier``, or where "auto" finds that cheaper, and
-    pair by pair otherwise.
+    It is evaluated on a frequency grid if the solver is ``Fourier``, or if it is "auto" and the
+    grid is cheaper, and by sums over all pairs otherwise.
 
     Examples
     --------
@@ -61,8 +61,8 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
     chosen = as_solver(solver)
     if isinstance(chosen, Nystrom):
         raise ValueError(
-            f"solver={solver!r} cannot evaluate a density: with landmarks it would be negative in "
-            "places. Use 'auto', 'fourier' (Gaussian, at most 3 columns) or 'lanczos' (exact)."
+            f"solver={solver!r} cannot evaluate a density: with landmarks it can be "
+            "negative. Use 'auto', 'fourier' (Gaussian, at most 3 columns) or 'lanczos' (exact)."
         )
     grid: FrequencyGrid | None = None
     if isinstance(chosen, Fourier):

@@ -118,7 +118,9 @@ async function upload(file, showError) {
   const megabytes = (size) => `${(size / 1e6).toFixed(0)} MB`;
   if (file.size > start.upload_limit) {
     const limit = megabytes(start.upload_limit);
-    showError(`${file.name} is ${megabytes(file.size)}; the limit is ${limit}. Use a smaller file.`);
+    showError(
+      `${file.name} is ${megabytes(file.size)}; the limit is ${limit}. Use a smaller file.`,
+    );
     return;
   }
   byId("table-facts").textContent = `Uploading ${file.name} …`;
@@ -194,7 +196,8 @@ function showAxes(summary) {
   }
 }
 
-function describeTable(summary) {
+/** A text about the rows and columns that are used. */
+export function describeTable(summary) {
   const parts = [`${plural(summary.rows, "row")}, ${plural(summary.columns.length, "column")}.`];
   if (summary.rows_omitted) {
     parts.push(`${plural(summary.rows_omitted, "row")} with missing values dropped.`);

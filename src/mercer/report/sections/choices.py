@@ -23,7 +23,7 @@ _RULES = {
 def choices_section(analysis: Analysis) -> Section:
     """Settings, and the figure of the sweep."""
     eca = analysis.eca
-    method = _capitalize(eca.spectrum_.method.split(",")[0])
+    method = _capitalize(eca.spectrum_.pairs.method)
     items = [
         ("Scaling", *_scaling(analysis)),
         ("Kernel", *_kernel(analysis)),

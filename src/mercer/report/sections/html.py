@@ -91,7 +91,7 @@ def _environment() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "A report needs Jinja2, which is not installed: pip install mercer[report]",
+            "A report needs Jinja2, which is not installed: pip install mercer[cli]",
             name=error.name,
         ) from error
     return Environment(
