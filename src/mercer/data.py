@@ -273,7 +273,7 @@ class Sample:
         return self.points.ones() if self.weights is None else self.weights
 
     @property
-    def shares(self) -> Array:
+    def normalized_weights(self) -> Array:
         """Weights divided by their sum."""
         return self.counts / self.points.total(self.weights)
 

@@ -1,4 +1,4 @@
-"""Fuzz target for the explorer: any request to the explorer gets a valid response and no internal error.
+"""Fuzz target for the explorer: any request gets a valid response and no internal error.
 
 An input is a sequence of requests as a browser would send them::
 

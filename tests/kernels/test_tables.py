@@ -490,7 +490,7 @@ def test_unsortable_values_have_row_order():
     expected = mean_embedding(Categorical(0.5), ["a", 1, None, "a"], [0, 0, 1, 0])
     fitted = fit_kernel(On(0, Categorical(0.5)), table)
     assert fitted.observed.cells.tolist() == ["a", 1]
-    assert_allclose(fitted.observed.shares, [2 / 3, 1 / 3])
+    assert_allclose(fitted.observed.weights, [2 / 3, 1 / 3])
     assert_allclose(fitted(table), expected, rtol=1e-14)
 
 

@@ -1,6 +1,7 @@
 """Comparison of published values with ours: verdicts, text tables and written files."""
 
 import json
+import sys
 from math import nan
 
 import matplotlib as mpl
@@ -35,7 +36,7 @@ mpl.use("Agg")
         (Same(7), [7, 7.0], [6], "7 %"),
     ],
 )
-def test_ranges(accepted, inside, outside, text):
+def test_values_are_inside_or_outside_of_ranges(accepted, inside, outside, text):
     assert all(Row("", "", value, accepted).verdict == "inside" for value in inside)
     assert all(Row("", "", value, accepted).verdict == "outside" for value in outside)
     assert Row("", "", 1, accepted, " %").range == text
@@ -57,7 +58,7 @@ def test_nan_is_outside_of_every_range(accepted):
     assert Row("", "", nan, accepted).verdict == "outside"
 
 
-def test_formatting_of_values():
+def test_values_are_formatted():
     assert show(frozenset({9, 1, 2})) == "{1, 2, 9}"
     assert show((1, 10, 4)) == "1, 10, 4"
     assert show(10.666, " %") == "10.7 %"
@@ -76,7 +77,7 @@ def test_lines_are_at_most_100_columns():
     assert any(line.endswith("  inside") for line in lines(table))
 
 
-def test_table_without_rows():
+def test_lines_of_a_table_without_rows():
     assert list(lines(Table("T", (), layout="a\nb", note="n"))) == [
         "T",
         "─" * WIDTH,
@@ -98,13 +99,13 @@ def test_printed_lines_equal_written_lines(capsys, monkeypatch):
 
 
 def test_plain_text_without_rich(capsys, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "rich.console", None)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
     table = Table("T", (Row("x", "1", 1, Same(1)),))
     print_table(table)
     assert capsys.readouterr().out == "\n".join([*lines(table), "", ""])
 
 
-def test_count_verdicts():
+def test_verdicts_are_counted():
     rows = (Row("", "", 1, Same(1)), Row("", "", 2, Same(1)), Row("", "", 1), Row("", "", 1))
     assert count_verdicts([Table("", rows)]) == {"inside": 1, "outside": 1, "not judged": 2}
 
@@ -171,7 +172,7 @@ def test_papers_can_be_loaded():
         load_paper("nobody-1900")
 
 
-def test_block_matrices_end_to_end():
+def test_block_matrices_are_inside_their_ranges():
     """Closed forms and identities of Jenssen (2010), section 3."""
     from papers.jenssen_2010 import blocks
 
@@ -210,7 +211,7 @@ def test_command_without_figures(tiny, tmp_path):
 
 
 def test_command_rejects_unknown_papers(capsys):
-    with pytest.raises(SystemExit) as caught:
+    with raises(SystemExit) as caught:
         main(["nobody-1900"])
     assert caught.value.code == 2
     assert names_values(capsys.readouterr().err, "nobody-1900", *PAPERS) == []

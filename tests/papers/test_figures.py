@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from papers.figures import name_axes, panels, scatter, scatter_3d
+from tests.expectations import raises
 
 mpl.use("Agg")
 
@@ -37,7 +38,7 @@ def test_axes_are_labeled_by_ranks():
     name_axes(axes[0, 0], (1, 14))
     assert axes[0, 0].get_xlabel() == "e$_{1}$"
     assert axes[0, 0].get_ylabel() == "e$_{14}$"
-    with pytest.raises(ValueError):  # noqa: PT011
+    with raises(ValueError, "zip"):
         name_axes(axes[0, 0], (1,))
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWa
 
 
 def series(X, bandwidth, terms="kronmal-tarter", max_terms=50):
-    """Pass over the clipping: the selection is all that is asked."""
+    """Fit a series density that may be negative; only the selected terms are tested."""
     kernel = Gaussian(bandwidth)
     return SeriesDensity(kernel=kernel, terms=terms, max_terms=max_terms, positive=False).fit(X)
 
@@ -29,7 +29,7 @@ def series(X, bandwidth, terms="kronmal-tarter", max_terms=50):
 # --- identities ----------------------------------------------------------------------------------
 
 
-def test_the_terms_add_up_to_the_sum_over_the_gram_matrix():
+def test_entropy_terms_add_up_to_the_mean_of_the_gram_matrix():
     X, _ = make_clusters(random_state=0)
     K = Gaussian(ROOT)(X)
     terms = entropy_terms(X, Gaussian(ROOT), solver="dense")
@@ -39,7 +39,7 @@ def test_the_terms_add_up_to_the_sum_over_the_gram_matrix():
     assert_allclose((spectrum.overlaps**2).sum(), len(X), rtol=1e-10)
 
 
-def test_all_terms_are_parzen():
+def test_series_of_all_terms_equals_the_parzen_density():
     X, _ = make_clusters(random_state=0)
     Y, _ = make_clusters(random_state=1)
     everything = SeriesDensity(kernel=Gaussian(ROOT), terms=None).fit(X)
@@ -47,7 +47,7 @@ def test_all_terms_are_parzen():
     assert_allclose(everything.pdf(Y), parzen.pdf(Y), rtol=1e-10)
 
 
-def test_the_criterion_is_that_of_the_eigenfunctions():
+def test_selection_equals_the_criterion_of_kronmal_and_tarter():
     """(4.2) from Kronmal and Tarter's inequality for the features Φ = √(λ/n) φ."""
     X, _ = make_clusters(spread=ROOT, random_state=0)
     density = series(X, ROOT)
@@ -57,12 +57,12 @@ def test_the_criterion_is_that_of_the_eigenfunctions():
     assert_allclose(density.selected_, np.flatnonzero(passes))
 
 
-def test_a_centred_matrix_would_keep_nothing():
+def test_overlaps_of_a_centered_matrix_are_zero():
     X, _ = make_clusters(random_state=0)
     assert_allclose(KernelPCA(5, kernel=Gaussian(ROOT)).fit(X).spectrum_.overlaps, 0, atol=1e-8)
 
 
-def test_the_integral_of_the_squared_density_is_a_potential():
+def test_integral_of_the_squared_density_equals_the_potential():
     """(5.2): with a Parzen window of covariance Λ the Gram kernel has covariance 2Λ."""
     X, _ = make_clusters((3, 3, 3), random_state=0)
     density = ParzenDensity(kernel=Gaussian(0.4)).fit(X)
@@ -77,25 +77,23 @@ def test_the_integral_of_the_squared_density_is_a_potential():
     assert_allclose(integral, information_potential(X, wide, normalize=True), rtol=1e-10)
     entropy = renyi_entropy(X, Gaussian(0.4), estimator="integral")
     assert_allclose(-np.log(integral), entropy, rtol=1e-10)
-    rough, _ = dblquad(squared, -0.1, 0.1, -0.1, 0.1, epsabs=1e-8)
-    inside = (np.abs(points) <= 0.1).all(axis=1)
-    cells = (density.pdf(points[inside]) ** 2).sum() * (side[1] - side[0]) ** 2
-    assert_allclose(
-        rough, cells, rtol=0.2
-    )  # a few cells only: the grid above is not off by a factor
+    exact, _ = dblquad(squared, -0.1, 0.1, -0.1, 0.1, epsabs=1e-8)
+    fine = np.linspace(-0.1, 0.1, 201)[:-1] + 0.0005  # midpoints
+    points = np.stack(np.meshgrid(fine, fine), -1).reshape(-1, 2)
+    assert_allclose((density.pdf(points) ** 2).sum() * 0.001**2, exact, rtol=1e-5)
 
 
 # --- section 6 -----------------------------------------------------------------------------------
 
 
-def test_three_clean_clusters_need_three_eigenvectors():
-    """Exactly three in 199 of 200 seeds, if 0.1 is the clusters' standard deviation."""
+def test_three_clean_clusters_select_three_eigenvectors():
+    """Three terms in 199 of 200 seeds, if 0.1 is the standard deviation of the clusters."""
     counts = [len(series(make_clusters(random_state=s)[0], ROOT).selected_) for s in range(10)]
     assert sum(count == 3 for count in counts) >= 9
 
 
-def test_three_clean_clusters_as_printed():
-    """With a variance of 0.1: runs of 1 to 3, and 5 to 10 of the first 50 pass."""
+def test_three_clean_clusters_with_the_published_variance():
+    """With a variance of 0.1, runs have 1 to 3 terms, and 5 to 10 of the first 50 are selected."""
     runs, counts, fractions = [], [], []
     for seed in SEEDS:
         X, _ = make_clusters(spread=ROOT, random_state=seed)
@@ -110,7 +108,7 @@ def test_three_clean_clusters_as_printed():
 
 
 def test_noisy_clusters_often_have_a_run_of_about_three():
-    """Run of 2 to 4 in 87 % of seeds (noise sd .38, s² = .1): weak, as the errata say."""
+    """Runs of 2 to 4 terms in 87 % of seeds (noise sd 0.38, s² = 0.1), as in the errata."""
     runs = [
         len(
             series(
@@ -119,17 +117,17 @@ def test_noisy_clusters_often_have_a_run_of_about_three():
         )
         for s in range(20)
     ]
-    # 20 draws with probability .87: at least 13 in all but 1 in 100 cases
+    # 20 draws with probability 0.87: fewer than 13 in less than 1 % of cases
     assert sum(2 <= run <= 4 for run in runs) >= 13
 
 
-def test_the_annulus_needs_about_eight():
-    """Among the first 50: 6 to 11 in 50 seeds; fair range 5 to 13."""
+def test_annulus_selects_about_eight_terms():
+    """Of the first 50 terms, 6 to 11 in 50 seeds; the accepted range is 5 to 13."""
     counts = [len(series(make_annulus(random_state=s)[0], 1.0).selected_) for s in range(5)]
     assert 5 <= min(counts) <= max(counts) <= 13
 
 
-def test_hermite_functions_from_one_cluster():
+def test_eigenfunctions_of_one_cluster_are_hermite_functions():
     """The eigenfunctions under a Gaussian distribution, in closed form (Zhu et al. 1998)."""
     sd, bandwidth, n = 1.0, 1.5, 2000
     X = np.random.default_rng(0).normal(0, sd, (n, 1))
@@ -142,17 +140,15 @@ def test_hermite_functions_from_one_cluster():
     for i, phi in enumerate(spectrum.eigenfunctions(X).T):
         z = (0.25 + beta / 2) ** 0.25 * x / sd
         exact = np.exp(-(x**2) / (2 * sd**2) * (c - 1) / 2) * hermval(z, np.eye(5)[i])
-        assert (
-            abs(np.corrcoef(phi, exact)[0, 1]) > 0.99 if i else np.corrcoef(phi, exact)[0, 1] > 0.99
-        )
+        correlation = np.corrcoef(phi, exact)[0, 1]
+        assert (abs(correlation) if i else correlation) > 0.99  # the first one is positive
     first = 2 / (1 + beta + c)
-    assert_allclose(
-        spectrum.operator_eigenvalues[0], np.sqrt(first), rtol=5 * 0.0072 / 0.75
-    )  # errata: five standard deviations of the first eigenvalue, at n = 1000
+    # five standard errors of the first eigenvalue at n = 1000, from the errata
+    assert_allclose(spectrum.operator_eigenvalues[0], np.sqrt(first), rtol=5 * 0.0072 / 0.75)
 
 
-def test_a_mixture_is_better_than_the_series_where_it_is_the_truth():
-    """The printed order of Kullback-Leibler divergences is not found (errata); the sizes are."""
+def test_mixture_is_closer_than_the_series_if_it_is_the_true_model():
+    """Divergences have the published size, but the opposite order (errata)."""
     from sklearn.mixture import GaussianMixture
 
     X, _ = make_clusters(spread=ROOT, random_state=0)

@@ -13,8 +13,8 @@ pytestmark = [
 ]
 
 
-def test_girolami_order_of_divergences():
-    """At the published variance of 0.1 the mixture, the true model, is closer."""
+def test_girolami_mixture_has_the_smaller_divergence():
+    """At the published variance of 0.1, the mixture (the true model) has the smaller divergence."""
     (ours, mixture), *_ = girolami_2002.divergences(seeds=1, variances=[0.1]).values()
     assert 0 < mixture < ours < 0.3
 
@@ -32,7 +32,7 @@ def test_paiva_tables_are_inside():
 
 
 @pytest.mark.parametrize(("paper", "count"), [(girolami_2002, 9), (paiva_2006, 1)])
-def test_figures(paper, count):
+def test_all_figures_are_drawn(paper, count):
     import matplotlib.pyplot as plt
 
     figures = list(paper.figures(quick=True))

@@ -1,7 +1,7 @@
 """Liang, Eigen-analysis of Kernel Operators for Nonlinear Dimension Reduction, thesis 2014.
 
-Numbers come from the thesis as corrected by the project's list of errata. Each is found twice:
-by the library's closed form and by quadrature, which here is written out once more.
+Numbers come from the thesis as corrected by the project's list of errata. Each is computed twice:
+by the closed form of the library, and by quadrature that is implemented here.
 """
 
 import numpy as np
@@ -29,16 +29,16 @@ SQUARE = Uniform([0, 0], [1, 1])
 CLOUDS = Mixture([0.5, 0.5], [Normal([-3, 1]), Normal([2, -1])])  # 3.2.2
 ONE = Normal(2, 1)  # 4.3.2
 TWO = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])  # 4.3.3
-WIDTH = 1.5
+BANDWIDTH = 1.5
 CLASSES = [Normal([2, -2]), Normal([-1, 2])]  # (5.4), class 0 and class 1
 
 
 def shifted(m, k=2.0):
-    """(4.6), with general k."""
+    """Return the measure of (4.6) for any k."""
     return Normal([m, 0], [1, k])
 
 
-# --- quadrature by hand --------------------------------------------------------------------------
+# --- quadrature ----------------------------------------------------------------------------------
 
 
 def normal_nodes(mean, variances, n):
@@ -68,7 +68,7 @@ def nodes_of(measure, n):
 
 
 def by_quadrature(function, measure, count, center=False, n=60):
-    """Leading eigenvalues of √w K √w, centered by projecting off √w."""
+    """Return the leading eigenvalues of √w K √w; centering projects √w out."""
     X, w = nodes_of(measure, n)
     root = np.sqrt(w)
     A = root[:, None] * function(X[:, None, :], X[None, :, :]) * root
@@ -86,7 +86,7 @@ def gaussian(bandwidth):
     return lambda x, y: np.exp(-((x - y) ** 2).sum(-1) / (2 * bandwidth**2))
 
 
-def up_to_sign(found, printed, atol):
+def assert_close_up_to_sign(found, printed, atol):
     found, printed = np.asarray(found), np.asarray(printed)
     sign = np.sign((found * printed).sum(-1, keepdims=True))
     assert_allclose(sign * found, printed, atol=atol)
@@ -115,17 +115,17 @@ POLYNOMIAL_SPECTRA = [
 
 
 @pytest.mark.parametrize(("measure", "degree", "constant", "center", "true"), POLYNOMIAL_SPECTRA)
-def test_polynomial_spectra(measure, degree, constant, center, true):
+def test_polynomial_spectra_equal_published_ones(measure, degree, constant, center, true):
     operator = PolynomialOperator(degree, measure, constant=constant, center=center)
     assert len(operator.eigenvalues) == len(true)  # centered with a constant: one fewer
-    # ten decimals are given, of numbers up to 1863: rounding is below half a unit of the last
+    # ten decimals are given: the error is at most half a unit of the last one
     assert_allclose(operator.eigenvalues, true, rtol=1e-9, atol=5.1e-11)
     kernel = polynomial(degree, constant)
     found = by_quadrature(kernel, measure, len(true), center, n=8)  # exact for these degrees
     assert_allclose(found, true, rtol=1e-9, atol=5.1e-11)
 
 
-def test_moment_matrices():
+def test_moment_matrices_equal_published_ones():
     M = PolynomialOperator(2, SQUARE).moment_matrix
     assert_allclose(M, [[1 / 5, R2 / 8, 1 / 9], [R2 / 8, 2 / 9, R2 / 8], [1 / 9, R2 / 8, 1 / 5]])
     M = PolynomialOperator(2, CLOUDS).moment_matrix
@@ -164,7 +164,7 @@ NUMERATORS = [
     (
         PolynomialOperator(3, CLOUDS),
         [
-            # the thesis prints -.791, a slip of rounding
+            # the thesis has -.791, a rounding error
             [0.847733, -0.790426, 0.437388, -0.096543],
             [-0.518, -1.073, 0.862, -0.317],
             [-0.112, -1.079, -0.929, 0.559],
@@ -186,7 +186,7 @@ NUMERATORS = [
 
 @pytest.mark.parametrize(("operator", "printed", "digits"), NUMERATORS)
 def test_eigenfunctions_in_the_scaling_of_the_thesis(operator, printed, digits):
-    up_to_sign(operator.numerators, printed, atol=digits)
+    assert_close_up_to_sign(operator.numerators, printed, atol=digits)
     # its functions are numerators / λ, of norm λ^(-1/2); the library's have norm 1
     X = np.array([[0.3, 0.7], [-1.0, 2.0]])
     thesis = PolynomialOperator.eigenfunctions(operator, X) / np.sqrt(operator.eigenvalues)
@@ -195,7 +195,7 @@ def test_eigenfunctions_in_the_scaling_of_the_thesis(operator, printed, digits):
 
 
 def test_variables_of_the_mixture_are_not_independent():
-    """The thesis says they are; cov = -2.5 (they are within each part)."""
+    """The thesis assumes that they are; they are independent within each part only."""
     cov = CLOUDS.moment((1, 1)) - CLOUDS.moment((1, 0)) * CLOUDS.moment((0, 1))
     assert_allclose(cov, -2.5)
 
@@ -210,12 +210,12 @@ def test_number_of_eigenvalues_is_the_rank_of_the_gram_matrix(p, degree, constan
     assert rank == PolynomialOperator(degree, Normal(np.zeros(p)), constant=constant).n_components
 
 
-def test_count_for_digit_images():
+def test_number_of_monomials_of_digit_images():
     assert count_monomials(256, 2) == 32896
 
 
-def test_restriction_of_embeddings():
-    """3.2.4: |φ2| ≤ c12 / (2 √(c1 c2)) |φ1|, and the bound is reached."""
+def test_ratio_of_embeddings_attains_its_bound():
+    """Section 3.2.4: |φ2| ≤ c12 / (2 √(c1 c2)) |φ1|."""
     angle = np.linspace(0, 2 * np.pi, 100_001)
     x, y = np.cos(angle), np.sin(angle)
     ratio = np.abs(0.5 * x * y) / (0.1 * x**2 + 0.02 * y**2)
@@ -228,8 +228,8 @@ def test_restriction_of_embeddings():
 
 @pytest.mark.parametrize("sigma", [1.0, 0.7])
 @pytest.mark.parametrize("k", [0.5, 1.0, 2.0, 3.0])
-def test_centred_data(k, sigma):
-    """4.1.2 and appendix A."""
+def test_spectrum_of_centered_data(k, sigma):
+    """Section 4.1.2 and appendix A."""
     measure = Normal([0, 0], [sigma**2, k * sigma**2])
     centered = PolynomialOperator(2, measure, center=True)
     assert_allclose(centered.moment_matrix, np.diag([2, 2 * k, 2 * k**2]) * sigma**4, atol=1e-14)
@@ -245,23 +245,23 @@ def test_centred_data(k, sigma):
 
 
 @pytest.mark.parametrize("k", [1.5, 2.0, 3.0])
-def test_misprinted_inequality_of_appendix_a(k):
+def test_corrected_inequality_of_appendix_a(k):
     root = np.sqrt(9 * (1 + k**2) ** 2 - 32 * k**2)
     assert root + 3 * k**2 - 3 > 2 * k
     assert not root - 3 * k**2 + 3 > 2 * k  # as printed
 
 
-def test_second_function_of_appendix_a():
-    """√2 x1 x2 / λ in the scaling of the thesis (2 x1 x2 is printed); x1 x2 / (√k σ²) of norm 1."""
+def test_second_eigenfunction_of_appendix_a():
+    """√2 x1 x2 / λ in the scaling of the thesis, which has 2 x1 x2; x1 x2 / (√k σ²) of norm 1."""
     operator = PolynomialOperator(2, Normal([0, 0], [1, 3]))
-    up_to_sign(operator.numerators[1], [0, R2, 0], atol=1e-12)
-    up_to_sign(operator.coefficients[1], [0, 1 / np.sqrt(3), 0], atol=1e-12)
+    assert_close_up_to_sign(operator.numerators[1], [0, R2, 0], atol=1e-12)
+    assert_close_up_to_sign(operator.coefficients[1], [0, 1 / np.sqrt(3), 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [0.5, 1.5, 2.0])
 @pytest.mark.parametrize("m", [0.0, 0.5, 1.0, 3.0])
-def test_uncentred_data(m, k):
-    """4.1.3 and 4.1.4."""
+def test_moment_matrix_of_uncentered_data(m, k):
+    """Sections 4.1.3 and 4.1.4."""
     plain = PolynomialOperator(2, shifted(m, k)).moment_matrix
     corner = m**4 + 6 * m**2 + 3
     true = [
@@ -279,8 +279,8 @@ def test_uncentred_data(m, k):
     assert_allclose(centered, true, atol=1e-11)
 
 
-def test_far_from_the_origin_the_eigenvalue_is_m_to_the_fourth():
-    """The thesis has half of that."""
+def test_first_eigenvalue_far_from_the_origin_is_m_to_the_fourth():
+    """The thesis has half of it."""
     assert_allclose(PolynomialOperator(2, shifted(50)).eigenvalues[0] / 50**4, 1.0024, atol=5e-5)
 
 
@@ -289,8 +289,8 @@ def leading_monomial(m, k):
     return operator.exponents[np.abs(operator.numerators[0]).argmax()].tolist()
 
 
-def test_trichotomy():
-    """Switches at k = m² + 1 and k = (2m² + 1)/(m² + 1): for k = 1.5 at m = .7071 and 1."""
+def test_leading_monomial_changes_at_the_derived_limits():
+    """At k = m² + 1 and k = (2m² + 1)/(m² + 1): for k = 1.5 at m = 0.7071 and 1."""
     for m, form in [(0.70, [0, 2]), (0.715, [1, 1]), (0.999, [1, 1]), (1.001, [2, 0])]:
         assert leading_monomial(m, 1.5) == form
     for m in np.linspace(0.05, 2, 14):
@@ -303,11 +303,11 @@ def test_trichotomy():
                 form = [1, 1]
             assert leading_monomial(m, k) == form
     tie = PolynomialOperator(2, shifted(1.0, 2.0), center=True).eigenvalues
-    assert_allclose(tie, [8, 8, 6])  # the thesis counts m = 1 to one side
+    assert_allclose(tie, [8, 8, 6])  # two monomials are tied at m = 1
 
 
-def test_centre_on_the_diagonal():
-    """4.1.5."""
+def test_moment_matrix_with_center_on_the_diagonal():
+    """Section 4.1.5."""
     m, k = 1.3, 2.0
     M = PolynomialOperator(2, Normal([m, m], [1, k])).moment_matrix
     a, c = m**4 + 6 * m**2 + 3, m**4 + 6 * k * m**2 + 3 * k**2
@@ -326,7 +326,7 @@ APPENDIX_B = [
 
 
 @pytest.mark.parametrize(("m", "eigenvalues", "leading"), APPENDIX_B)
-def test_appendix_b(m, eigenvalues, leading):
+def test_spectra_of_appendix_b(m, eigenvalues, leading):
     operator = PolynomialOperator(2, shifted(m))
     assert_allclose(operator.eigenvalues, eigenvalues, rtol=1e-9)
     assert_allclose(by_quadrature(polynomial(2), shifted(m), 3, n=8), eigenvalues, rtol=1e-9)
@@ -334,11 +334,11 @@ def test_appendix_b(m, eigenvalues, leading):
     printed = [[C0, 0, C2], [0, R2, 0], [C2, 0, -C0]]
     order = np.abs(operator.numerators[:, 1]).argmax()
     assert order == 1
-    up_to_sign(operator.numerators, printed, atol=6e-4)
+    assert_close_up_to_sign(operator.numerators, printed, atol=6e-4)
 
 
 @pytest.mark.parametrize("k", [1.5, 2.0, 4.0])
-def test_circular_contours(k):
+def test_contours_are_circular_at_the_derived_mean(k):
     m = np.sqrt(-3 + np.sqrt(6 + 3 * k**2))
     C0, _, C2 = PolynomialOperator(2, shifted(m, k)).numerators[0]
     assert_allclose(C0, C2, rtol=1e-10)
@@ -360,10 +360,10 @@ CENTERED = [
 ]
 
 
-def test_eigenvalues_and_means():
-    operator = GaussianOperator(WIDTH, ONE)
+def test_eigenvalues_and_means_of_one_normal_part():
+    operator = GaussianOperator(BANDWIDTH, ONE)
     assert_allclose(operator.eigenvalues, 0.75 / 4.0 ** np.arange(50), rtol=1e-12)
-    found = by_quadrature(gaussian(WIDTH), ONE, 8)
+    found = by_quadrature(gaussian(BANDWIDTH), ONE, 8)
     assert_allclose(operator.eigenvalues[:8], found, rtol=1e-9)
     assert_allclose(operator.means[1::2], 0, atol=1e-15)
     for order, true in MEANS.items():  # the thesis: .984, -.1305, .0212
@@ -373,9 +373,9 @@ def test_eigenvalues_and_means():
     assert_allclose(w @ operator.eigenfunctions(X), operator.means, atol=1e-12)
 
 
-def test_the_means_of_the_thesis_come_from_the_other_hermite_polynomials():
-    """With the probabilists' polynomials in the formula the functions are not orthonormal."""
-    s = np.sqrt(1 + 4 / WIDTH**2)
+def test_means_of_the_thesis_use_the_wrong_hermite_polynomials():
+    """With the probabilists' polynomials the functions are not orthonormal."""
+    s = np.sqrt(1 + 4 / BANDWIDTH**2)
     X, w = nodes_of(ONE, 120)
     z = X[:, 0] - 2
     y = np.sqrt(s / 2) * z
@@ -385,22 +385,22 @@ def test_the_means_of_the_thesis_come_from_the_other_hermite_polynomials():
     assert_allclose((w @ wrong**2)[:3], [1, 0.25, 0.094], atol=5e-4)
 
 
-def test_centred_spectrum():
+def test_centered_spectrum_of_one_normal_part():
     """The thesis has .0615, .0085 and .0028 for the second, fourth and fifth."""
-    operator = GaussianOperator(WIDTH, ONE, center=True)
+    operator = GaussianOperator(BANDWIDTH, ONE, center=True)
     assert_allclose(operator.eigenvalues[:6], CENTERED, atol=5.1e-13)
-    assert_allclose(by_quadrature(gaussian(WIDTH), ONE, 6, center=True), CENTERED, atol=1e-12)
-    assert_allclose(KernelOperator(Gaussian(WIDTH), ONE, center=True).eigenvalues[:6], CENTERED)
-    plain = GaussianOperator(WIDTH, ONE)
+    assert_allclose(by_quadrature(gaussian(BANDWIDTH), ONE, 6, center=True), CENTERED, atol=1e-12)
+    assert_allclose(KernelOperator(Gaussian(BANDWIDTH), ONE, center=True).eigenvalues[:6], CENTERED)
+    plain = GaussianOperator(BANDWIDTH, ONE)
     assert_allclose(secular_eigenvalues(plain.eigenvalues, plain.means)[:6], CENTERED, rtol=1e-9)
-    trace = 1 - np.sqrt(WIDTH**2 / (WIDTH**2 + 2))
+    trace = 1 - np.sqrt(BANDWIDTH**2 / (BANDWIDTH**2 + 2))
     assert_allclose(trace, 0.272393124891, atol=5e-13)
     assert_allclose(operator.eigenvalues.sum(), trace, rtol=1e-12)
     assert_allclose(plain.entropy_terms.sum(), 0.727606875109, atol=5e-13)  # E K(X, Y)
 
 
-def test_five_terms():
-    plain = GaussianOperator(WIDTH, ONE, n_components=5)
+def test_centered_matrix_of_five_terms():
+    plain = GaussianOperator(BANDWIDTH, ONE, n_components=5)
     A = centered_matrix(plain.eigenvalues, plain.means)
     assert_allclose(A[0, [2, 4]], [-0.032093, -0.001737], atol=5.1e-7)  # printed: .0241, .00097
     assert_allclose(np.diag(A), plain.eigenvalues * (1 - plain.means**2), atol=1e-16)
@@ -412,20 +412,20 @@ def test_five_terms():
     assert_allclose(secular_eigenvalues(plain.eigenvalues, plain.means), values, atol=1e-15)
 
 
-def test_second_centred_function():
+def test_second_centered_eigenfunction():
     """It is -.505331 (φ1 - μ1) + .175799 (φ3 - μ3) + .000785 (φ5 - μ5) + …."""
-    plain = GaussianOperator(WIDTH, ONE)
+    plain = GaussianOperator(BANDWIDTH, ONE)
     values, vectors = np.linalg.eigh(centered_matrix(plain.eigenvalues, plain.means))
     numerators = np.sqrt(plain.eigenvalues) * vectors[:, -2]
-    up_to_sign(numerators[[0, 2, 4]], [-0.505331, 0.175799, 0.000785], atol=5.1e-7)
+    assert_close_up_to_sign(numerators[[0, 2, 4]], [-0.505331, 0.175799, 0.000785], atol=5.1e-7)
     X = np.linspace(-1, 5, 7)
     expected = (plain.eigenfunctions(X) - plain.means) @ numerators / np.sqrt(values[-2])
-    found = GaussianOperator(WIDTH, ONE, center=True).eigenfunctions(X)[:, 1]
-    up_to_sign(found, expected, atol=1e-12)
+    found = GaussianOperator(BANDWIDTH, ONE, center=True).eigenfunctions(X)[:, 1]
+    assert_close_up_to_sign(found, expected, atol=1e-12)
 
 
 COSINES = [
-    (0.1, 0.819514, 6e-7),  # the figure's axis is w², so it seems: .96 is the value at w² = .1
+    (0.1, 0.819514, 6e-7),  # the axis of the figure is probably w²: .96 is the value at w² = .1
     (np.sqrt(0.1), 0.9599, 6e-5),
     (0.5, 0.986914393, 6e-10),
     (1.0, 0.999222689, 6e-10),
@@ -436,13 +436,13 @@ COSINES = [
 
 @pytest.mark.parametrize(("bandwidth", "true", "digits"), COSINES)
 def test_cosine_between_mean_function_and_first_eigenfunction(bandwidth, true, digits):
-    """Figure 4.7; E K(x, Y) = Σ λ μ φ."""
+    """Figure 4.7: E K(x, Y) = Σ λ μ φ."""
     operator = GaussianOperator(bandwidth, ONE, n_components=400)
     weights = operator.eigenvalues * operator.means
     assert_allclose(weights[0] / np.linalg.norm(weights), true, atol=digits)
-    gap = (np.sqrt(1 + 4 / bandwidth**2) - 1) / 2 + 1 / (bandwidth**2 + 1) + 1
+    precision = (np.sqrt(1 + 4 / bandwidth**2) - 1) / 2 + 1 / (bandwidth**2 + 1) + 1
     norm = ((bandwidth**2 + 1) / (bandwidth**2 + 3)) ** 0.25
-    assert_allclose((1 + 4 / bandwidth**2) ** 0.125 / norm / np.sqrt(gap), true, atol=digits)
+    assert_allclose((1 + 4 / bandwidth**2) ** 0.125 / norm / np.sqrt(precision), true, atol=digits)
 
 
 # --- 4.3.3: two normal parts ---------------------------------------------------------------------
@@ -471,28 +471,28 @@ PRODUCTS = [
 ]
 
 
-def test_mixture_spectrum():
+def test_spectra_of_two_normal_parts():
     """Centered, the thesis has .1833, .1383, .0579, .0253."""
-    plain = GaussianOperator(WIDTH, TWO)
+    plain = GaussianOperator(BANDWIDTH, TWO)
     assert_allclose(plain.eigenvalues[:7], MIXED, atol=5.1e-11)
     assert plain.error_bound < 1e-10
-    assert_allclose(by_quadrature(gaussian(WIDTH), TWO, 7, n=80), MIXED, atol=5.1e-11)
-    centered = GaussianOperator(WIDTH, TWO, center=True)
+    assert_allclose(by_quadrature(gaussian(BANDWIDTH), TWO, 7, n=80), MIXED, atol=5.1e-11)
+    centered = GaussianOperator(BANDWIDTH, TWO, center=True)
     assert_allclose(centered.eigenvalues[:6], MIXED_CENTERED, atol=5.1e-11)
-    found = by_quadrature(gaussian(WIDTH), TWO, 6, center=True, n=80)
+    found = by_quadrature(gaussian(BANDWIDTH), TWO, 6, center=True, n=80)
     assert_allclose(found, MIXED_CENTERED, atol=5.1e-11)
     assert_allclose(1 - plain.entropy_terms.sum(), 0.568477378356, atol=5e-13)
     by_secular = secular_eigenvalues(plain.eigenvalues, plain.means)[:6]
     assert_allclose(by_secular, MIXED_CENTERED, atol=1e-10)
 
 
-def test_separated_approximation():
-    found = separated_spectrum(Gaussian(WIDTH), TWO)
+def test_separated_approximation_has_the_published_errors():
+    found = separated_spectrum(Gaussian(BANDWIDTH), TWO)
     assert_allclose(found.eigenvalues, PRODUCTS, atol=5.1e-8)
     assert found.parts.tolist() == [0, 1] * 5
     printed = [-0.04, -0.01, -0.11, 0.24, 0.19, 1.01, 1.05]
     assert_allclose(found.relative_errors[:7], printed, atol=6e-3)
-    exact = GaussianOperator(WIDTH, TWO, n_components=6)
+    exact = GaussianOperator(BANDWIDTH, TWO, n_components=6)
     X, w = nodes_of(TWO, 80)
     ours = found.eigenfunctions(X)[:, :6]
     cosines = np.abs(w @ (exact.eigenfunctions(X) * ours)) / np.sqrt(w @ ours**2)
@@ -504,7 +504,7 @@ def test_separated_approximation():
 )
 def test_separated_approximation_improves_with_distance(distance, worst):
     parts = [Normal(distance / 2, 1), Normal(-distance / 2, 1)]
-    found = separated_spectrum(Gaussian(WIDTH), Mixture([0.6, 0.4], parts))
+    found = separated_spectrum(Gaussian(BANDWIDTH), Mixture([0.6, 0.4], parts))
     assert_allclose(np.abs(found.relative_errors[:4]).max(), worst, rtol=0.04)
 
 
@@ -513,20 +513,20 @@ COMPONENT_MEANS = [0.6437, 0.4735, -0.2063, 0.3095, 0.6788, 0.9312, -1.3265, 1.9
 
 def component_means():
     """Means under the mixture of the parts' functions, normalized under their own part."""
-    each = [GaussianOperator(WIDTH, part, n_components=5) for part in TWO.parts]
+    each = [GaussianOperator(BANDWIDTH, part, n_components=5) for part in TWO.parts]
     X, w = nodes_of(TWO, 120)
     return np.ravel([w @ operator.eigenfunctions(X) for operator in each], order="F")
 
 
-def test_means_of_component_functions():
+def test_means_of_component_functions_equal_published_ones():
     found = component_means()
     assert_allclose(np.abs(found), np.abs(COMPONENT_MEANS), atol=5.1e-5)
-    # odd functions: opposite signs on either side
+    # odd functions have opposite signs on the two sides
     assert_allclose(np.sign(found[2] * found[3]), np.sign(-0.2063 * 0.3095))
 
 
-def test_component_functions_cannot_give_the_centred_spectrum():
-    """They overlap: neither scaling gives the truth, and the means of unit functions exceed 1."""
+def test_component_functions_do_not_give_the_centered_spectrum():
+    """They overlap: both scalings give wrong values, and means of unit functions exceed 1."""
     values, means = np.array(PRODUCTS), component_means()
     first = np.linalg.eigvalsh(centered_matrix(values, means))[::-1][:3]
     assert_allclose(first, [0.368, 0.213, 0.109], atol=6e-4)
@@ -536,8 +536,8 @@ def test_component_functions_cannot_give_the_centred_spectrum():
     assert_allclose((means**2).sum(), 70.7, atol=0.06)
 
 
-def test_how_the_thesis_came_by_its_centred_spectrum():
-    """(1 - μ)² on the diagonal, and means from the wrong polynomials."""
+def test_errors_of_the_thesis_reproduce_its_centered_spectrum():
+    """It has (1 - μ)² on the diagonal, and means of the wrong polynomials."""
     means = [0.6437, 0.4735, -0.1032, 0.1547, 0.0559, 0.1491, -0.1342, 0.2013, 0.1209, 0.1707]
     values, means = np.array(PRODUCTS), np.array(means)
     M = centered_matrix(values, means)
@@ -579,13 +579,13 @@ DISCRIMINANTS = [
         W3,
         4.388659202423,
         [0.0413672093, -0.0070771026, -0.0052490330, -0.0460453965],
-        # the thesis: -.0142 and -.0104, with 2 for the binomial 3
+        # the thesis has -.0142 and -.0104: the binomial coefficient 3 is replaced by 2
         [0.0413672093, -0.0212313079, -0.0157470991, -0.0460453965],
     ),
 ]
 
 
-def test_class_moments():
+def test_moments_of_the_classes_equal_published_ones():
     first = [-1, 2, -4, 10, -26, 76]
     second = [2, 5, 14, 43, 142, 499]
     zero, one = CLASSES
@@ -597,14 +597,14 @@ def test_class_moments():
 
 
 @pytest.mark.parametrize(("degree", "B", "W", "ratio", "C", "f"), DISCRIMINANTS)
-def test_discriminants(degree, B, W, ratio, C, f):
+def test_discriminants_equal_published_ones(degree, B, W, ratio, C, f):
     found = PolynomialDiscriminant(degree, CLASSES, [0.5, 0.5])
     assert_allclose(found.between, B, atol=1e-10)
     assert_allclose(found.within, W, atol=1e-10)
     assert_allclose(found.ratio, ratio, rtol=1e-12)
-    up_to_sign(found.thesis_coefficients, C, atol=5.1e-11)
-    up_to_sign(found.coefficients, f, atol=5.1e-11)
-    # second route: the ratio of f's own variation, by quadrature
+    assert_close_up_to_sign(found.thesis_coefficients, C, atol=5.1e-11)
+    assert_close_up_to_sign(found.coefficients, f, atol=5.1e-11)
+    # the variances between and within classes of f, by quadrature
     values = [nodes_of(measure, 8) for measure in CLASSES]
     means = [w @ found(X) for X, w in values]
     variances = [w @ (found(X) - m) ** 2 for (X, w), m in zip(values, means, strict=True)]
@@ -613,22 +613,22 @@ def test_discriminants(degree, B, W, ratio, C, f):
     assert means[1] > means[0]
 
 
-def test_vector_d_of_the_cubic():
+def test_vector_d_of_the_cubic_equals_the_published_one():
     found = PolynomialDiscriminant(3, CLASSES, [0.5, 0.5])
     values, vectors = np.linalg.eigh(found.within)
     root = vectors * np.sqrt(values) @ vectors.T
     true = [0.437593, -0.492441, 0.399391, -0.637574]
-    up_to_sign(root @ found.thesis_coefficients, true, atol=6e-7)
+    assert_close_up_to_sign(root @ found.thesis_coefficients, true, atol=6e-7)
 
 
-def test_forgetting_the_binomials_tilts_the_function():
+def test_cosines_with_functions_without_binomial_coefficients():
     for degree, cosine in [(2, 0.944), (3, 0.966)]:
         f = PolynomialDiscriminant(degree, CLASSES, [0.5, 0.5])
         a, C = f.coefficients, f.thesis_coefficients
         assert_allclose(a @ C / np.linalg.norm(a) / np.linalg.norm(C), cosine, atol=6e-4)
 
 
-def test_even_function_of_the_quadratic():
+def test_quadratic_discriminant_is_even():
     f = PolynomialDiscriminant(2, CLASSES, [0.5, 0.5])
     X = np.random.default_rng(0).normal(size=(20, 2))
     assert_allclose(f(-X), f(X))
@@ -643,15 +643,15 @@ ERRORS = [
     (PolynomialOperator(2, SQUARE), 400, [0.0330, 0.0056, 0.00125]),
     (PolynomialOperator(2, CLOUDS), 400, [7.92, 1.64, 0.442]),
     (PolynomialOperator(3, CLOUDS), 400, [223, 49.1, 12.5, 4.0]),
-    (GaussianOperator(WIDTH, ONE, n_components=4), 1000, [0.0072, 0.0049, 0.0023, 0.0010]),
+    (GaussianOperator(BANDWIDTH, ONE, n_components=4), 1000, [0.0072, 0.0049, 0.0023, 0.0010]),
     (
-        GaussianOperator(WIDTH, ONE, n_components=4, center=True),
+        GaussianOperator(BANDWIDTH, ONE, n_components=4, center=True),
         1000,
         [0.0049, 0.0034, 0.0010, 0.0006],
     ),
-    (GaussianOperator(WIDTH, TWO, n_components=3), 1000, [0.0108, 0.0101, 0.0034]),
+    (GaussianOperator(BANDWIDTH, TWO, n_components=3), 1000, [0.0108, 0.0101, 0.0034]),
     (
-        GaussianOperator(WIDTH, TWO, n_components=4, center=True),
+        GaussianOperator(BANDWIDTH, TWO, n_components=4, center=True),
         1000,
         [0.0058, 0.0039, 0.0022, 0.0014],
     ),
@@ -659,8 +659,8 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("operator", "n", "printed"), ERRORS)
-def test_standard_errors(operator, n, printed):
-    # half a unit of the last printed digit: at worst 1 in 100, .0006 at worst 1 in 12
+def test_standard_errors_equal_published_ones(operator, n, printed):
+    # half a unit of the last published digit is at most 1 %, for .0006 at most 1 in 12
     assert_allclose(operator.standard_errors(n), printed, rtol=0.012, atol=6e-5)
 
 
@@ -679,10 +679,10 @@ def test_gram_eigenvalues_are_near_the_population_ones(operator, n, seed):
     X = operator.measure.sample(n, random_state=100 * seed + n)
     solver = "dense" if n < 2000 else "auto"
     pca = KernelPCA(k, kernel=operator.kernel, center=operator.center, solver=solver).fit(X)
-    gap = np.abs(pca.eigenvalues_ / n - operator.eigenvalues)
-    # the sd is of first order; the second-order bias of small eigenvalues is λ1/n at most
+    error = np.abs(pca.eigenvalues_ / n - operator.eigenvalues)
+    # standard errors are of first order; the second-order bias of small eigenvalues is at most λ1/n
     allowed = 5 * operator.standard_errors(n) + operator.eigenvalues[0] / n
-    assert (gap < allowed).all()
+    assert (error < allowed).all()
 
 
 LIMITS = [(1, 400, 0.995), (2, 400, 0.90), (3, 400, 0.95)]  # below the 0.1 % quantiles
@@ -705,14 +705,14 @@ def test_kernel_discriminants_are_near_the_population_ones(degree, n, limit, reg
         found = model.transform(nodes)[:, 0]
         covariance = np.cov(found, f, aweights=weights, bias=True)
         assert covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]) >= limit
-        # λ of the thesis is δ'W⁻¹δ, and its scale variance 1 within classes
+        # λ of the thesis is δ'W⁻¹δ, and the variance within classes is 1
         ratio = model.eigenvalues_[0] / np.prod(model.priors_)
         assert_allclose(ratio, truth.ratio, rtol=10 / np.sqrt(n))
         assert_allclose(np.sqrt(covariance[0, 0] / covariance[1, 1]), 1, atol=6 / np.sqrt(n))
 
 
-def test_empirical_laws_give_the_function_of_the_sample():
-    # the population route with sample moments, as in Figure 5.5, is kernel LDA itself
+def test_discriminant_of_empirical_measures_equals_kernel_lda():
+    # population discriminant with sample moments, as in Figure 5.5
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(60, 2)) + measure.mean for measure in CLASSES]
     truth = PolynomialDiscriminant(3, [Empirical(part) for part in X], [0.5, 0.5])

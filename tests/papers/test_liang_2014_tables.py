@@ -26,7 +26,7 @@ def test_rows_are_inside_their_accepted_range(part):
     assert [row.item for row in rows if row.verdict != "inside"] == []
 
 
-def test_digits_tables():
+def test_rows_of_digits_are_inside_their_accepted_range():
     try:
         tables = list(digits.tables(quick=True))
     except OSError as missing:
@@ -34,7 +34,7 @@ def test_digits_tables():
     assert all(row.verdict == "inside" for table in tables for row in table.rows)
 
 
-def test_figures_of_chapter_4():
+def test_all_figures_of_chapter_4_are_drawn():
     import matplotlib.pyplot as plt
 
     names = [picture.name for picture in centering.figures(quick=True)]
@@ -42,11 +42,11 @@ def test_figures_of_chapter_4():
     assert names == ["fig4_1", "fig4_2", "fig4_3", "fig4_4", "fig4_5"]
 
 
-def test_title():
+def test_title_names_the_author():
     assert "Liang" in load_paper("liang-2014").TITLE
 
 
-def test_close_to():
+def test_lists_are_close_within_a_tolerance():
     close = CloseTo((2.0, 1.0), 1e-3)
     assert close.holds(NumberList((2.001, 1.0)))
     assert not close.holds(NumberList((2.001, 1.003)))

@@ -1,7 +1,7 @@
-"""Macready, Density Estimation with Mercer Kernels, 2003: what can be checked quickly.
+"""Macready, Density Estimation with Mercer Kernels, 2003: quick checks.
 
-``./run reproduce macready-2003`` does the rest. Equations come from the paper as corrected by the
-project's list of errata: in (4) and (5) B stands for B-tilde, and (5) is taken with d_F = r.
+``./run reproduce macready-2003`` runs all experiments. Equations come from the paper as corrected
+by the project's list of errata: B in (4) and (5) means B-tilde, and d_F = r in (5).
 """
 
 import numpy as np
@@ -17,24 +17,25 @@ from mercer.kernels import Gaussian, Hamming, Polynomial
 from papers import macready_2003
 from papers.macready_2003 import bits, plane
 from papers.macready_2003.em import largest_difference
+from tests.expectations import warns
 
 # --- section 2: EM -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("singular", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_em_is_em_on_kernel_coordinates(singular, seed):
+def test_em_equals_em_on_kernel_coordinates(singular, seed):
     assert largest_difference(seed, singular) < 1e-8
 
 
-def test_moving_the_origin_changes_no_distance():
-    """Centering in feature space: the same Gaussian, up to one direction of variance ε."""
+def test_centering_does_not_change_the_density():
+    """Centering in feature space gives the same Gaussian, up to one direction of variance ε."""
     X, _ = make_halo(random_state=0)
     plain, centered = (
         MercerMixture(kernel=Gaussian(0.3), alpha=5.0, domain=Box(-4, 4), center=center).fit(X)
         for center in (False, True)
     )
-    # rounding of K, 1e-16 of its largest eigenvalue, is 1e-6 of the smallest that are selected
+    # rounding errors of K, 1e-16 of the largest eigenvalue, are 1e-6 of the smallest selected one
     assert_allclose(plain.score_samples(X), centered.score_samples(X), atol=1e-5)
 
 
@@ -56,28 +57,28 @@ def test_figure_1_finds_core_and_halo(seed):
     assert mixture.rank_ == 3
 
 
-def test_figure_1_masses():
-    """Half of the mass belongs to the core; without component-wise normalization it is 99 %."""
-    raw, right = [], []
+def test_figure_1_mass_of_the_core():
+    """It is one half; without normalization of each component it is 99 %."""
+    unnormalized, normalized = [], []
     for seed in range(4):
         *_, mixture = two_gaussians(seed, domain=Box(-3.5, 3.5))
         nodes = mixture.normalization_.domain.nodes()
         core = np.hypot(*nodes.points.data.T) < 1
         p = mixture.pdf(nodes.points.data) * np.exp(nodes.log_weights)
         assert_allclose(p.sum(), 1, rtol=1e-10)
-        right.append(p[core].sum())
-        *_, bare = two_gaussians(seed)
-        q = bare.pdf(nodes.points.data)
-        raw.append(q[core].sum() / q.sum())
-    assert 0.45 <= np.mean(right) <= 0.55
-    assert np.mean(raw) >= 0.97
+        normalized.append(p[core].sum())
+        *_, mixture = two_gaussians(seed)
+        q = mixture.pdf(nodes.points.data)
+        unnormalized.append(q[core].sum() / q.sum())
+    assert 0.45 <= np.mean(normalized) <= 0.55
+    assert np.mean(unnormalized) >= 0.97
 
 
 # --- figure 2a --------------------------------------------------------------------------------
 
 
-def test_figure_2a():
-    """One Gaussian, α = 15, β = 1, exp(-|x - x'|²): peak and tails, not better than a KDE."""
+def test_figure_2a_agreement_with_the_density():
+    """One Gaussian, α = 15, β = 1, exp(-|x - x'|²)."""
     found = []
     for seed in range(3):
         mixture = plane.fitted(seed)
@@ -93,7 +94,7 @@ def test_figure_2a():
 SPACE, TRUTH = bits.SPACE, bits.truth()
 
 
-def test_figure_2b():
+def test_figure_2b_agreement_with_the_probabilities():
     found = []
     for seed in range(10):
         p = bits.fitted(seed, 1).pdf(SPACE.objects)
@@ -104,31 +105,31 @@ def test_figure_2b():
     assert 0.15 <= divergence <= 0.40
 
 
-def test_figure_2b_two_gaussians_are_one():
-    """The paper's two Gaussians collapse at its own α; the library says so."""
+def test_figure_2b_two_gaussians_collapse_to_one():
+    """At the published α, two components collapse, and a warning is issued."""
     for seed in range(3):
         settings = {"kernel": Hamming(0.6), "alpha": 2.6, "beta": 0.5, "domain": SPACE}
         one = MercerMixture(**settings).fit(bits.draw(seed))
-        with pytest.warns(IdentifiabilityWarning, match="collapsed to 1"):
+        with warns(IdentifiabilityWarning, "n_components=2", 1):
             two = MercerMixture(2, **settings).fit(bits.draw(seed))
         assert_allclose(two.effective_weights_, [1.0])
         assert_allclose(two.pdf(SPACE.objects), one.pdf(SPACE.objects), rtol=1e-3)
 
 
-def test_figure_2b_without_the_residual_is_nonsense():
-    """Off the sample the residual term decides (trap 16)."""
+def test_figure_2b_needs_the_residual_term():
+    """Away from the sample, the residual term dominates (errata, trap 16)."""
     X = bits.draw(0)
     mixture = MercerMixture(kernel=Hamming(0.6), alpha=2.6, beta=0.5, domain=SPACE).fit(X)
     Z = mixture.spectrum_.project(SPACE.objects)[:, : mixture.rank_]
     fitted = mixture.mixture_
     differences = np.linalg.solve(fitted.factors[0], (Z - fitted.means[0]).T)
-    bare = np.exp(-0.5 * (differences**2).sum(axis=0))
-    assert np.corrcoef(TRUTH, bare)[0, 1] < 0.3
+    without_residual = np.exp(-0.5 * (differences**2).sum(axis=0))
+    assert np.corrcoef(TRUTH, without_residual)[0, 1] < 0.3
     assert np.corrcoef(TRUTH, mixture.pdf(SPACE.objects))[0, 1] > 0.6
 
 
-def test_alpha_by_leave_one_out():
-    """The paper says 2.6; over seeds 2.0 to 3.4."""
+def test_alpha_by_leave_one_out_is_near_the_published_one():
+    """The paper has 2.6; seeds give 2.0 to 3.4."""
     settings = {"kernel": Hamming(0.6), "beta": 0.5, "domain": SPACE}
     chosen = [
         MercerMixture(alpha="leave-one-out", **settings).fit(bits.draw(seed)).alpha_
@@ -137,7 +138,7 @@ def test_alpha_by_leave_one_out():
     assert 2.0 <= np.mean(chosen) <= 3.4
 
 
-def test_leave_one_out_is_leaving_one_out():
+def test_leave_one_out_equals_refits_without_each_row():
     """The chosen α has the highest likelihood among refits without each row."""
     X = bits.draw(1)
 
@@ -154,7 +155,7 @@ def test_leave_one_out_is_leaving_one_out():
 
 
 @pytest.mark.slow
-def test_every_quick_row_is_inside():
+def test_rows_of_quick_tables_are_inside_their_ranges():
     for table in macready_2003.tables(quick=True):
         for row in table.rows:
             assert row.verdict != "outside", (table.title, row.item, row.shown)

@@ -117,8 +117,12 @@ def test_error_whose_message_cannot_be_formatted_is_reported(path):
 
 
 USES_OF_LONG_ARRAYS = {
-    "coordinates": {"sparse": ["coo_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]},
-    "one part of two": {"sparse": ["csr_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]},
+    "coordinates": {
+        "sparse": ["coo_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]
+    },
+    "one part of two": {
+        "sparse": ["csr_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]
+    },
     "a seed": {"seed": [FIRST_ARRAY, {"tuple": []}, 4, 0]},
     "texts": {"texts": [FIRST_ARRAY, True, False, None]},
     "codes": {"pandas values": ["categories", FIRST_ARRAY, None, False]},

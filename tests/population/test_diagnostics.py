@@ -123,7 +123,7 @@ def test_even_degrees_separate_a_wheel():
 def test_outliers_dominate_high_degrees():
     X = np.random.default_rng(0).standard_t(4, size=(500, 2))
     effect = degree_effect(X, degrees=(1, 2, 4, 6))
-    fractions = [row.extreme_share for row in effect.rows]
+    fractions = [row.extreme_fraction for row in effect.rows]
     assert (np.diff(fractions) > 0).all()
     assert (np.diff([row.relative_error for row in effect.rows]) > 0).all()
     assert fractions[-1] > 0.5

@@ -337,7 +337,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
             return median_distance(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
-        if isinstance(self.bandwidths, Integral) and not isinstance(self.bandwidths, bool):
+        if isinstance(self.bandwidths, Integral):
             count = check_integer(self.bandwidths, "bandwidths")
             return median_distance(points, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)

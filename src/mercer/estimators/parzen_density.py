@@ -153,6 +153,6 @@ def _maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
     found = mixture_weights(
         lambda indices: cross_gram(kernel, points, points.take(indices)).astype(np.float64),
         gram.__matmul__,
-        sample.shares,
+        sample.normalized_weights,
     )
     return Sample(kernel, points.take(found.support), found.weights), found.support, found.gap

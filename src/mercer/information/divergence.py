@@ -106,7 +106,7 @@ def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
                 ApproximationWarning,
             )
             return max(between, noise)
-    weights = [sample.shares for sample in samples]
+    weights = [sample.normalized_weights for sample in samples]
     left, right = (sample.points for sample in samples)
     sums = cross_product(samples[0].kernel, left, right, weights[1][:, None])
     return float(weights[0] @ sums[:, 0])

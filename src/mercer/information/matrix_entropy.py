@@ -162,7 +162,7 @@ def _mean_square(sample: Sample) -> float:
     """Return ``‖K‖_F² / n²``, the information potential of the squared kernel."""
     kernel: Kernel = sample.kernel
     if sample.matrix is not None:
-        weights = sample.shares
+        weights = sample.normalized_weights
         return float(weights @ (sample.matrix.astype(np.float64) ** 2 @ weights))
     if isinstance(kernel, Gaussian):  # its square is a Gaussian, which can be summed in O(n)
         squared: Kernel = Gaussian(np.asarray(kernel.bandwidth) / np.sqrt(2))

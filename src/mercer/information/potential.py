@@ -204,7 +204,7 @@ def potential_gradient(
     assert isinstance(kernel, Gaussian)
     d = points.data.shape[1]
     sample = Sample(kernel, points, weights)
-    weights, gram = sample.shares, summing_gram(sample)
+    weights, gram = sample.normalized_weights, summing_gram(sample)
     if isinstance(gram, FourierGram):
         mean_gradient = gram.mean_gradient(points)
         potential, gradient = gram.potential, 2 * weights[:, None] * mean_gradient

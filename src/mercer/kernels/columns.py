@@ -42,17 +42,17 @@ class Observed:
     ----------
     cells : array
         The values, in the form that the inner kernel compares.
-    shares : array
-        Their normalized weights, which add up to 1.
+    weights : array
+        Their normalized weights, which sum to 1.
     """
 
     cells: Array
-    shares: Array
+    weights: Array
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Observed)
-            and np.array_equal(self.shares, other.shares)
+            and np.array_equal(self.weights, other.weights)
             and np.array_equal(self.cells, other.cells)
         )
 
@@ -173,7 +173,7 @@ class On(Kernel):
         assert self.observed is not None
         tiles = self.kernel.tiles(cells, self.observed.cells)
         parts = [
-            tiles(slice(i, i + _ROWS_PER_BLOCK), slice(None), None) @ self.observed.shares
+            tiles(slice(i, i + _ROWS_PER_BLOCK), slice(None), None) @ self.observed.weights
             for i in range(0, len(cells), _ROWS_PER_BLOCK)
         ]
         return np.where(missing, self._potential(), np.concatenate(parts))
@@ -184,7 +184,7 @@ class On(Kernel):
         cached = self._squared_mean
         if cached is None or cached[0] != self.kernel or cached[1] is not self.observed:
             values = self.kernel.tiles(self.observed.cells)(slice(None), slice(None), None)
-            squared = float(self.observed.shares @ values @ self.observed.shares)
+            squared = float(self.observed.weights @ values @ self.observed.weights)
             self._squared_mean = cached = (deepcopy(self.kernel), self.observed, squared)
         return cached[2]
 

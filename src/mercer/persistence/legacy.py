@@ -99,6 +99,12 @@ def _upgrade_clustering(state: State) -> State:
     return state
 
 
+def _upgrade_observed(state: State) -> State:
+    """Rename ``shares`` to ``weights``."""
+    state["weights"] = state.pop("shares")
+    return state
+
+
 def _upgrade_auto(state: State) -> State:
     """Drop ``n_components``, which is part of the request now."""
     state.pop("n_components", None)
@@ -112,6 +118,7 @@ UPGRADES: dict[str, Callable[[State], State]] = {
     "mercer.internal.ExplicitGram": _upgrade_gram,
     "mercer.internal.FourierGram": _upgrade_gram,
     "mercer.internal.NystromGram": _upgrade_gram,
+    "mercer.internal.Observed": _upgrade_observed,
     "mercer.solvers.Auto": _upgrade_auto,
     "mercer.internal.TypedColumns": _upgrade_columns,
     "mercer.tables.Table": _upgrade_table,

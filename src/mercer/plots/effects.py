@@ -14,7 +14,7 @@ __all__ = ["EffectDisplay"]
 _MEASURES = {
     "separation": "class separation",
     "explained": "explained by 2 components",
-    "extreme_share": "due to extreme 1 %",
+    "extreme_fraction": "due to extreme 1 %",
     "relative_error": "relative error of λ₁",
 }
 
@@ -39,7 +39,7 @@ class EffectDisplay:
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
     >>> display = EffectDisplay.from_effect(degree_effect(X, degrees=(1, 2, 3)))
     >>> sorted(display.axes_)
-    ['explained', 'extreme_share', 'relative_error']
+    ['explained', 'extreme_fraction', 'relative_error']
     """
 
     def __init__(self, effect: DegreeEffect | CenteringEffect) -> None:

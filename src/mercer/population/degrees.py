@@ -35,7 +35,7 @@ class DegreeRow:
     degree : int
     explained : float
         Fraction of the trace in the first two components.
-    extreme_share : float
+    extreme_fraction : float
         Fraction of the variance of the first component that is due to the 1 % most extreme points.
     relative_error : float
         ``√((E φ⁴ - 1)/n)``, the relative standard error of the first eigenvalue.
@@ -46,9 +46,14 @@ class DegreeRow:
 
     degree: int
     explained: float
-    extreme_share: float
+    extreme_fraction: float
     relative_error: float
     separation: float | None
+
+    @property
+    def extreme_share(self) -> float:
+        """Deprecated alias of ``extreme_fraction``."""
+        return self.extreme_fraction
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class DegreeEffect:
         ]
         for row in self.rows:
             line = (
-                f"{row.degree:6d}  {row.explained:9.3f}  {row.extreme_share:11.3f}"
+                f"{row.degree:6d}  {row.explained:9.3f}  {row.extreme_fraction:11.3f}"
                 f"  {row.relative_error:10.3f}"
             )
             lines.append(line + (f"  {row.separation:10.3f}" if has_classes else ""))
@@ -220,7 +225,7 @@ def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: fl
             f"The sample is similar to its mirror image ({overlap:.2f} of 1): even degrees map "
             "opposite sides onto each other, odd degrees separate them."
         )
-    dominated = [row.degree for row in rows if row.extreme_share > _DOMINANT_FRACTION]
+    dominated = [row.degree for row in rows if row.extreme_fraction > _DOMINANT_FRACTION]
     if dominated:
         sentences.append(
             f"From degree {min(dominated)} on, 1 % of the points make up more than half of the "

@@ -46,7 +46,7 @@ class Frequencies:
 
     column: str
     labels: tuple[str, ...]
-    shares: tuple[float, ...]
+    fractions: tuple[float, ...]
     others: int
 
 
@@ -168,8 +168,8 @@ def _density(values: Array, sigma: float, x: Array) -> Array:
 def _frequencies(column: Any, name: str) -> Frequencies:
     counts = column.dropna().astype(str).value_counts()
     top = counts.head(_MAX_LABELS)
-    shares = tuple(float(count) / max(int(counts.sum()), 1) for count in top)
-    return Frequencies(name, tuple(map(str, top.index)), shares, len(counts) - len(top))
+    fractions = tuple(float(count) / max(int(counts.sum()), 1) for count in top)
+    return Frequencies(name, tuple(map(str, top.index)), fractions, len(counts) - len(top))
 
 
 def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:

@@ -310,8 +310,8 @@ def frequencies_figure(name: str, frequencies: Frequencies) -> str:
     """Bar chart of relative frequencies of labels."""
     title = shorten(frequencies.column, 34)
     listed = ", ".join(
-        f"{shorten(label, 30)} {format_percent(share)}"
-        for label, share in zip(frequencies.labels, frequencies.shares, strict=True)
+        f"{shorten(label, 30)} {format_percent(fraction)}"
+        for label, fraction in zip(frequencies.labels, frequencies.fractions, strict=True)
     )
     others = (
         f"; {frequencies.others:,} other labels are less frequent" if frequencies.others else ""
@@ -321,7 +321,7 @@ def frequencies_figure(name: str, frequencies: Frequencies) -> str:
     def draw(figure: Any) -> None:
         ax = figure.subplots()
         positions = range(len(frequencies.labels))
-        ax.barh(positions, frequencies.shares, color=PALETTE[0], height=0.7)
+        ax.barh(positions, frequencies.fractions, color=PALETTE[0], height=0.7)
         names = [shorten(label, 18) for label in frequencies.labels]
         ax.set_yticks(positions, names, fontsize=9)
         ax.invert_yaxis()

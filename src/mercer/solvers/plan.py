@@ -66,6 +66,7 @@ __all__ = [
     "Plan",
     "Request",
     "as_solver",
+    "can_compute_all_eigenvalues",
     "has_few_features",
     "plan",
     "streaming_gram",
@@ -82,6 +83,7 @@ _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
 _EXACT_UP_TO = 30_000
 _LANDMARKS = 1000
+_ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +136,12 @@ class Request:
         A count, a fraction in (0, 1), or None for all.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
+
+    Examples
+    --------
+    >>> from mercer.solvers import Request
+    >>> Request("entropy", 3)
+    Request(target='entropy', n_components=3, solver='auto')
     """
 
     target: Target
@@ -153,6 +161,18 @@ class Plan:
         Finds the eigenpairs; None for a small problem, whose order is known once it is built.
     fallback : Eigensolver or None
         Used if the eigensolver does not converge, or cannot prove its selection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import Sample
+    >>> from mercer.solvers import Request
+    >>> from mercer.solvers.plan import plan
+    >>> sample = Sample(Gaussian(1.0), Points(np.arange(40.0).reshape(-1, 1)))
+    >>> plan(sample, Request("variance", 2))
+    Plan(operator=Dense(), eigensolver=Dense(), fallback=None)
     """
 
     operator: OperatorChoice
@@ -284,6 +304,11 @@ def _affordable_grid(kernel: Kernel, points: Points, largest: float) -> Frequenc
         return None
     doubled = 2 ** len(grid.shape) * grid.size
     return grid if doubled <= min(largest, _LARGEST_GRID) else None
+
+
+def can_compute_all_eigenvalues(size: int) -> bool:
+    """Return whether all eigenvalues, without vectors, are affordable: to find ranks among them."""
+    return size <= _ALL_EIGENVALUES_UP_TO and dense_bytes(size) <= memory_budget()
 
 
 def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> FrequencyGrid | None:

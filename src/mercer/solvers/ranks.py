@@ -6,16 +6,11 @@ import numpy as np
 
 from mercer.maths.types import Array
 from mercer.operators import EigenProblem, Sample, center_gram
-from mercer.resources import memory_budget
 from mercer.solvers.block_krylov import leading_eigenpairs
-from mercer.solvers.dense import dense_bytes
 from mercer.solvers.nystrom import Nystrom
-from mercer.solvers.plan import Request, plan
+from mercer.solvers.plan import Request, can_compute_all_eigenvalues, plan
 
 __all__ = ["count_above", "eigenvalue_ranks"]
-
-# Up to this order all eigenvalues, without vectors, take a few seconds.
-_ALL_EIGENVALUES_UP_TO = 4000
 
 
 def eigenvalue_ranks(
@@ -74,7 +69,7 @@ def count_above(
     >>> count_above(gram.problem(), values[[0, 4]]).tolist()
     [1, 5]
     """
-    small = problem.size <= _ALL_EIGENVALUES_UP_TO and dense_bytes(problem.size) <= memory_budget()
+    small = can_compute_all_eigenvalues(problem.size)
     k = 16
     while k <= min(32 if small else affordable, problem.size // 2):
         found, _, converged, _ = leading_eigenpairs(

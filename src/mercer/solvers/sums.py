@@ -73,7 +73,7 @@ def mean_window(sample: Sample, solver: Any = "auto") -> WindowSum:
         grid = summing_grid(sample)
     kernel, points, weights = sample.kernel, sample.points, sample.weights
     if grid is None:
-        return WindowSum(kernel, points, sample.shares)
+        return WindowSum(kernel, points, sample.normalized_weights)
     gram = FourierGram(kernel, points, weights, grid, only_mean=True)
     mean = gram.expansion(np.ones(1), gram.mean_vector[:, None])
-    return WindowSum(kernel, points, sample.shares, mean)
+    return WindowSum(kernel, points, sample.normalized_weights, mean)

@@ -470,7 +470,7 @@ def test_degree_effect_plot():
 
     effect = degree_effect(X, y, degrees=(1, 2, 3))
     display = EffectDisplay.from_effect(effect)
-    assert list(display.axes_) == ["separation", "explained", "extreme_share", "relative_error"]
+    assert list(display.axes_) == ["separation", "explained", "extreme_fraction", "relative_error"]
     line = display.axes_["separation"].lines[0]
     assert_allclose(line.get_ydata(), [row.separation for row in effect.rows])
     assert line.get_xdata().tolist() == [1, 2, 3]
