@@ -525,7 +525,7 @@ def test_a_single_isolated_point_does_not_warn(estimator):
 @pytest.mark.parametrize(("estimator", "multiplicity"), [(KernelPCA, 2), (KernelECA, 3)])
 def test_equal_clusters_warn_of_tied_eigenvalues(estimator, multiplicity):
     X = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], 8, axis=0)
-    # K is three blocks of ones: λ = 8 three times, twice after centring
+    # K is three blocks of ones: λ = 8 three times, twice after centering
     with warns(IdentifiabilityWarning, f"8 (×{multiplicity})"):
         model = estimator(1, kernel=Gaussian(1.0), solver="dense").fit(X)
     assert_allclose(model.eigenvalues_, [8.0], rtol=1e-12)

@@ -22,7 +22,7 @@ TYPES = {
 TESTS = (
     *("src", "tests/maths", "tests/kernels", "tests/solvers", "tests/operators"),
     *("tests/estimators", "tests/population", "tests/properties/test_kernels.py"),
-    *("tests/test_bandwidth.py", "tests/test_information.py", "tests/test_preimages.py"),
+    *("tests/test_bandwidth.py", "tests/information", "tests/test_preimages.py"),
 )
 
 

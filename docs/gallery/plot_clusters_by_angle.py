@@ -41,8 +41,8 @@ for direction in clustering.cluster_centers_:
 plt.show()
 
 # %%
-# The histogram of angles has two peaks. That of lengths has not: both clusters
-# have long and short projections.
+# The histogram of angles has two peaks, one for each cluster. The lengths do not separate the
+# clusters: both have long and short projections.
 
 angles = np.degrees(np.arctan2(Z[:, 1], Z[:, 0]))
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3), layout="constrained")

@@ -21,8 +21,8 @@ X = uniform.sample(400, random_state=0)
 pca = KernelPCA(10, kernel=Gaussian(0.5), center=False).fit(X)
 
 # %%
-# A uniform distribution on a rectangle. Above the sample's eigenfunctions, below those of the
-# population. Functions 4 and 5, whose eigenvalues are close, are mixed.
+# A uniform distribution on a rectangle. The upper row shows the eigenfunctions of the sample, the
+# lower row those of the population. Functions 4 and 5, whose eigenvalues are close, are mixed.
 
 EigenfunctionDisplay.from_operator(operator, X, estimator=pca, n_functions=5)
 plt.show()

@@ -22,7 +22,7 @@ kernel = Gaussian(bandwidth=3.7)
 # %%
 # An eigenvector assigns a number to every point. Its entropy term is large if these numbers have a
 # large sum. An eigenvector that is constant on a ring and zero elsewhere has a large term; one that
-# oscillates has not.
+# oscillates has a small term.
 
 pca = KernelPCA(9, kernel=kernel, center=False).fit(X)
 vectors, terms = pca.spectrum_.eigenvectors, pca.spectrum_.entropy_terms

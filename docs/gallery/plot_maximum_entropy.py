@@ -3,8 +3,8 @@ Which projection has the largest entropy?
 =========================================
 
 A nonlinear one that spreads the points evenly. A small neural network is trained to maximize the
-Renyi entropy of its output at unit variance. The paper behind it claims that kernel principal
-components have the largest entropy; in fact they have less than linear ones.
+Renyi entropy of its output at unit variance. Paiva, Xu and Príncipe (2006) claim that kernel
+principal components have the largest entropy; on their example they have less than linear ones.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ left.set_title("output of the network")
 right.plot(projection.loss_curve_, color=PALETTE[0])
 right.axhline(0.2657, color=PALETTE[-1], linestyle="--")
 right.text(
-    len(projection.loss_curve_) - 1, 0.265, "minimum of all distributions", ha="right", va="top"
+    len(projection.loss_curve_) - 1, 0.265, "minimum over all distributions", ha="right", va="top"
 )
 right.set_ylim(0.24, None)
 right.set_xlabel("iteration")

@@ -3,7 +3,7 @@ Can I analyze a million points?
 ===============================
 
 In two dimensions, in seconds. The Gaussian kernel is a sum of Fourier features, so the
-million-by-million matrix is never computed: a few hundred frequencies give the eigenvectors to ten
+million-by-million matrix is never computed: a few thousand frequencies give the eigenvectors to ten
 digits. The time grows at most in proportion to the number of points.
 """
 

@@ -18,8 +18,8 @@ rng = np.random.default_rng(0)
 n, kernel = 200, Gaussian(0.5)
 
 # %%
-# Four pairs of samples. In the last two all columns have the same means and variances. Below, the
-# divergence (line) and its permutation distribution.
+# Four pairs of samples. In the last two pairs all columns have the same means and variances. The
+# lower row shows the divergence (line) and its permutation distribution.
 
 first = rng.normal(size=(n, 2))
 ring = rng.normal(size=(n, 2))

@@ -355,11 +355,8 @@ def test_many_copies_of_few_points(case):
 
 
 @every
-def test_equal_rows(case, request):
+def test_equal_rows(case):
     """10 equal rows equal two rows with the number of copies as weights."""
-    if case.name == "KernelPCA-cosine":
-        reason = "the centered K is zero up to rounding error, and a component is returned"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     X = np.ones((10, 3))
     found = outcome("equal rows", case, X)
     if found is None:

@@ -1,9 +1,9 @@
-"""Rows in chunks on a Dask cluster. No other package of mercer knows Dask.
+"""Rows in chunks on a Dask cluster. No other package of mercer imports Dask.
 
 ===================  ===============================================================
 ``passes``           :class:`DaskPasses`, and the choice between memory and Dask
 ``tasks``            task graphs: one task per chunk, trees of sums, errors, memory
-``dask_internals``   the one use of Dask's private API, with a fallback
+``dask_internals``   the only use of Dask's private API, with a fallback
 ``cluster``          the client in use, its memory, connecting to a scheduler
 ``validation``       checks of Dask input
 ``survey``           column statistics in one pass

@@ -1,10 +1,10 @@
-"""The one use of Dask's private API: fusing a task with the tasks that produce its chunk.
+"""The only use of Dask's private API: fusing a task with the tasks that produce its chunk.
 
 A fused chunk is read, used and freed within one task, so a worker never holds more chunks than it
 has threads, and chunks of several columns are read on the worker that needs them. Dask's public
 optimizations fuse linear chains only, not a task with two sources such as rows and weights.
-``tests/chunks/test_dask_internals.py`` notices a change of this API. Without it, tasks are not
-fused: results are the same, and more chunks are in memory at a time.
+``tests/chunks/test_dask_internals.py`` fails if this API changes. Without the API, tasks are not
+fused: results are the same, but more chunks are in memory at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["fuse_sources"]
 
 
 def fuse_sources(graph: dict[Any, Any], keys: Sequence[Any]) -> dict[Any, Any]:
-    """Return the graph with each of these tasks fused with all tasks that only it depends on."""
+    """Return the graph with each of these tasks fused with the tasks that only it depends on."""
     try:
         from dask._task_spec import GraphNode, convert_legacy_graph
     except ImportError:

@@ -74,7 +74,7 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
     """
     import dask.dataframe as dd
 
-    parts, kind = _parts_of(Path(path).absolute())  # workers may have another working directory
+    parts, kind = _parts_of(Path(path).absolute())  # workers may use another working directory
     names = [str(part) for part in parts]
     with readable(str(path)):
         if kind == "parquet":
@@ -84,7 +84,7 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Raise ValueError with the name of the data for the various errors of file readers.
+    """Convert errors of file readers to ValueError with the name of the data.
 
     Examples
     --------
@@ -140,8 +140,8 @@ def _parts_of(path: Path) -> tuple[list[Path], str]:
     parts = [part for part in found if part.name[0] not in "._" and part.suffix in _ENDINGS]
     kinds = {_ENDINGS[part.suffix] for part in parts}
     if len(kinds) != 1:
-        what = "both Parquet and CSV files" if kinds else "no file that ends in .parquet or .csv"
-        raise ValueError(f"{path} contains {what}; it must contain files of one format.")
+        found_kinds = "both Parquet and CSV files" if kinds else "no .parquet or .csv file"
+        raise ValueError(f"{path} contains {found_kinds}; it must contain files of one format.")
     return parts, kinds.pop()
 
 
@@ -175,13 +175,13 @@ def write_parts(
 def write_frames(
     path: str | Path, frame: Callable[..., Any], columns: Sequence[Any], *, overwrite: bool = False
 ) -> tuple[int, int]:
-    """Write a pandas data frame ``frame(i, *pieces)`` for every chunk i, as :func:`write_parts`.
+    """Write a pandas data frame ``frame(i, *chunks)`` for every chunk i, as :func:`write_parts`.
 
     Parameters
     ----------
     path : str or Path
     frame : callable
-        It is pickled: a function of a module or a ``partial`` of one.
+        It is pickled, so it must be a module-level function or a ``partial`` of one.
     columns : sequence of dask.array.Array
         With the same chunks.
     overwrite : bool
@@ -208,9 +208,9 @@ def _as_frame(names: list[str], i: int, *columns: Any) -> Any:
     return pd.DataFrame(dict(zip(names, map(np.asarray, columns), strict=True)))
 
 
-def _write_part(folder: str, make: Callable[..., Any], *pieces: Any) -> int:
+def _write_part(folder: str, make: Callable[..., Any], *arguments: Any) -> int:
     """Write one file under a temporary name and rename it; repeating this is harmless."""
-    *columns, i = pieces
+    *columns, i = arguments
     frame = make(i, *columns)
     temporary = Path(folder, f".part-{i:05d}-{uuid4().hex}")
     frame.to_parquet(temporary, index=False)
@@ -220,8 +220,8 @@ def _write_part(folder: str, make: Callable[..., Any], *pieces: Any) -> int:
 
 def _move(folder: Path, target: Path) -> None:
     """Rename the folder to the target; an existing target is removed afterwards."""
-    for stray in folder.glob(".part-*"):  # of workers that died while writing
-        stray.unlink()
+    for incomplete in folder.glob(".part-*"):  # of workers that died while writing
+        incomplete.unlink()
     if not target.exists():
         os.rename(folder, target)
         return
@@ -239,10 +239,10 @@ def _move(folder: Path, target: Path) -> None:
 
 def _remove(folder: Path) -> None:
     """Remove a folder that tasks may still write to; it is renamed first so that they fail."""
-    gone = folder.with_name(f"{folder.name}-gone")
+    removed = folder.with_name(f"{folder.name}-gone")
     with suppress(FileNotFoundError):  # it was renamed to the target
-        os.rename(folder, gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        os.rename(folder, removed)
+        shutil.rmtree(removed, ignore_errors=True)
 
 
 def columns_of(array: Array, prefix: str) -> dict[str, Any]:

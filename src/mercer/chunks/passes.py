@@ -16,7 +16,7 @@ __all__ = ["DaskPasses", "is_dask", "passes_for"]
 
 Summary = TypeVar("Summary")
 
-QUANTILE_SKETCH = 16_000  # values
+QUANTILE_SKETCH = 16_000  # number of values
 
 
 def is_dask(X: Any) -> bool:
@@ -75,7 +75,7 @@ class DaskPasses:
     def quantile(self, values: Any, weights: Any, level: float) -> float:
         """Return a weighted quantile from a sketch of 16,000 values.
 
-        It is exact for up to so many distinct values. Beyond that, its rank has a relative error of
+        It is exact for up to 16,000 distinct values. Beyond that, its rank has a relative error of
         less than ``levels of the tree / 32,000``.
         """
         from mercer.chunks.sketches import combine_sketches, sketch_column

@@ -31,7 +31,8 @@ from mercer.maths.types import Array
 
 __all__ = ["ChunkedPoints", "validate_dask_points"]
 
-# Rows of a sketch: the 2000 that bandwidth rules use are then exact to a third of their spacing.
+# Rows of a sketch. The ranks of the 2000 rows that bandwidth rules use are then accurate to a third
+# of their spacing.
 _SKETCH = 16_000
 _SKETCH_BYTES = 2**23
 
@@ -52,7 +53,7 @@ class ChunkedPoints(PointSet):
     Parameters
     ----------
     rows : dask.array.Array of shape (n, d)
-        One chunk across; chunk lengths may be unknown.
+        Chunks contain all columns; chunk lengths may be unknown.
     weights : dask.array.Array of shape (n,) or None
     feature_names : tuple of str or None
     survey : Survey or None
@@ -136,7 +137,7 @@ class ChunkedPoints(PointSet):
         if weights is None or weights is self.weights:
             return self
         if id(weights) not in self._weighted:
-            # the cache holds the weights, so that their id is not reused
+            # The cache references the weights, so that their id is not reused.
             self._weighted[id(weights)] = weights, self._with_weights(weights)
         return self._weighted[id(weights)][1]
 
@@ -222,9 +223,9 @@ class ChunkedPoints(PointSet):
         """Return at most ``most`` representative rows and their weights.
 
         They equal those of rows in memory unless a sketch overflows (16,000 distinct rows, fewer if
-        rows are long). Beyond that, the rank of each has a relative error of less than
-        ``levels of the tree / 32,000``: values are close in the first column, and arbitrary in the
-        others, so results differ by the sampling error of so many rows.
+        rows are long). Beyond that, the rank of each row has a relative error of less than
+        ``levels of the tree / 32,000``. Values are then close in the first column and arbitrary in
+        the others, so results differ by the sampling error of ``most`` rows.
         """
         size = max(2 * most, min(_SKETCH, _SKETCH_BYTES // (8 * self.dimension + 8)))
         rows, weights = DASK.sum(

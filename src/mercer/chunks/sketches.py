@@ -1,7 +1,7 @@
-"""Sketches: bounded samples of weighted rows from which quantiles are read.
+"""Sketches: weighted samples of bounded size, for quantiles and representative rows.
 
 A sketch holds distinct rows in lexicographic order with their weights. If there are too many,
-evenly spaced ones are selected. Sketches of two pieces combine to a sketch of both.
+evenly spaced ones are selected. The sketches of two chunks combine to a sketch of both.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["Survey", "combine_surveys", "survey_rows"]
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Column statistics of weighted rows; surveys of two pieces can be added.
+    """Column statistics of weighted rows; the surveys of two chunks can be added.
 
     Attributes
     ----------
@@ -62,7 +62,10 @@ class Survey:
         return cls((len(X),), total, low, high, mean, deviation)
 
     def __add__(self, other: Survey) -> Survey:
-        """Parallel-axis theorem for deviations rather than variances, which might overflow."""
+        """Combine two surveys by the parallel-axis theorem.
+
+        It is applied to standard deviations, since variances might overflow.
+        """
         lengths = self.lengths + other.lengths
         if self.total == 0 or other.total == 0:
             return replace(other if self.total == 0 else self, lengths=lengths)

@@ -1,4 +1,4 @@
-"""Task graphs: one task per chunk, trees of sums, and errors that name a remedy.
+"""Task graphs: one task per chunk, tree reductions, and errors that name a remedy.
 
 Each task is fused with the tasks that produce its chunk. Other large arguments of a task (a grid
 of frequencies, landmarks, a fitted model) are nodes of the graph: each is sent to a worker once,
@@ -29,11 +29,11 @@ from mercer.progress import ProgressBar, progress_is_shown
 from mercer.resources import single_thread, single_threaded_blas
 
 __all__ = [
-    "answer_questions",
     "compute",
     "draw_rows",
     "fused_tasks",
     "map_chunks",
+    "map_with_cross_sums",
     "persist",
     "sum_chunks",
     "symmetric_product",
@@ -44,7 +44,7 @@ __all__ = [
 
 _FAN_IN = 8  # summaries that one task of the tree combines
 _PERSISTED_FRACTION = 0.6  # of the workers' memory, for persisted arrays
-_SMALL = 20_000  # bytes of a pickled function that is stored in every task
+_MAX_EMBEDDED_BYTES = 20_000  # larger pickled functions are separate nodes of the graph
 
 Summary = TypeVar("Summary")
 
@@ -60,7 +60,7 @@ def fused_tasks(
     shared: tuple[Any, dict[Any, Any]] | None = None,
     axes: int = 1,
 ) -> tuple[dict[Any, Any], list[Any]]:
-    """Return a graph with one task ``function(*pieces)`` per chunk, and the keys of these tasks.
+    """Return a graph with one task ``function(*chunks)`` per chunk, and the keys of these tasks.
 
     Parameters
     ----------
@@ -83,22 +83,22 @@ def fused_tasks(
     graph |= dict(arrays[0].__dask_optimize__(sources, [key for keys in blocks for key in keys]))
     graph |= futures  # the optimization drops them
     call: Any = function
-    if len(cloudpickle.dumps(function)) > _SMALL:
+    if len(cloudpickle.dumps(function)) > _MAX_EMBEDDED_BYTES:
         call = f"{name}-function"
         graph[call] = function
     keys = [(name, i, *(0,) * (axes - 1)) for i in range(len(blocks[0]))]
     for i, key in enumerate(keys):
         own = iter([keys_of_array[i] for keys_of_array in blocks])
-        pieces = [None if column is None else next(own) for column in columns]
+        chunks = [None if column is None else next(own) for column in columns]
         own_argument = [] if per_chunk is None else [per_chunk[i]]
         shared_argument = [] if shared is None else [shared[0]]
-        graph[key] = (_run, call, *pieces, *own_argument, *shared_argument)
-    # a future is released with its last reference, so the graph has to hold it
+        graph[key] = (_run, call, *chunks, *own_argument, *shared_argument)
+    # A future is released with its last reference, so the graph must reference it.
     return fuse_sources(graph, keys) | futures, keys
 
 
 def _futures_in(graph: dict[Any, Any]) -> dict[Any, Any]:
-    """Chunks that are stored on a cluster."""
+    """Return the chunks that are stored on a cluster."""
     if client() is None:
         return {}
     return {key: task for key, task in graph.items() if hasattr(task, "add_done_callback")}
@@ -116,13 +116,13 @@ def _flatten(keys: Any) -> Iterator[Any]:
             yield key
 
 
-def _run(function: Callable[..., Any], *pieces: Any) -> Any:
-    """Call a function on a worker, with one thread and a clear error if memory is short."""
+def _run(function: Callable[..., Any], *chunks: Any) -> Any:
+    """Call a function on a worker in one thread; raise WorkerError if it runs out of memory."""
     try:
         with single_thread(), single_threaded_blas():
-            return function(*pieces)
+            return function(*chunks)
     except MemoryError as error:
-        rows = next((len(piece) for piece in pieces if piece is not None), 0)
+        rows = next((len(chunk) for chunk in chunks if chunk is not None), 0)
         raise WorkerError(
             _out_of_memory(f"A task ran out of memory on a chunk of {rows} rows")
         ) from error
@@ -151,7 +151,7 @@ def _reduce_tree(graph: dict[Any, Any], keys: list[Any], combine: Any, name: str
 
 
 def _as_array(graph: dict[Any, Any], keys: list[Any], rows: tuple[int, ...], like: Array) -> Any:
-    """Results of tasks as one lazy array."""
+    """Return the results of tasks as one lazy array."""
     chunks = (rows, *((size,) for size in like.shape[1:]))
     return da.Array(graph, keys[0][0], chunks, dtype=like.dtype)
 
@@ -217,14 +217,14 @@ def map_chunks(
     return _as_array(graph, keys, first.chunks[0], like)
 
 
-def _unless_empty(function: Callable[..., Array], empty: Array, *pieces: Any) -> Array:
-    """Do not call the function on chunks without rows, which a filter may produce."""
-    rows = len(next(piece for piece in pieces if piece is not None))
-    return function(*pieces) if rows else empty
+def _unless_empty(function: Callable[..., Array], empty: Array, *chunks: Any) -> Array:
+    """Return ``empty`` for chunks without rows, which a filter may produce."""
+    rows = len(next(chunk for chunk in chunks if chunk is not None))
+    return function(*chunks) if rows else empty
 
 
 def _row_of_ones(column: Any) -> Array:
-    """A row of the column's type, to find the type of a result."""
+    """Return a row of the column's type, to infer the type of a result."""
     return np.ones((1, *column.shape[1:]), column.dtype)
 
 
@@ -233,7 +233,7 @@ def persist(column: Any) -> Any:
     _check_total_memory(column)
     with _clear_errors():
         stored = column.persist()
-        if client() is not None:  # raise errors here, not in a later sum
+        if client() is not None:  # raise errors now instead of in a later pass
             from distributed import wait
 
             futures = wait(stored).done
@@ -276,14 +276,14 @@ def take(column: Any, indices: Array | slice) -> Array:
     return out
 
 
-def _take_from_chunk(piece: Array, indices: Array) -> Array:
-    return piece[indices]
+def _take_from_chunk(chunk: Array, indices: Array) -> Array:
+    return chunk[indices]
 
 
 def draw_rows(
     columns: Sequence[Any], draw: Callable[..., Array], counts: Array, seeds: Array
 ) -> Array:
-    """Return ``draw(*pieces, (count, seed))`` of every chunk, concatenated."""
+    """Return the concatenated results of ``draw(*chunks, (count, seed))`` for every chunk."""
     name = f"mercer-draw-{uuid4().hex}"
     per_chunk = list(zip(map(int, counts), map(int, seeds), strict=True))
     graph, keys = fused_tasks(draw, _aligned(columns), name, per_chunk)
@@ -292,7 +292,7 @@ def draw_rows(
 
 
 def write_chunks(write: Callable[..., int], columns: Sequence[Any]) -> int:
-    """Call ``write(*pieces, i)`` for every chunk i; return the sum of the results."""
+    """Call ``write(*chunks, i)`` for every chunk i; return the sum of the results."""
     name = f"mercer-write-{uuid4().hex}"
     columns = _aligned(columns)
     graph, keys = fused_tasks(write, columns, name, range(len(columns[0].chunks[0])))
@@ -300,40 +300,53 @@ def write_chunks(write: Callable[..., int], columns: Sequence[Any]) -> int:
     return rows
 
 
-def answer_questions(
+def map_with_cross_sums(
     rows: Any,
-    ask: Callable[..., Any],
+    select: Callable[..., Any],
     others: Sequence[Any],
-    answer: Callable[..., Any],
+    evaluate: Callable[..., Any],
     combine: Callable[[Sequence[Any]], Any],
     finish: Callable[..., Array],
     like: Array,
 ) -> Any:
-    """Return lazy results per row, some of which need sums over all chunks of other columns.
+    """Return lazy results per row, where some rows need sums over all chunks of other columns.
 
-    ``ask(piece)`` selects the rows that a chunk cannot evaluate alone.
-    ``answer(*pieces, questions)`` evaluates the questions of all chunks (a list) on one chunk of
-    the others, ``combine`` combines these answers, and ``finish(piece, i, answers)``
-    returns the results of chunk i.
+    Parameters
+    ----------
+    rows : dask.array.Array
+    select : callable
+        ``select(chunk)`` returns the rows of a chunk that need such sums.
+    others : sequence of dask.array.Array
+        Columns that are summed over.
+    evaluate : callable
+        ``evaluate(*chunks, selected)`` returns the contribution of one chunk of ``others`` to the
+        sums; ``selected`` is the list of the rows selected from all chunks.
+    combine : callable
+        Combines a sequence of contributions.
+    finish : callable
+        ``finish(chunk, i, sums)`` returns the results of chunk i.
+    like : array
+        A result for zero rows.
     """
-    name = f"mercer-ask-{uuid4().hex}"
-    graph, asking = fused_tasks(ask, [rows], f"{name}-questions")
-    questions = f"{name}-all"
-    graph[questions] = (list, list(asking))
-    graph, answering = fused_tasks(
-        answer, _aligned(others), f"{name}-answers", shared=(questions, graph)
+    name = f"mercer-cross-sums-{uuid4().hex}"
+    graph, selecting = fused_tasks(select, [rows], f"{name}-selected")
+    selected = f"{name}-all"
+    graph[selected] = (list, list(selecting))
+    graph, evaluating = fused_tasks(
+        evaluate, _aligned(others), f"{name}-sums", shared=(selected, graph)
     )
-    root = _reduce_tree(graph, answering, combine, f"{name}-answers")
+    root = _reduce_tree(graph, evaluating, combine, f"{name}-sums")
     graph, keys = fused_tasks(
-        finish, [rows], name, range(len(asking)), shared=(root, graph), axes=like.ndim
+        finish, [rows], name, range(len(selecting)), shared=(root, graph), axes=like.ndim
     )
     return _as_array(graph, keys, rows.chunks[0], like)
 
 
 def symmetric_product(blocks: Any, tile: Callable[..., Any], V: Array) -> Array:
-    """Return ``K V`` from tiles of K, each evaluated once, on a worker that has its points.
+    """Return ``K V`` from tiles of the symmetric matrix K, each evaluated once.
 
-    ``tile(x, v, y, u)`` returns ``k(x, y) u`` and ``k(y, x) v``; ``tile(x, v)`` ``k(x, x) v``.
+    ``tile(x, v, y, u)`` returns ``k(x, y) u`` and ``k(y, x) v``; ``tile(x, v)`` returns
+    ``k(x, x) v`` as its first entry.
     """
     name = f"mercer-product-{uuid4().hex}"
     graph = dict(blocks.__dask_graph__())
@@ -424,6 +437,6 @@ def _clear_errors() -> Iterator[None]:
 
 
 def _killed_worker() -> tuple[type[Exception], ...]:
-    """The exception for workers that died, if distributed is in use."""
+    """Return the exception type for workers that died, if distributed is loaded."""
     distributed = sys.modules.get("distributed")
     return () if distributed is None else (distributed.KilledWorker,)

@@ -14,11 +14,11 @@ from mercer.maths.types import Array
 __all__ = ["check_chunk_memory", "lengths_are_known", "validate_dask_column", "validate_dask_rows"]
 
 _MAX_CHUNKS = 10_000
-_WORK_FACTOR = 4  # memory of a task in units of its chunk: the chunk, scaled, angles, results
+_WORK_FACTOR = 4  # memory of a task / memory of its chunk: chunk, scaled chunk, angles, results
 
 
 def validate_dask_rows(X: Any, compares: str, *, estimator: Any = None, reset: bool = True) -> Any:
-    """Return X as a Dask array of shape (n, d), one chunk across.
+    """Return X as a Dask array of shape (n, d) whose chunks contain all columns.
 
     Feature names and their number are checked as by scikit-learn's ``validate_data``; values are
     checked when chunks are read.
@@ -44,7 +44,7 @@ def validate_dask_rows(X: Any, compares: str, *, estimator: Any = None, reset: b
 
 
 def _as_array(X: Any) -> Any:
-    """A floating-point Dask array, one chunk across."""
+    """Return a floating-point Dask array whose chunks contain all columns."""
     import dask.array as da
 
     if hasattr(X, "to_dask_array"):
@@ -65,8 +65,8 @@ def _as_array(X: Any) -> Any:
         X = X.astype(np.float64)
     if len(X.chunks[0]) > _MAX_CHUNKS:
         raise ValueError(
-            f"X has {len(X.chunks[0])} chunks; the limit is {_MAX_CHUNKS}, since scheduling more "
-            f"tasks costs more than their work. Merge chunks, for example {_rechunk_example(X)}."
+            f"X has {len(X.chunks[0])} chunks; the limit is {_MAX_CHUNKS}, because scheduling "
+            f"would dominate the run time. Merge chunks, for example {_rechunk_example(X)}."
         )
     return X
 
@@ -117,8 +117,8 @@ def _chunk_lengths(column: Any) -> tuple[int, ...]:
     return lengths
 
 
-def _length(piece: Array) -> tuple[int, ...]:
-    return (len(piece),)
+def _length(chunk: Array) -> tuple[int, ...]:
+    return (len(chunk),)
 
 
 def concatenate_tuples(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:

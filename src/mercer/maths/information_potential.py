@@ -33,7 +33,8 @@ def gaussian_potential(X: Array, bandwidths: Array, weights: Array) -> tuple[flo
     0.8033
     """
     X = X.astype(np.float64, copy=False)
-    X = X - X.mean(axis=0)  # differences of large numbers would lose accuracy
+    # Differences of large numbers lose accuracy. A mean would be moved by a single outlier.
+    X = X - np.median(X, axis=0)
     potential, gradient = 0.0, np.empty(X.shape)
     for first in range(0, len(X), _BLOCK):
         rows = slice(first, first + _BLOCK)

@@ -128,6 +128,14 @@ class ExplicitGram(FactoredGram):
         return FeatureExpansion(self.features, self.points, vectors, self._mean)
 
     @property
+    def small_error(self) -> float:
+        """Rounding error of a centered matrix: the mean that is subtracted has an error of eps."""
+        if not self.center:
+            return 0.0
+        rounding = 10 * float(np.finfo(np.float64).eps) * float(np.linalg.norm(self.moments.mean))
+        return self.total * rounding**2
+
+    @property
     def description(self) -> str:
         """Number of features."""
         return f"{len(self.moments.mean)} exact features{', centered' if self.center else ''}"

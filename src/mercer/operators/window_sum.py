@@ -139,9 +139,9 @@ class WindowSum:
         grid = _GridEvaluation(waves, self._noise)
         exact = partial(_exact_sums, self.kernel, waves)
         if new.is_chunked:
-            from mercer.chunks.tasks import answer_questions
+            from mercer.chunks.tasks import map_with_cross_sums
 
-            return answer_questions(
+            return map_with_cross_sums(
                 new.rows,
                 grid.inaccurate_rows,
                 [points.rows, self.coefficients],
