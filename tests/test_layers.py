@@ -9,7 +9,7 @@ import pytest
 
 import mercer
 from tests.expectations import raises
-from tools import import_graph
+from tools import call_path, generated_section, import_graph
 
 ROOT = Path(mercer.__file__).parent
 
@@ -27,22 +27,47 @@ def test_modules_import_from_lower_layers_only():
     assert not upward
 
 
-def test_diagram_in_the_documentation_is_current():
-    if not import_graph.PAGE.exists():
+@pytest.mark.parametrize(
+    ("name", "content", "command"),
+    [
+        (import_graph.NAME, import_graph.table, "python -m tools.import_graph --update"),
+        (call_path.NAME, call_path.section, "python -m tools.call_path --update"),
+    ],
+)
+def test_generated_parts_of_the_architecture_page_are_current(name, content, command):
+    if not generated_section.PAGE.exists():
         pytest.skip("docs/architecture.md is not part of this installation")
-    assert import_graph.is_current(), "run: python -m tools.import_graph --update"
+    assert generated_section.is_current(name, content()), f"run: {command}"
 
 
-def test_diagram_is_replaced_in_place(tmp_path):
+def test_generated_parts_are_replaced_in_place(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{import_graph.BEGIN}\nold\n{import_graph.END}\nafter\n")
-    assert not import_graph.is_current(page)
-    import_graph.update(page)
-    assert import_graph.is_current(page)
+    page.write_text("before\n<!-- graph: begin -->\nold\n<!-- graph: end -->\nafter\n")
+    assert not generated_section.is_current("graph", "new", page)
+    generated_section.update("graph", "new", page)
+    assert generated_section.is_current("graph", "new", page)
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
+
+
+def test_a_fit_passes_through_few_files_and_validates_once():
+    calls = call_path.calls_of_a_fit()
+    assert len({call.file for call in calls}) <= 15
+    validated = [call.function for call in calls if call.file == "data.py"]
+    assert validated.count("validate_points") == validated.count("validate_weights") == 1
+
+
+def test_a_fit_never_calls_a_higher_layer():
+    """Local functions that were passed as arguments do not count."""
+    upward = [
+        call
+        for call in call_path.calls_of_a_fit()
+        if call.caller is not None and "<locals>" not in call.function
+        if import_graph.level_of(call.file) > import_graph.level_of(call.caller)
+    ]
+    assert not upward
 
 
 def module_name(path):

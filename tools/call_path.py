@@ -1,6 +1,8 @@
-"""Print the files of mercer that one call passes through, in the order of their first use.
+"""Files of mercer that one fit passes through, in the order of their first use.
 
-    python tools/call_path.py              # KernelECA(3).fit(X) on a plain array
+    python -m tools.call_path              print the path of KernelECA(3).fit(X) on a plain array
+    python -m tools.call_path --functions  with the functions of each file
+    python -m tools.call_path --update     write it to docs/architecture.md
 
 Lambdas, comprehensions and calls made while modules are imported are not counted.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,20 +21,29 @@ import numpy as np
 
 import mercer
 from mercer import KernelECA
+from tools import generated_section
 
 ROOT = Path(mercer.__file__).parent
+NAME = "call path"
 
 
-def trace_calls(function: Callable[[], Any]) -> list[tuple[str, str]]:
-    """Run ``function`` and return the (file, function) pairs of mercer that it called."""
-    calls: list[tuple[str, str]] = []
+@dataclass(frozen=True)
+class Call:
+    """One call of a function of mercer; ``caller`` is None if another package called it."""
+
+    file: str
+    function: str
+    caller: str | None
+
+
+def trace_calls(function: Callable[[], Any]) -> list[Call]:
+    """Run ``function`` and return the calls of functions of mercer."""
+    calls: list[Call] = []
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
-        if event != "call":
-            return
-        path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(ROOT) and not frame.f_code.co_name.startswith("<"):
-            calls.append((path.relative_to(ROOT).as_posix(), frame.f_code.co_qualname))
+        name = frame.f_code.co_qualname
+        if event == "call" and (file := _file_of(frame)) and not name.startswith("<"):
+            calls.append(Call(file, name, _file_of(frame.f_back)))
 
     sys.setprofile(profile)
     try:
@@ -41,23 +53,46 @@ def trace_calls(function: Callable[[], Any]) -> list[tuple[str, str]]:
     return calls
 
 
+def _file_of(frame: FrameType | None) -> str | None:
+    path = Path("" if frame is None else frame.f_code.co_filename)
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else None
+
+
+def calls_of_a_fit(rows: int = 500) -> list[Call]:
+    """Return the calls of ``KernelECA(3).fit(X)`` on an array with 5 columns."""
+    X = np.random.default_rng(0).normal(size=(rows, 5))
+    KernelECA(3).fit(X)  # import everything first
+    return trace_calls(lambda: KernelECA(3).fit(X))
+
+
+def text(calls: list[Call], functions: bool = False) -> str:
+    """Return a line per file, in the order of first use."""
+    files = list(dict.fromkeys(call.file for call in calls))
+    lines = []
+    for place, file in enumerate(files, 1):
+        lines.append(f"{place:2d}  {file}")
+        if functions:
+            used = [call.function for call in calls if call.file == file]
+            lines += [f"      {name} × {used.count(name)}" for name in dict.fromkeys(used)]
+    return "\n".join([*lines, f"{len(files)} files"])
+
+
+def section() -> str:
+    """Return the part of the architecture page that is generated."""
+    return f"```text\n{text(calls_of_a_fit())}\n```"
+
+
 def main() -> None:
-    """Trace the fit and print a line per file."""
+    """Print the path or update the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--functions", action="store_true", help="list the functions of each file")
+    parser.add_argument("--update", action="store_true", help="write to docs/architecture.md")
     options = parser.parse_args()
-    X = np.random.default_rng(0).normal(size=(options.rows, 5))
-    KernelECA(3).fit(X)  # import everything first
-    calls = trace_calls(lambda: KernelECA(3).fit(X))
-    files = list(dict.fromkeys(file for file, _ in calls))
-    for position, file in enumerate(files, 1):
-        functions = [function for called_file, function in calls if called_file == file]
-        print(f"{position:3d}  {file:40s} {len(functions):5d} calls")
-        if options.functions:
-            for function in dict.fromkeys(functions):
-                print(f"       {function} × {functions.count(function)}")
-    print(f"{len(files)} files, {len(calls)} calls")
+    if options.update:
+        generated_section.update(NAME, section())
+    else:
+        print(text(calls_of_a_fit(options.rows), options.functions))
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import mercer
+from tools import generated_section
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "mercer"
-PAGE = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- import graph: begin -->", "<!-- import graph: end -->"
+NAME = "import graph"
 
 #: Name and modules of each layer, from the lowest to the highest.
 LAYERS: dict[str, set[str]] = {
@@ -52,6 +52,11 @@ LAYERS: dict[str, set[str]] = {
     "command line": {"cli"},
 }
 LEVEL = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}
+
+
+def level_of(file: str) -> int:
+    """Return the level of a source file, given relative to the package."""
+    return LEVEL[file.split("/")[0].removesuffix(".py")]
 
 
 def modules() -> dict[str, list[Path]]:
@@ -116,30 +121,12 @@ def _is_implied(upper: str, lower: str, edges: set[tuple[str, str]]) -> bool:
     return False
 
 
-def section() -> str:
-    """Return the part of the page that is generated."""
-    return f"{BEGIN}\n\n{table()}\n\n{END}"
-
-
-def is_current(page: Path = PAGE) -> bool:
-    """Return whether the page holds the current graph."""
-    return section() in page.read_text(encoding="utf-8")
-
-
-def update(page: Path = PAGE) -> None:
-    """Replace the graph in the page; a page without one gets it at the end."""
-    text = page.read_text(encoding="utf-8") if page.exists() else "# Architecture\n"
-    before, begin, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2] if begin else "\n"
-    page.write_text(before + ("" if begin else "\n") + section() + after, encoding="utf-8")
-
-
 def main() -> None:
     """Print the graph or update the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--update", action="store_true", help=f"write to {PAGE.name}")
+    parser.add_argument("--update", action="store_true", help="write to docs/architecture.md")
     if parser.parse_args().update:
-        update()
+        generated_section.update(NAME, table())
     else:
         print(table())
 

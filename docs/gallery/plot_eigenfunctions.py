@@ -2,9 +2,9 @@
 Do eigenfunctions of a sample show the population or the sample?
 ================================================================
 
-The leading ones show the population. Eigenfunctions of the kernel matrix of 400 points are close to
-those of the operator to which the matrix converges; further down the spectrum the sampling error
-dominates.
+Mostly the population. The leading eigenfunctions of the kernel matrix of 400 points are close to
+those of the operator to which the matrix converges. Where eigenvalues are close to each other, the
+sample mixes the functions.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ plt.show()
 
 # %%
 # Correlations between sample and population eigenfunctions, for the sample above and three others.
-# They are near 1 for the first ones, and for more of them in larger samples.
+# They are low where eigenvalues are close to each other, and larger samples have larger ones.
 
 comparison = compare(pca, uniform)
 print(comparison)

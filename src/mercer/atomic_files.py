@@ -1,6 +1,6 @@
 """Atomic writing: a file is written under a temporary name, then renamed.
 
-Symbolic links are followed, so a link stays a link and the file that it points to is replaced.
+Symbolic links are followed: the file that a link points to is replaced, not the link.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["atomic_write", "current_umask", "write_together"]
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write several files; if one cannot be written, all stay as they were.
+    """Write several files; if one cannot be written, none is changed.
 
     The targets are checked first, then all contents are written under temporary names, then the
     files are renamed. If a rename fails, the files that were already replaced are restored. A
@@ -48,7 +48,9 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     targets = [_target(path) for path in contents]
     twice = next((path for path in targets if targets.count(path) > 1), None)
     if twice is not None:
-        raise ValueError(f"{twice} is given twice, perhaps by a link; a file has one content.")
+        raise ValueError(
+            f"{twice} is given twice, possibly through a link; pass each file only once."
+        )
     written: list[Path] = []
     try:
         for target, content in zip(targets, contents.values(), strict=True):
@@ -64,9 +66,9 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file for binary writing and reading that replaces ``path`` when the block ends.
 
-    If the block raises, the old file stays. The content is synchronized to the disk before the old
-    file is replaced, so a crash leaves one of the two. A process that is killed may leave a
-    temporary file, whose name starts with a dot.
+    If the block raises, the old file is unchanged. The content is synchronized to the disk before
+    the old file is replaced, so after a crash the file is either the old or the new one. A process
+    that is killed may leave a temporary file whose name starts with a dot.
 
     Parameters
     ----------
@@ -80,10 +82,10 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     >>> from mercer.atomic_files import atomic_write
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with atomic_write(Path(folder, "a")) as file:
-    ...         _ = file.write(b"piece by ")
-    ...         _ = file.write(b"piece")
+    ...         _ = file.write(b"first, ")
+    ...         _ = file.write(b"second")
     ...     Path(folder, "a").read_bytes()
-    b'piece by piece'
+    b'first, second'
     """
     target = _target(path)
     written: list[Path] = []
@@ -107,7 +109,7 @@ def current_umask() -> int:
 
 
 def _target(path: Path) -> Path:
-    """Return the file behind all links, if it can be replaced."""
+    """Return the path with all links resolved; raise OSError if it cannot be replaced."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; add a file name.")
@@ -157,7 +159,7 @@ def _copy(source: Path, copy: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Synchronize the new name to the disk, on systems that can do that for folders."""
+    """Synchronize the new name to the disk, on systems that support this for folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Global settings: how much memory and how many threads the library may use."""
+"""Global settings: memory budget and number of threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Config", "config_context", "get_config", "set_config"]
 
 
 class _Unset(Enum):
-    """The default of arguments for which None has a meaning."""
+    """Default of arguments for which None is a valid value."""
 
     UNSET = 0
 
@@ -42,7 +42,7 @@ def set_config(
 ) -> None:
     """Set the memory budget and the number of threads.
 
-    Settings that are not passed stay as they are; None restores the default.
+    Settings that are not passed are unchanged; None restores the default.
 
     Examples
     --------

@@ -9,7 +9,7 @@ kernel (``kernel.compares``):
 ========== ==================================================================================
 "vectors"  numeric arrays and frames, checked by scikit-learn's ``validate_data``
 "gram"     a precomputed Gram matrix (n, n), or a cross-Gram (m, n) for new points
-"objects"  any sequence: strings, graphs, sets, or a data frame whose columns the kernel knows
+"objects"  any sequence: strings, graphs, sets, or a data frame for a kernel on its columns
 ========== ==================================================================================
 """
 
@@ -41,7 +41,7 @@ Kind = Literal["vectors", "gram", "objects"]
 
 
 class PointSet(ABC):
-    """Points of an estimator, wherever their rows are.
+    """Interface of the points of an estimator, in memory or elsewhere.
 
     Implementations: :class:`Points` (in memory), :class:`~mercer.chunks.points.ChunkedPoints` (on a
     Dask cluster) and :class:`~mercer.chunks.remote.RemotePoints` (not available in this process).
@@ -168,12 +168,13 @@ class Points(PointSet):
     def draw(self, coefficients: Array, count: int, rng: np.random.Generator) -> Array:
         """Draw rows with probabilities proportional to the coefficients.
 
-        Rows are cumulated in lexicographic order, so that draws depend neither on the order of the
-        rows nor on whether repeated rows are given as copies or as weights.
+        Coefficients are accumulated in lexicographic order of the rows. The draws therefore depend
+        neither on the order of the rows nor on whether repeated rows are given as copies or as
+        weights.
         """
         indices, masses = distinct_rows(self.data, coefficients)
-        cumulated = np.cumsum(masses)
-        found = np.searchsorted(cumulated, rng.random(count) * cumulated[-1])
+        cumulative = np.cumsum(masses)
+        found = np.searchsorted(cumulative, rng.random(count) * cumulative[-1])
         return np.asarray(self.data[indices[np.minimum(found, len(indices) - 1)]])
 
     def sum_rows(
@@ -236,14 +237,14 @@ class Sample:
     Parameters
     ----------
     kernel : Kernel
-        With all parameters resolved.
+        The fitted kernel.
     points : Points
         Rows with positive weight; for a precomputed kernel, column indices.
     weights : array or None
     matrix : array or None
         The precomputed Gram matrix of these points.
     indices : int array or None
-        Rows of X that are in the sample; None if all are, or for rows on a cluster.
+        Indices of the rows of X in the sample; None if all are, or for rows on a cluster.
     """
 
     kernel: Any
@@ -278,14 +279,6 @@ class Sample:
         return self.counts / self.points.total(self.weights)
 
     @property
-    def log_normalizer(self) -> float:
-        """Logarithm of the kernel's normalizer in this dimension; 0 if it is not a density."""
-        dimension = self.points.dimension
-        if dimension is None or not self.kernel.is_density:
-            return 0.0
-        return float(self.kernel.log_normalizer(dimension))
-
-    @property
     def passes(self) -> RowPasses:
         """Passes over columns with one entry per point."""
         return self.points.passes
@@ -310,7 +303,7 @@ class Sample:
 
 def _chunked_sample(kernel: Any, points: Any, weights: Any) -> Sample:
     weighted = points.with_weights(weights)
-    _ = weighted.survey  # validates the rows
+    _ = weighted.survey  # this pass validates the rows
     return Sample(kernel, weighted, weighted.weights)
 
 
@@ -323,9 +316,9 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
     Parameters
     ----------
     X : array-like, data frame, list, Dask collection or PointSet
-        A PointSet is returned as it is.
+        A PointSet is returned unchanged.
     compares : {"vectors", "gram", "objects"}
-        What the kernel compares.
+        Type of data that the kernel compares.
     estimator : estimator or None
         Its ``n_features_in_`` and ``feature_names_in_`` are set (``reset=True``) or compared.
     reset : bool
@@ -433,7 +426,7 @@ def _in_training_order(X: Any, estimator: Any) -> Any:
             )
         return X if known == names else X.iloc[:, [names.index(name) for name in known]]
     found, expected = _n_columns(X), estimator.n_features_in_
-    if found is not None and expected not in (1, found):  # 1: may have been a list of rows
+    if found is not None and expected not in (1, found):  # 1: may have been a list of objects
         raise ValueError(f"X has {found} columns, but {fitted} was fitted with {expected}.")
     return X
 
@@ -448,9 +441,9 @@ def _check_gram(K: Array) -> None:
     size = float(np.abs(K).max(initial=0.0))
     limit = (1e-8 if K.dtype == np.float64 else 1e-4) * size
     step = max(1, 2**22 // rows)
-    for first in range(0, rows, step):  # in stripes, without a second matrix
-        stripe = slice(first, first + step)
-        difference = float(np.abs(K[stripe] - K[:, stripe].T).max())
+    for first in range(0, rows, step):  # in blocks, to avoid a second n × n matrix
+        block = slice(first, first + step)
+        difference = float(np.abs(K[block] - K[:, block].T).max())
         if difference > limit:
             raise ValueError(
                 f"A precomputed kernel must be symmetric; K - K.T has entries of up to "

@@ -210,7 +210,7 @@ class VersionWarning(UserWarning):
     --------
     >>> import warnings
     >>> from mercer.errors import VersionWarning
-    >>> warnings.simplefilter("error", VersionWarning)  # refuse such files
+    >>> warnings.simplefilter("error", VersionWarning)  # raise for such files
     """
 
 
@@ -219,7 +219,7 @@ suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("suppressed warni
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the user's line: the nearest caller outside of mercer and scikit-learn.
+    """Issue a warning that refers to the nearest caller outside of mercer and scikit-learn.
 
     Examples
     --------
@@ -241,11 +241,10 @@ def warn(message: str, category: type[Warning]) -> None:
 
 @contextmanager
 def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
-    """Suppress mercer's own warnings inside, such as those of trial fits.
+    """Suppress mercer's own warnings in a ``with`` block, such as those of trial fits.
 
-    Without categories all of them are suppressed.
-
-    Only the calling thread is affected, unlike with :func:`warnings.catch_warnings`.
+    Without categories, all warnings of mercer are suppressed. Only the calling thread is affected,
+    unlike with :func:`warnings.catch_warnings`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Numbers, counts and lists of names as text, for every interface.
+"""Formatting of numbers, counts and lists of names, for all user interfaces.
 
-The command line, the report, the explorer and notebooks all format through this module, so that a
-fraction or a list of column names reads the same everywhere.
+The command line, the report, the explorer and notebooks use this module, so that fractions and
+lists of column names are formatted consistently.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_percent(fraction: float) -> str:
-    """Return a fraction as a percentage; only a fraction of 1 (up to rounding error) reads 100 %.
+    """Return a fraction as a percentage; smaller fractions are never rounded up to 100 %.
 
     >>> format_percent(0.1234), format_percent(0.99999), format_percent(1.0)
     ('12.3 %', '99.99 %', '100 %')
@@ -73,7 +73,7 @@ def format_names(names: Sequence[str], most: int = 15) -> str:
 
 
 def join_words(items: Iterable[Any]) -> str:
-    """Join items as in a sentence.
+    """Join items with commas and "and".
 
     >>> join_words([1, 2, 9])
     '1, 2 and 9'

@@ -1,4 +1,4 @@
-"""Data frames, recognized by their attributes: mercer does not import pandas for arrays."""
+"""Data frames, recognized by their attributes so that pandas need not be imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["column_names", "is_frame", "rows_of"]
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a data frame of pandas, or behaves like one.
+    """Return whether X is a pandas data frame or has its interface.
 
     >>> is_frame([[1.0, 2.0]])
     False
@@ -17,7 +17,7 @@ def is_frame(X: Any) -> bool:
 
 
 def rows_of(X: Any, rows: Any) -> Any:
-    """Return the rows with these indices, or of a boolean mask; a data frame gets a new index.
+    """Return the rows selected by indices or a boolean mask; the index of a frame is reset.
 
     >>> import numpy as np
     >>> rows_of(np.array([5.0, 6.0, 7.0]), [0, 2])

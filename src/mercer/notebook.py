@@ -1,6 +1,6 @@
 """HTML tables for the display of objects in notebooks, without scripts or style sheets.
 
-They use the colors of the page, so they are readable on light and dark backgrounds.
+The tables use the colors of the page, so they are readable on light and dark backgrounds.
 """
 
 from __future__ import annotations

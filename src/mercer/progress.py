@@ -1,8 +1,8 @@
-"""Progress of long work: one line on standard error, rewritten in place.
+"""Progress of long computations: one line on standard error, rewritten in place.
 
-``with show_progress():`` turns progress on for the work inside. Solvers and passes over chunks
-report through :func:`report_status` and :class:`ProgressBar`, which write nothing otherwise (a bar
-may also appear by itself on a terminal).
+``with show_progress():`` turns progress on inside the block. Solvers and passes over chunks report
+progress with :func:`report_status` and :class:`ProgressBar`. Outside such a block, only bars are
+shown, after two seconds and on a terminal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _line: ContextVar[_Line | None] = ContextVar("progress line", default=None)
 
 @contextmanager
 def show_progress(shown: bool = True) -> Iterator[None]:
-    """Show the progress of the work inside, or hide it with ``shown=False``."""
+    """Show progress inside a ``with`` block, or hide it with ``shown=False``."""
     line = _Line() if shown else None
     before = _line.set(line)
     try:
@@ -66,17 +66,17 @@ def report_status(text: str) -> None:
 
 
 class ProgressBar:
-    """A bar for work of known length.
+    """Progress bar for a known number of steps.
 
     Parameters
     ----------
     total : int
         Number of steps.
     what : str
-        What is counted, in the plural.
+        Plural noun for the steps.
     always : bool
-        Show the bar from the start and anywhere. Otherwise it appears only where progress is
-        turned on, or on a terminal after two seconds.
+        Whether to show the bar immediately, also if standard error is not a terminal. By default it
+        is shown if progress is turned on, or on a terminal after two seconds.
     """
 
     def __init__(self, total: int, what: str, always: bool = False) -> None:

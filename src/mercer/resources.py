@@ -1,6 +1,6 @@
-"""Memory and threads: how much of them work may use, and how work is spread over threads.
+"""Memory budget and threads, from the settings and the resources of the machine.
 
-:mod:`mercer.config` changes the settings; this module applies them to what the machine has.
+:mod:`mercer.config` changes the settings.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Config:
     Parameters
     ----------
     memory : str, int or None
-        What one fit may allocate: bytes, a size such as ``"2GB"``, a percentage of the free memory
+        Memory budget of one fit: bytes, a size such as ``"2GB"``, a percentage of the free memory
         such as ``"50%"``, or None for half of the memory that is free when a fit starts.
     threads : int or None
-        Worker threads; None for the cores this process may use, or for OMP_NUM_THREADS where that
-        is set and smaller.
+        Number of worker threads; None for the number of cores available to this process, or
+        OMP_NUM_THREADS if that is set and smaller.
     """
 
     memory: str | int | None = None
@@ -75,16 +75,16 @@ def memory_budget() -> int:
 
 
 def check_memory(needed: float, what: str, remedy: str, budget: float | None = None) -> None:
-    """Raise MemoryBudgetError if something needs more bytes than the budget.
+    """Raise MemoryBudgetError if an operation needs more bytes than the budget.
 
     Parameters
     ----------
     needed : float
         Bytes.
     what : str
-        What needs them: the start of the message.
+        The operation, as the start of the message.
     remedy : str
-        What needs less.
+        An alternative that needs less memory, for the message.
     budget : float or None
         Bytes; None for :func:`memory_budget`.
 
@@ -140,13 +140,13 @@ def _cgroup() -> int | None:
         uses = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
     except OSError:
         return None
-    # cached files count as used, but are evicted when memory is needed
+    # Cached files count as used, but they are evicted when memory is needed.
     files = next((int(x.split()[1]) for x in uses if x.startswith("inactive_file ")), 0)
     return None if limit == "max" else max(int(limit) - used + files, 0)
 
 
 def _address_space() -> int | None:
-    """Return what ``ulimit -v`` leaves; allocations beyond it fail even if memory is free."""
+    """Return the remaining bytes under ``ulimit -v``; larger allocations fail."""
     try:
         import resource  # not on every system
 
@@ -190,11 +190,12 @@ def single_thread() -> Iterator[None]:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread while any caller is inside.
+    """Limit BLAS to one thread inside a ``with`` block.
 
-    The limit belongs to the process, so callers are counted: the first sets it and the last lifts
-    it. If each restored what it found, overlapping callers would leave the limit in place forever.
-    The caller is removed from the set even if an interrupt arrives during entry.
+    The limit applies to the whole process, so callers are counted: the first one sets the limit and
+    the last one removes it. If each caller restored the limit that it found, overlapping callers
+    would leave the limit in place. The caller is removed from the set even if an interrupt arrives
+    during entry.
     """
     global _limiter
     caller = object()
@@ -215,13 +216,13 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def blas_threads_for(size: int) -> AbstractContextManager[None]:
-    """Limit BLAS to one thread for matrices of an order where more threads are not worth it."""
+    """Limit BLAS to one thread for matrices that are too small to benefit from more threads."""
     return single_threaded_blas() if size <= _MULTITHREADED_BLAS_FROM else nullcontext()
 
 
 @cache
 def _libraries() -> Any:
-    """Find the loaded BLAS libraries; cached, because the search takes milliseconds."""
+    """Return a controller of the loaded BLAS libraries; cached, since the search is slow."""
     import scipy.linalg  # noqa: F401 (SciPy's own copy must be loaded before the search)
     from threadpoolctl import ThreadpoolController
 
@@ -229,7 +230,7 @@ def _libraries() -> Any:
 
 
 def _take_control() -> None:
-    """Allow this thread to change a limit that another thread has set, where that is checked."""
+    """Allow this thread to change a limit that another thread has set, if OpenBLAS checks it."""
     from threadpoolctl import OpenBLASController
 
     if hasattr(OpenBLASController, "clear_controlling_thread"):
@@ -239,10 +240,10 @@ def _take_control() -> None:
 def run_in_threads(
     tasks: Sequence[Task], work: Callable[[Sequence[Task]], Any], parallel: bool = True
 ) -> list[Any]:
-    """Split tasks evenly among the threads and return each thread's ``work(tasks)``.
+    """Split tasks evenly among threads and return the result of ``work(tasks)`` of each thread.
 
-    The split depends only on the number of threads, never on timing, so that sums over tiles are
-    the same in every run. Without ``parallel`` the calling thread does everything.
+    The split depends on the number of threads only, not on timing, so that sums over tiles are
+    reproducible. With ``parallel=False`` all tasks run in the calling thread.
     """
     if not parallel:
         return [work(tasks)]

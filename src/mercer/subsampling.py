@@ -2,11 +2,11 @@
 
 ============================ ==================================================================
 :func:`random_rows`          drawn at random with a seed
-:func:`representative_rows`  weighted quantiles of the distinct rows in lexicographic order; does
-                             not depend on the order of rows, nor on whether copies come as
-                             weights
-:func:`evenly_spaced_rows`   evenly spaced in lexicographic order, copies included; objects, which
-                             have no such order, by position
+:func:`representative_rows`  weighted quantiles of the distinct rows in lexicographic order;
+                             independent of the order of the rows; repeated rows and weights are
+                             equivalent
+:func:`evenly_spaced_rows`   evenly spaced in lexicographic order, repeated rows included; objects
+                             are evenly spaced by position
 ============================ ==================================================================
 """
 
@@ -78,7 +78,7 @@ def evenly_spaced_rows(data: Any, most: int) -> Array:
 
 
 def take_rows(data: Any, rows: Array) -> Any:
-    """Return rows of an array or of a data frame, whose index is reset."""
+    """Return the rows of an array or a data frame; the index of a frame is reset."""
     return data.iloc[rows].reset_index(drop=True) if hasattr(data, "iloc") else data[rows]
 
 

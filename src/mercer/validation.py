@@ -1,4 +1,4 @@
-"""Checks of parameters and weights, with the value, the limit and the remedy in the message."""
+"""Validation of parameters and weights; messages contain the value, the limit and the remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_choice", "check_integer", "check_real", "check_weights"]
 def check_integer(
     value: Any, name: str, *, low: int = 1, high: int | None = None, remedy: str = ""
 ) -> int:
-    """Return a parameter as an int, if it is a whole number within its limits.
+    """Return a parameter as an int if it is an integer within its limits.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def check_real(
     below: float = inf,
     remedy: str = "",
 ) -> float:
-    """Return a parameter as a float, if it is a finite number within its limits.
+    """Return a parameter as a float if it is a finite number within its limits.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def check_real(
     name : str
         Name of the parameter in the message.
     above, below : float
-        Open limits: the value must be larger, or smaller.
+        Exclusive limits.
     low, high : float
-        Closed limits.
+        Inclusive limits.
     remedy : str
         A sentence for the end of the message.
 
@@ -119,7 +119,7 @@ def check_weights(weights: Any) -> None:
     Traceback (most recent call last):
     ValueError: sample_weight must not be negative, but its minimum is -2. Use 0 to ignore a row.
     """
-    import numpy as np  # here, because configuration does not need it
+    import numpy as np  # imported here so that configuration does not import NumPy
 
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")

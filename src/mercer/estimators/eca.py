@@ -113,9 +113,8 @@ class KernelECA(MonitoredTransformer):
         self.information_potential_ = spectrum.potential
         self.entropy_ratio_ = self.entropy_terms_ / spectrum.potential
         self.residual_potential_ = spectrum.potential - float(self.entropy_terms_.sum())
-        self.renyi_entropy_ = sample.log_normalizer - float(
-            np.log(spectrum.potential)
-        )
+        log_normalizer = self.kernel_.log_normalizer_or_zero(sample.points.dimension)
+        self.renyi_entropy_ = log_normalizer - float(np.log(spectrum.potential))
         self.certified_ = spectrum.certified
         self._component_ranks: Array | None = None
         self._ranks_computed = False

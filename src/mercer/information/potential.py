@@ -9,7 +9,7 @@ import numpy as np
 from mercer.bandwidth import fit_kernel
 from mercer.data import validate_points, validate_weights
 from mercer.decompose import decompose
-from mercer.information.samples import fitted_sample
+from mercer.information.samples import fitted_sample, log_normalizer
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.maths.information_potential import gaussian_potential
 from mercer.maths.types import Array
@@ -100,7 +100,7 @@ def renyi_entropy(
             f"V = 1'K1/n² is {potential:.3g}; the entropy -log V needs V > 0. Use a kernel that is "
             "positive semi-definite and not centered."
         )
-    return sample.log_normalizer - float(np.log(potential))
+    return log_normalizer(sample.kernel, sample.points) - float(np.log(potential))
 
 
 def entropy_terms(

@@ -43,4 +43,4 @@ def log_normalizer(kernel: Kernel, points: Points) -> float:
     >>> round(log_normalizer(Gaussian(1.0), points), 4), log_normalizer(Linear(), points)
     (1.8379, 0.0)
     """
-    return Sample(kernel, points).log_normalizer
+    return kernel.log_normalizer_or_zero(points.dimension)

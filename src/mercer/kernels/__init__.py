@@ -1,4 +1,4 @@
-"""Kernels, their algebra, and a test of the contract that every kernel fulfills."""
+"""Kernels, sums and products of kernels, and a test of the kernel interface."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class _Combination(Kernel):
 
     @property
     def is_psd(self) -> bool:
-        """Sums and entrywise products of positive semi-definite kernels are so (Schur)."""
+        """Whether all terms are; sums and entrywise products preserve this (Schur)."""
         return all(term.is_psd for term in self.terms)
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
@@ -122,12 +122,12 @@ class Sum(_Combination):
         return rng.permutation(np.concatenate(drawn))
 
     def log_normalizer(self, d: int) -> float:
-        """Logarithm of the sum of the terms' integrals."""
+        """Return the logarithm of the sum of the terms' integrals."""
         return float(np.logaddexp.reduce([term.log_normalizer(d) for term in self.terms]))
 
     @property
     def is_density(self) -> bool:
-        """Whether every term is."""
+        """Whether every term is a density up to a factor."""
         return all(term.is_density for term in self.terms)
 
 
@@ -174,7 +174,7 @@ class Scaled(Kernel):
 
     @property
     def is_psd(self) -> bool:
-        """A negative factor turns the signs of all eigenvalues."""
+        """Whether the inner kernel is; False for a negative factor."""
         return self.factor >= 0 and self.kernel.is_psd
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
@@ -210,19 +210,19 @@ class Scaled(Kernel):
         return self.factor * self.kernel.diagonal(X)
 
     def features(self, X: Any) -> Array | None:
-        """Scale the kernel's features by the root of the factor."""
+        """Scale the kernel's features by the square root of the factor."""
         inner = self.kernel.features(X) if self.factor > 0 else None
         return None if inner is None else np.sqrt(self.factor).astype(inner.dtype) * inner
 
     def log_normalizer(self, d: int) -> float:
-        """``log factor`` plus that of the inner kernel."""
+        """Return ``log factor`` plus the logarithm of the inner kernel's integral."""
         if self.factor <= 0:
             return super().log_normalizer(d)
         return float(np.log(self.factor)) + self.kernel.log_normalizer(d)
 
     @property
     def is_density(self) -> bool:
-        """Whether the inner kernel is, and the factor is positive."""
+        """Whether the inner kernel is a density and the factor is positive."""
         return self.factor > 0 and self.kernel.is_density
 
     def inner_kernels(self) -> dict[str, Kernel]:

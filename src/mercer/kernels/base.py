@@ -1,4 +1,4 @@
-"""The base class of kernels: a formula, and parameters that a grid search can reach."""
+"""Base class of kernels: evaluation, parameters (for grid search) and algebra."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = [
     "map_leaves",
 ]
 
-#: Fills a rectangle of a Gram matrix: ``tiles(rows, columns, out)`` returns ``out``, or an array of
-#: its own (which the caller may change) where ``out`` is None.
+#: Function that evaluates a rectangle of a Gram matrix: ``tiles(rows, columns, out)`` fills and
+#: returns ``out``, or returns a new array (which the caller may modify) if ``out`` is None.
 Tiles = Callable[[slice, slice, Array | None], Array]
 
-#: Kernel classes by the names that estimators accept; ``mercer.kernels`` fills it.
+#: Kernel classes by the names that estimators accept; filled in ``mercer.kernels``.
 KERNEL_NAMES: dict[str, type[Kernel]] = {}
 
 _ALL = slice(None)
@@ -41,7 +41,7 @@ class FitParts(NamedTuple):
     assemble : callable
         Takes the fitted parts, in the same order, and returns the fitted composite kernel.
     label : str
-        What these data are called in error messages; empty if the composite compares all columns.
+        Name of the data in error messages; empty if the composite compares all columns.
     """
 
     parts: Sequence[tuple[Kernel, Any, Array | None]]
@@ -53,8 +53,8 @@ class Kernel(DensityMethods):
     """Base class of kernels.
 
     A subclass stores its parameters in ``__init__`` under their own names and defines either
-    :meth:`matrix` (the formula) or, if there is a faster way, :meth:`tiles`.
-    Parameters are checked when they are used, so ``clone`` and ``set_params`` always work.
+    :meth:`matrix` (the formula) or, for speed, :meth:`tiles`. Parameters are checked when they are
+    used, so ``clone`` and ``set_params`` always work.
 
     Examples
     --------
@@ -86,14 +86,14 @@ class Kernel(DensityMethods):
         return self.tiles(X, None if Y is None else self._as_points(Y))(_ALL, _ALL, None)
 
     def matrix(self, X: Any, Y: Any) -> Array:
-        """Return ``k(x_i, y_j)`` as an array of shape (len(X), len(Y)): the formula itself."""
+        """Return ``k(x_i, y_j)`` as an array of shape (len(X), len(Y))."""
         raise NotImplementedError(f"{type(self).__name__} defines neither matrix nor tiles")
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """Prepare two point sets (``Y=None``: X against itself) for fast rectangles.
+        """Return a function that evaluates rectangles of the Gram matrix of X and Y.
 
-        The default evaluates :meth:`matrix` and copies the result, which may be an array that a
-        kernel stores.
+        ``Y=None`` means X against itself. The default evaluates :meth:`matrix` and copies the
+        result, since it may be an array that the kernel stores.
         """
         right = X if Y is None else Y
 
@@ -107,9 +107,10 @@ class Kernel(DensityMethods):
         return tile
 
     def log_tiles(self, X: Any, Y: Any) -> Tiles:
-        """Prepare rectangles of ``log k(x_i, y_j)``, exact where k itself underflows.
+        """Return a function that evaluates rectangles of ``log k(x_i, y_j)``.
 
-        This default takes the logarithm of k; kernels with a simpler logarithm override it.
+        The default takes the logarithm of k. Kernels with a simpler logarithm override it and are
+        accurate where k underflows.
         """
         tiles = self.tiles(X, Y)
 
@@ -121,14 +122,18 @@ class Kernel(DensityMethods):
         return tile
 
     def diagonal(self, X: Any) -> Array:
-        """``k(x_i, x_i)`` for every row."""
+        """Return ``k(x_i, x_i)`` for every row."""
         X = self._as_points(X)
         tile = self.tiles(X, X)
         parts = [tile(slice(i, i + 1), slice(i, i + 1), None)[0] for i in range(len(X))]
         return np.concatenate(parts)
 
+    def log_normalizer_or_zero(self, d: int | None) -> float:
+        """Return the log normalizer in d dimensions; 0 if k is not a density or d is None."""
+        return self.log_normalizer(d) if d is not None and self.is_density else 0.0
+
     def features(self, X: Any) -> Array | None:
-        """Exact finite features with ``k(x, y) = φ(x)'φ(y)``, or None if there are none."""
+        """Return exact finite features with ``k(x, y) = φ(x)'φ(y)``, or None if unavailable."""
         return None
 
     def _as_points(self, X: Any) -> Any:
@@ -153,7 +158,10 @@ class Kernel(DensityMethods):
         return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; parts of a sum or product as ``0__bandwidth``, ``1__degree``, …."""
+        """Return parameters by name.
+
+        Parameters of the terms of a sum or product are named ``0__bandwidth``, ``1__degree`` etc.
+        """
         params = {name: getattr(self, name) for name in self._parameter_names()}
         if deep:
             for name, part in self.inner_kernels().items():
@@ -162,7 +170,7 @@ class Kernel(DensityMethods):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by the names that :meth:`get_params` returns."""
-        # a part is replaced before its own parameters are set
+        # Replace an inner kernel before its own parameters are set.
         for name, value in sorted(params.items(), key=lambda item: item[0].count("__")):
             head, _, tail = name.partition("__")
             if tail and head in self.inner_kernels():
@@ -222,7 +230,7 @@ class Kernel(DensityMethods):
         return self.scale_bandwidths(factor)
 
     def _with_scaled_bandwidth(self, factor: float) -> Kernel:
-        """For leaves: the same kernel with another bandwidth, if it has one."""
+        """Return this kernel with a scaled bandwidth, if it has one; for leaves."""
         return self
 
     def __repr__(self) -> str:

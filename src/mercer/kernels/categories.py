@@ -97,7 +97,7 @@ def _hamming_distances(left: Array, right: Array, sizes: Array) -> _Distances:
 
 
 def _indicators(columns: Array, n_columns: int) -> Array:
-    """Rows with ones in these columns; single precision counts exactly up to 2²⁴."""
+    """Return rows with ones in these columns; single precision counts exactly up to 2²⁴."""
     ones = np.zeros((len(columns), n_columns), dtype=np.float32)
     np.put_along_axis(ones, columns, 1, axis=1)
     return ones
@@ -200,7 +200,7 @@ class Categorical(_Powers):
 
 
 def _ranks(table: Array, codes: Array, ranks: dict[Any, int]) -> Array:
-    """Ranks; each unknown category gets its own negative number."""
+    """Return the ranks; each unknown category gets a different negative number."""
     flat = [ranks.get(cell, -1 - code) for cell, code in zip(table.flat, codes.flat, strict=True)]
     return np.array(flat, dtype=np.intp).reshape(table.shape)
 

@@ -1,4 +1,4 @@
-"""A test of the contract of kernels, for your own kernels too."""
+"""Test of the kernel interface, also for custom kernels."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["check_kernel"]
 
 
 def check_kernel(kernel: Kernel, X: Any = None, Y: Any = None) -> None:
-    """Check that a kernel fulfills the contract that the rest of the library relies on.
+    """Check that a kernel adheres to the kernel interface.
 
-    Shapes, symmetry, diagonal, tiles equal to parts of the Gram matrix, single precision preserved,
-    inputs unchanged, results that share no memory with earlier ones, positive semi-definiteness if
-    ``is_psd`` is True, features that reproduce the kernel, parameters that survive
-    ``get_params``/``set_params``, ``clone`` and pickling.
+    The checks are: shapes, symmetry and diagonal; tiles equal to parts of the Gram matrix; single
+    precision is preserved; inputs are not modified; results share no memory with earlier ones;
+    positive semi-definiteness if ``is_psd`` is True; features reproduce the kernel; parameters are
+    preserved by ``get_params``/``set_params``, ``clone`` and pickling.
 
     Parameters
     ----------
     kernel : Kernel
-        With numbers for its bandwidths.
+        Its bandwidths must be numbers, not rules.
     X, Y : sequences of points or None
         Data for the check, at least 3 points each; required if the kernel does not compare vectors.
 
@@ -77,7 +77,7 @@ def _check_tiles(kernel: Kernel, X: Any, Y: Any) -> None:
 
 
 def _check_memory_is_not_shared(kernel: Kernel, X: Any, Y: Any) -> None:
-    """Sums, products and multiples change the blocks of their parts in place."""
+    """Check that tiles are new arrays: sums and products modify the tiles of their terms."""
     tiles = kernel.tiles(kernel._as_points(X), kernel._as_points(Y))
     blocks = [tiles(slice(None), slice(None), None) for _ in range(2)]
     assert not np.shares_memory(blocks[0], blocks[1]), (

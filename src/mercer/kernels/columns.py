@@ -1,12 +1,12 @@
-"""A kernel on selected columns of a table. Only this module knows about columns.
+"""Kernel on selected columns of a table, with support for missing values.
 
-Missing values. Let φ be the features of the inner kernel, ``k(x, y) = φ(x)'φ(y)``. A missing value
-is represented by the mean embedding ``φ(?) = Σ_z s_z φ(z)`` of the observed training values z with
-normalized weights s_z. Hence ``k(x, ?) = Σ_z s_z k(x, z)`` and
-``k(?, ?) = Σ_z Σ_z' s_z s_z' k(z, z')``. All values are still inner products of features, so every
-Gram matrix stays positive semi-definite, whichever values are missing and whichever values z are
-used; and so do sums and products of such kernels (Schur). Omitting a missing column from a product
-would not preserve this: k(x, y) would then not come from features of x and of y alone.
+Let φ be the features of the inner kernel, ``k(x, y) = φ(x)'φ(y)``. A missing value is represented
+by the mean embedding ``φ(?) = Σ_z s_z φ(z)`` of the observed training values z with normalized
+weights s_z. Hence ``k(x, ?) = Σ_z s_z k(x, z)`` and ``k(?, ?) = Σ_z Σ_z' s_z s_z' k(z, z')``. All
+kernel values are inner products of features, so every Gram matrix is positive semi-definite for any
+pattern of missing values and any choice of the values z. The same holds for sums and products of
+such kernels (Schur). If missing columns were omitted from a product instead, k(x, y) would not be
+an inner product of features of x and features of y.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from mercer.maths.types import Array
 
 __all__ = ["Observed", "On", "describe_columns"]
 
-# Up to this many distinct values the mean embedding of a missing value is exact; beyond, it is the
-# mean over fewer representative ones. (For a Gaussian of 0.3 to 3 standard deviations on 20,000
-# normal, exponential or t₃ values, the error with 256 of them is at most 5e-4.)
+# Up to this many distinct values the mean embedding of a missing value is exact. With more values
+# it is the mean over 256 representative ones. For a Gaussian kernel of 0.3 to 3 standard deviations
+# on 20,000 normal, exponential or t₃ values, the error is then at most 5e-4.
 _MAX_EXACT_VALUES = 2000
 _N_REPRESENTATIVES = 256
 _ROWS_PER_BLOCK = 4096
@@ -72,8 +72,8 @@ class On(Kernel):
     A missing value (None, NaN, NaT, NA) is represented by the mean embedding of the observed
     training values, ``k(x, ?) = mean k(x, z)`` and ``k(?, ?) = mean k(z, z')``; Gram matrices stay
     positive semi-definite (see the source for the proof). Several columns in one ``On`` are one
-    value: a row in which one of them is missing counts as missing. A product of one ``On`` per
-    column uses the columns that are present.
+    value: a row in which one of them is missing counts as missing. A product with one ``On`` per
+    column still uses the other columns of such a row.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class On(Kernel):
     kernel : Kernel
         Its bandwidth rules use these columns only.
     observed : Observed or None
-        The values that represent a missing one. None: all distinct values of the training sample
-        with their weights, or 256 representative ones if there are more than 2000.
+        The values that represent a missing one. If None, ``fit`` uses all distinct values of the
+        training sample with their weights, or 256 representative ones if there are more than 2000.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class On(Kernel):
 
     @property
     def is_psd(self) -> bool:
-        """Whether the inner kernel is; missing values do not change that."""
+        """Whether the inner kernel is positive semi-definite; this holds with missing values."""
         return self.kernel.is_psd
 
     # --- fitting --------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class On(Kernel):
         return On(self.columns, kernels[0], self.observed)
 
     def split_for_fit(self, X: Any, weights: Array | None) -> FitParts:
-        """Return the inner kernel with the observed values; these represent a missing one."""
+        """Return the inner kernel with the observed values, which represent missing ones."""
         cells, missing = self._cells(X)
         counts = np.ones(len(cells)) if weights is None else weights
         present = ~missing & (counts > 0)
@@ -143,7 +143,7 @@ class On(Kernel):
     # --- evaluation -----------------------------------------------------------------------------
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """Tiles of the inner kernel, with rows and columns of missing values replaced."""
+        """Return tiles of the inner kernel, with rows and columns of missing values replaced."""
         x, missing_x = self._filled(X)
         y, missing_y = (x, missing_x) if Y is None else self._filled(Y)
         inner = self.kernel.tiles(x, None if Y is None else y)
@@ -163,13 +163,13 @@ class On(Kernel):
         return tile
 
     def diagonal(self, X: Any) -> Array:
-        """The diagonal of the inner kernel, and k(?, ?) for missing values."""
+        """Return the diagonal of the inner kernel, with k(?, ?) for missing values."""
         cells, missing = self._filled(X)
         diagonal = self.kernel.diagonal(cells)
         return np.where(missing, self._potential(), diagonal) if missing.any() else diagonal
 
     def _means(self, cells: Array, missing: Array) -> Array:
-        """``k(x, ?)`` for every row x, including missing ones."""
+        """Return ``k(x, ?)`` for every row x, including missing ones."""
         assert self.observed is not None
         tiles = self.kernel.tiles(cells, self.observed.cells)
         parts = [
@@ -179,7 +179,7 @@ class On(Kernel):
         return np.where(missing, self._potential(), np.concatenate(parts))
 
     def _potential(self) -> float:
-        """``k(?, ?)``, cached until a parameter changes."""
+        """Return ``k(?, ?)``, cached until a parameter changes."""
         assert self.observed is not None
         cached = self._squared_mean
         if cached is None or cached[0] != self.kernel or cached[1] is not self.observed:
@@ -191,7 +191,7 @@ class On(Kernel):
     # --- columns --------------------------------------------------------------------------------
 
     def _filled(self, X: Any) -> tuple[Array, Array]:
-        """Values, with an observed one in place of each missing one, and which are missing."""
+        """Return the values with missing ones replaced by an observed one, and a missing mask."""
         cells, missing = self._cells(X)
         if missing.any():
             if self.observed is None:
@@ -205,7 +205,7 @@ class On(Kernel):
         return cells, missing
 
     def _cells(self, X: Any) -> tuple[Array, Array]:
-        """Selected values in the form of the inner kernel, and which rows have a missing one."""
+        """Return the selected values in the form of the inner kernel, and a missing mask."""
         if not isinstance(self.kernel, Kernel):
             raise TypeError(
                 f"On({self.columns!r}, kernel) needs a kernel object such as Gaussian() or "
@@ -229,17 +229,17 @@ class On(Kernel):
         return np.stack(arrays, axis=1), missing
 
     def __repr__(self) -> str:
-        # without the observed values, which are training data and too long to print
+        # The observed values are omitted: they are training data and too long to print.
         return f"On({self.columns!r}, {self.kernel!r})"
 
 
 def describe_columns(columns: Any) -> str:
-    """Return how messages refer to the selected columns."""
+    """Return the selected columns as text for messages."""
     return f"Column {columns!r}" if not isinstance(columns, list | slice) else f"On({columns!r}, …)"
 
 
 def _names(X: Any, columns: Any) -> Any:
-    """Checked names (frames) or positions (arrays): a list if several are selected."""
+    """Return validated names (frames) or positions (arrays); a list if several are selected."""
     several = isinstance(columns, list | tuple | slice | np.ndarray)
     available = list(X.columns) if hasattr(X, "columns") else list(range(_n_columns(X, columns)))
     if isinstance(columns, slice):
@@ -279,7 +279,7 @@ def _n_columns(X: Any, columns: Any) -> int:
 
 
 def _observed(cells: Array, counts: Array) -> Observed:
-    """Distinct values with normalized weights, or representative ones if there are many."""
+    """Return the distinct values with normalized weights; representative ones if many."""
     if cells.dtype.kind in "biuf":
         table = cells.reshape(len(cells), -1)
         rows, counts = distinct_rows(table, counts)
@@ -294,7 +294,7 @@ def _observed(cells: Array, counts: Array) -> Observed:
 
 
 def _distinct_objects(cells: Array, counts: Array) -> tuple[Array, Array]:
-    """Distinct objects, sorted if possible; unhashable objects all count as distinct."""
+    """Return the distinct objects, sorted if possible; unhashable objects count as distinct."""
     known: dict[Any, int] = {}
     keys = cells.tolist() if cells.ndim == 1 else list(map(tuple, cells.tolist()))
     try:

@@ -19,8 +19,8 @@ __all__ = ["CountKernel"]
 class CountKernel(Kernel):
     """``k(x, y) = Σ_p count_p(x) count_p(y)`` over parts p, or the cosine of the counts.
 
-    An object without parts has k = 0 with everything, including itself. With normalized counts
-    the object itself then counts as its only part, so that k(x, x) = 1 for all.
+    If x has no parts, k(x, y) = 0 for all y, including x. With normalized counts, an object without
+    parts is its own only part, so that k(x, x) = 1 for all x.
     """
 
     compares: ClassVar[Kind] = "objects"
@@ -38,7 +38,7 @@ class CountKernel(Kernel):
         raise NotImplementedError
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """One sparse product per tile."""
+        """Evaluate tiles by sparse products."""
         codes: dict[Any, int] = {}
         left_parts = self._codes_of_rows(X, codes)
         right_parts = None if Y is None else self._codes_of_rows(Y, codes)

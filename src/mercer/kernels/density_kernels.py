@@ -1,4 +1,4 @@
-"""Kernels as densities: a kernel divided by its integral, as Parzen windows need it."""
+"""Kernels divided by their integrals, as densities for Parzen windows."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _DENSITY_KERNELS = "Use Gaussian, Laplacian, Matern, Epanechnikov or a sum of th
 
 
 class DensityMethods:
-    """Methods of kernels that are densities up to a factor; other kernels raise ValueError.
+    """Methods of kernels that are densities up to a factor; for other kernels they raise.
 
     A density kernel overrides :meth:`log_normalizer` and :meth:`draw`.
     """
 
     def log_normalizer(self, d: int) -> float:
-        """Logarithm of ``∫ k(x, 0) dx`` over d dimensions; never overflows."""
+        """Return the logarithm of ``∫ k(x, 0) dx`` over d dimensions; it does not overflow."""
         raise ValueError(
             f"{self!r} is not a density: it has no known, finite integral ∫ k(x, 0) dx. "
             f"{_DENSITY_KERNELS}"
         )
 
     def normalizer(self, d: int) -> float:
-        """``∫ k(x, 0) dx`` over d dimensions (inf if it overflows: see log_normalizer)."""
+        """Return ``∫ k(x, 0) dx`` over d dimensions; inf if it overflows."""
         with np.errstate(over="ignore"):
             return float(np.exp(self.log_normalizer(d)))
 
@@ -43,11 +43,11 @@ class DensityMethods:
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
         """Draw n points of d coordinates from the normalized kernel centered at 0."""
-        raise ValueError(f"{self!r} cannot be sampled from. {_DENSITY_KERNELS}")
+        raise ValueError(f"{self!r} does not support sampling. {_DENSITY_KERNELS}")
 
     def self_convolution(self) -> Any:
-        """Return the kernel whose density is the convolution of this one's with itself."""
+        """Return the kernel whose density is the self-convolution of this kernel's density."""
         raise ValueError(
-            f"{self!r} has no self-convolution in closed form, only the Gaussian has; use "
-            "estimator='mean', or a Gaussian kernel."
+            f"{self!r} has no self-convolution in closed form; only Gaussian has one. Use "
+            "estimator='mean' or a Gaussian kernel."
         )

@@ -27,7 +27,7 @@ class DotProduct(Kernel):
         raise NotImplementedError
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """One matrix product per tile."""
+        """Evaluate tiles by matrix products."""
         left = self.prepare(X)
         right = left if Y is None else self.prepare(Y)
         self._check_overflow(left, right)
@@ -38,7 +38,7 @@ class DotProduct(Kernel):
         return tile
 
     def diagonal(self, X: Any) -> Array:
-        """The function of ``|x|²``."""
+        """Return the kernel's function of ``|x|²``."""
         X = self.prepare(self._as_points(X))
         return self.profile(np.einsum("ij,ij->i", X, X))
 
@@ -58,7 +58,7 @@ class DotProduct(Kernel):
             )
 
     def inverse_profile(self, values: Array) -> Array | None:
-        """Inner products with these kernel values; None if they are not determined."""
+        """Return the inner products with these kernel values; None if they are not determined."""
         return None
 
 
@@ -147,7 +147,7 @@ class Polynomial(DotProduct):
         return np.power(t, int(self.degree), out=t)
 
     def inverse_profile(self, values: Array) -> Array | None:
-        """The root, for odd degrees; an even power loses the sign of x'y."""
+        """Return the root for odd degrees; for even degrees the sign of x'y is not determined."""
         if self.degree % 2 == 0 or self.scale == 0:
             return None
         root = np.sign(values) * np.abs(values) ** (1 / self.degree)
@@ -186,7 +186,7 @@ class Sigmoid(DotProduct):
 
 
 class Cosine(DotProduct):
-    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; a zero row has k = 0 with everything.
+    """Cosine kernel, ``k(x, y) = x'y / (|x| |y|)``; k(x, y) = 0 if x or y is a zero row.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class Cosine(DotProduct):
         return np.asarray(X / np.where(norms == 0, 1, norms))
 
     def profile(self, t: Array) -> Array:
-        """The inner product of unit rows, unchanged."""
+        """Return the inner products of unit rows unchanged."""
         return t
 
     def features(self, X: Any) -> Array | None:
@@ -212,7 +212,7 @@ class Cosine(DotProduct):
 
 
 def _largest_norm(X: Array) -> float:
-    """The largest norm of a row; rows are rescaled first, so that squares do not overflow."""
+    """Return the largest norm of a row; rows are rescaled first, so squares do not overflow."""
     largest = float(np.abs(X).max(initial=0))
     if largest == 0:
         return 0.0

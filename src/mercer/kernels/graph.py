@@ -31,8 +31,8 @@ class Graph(CountKernel):
     - an adjacency matrix or a list of pairs without labels: all labels are equal;
     - a networkx graph, or an object with its interface; labels are the node attribute ``label``.
 
-    Edges are undirected and count once. A graph without nodes has no labels to count: k is 0
-    with everything or, normalized, 1 with other graphs without nodes.
+    Edges are undirected and count once. A graph without nodes has no labels to count: k is 0 with
+    all graphs or, with normalization, 1 with other graphs without nodes.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Graph(CountKernel):
                 f"Graph(iterations={self.iterations!r}) must be an integer of at least 0."
             )
         labels, neighbors = self._read(item)
-        # tuples with the iteration: labels of different iterations are never equal
+        # The tuples include the iteration, so labels of different iterations are never equal.
         current = to_codes(((0, label) for label in labels), codes)
         found = list(current)
         for iteration in range(1, int(self.iterations) + 1):

@@ -1,4 +1,4 @@
-"""How notebooks display a kernel."""
+"""Display of kernels in notebooks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["kernel_html"]
 def kernel_html(kernel: Kernel) -> str:
     """Return a small HTML table of a kernel's parameters or parts."""
     if isinstance(kernel, On):
-        missing = "not fitted" if kernel.observed is None else f"the mean of {kernel.observed!r}"
-        rows = [["kernel", repr(kernel.kernel)], ["a missing value is", missing]]
+        missing = "not fitted" if kernel.observed is None else f"mean of {kernel.observed!r}"
+        rows = [["kernel", repr(kernel.kernel)], ["missing values", missing]]
         return table(f"Kernel on {describe_columns(kernel.columns)}", ["", "value"], rows)
     if isinstance(kernel, Sum | Product):
         rows = [[str(i), repr(term)] for i, term in enumerate(kernel.terms)]

@@ -19,7 +19,7 @@ class NGram(CountKernel):
     (lists or tuples of words) are compared in the same way. The kernel is
     :math:`\rho + (1 - \rho) k_0`, an inner product of features, hence positive semi-definite.
 
-    A string shorter than n has no n-grams: k₀ is 0 with everything. With normalization such a
+    A string shorter than n has no n-grams: k₀ is 0 with all strings. With normalization such a
     string is a feature by itself: k₀ is 1 with equal strings (including empty ones) and 0 with all
     others.
 

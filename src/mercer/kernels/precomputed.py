@@ -14,10 +14,10 @@ __all__ = ["Precomputed"]
 
 
 class Precomputed(Kernel):
-    """The data are kernel values: K (n, n) in ``fit``, the cross-Gram matrix (m, n) for new points.
+    """Precomputed Gram matrix (n, n) in ``fit`` and cross-Gram matrix (m, n) for new points.
 
-    After :func:`mercer.data.admit` the training points of this kernel are column indices of that
-    matrix, so rows with zero weight can be dropped and still be present in later cross-Gram
+    In :class:`mercer.data.Sample` the training points of this kernel are column indices of the
+    matrix. Rows with zero weight are dropped from the sample but remain columns of later cross-Gram
     matrices.
 
     Examples
@@ -36,7 +36,7 @@ class Precomputed(Kernel):
 
     @property
     def is_psd(self) -> bool:
-        """Unknown before the eigenvalues are computed; assumed, and a violation is reported."""
+        """True: assumed until the eigenvalues are computed, which reports violations."""
         return True
 
     def matrix(self, X: Any, Y: Any) -> Array:
@@ -44,7 +44,7 @@ class Precomputed(Kernel):
         return np.asarray(X)[:, np.asarray(Y)]
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """Rectangles of the matrix X, or of its columns with the indices Y."""
+        """Return rectangles of the matrix X, or of its columns with the indices Y."""
         if Y is not None:
             return super().tiles(X, Y)
 
@@ -62,7 +62,7 @@ class Precomputed(Kernel):
         return X if Y is None else self.matrix(X, Y)
 
     def diagonal(self, X: Any) -> Array:
-        """``k(x, x)`` of the training points; it is not known for new points."""
+        """Return ``k(x, x)`` of the training points; it is not known for new points."""
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[0] != X.shape[1] or not np.allclose(X, X.T, rtol=1e-4):
             raise ValueError(

@@ -21,9 +21,9 @@ __all__ = ["Jaccard", "MinMax"]
 class _Overlap(Kernel):
     """``k = |x ∩ y| / (|x| + |y| - |x ∩ y|)``; 1 if both are empty.
 
-    Positive semi-definite: it is the probability that one random hash (minwise, or weighted
-    sampling by Manasse, McSherry and Talwar 2010) gives x and y the same value, and equality of
-    values is an inner product of indicators. Empty points share one value.
+    The kernel is positive semi-definite: it is the probability that a random hash (minwise, or
+    weighted sampling by Manasse, McSherry and Talwar 2010) maps x and y to the same value, and
+    equality of values is an inner product of indicators. All empty points have the same hash value.
     """
 
     compares: ClassVar[Kind] = "objects"
@@ -68,7 +68,7 @@ class Jaccard(_Overlap):
     """
 
     def intersections(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
-        """Sparse products of indicators."""
+        """Return sparse products of indicators."""
         if not _is_sequence(X):
             left = csr_array(_vectors(X, "Jaccard") != 0, dtype=np.float64)
             right = left if Y is None else csr_array(_vectors(Y, "Jaccard") != 0, dtype=np.float64)
@@ -101,7 +101,7 @@ class MinMax(_Overlap):
     """
 
     def intersections(self, X: Any, Y: Any) -> tuple[Callable[[slice, slice], Array], Array, Array]:
-        """Sums of minima, column by column."""
+        """Return sums of minima, column by column."""
         if _are_bags(X):
             bags = _bags(X, Y, _amounts)
             by_column = csc_array(bags[0]), csc_array(bags[1])

@@ -34,8 +34,8 @@ __all__ = [
 # Up to this many columns, differences are as fast as the matrix product, without cancellation.
 _FEW_COLUMNS = 2
 _BISECTIONS = 60  # reduce any interval to rounding error
-# Beyond this smoothness K_ν overflows at distances where the three terms of its series are not
-# accurate any more; the expansion for large ν is accurate to 1e-13 from here on.
+# Above this smoothness K_ν overflows at distances where three terms of its series are not accurate.
+# The expansion for large ν has an error of at most 1e-13 there.
 _LARGE_ORDER = 100
 
 
@@ -59,7 +59,7 @@ class SpectralDensity:
 
 
 class Stationary(Kernel):
-    """A kernel with a bandwidth: a number, one number per column, or the name of a rule.
+    """Base class of kernels with a bandwidth: a number, one per column, or the name of a rule.
 
     A rule ("auto", "silverman", …, see :mod:`mercer.bandwidth`) is replaced by its value when an
     estimator is fitted; calling a kernel with a rule directly raises ValueError.
@@ -122,7 +122,7 @@ class Stationary(Kernel):
         return type(self).log_normalizer is not Kernel.log_normalizer
 
     def _log_volume(self, d: int) -> float:
-        """Logarithm of the product of the d bandwidths."""
+        """Return the logarithm of the product of the d bandwidths."""
         return float(np.log(self.bandwidth_vector(d)).sum())
 
     def spectral_density(self, d: int) -> SpectralDensity | None:
@@ -131,14 +131,14 @@ class Stationary(Kernel):
 
 
 class Radial(Stationary):
-    """A function of ``h = -‖x - y‖²/2`` (in bandwidths), applied in place."""
+    """Base class of kernels that are functions of ``h = -‖x - y‖²/2``, in units of bandwidths."""
 
     def profile(self, h: Array) -> Array:
         """Turn h into kernel values, overwriting it."""
         raise NotImplementedError
 
     def inverse_profile(self, values: Array) -> Array:
-        """Squared distances, in bandwidths, at which the kernel has these values in (0, 1]."""
+        """Return the squared distances, in bandwidths, at which k has these values in (0, 1]."""
         raise NotImplementedError
 
     def log_profile(self, h: Array) -> Array:
@@ -147,20 +147,20 @@ class Radial(Stationary):
             return np.log(self.profile(h), out=h)
 
     def _from(self, origin: Array, X: Array) -> Array:
-        """Coordinates from a common origin, in bandwidths."""
+        """Return coordinates relative to a common origin, in bandwidths."""
         with np.errstate(over="ignore"):
             return ((X - origin) / self.bandwidth_vector(X.shape[1])).astype(X.dtype, copy=False)
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """One matrix product per tile; differences where products would cancel."""
+        """Evaluate tiles by matrix products, or by differences if products would cancel."""
         return self._exponents(X, Y, self.profile)
 
     def log_tiles(self, X: Any, Y: Any) -> Tiles:
-        """The same for the logarithm, which needs no exponential."""
+        """Evaluate tiles of the logarithm, without an exponential."""
         return self._exponents(X, Y, self.log_profile)
 
     def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
-        """Rectangles of h, transformed by ``profile``."""
+        """Return rectangles of h, transformed by ``profile``."""
         same_points = Y is None or Y is X
         Y = X if same_points else Y
         if X.dtype != Y.dtype:
@@ -210,7 +210,7 @@ class Gaussian(Radial):
         return -2 * np.log(values)
 
     def log_profile(self, h: Array) -> Array:
-        """``h`` itself."""
+        """Return h."""
         return h
 
     def log_normalizer(self, d: int) -> float:
@@ -230,7 +230,7 @@ class Gaussian(Radial):
         )
 
     def self_convolution(self) -> Gaussian:
-        """The Gaussian of bandwidth √2 σ."""
+        """Return the Gaussian of bandwidth √2 σ."""
         return Gaussian(np.asarray(self.bandwidth) * np.sqrt(2))
 
 
@@ -304,7 +304,7 @@ class Matern(Radial):
         self.nu = nu
 
     def profile(self, h: Array) -> Array:
-        """The Matérn function of ``r = √(-2h)``."""
+        """Return the Matérn function of ``r = √(-2h)``."""
         self._check_nu()
         if self.nu == np.inf:
             return np.exp(h, out=h)
@@ -323,7 +323,7 @@ class Matern(Radial):
         return h
 
     def inverse_profile(self, values: Array) -> Array:
-        """Bisection; the profile is decreasing."""
+        """Invert the profile, a decreasing function, by bisection."""
         near = np.zeros(np.shape(values))
         far = np.full(np.shape(values), self._reach(np.finfo(np.float64).tiny))
         for _ in range(_BISECTIONS):
@@ -333,14 +333,14 @@ class Matern(Radial):
         return np.asarray(near**2)
 
     def _reach(self, tolerance: float) -> float:
-        """Distance beyond which the kernel is below the tolerance."""
+        """Return a distance beyond which the kernel is below the tolerance."""
         far = 1.0
         while self.profile(np.array([-0.5 * far**2]))[0] > tolerance:
             far *= 1.1
         return far
 
     def log_profile(self, h: Array) -> Array:
-        """The logarithm of the Matérn function: about ``-√(2ν) r`` far away."""
+        """Return the logarithm of the Matérn function, about ``-√(2ν) r`` for large r."""
         self._check_nu()
         if self.nu == np.inf:
             return h
@@ -391,7 +391,7 @@ class Matern(Radial):
 
 
 def _matern(t: Array, nu: float) -> Array:
-    """``2^(1-ν)/Γ(ν) t^ν K_ν(t)`` from logarithms; its series where K_ν overflows (small t)."""
+    """Return ``2^(1-ν)/Γ(ν) t^ν K_ν(t)``, from its series where K_ν overflows (small t)."""
     if nu > _LARGE_ORDER:
         return np.exp(_log_matern_of_large_order(t, nu))
     with np.errstate(all="ignore"):
@@ -404,7 +404,7 @@ def _matern(t: Array, nu: float) -> Array:
 
 
 def _log_matern(t: Array, nu: float) -> Array:
-    """Logarithm of the Matérn function of ``t = √(2ν) r``, in closed form if there is one."""
+    """Return the logarithm of the Matérn function of ``t = √(2ν) r``."""
     if nu == 0.5:
         return -t
     if nu in (1.5, 2.5):
@@ -420,10 +420,11 @@ def _log_matern(t: Array, nu: float) -> Array:
 
 
 def _log_matern_of_large_order(t: Array, nu: float) -> Array:
-    """Debye's expansion of K_ν(νz) minus its limit at 0, where the Matérn function is 1.
+    """Return the logarithm of the Matérn function for large ν, from Debye's expansion of K_ν.
 
     With ``z = t/ν``, ``s = √(1 + z²)`` and ``w = s - 1`` the logarithm is
-    ``ν (log(1 + w/2) - w) - log(s)/2 + log(U(1/s)/U(1))``: large terms have cancelled.
+    ``ν (log(1 + w/2) - w) - log(s)/2 + log(U(1/s)/U(1))``. The limit at 0, where the Matérn
+    function is 1, has been subtracted analytically, so that no large terms cancel.
     """
     with np.errstate(all="ignore"):
         z = t / nu
@@ -435,7 +436,7 @@ def _log_matern_of_large_order(t: Array, nu: float) -> Array:
 
 
 def _debye(p: Any, nu: float) -> Any:
-    """``U(p) = Σ_j u_j(p) / (-ν)^j`` up to j = 4 (Abramowitz and Stegun 9.3.9)."""
+    """Return ``U(p) = Σ_j u_j(p) / (-ν)^j`` up to j = 4 (Abramowitz and Stegun 9.3.9)."""
     q = p * p
     u1 = p * (3 - 5 * q) / 24
     u2 = q * (81 + q * (-462 + q * 385)) / 1152
@@ -460,7 +461,7 @@ class Laplacian(Stationary):
     """
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
-        """Exponentials of city-block distances."""
+        """Return exponentials of city-block distances."""
         exponents = self.log_tiles(X, Y)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:

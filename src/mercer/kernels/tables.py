@@ -1,4 +1,4 @@
-"""A kernel for a table, chosen from the types of its columns."""
+"""Default kernel of a table, chosen from the types of its columns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _MANY_LABELS = 50
 _LONG_LABEL = 12
 _N_TEXTS = 200  # enough to estimate the typical similarity of texts
 
-# A difference in a column whose rows rarely differ must not dominate the product: it counts at most
-# as if a quarter of all pairs differed, which is 2√2 standard deviations of a number.
+# A column whose rows rarely differ must not dominate the product. Its mean difference is replaced
+# by that of a column in which a quarter of all pairs differ. A difference in such a column is
+# equivalent to 2√2 standard deviations of a numeric column.
 _MIN_MEAN_DIFFERENCE = 0.25
 
 
@@ -45,15 +46,15 @@ def table_kernel(X: Any) -> Kernel:
     Strings are texts if there are more than max(50, √n) distinct ones, or if the distinct ones
     are more than half as many as the rows and longer than 12 characters.
 
-    Bandwidths. A product over D columns with bandwidths that suit each column alone falls like
-    ``c^D``: with Silverman's bandwidth for each of 12 standard normal columns of 1000 rows, the
-    median of the product over pairs of rows is 2e-69, and K is the identity. So the mean of
-    ``log k`` over pairs of rows is set to -1/D per column, and a typical value of the product is
-    about 1/e = 0.37 for every D (0.38 in that example). For a number of standard deviation s
-    (robustly: the interquartile range / 1.349 if that is smaller) this is ``σ = s √D``; for
-    categories of which two rows differ with probability p, ``ρ = exp(-1/(D p))``; likewise for
-    ranks and texts. For a more local kernel, use ``scale_bandwidths`` or ``set_params``, or write
-    the product yourself.
+    Bandwidths depend on the number D of columns. If each column had a bandwidth chosen for it
+    alone, the product would decrease like ``c^D``: with Silverman's bandwidth for each of 12
+    standard normal columns of 1000 rows, the median of the product over pairs of rows is 2e-69, and
+    K is the identity. Therefore, the mean of ``log k`` over pairs of rows is set to -1/D per
+    column, and a typical value of the product is about 1/e = 0.37 for every D (0.38 in that
+    example). For a numeric column with standard deviation s (or interquartile range / 1.349, if
+    that is smaller) this gives ``σ = s √D``. For categories, where two rows differ with probability
+    p, it gives ``ρ = exp(-1/(D p))``; ranks and texts are treated alike. For a more local kernel,
+    use ``scale_bandwidths`` or ``set_params``, or write the product yourself.
 
     Values may be missing; see :class:`~mercer.kernels.On`. The kernel is fitted to the rows passed
     here, so pass training rows only.
@@ -95,7 +96,7 @@ def table_kernel(X: Any) -> Kernel:
     kernels = {
         name: _column_kernel(X[name].dtype, observed[name], name, target) for name in varying
     }
-    # the kernels have no rules: fitting their columns only stores the observed values
+    # The kernels have no bandwidth rules, so fitting only stores the observed values.
     fitted = [
         On(name, kernel).split_for_fit(X, None).assemble([kernel])
         for name, kernel in kernels.items()
@@ -160,7 +161,7 @@ def are_texts(cells: Array) -> bool:
 
 
 def _spread(numbers: Array) -> float:
-    """Standard deviation, or its estimate from the quartiles if that is smaller and above 0."""
+    """Return the standard deviation or, if smaller and positive, its estimate from quartiles."""
     scale = float(np.abs(numbers).max())
     deviation = float((numbers / scale).std(ddof=1)) * scale  # squares must not overflow
     low, high = np.quantile(numbers, [0.25, 0.75])
@@ -169,9 +170,9 @@ def _spread(numbers: Array) -> float:
 
 
 def _mean_difference(ranks: Array) -> float:
-    """Mean of ``|r - r'|`` over all pairs, from the distribution function."""
-    cumulated = np.cumsum(np.bincount(ranks.astype(int))) / len(ranks)
-    return float(2 * (cumulated * (1 - cumulated)).sum())
+    """Return the mean of ``|r - r'|`` over all pairs, from the distribution function."""
+    cumulative = np.cumsum(np.bincount(ranks.astype(int))) / len(ranks)
+    return float(2 * (cumulative * (1 - cumulative)).sum())
 
 
 def _rho(difference: float, target: float) -> float:
@@ -188,5 +189,5 @@ def _text_rho(cells: Array, target: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    """Round to four digits: these numbers are choices, and shorter ones are easier to read."""
+    """Return a value rounded to four digits, for readability."""
     return float(f"{value:.4g}")
