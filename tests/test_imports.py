@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.expectations import names_values
+from tests.expectations import names_values, raises
 
 HEAVY = (
     "numpy",
@@ -101,3 +101,25 @@ def test_missing_extras_are_named(package, statement, extra):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert names_values(done.stderr, package, f"mercer[{extra}]") == [], done.stderr
+
+
+def test_names_of_the_first_version_still_work():
+    """docs/migration.md lists them."""
+    from mercer import bandwidth, errors, solvers, subsampling, tables
+    from mercer.kernels import Gaussian
+    from mercer.resources import check_memory
+
+    with pytest.warns(DeprecationWarning):
+        assert errors.silence is errors.suppress_warnings
+    with pytest.warns(DeprecationWarning):
+        assert errors.check_memory is check_memory
+    with pytest.warns(DeprecationWarning):
+        assert errors.Tell
+    assert solvers.Solver is solvers.OperatorChoice
+    assert bandwidth.representatives is subsampling.representative_rows
+    assert tables.modelling is tables.prepare
+    assert tables.Modelling is tables.Preparation
+    assert tables.WIDTH_FACTORS is tables.BANDWIDTH_FACTORS
+    assert Gaussian(1.0).widened(2.0) == Gaussian(2.0)
+    with raises(AttributeError, "nothing"):
+        errors.nothing  # noqa: B018

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "AbsentRowsError",
@@ -261,3 +263,23 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
 
 def _is_internal(module: str) -> bool:
     return module.partition(".")[0] in ("mercer", "sklearn")
+
+
+_MOVED = {  # names of 0.1.0.dev0
+    "Tell": ("collections.abc", "Callable"),
+    "check_memory": ("mercer.resources", "check_memory"),
+    "silence": ("mercer.errors", "suppress_warnings"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Return objects under their deprecated names."""
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, new_name = _MOVED[name]
+    warnings.warn(
+        f"mercer.errors.{name} is deprecated; use {module}.{new_name}.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return getattr(import_module(module), new_name)

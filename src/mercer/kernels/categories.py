@@ -152,10 +152,10 @@ class Categorical(_Powers):
     ``exp(-|r(x) - r(y)| / b)`` with ``b = -1 / log ρ``: a Laplacian on the ranks.
 
     A category that is not in ``order`` (or, unordered, is new) differs from all others. On a scale
-    of m steps it is m steps away from every other category, known or unknown. This keeps the kernel
-    positive semi-definite: place rank r at the corner (1, …, 1, 0, …, 0) with r ones, and an
-    unknown category at (½, …, ½) plus m/2 along a separate axis; these are the city-block distances
-    between the points, and ``exp(-distance)`` is positive semi-definite.
+    of m steps it is m steps away from every other category, known or unknown. The kernel is then
+    still positive semi-definite: place rank r at the corner (1, …, 1, 0, …, 0) with r ones, and an
+    unknown category at (½, …, ½) plus m/2 along a separate axis. The numbers of steps are the
+    city-block distances between these points, and ``exp(-distance)`` is positive semi-definite.
 
     Points are labels, or rows of labels, whose kernels are multiplied.
 

@@ -70,7 +70,7 @@ class On(Kernel):
     names.
 
     A missing value (None, NaN, NaT, NA) is represented by the mean embedding of the observed
-    training values, ``k(x, ?) = mean k(x, z)`` and ``k(?, ?) = mean k(z, z')``; Gram matrices stay
+    training values, ``k(x, ?) = mean k(x, z)`` and ``k(?, ?) = mean k(z, z')``; Gram matrices are
     positive semi-definite (see the source for the proof). Several columns in one ``On`` are one
     value: a row in which one of them is missing counts as missing. A product with one ``On`` per
     column still uses the other columns of such a row.

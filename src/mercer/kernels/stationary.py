@@ -33,7 +33,7 @@ __all__ = [
 
 # Up to this many columns, differences are as fast as the matrix product, without cancellation.
 _FEW_COLUMNS = 2
-_BISECTIONS = 60  # reduce any interval to rounding error
+_BISECTIONS = 60  # enough for double precision
 # Above this smoothness K_ν overflows at distances where three terms of its series are not accurate.
 # The expansion for large ν has an error of at most 1e-13 there.
 _LARGE_ORDER = 100

@@ -74,7 +74,7 @@ def largest_hidden_term(
 
     Notes
     -----
-    Due to rounding errors, the recurrence is that of a perturbed matrix, and it misses peaks around
+    In floating point the recurrence is that of a perturbed matrix, and it misses peaks around
     converged Ritz values that are narrower than the perturbation. The bound at the Ritz values is
     therefore computed from the eigenvectors of T, where it is exact: ``ρ_m(θ) = s_1²``.
     """

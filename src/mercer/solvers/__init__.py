@@ -28,3 +28,6 @@ __all__ = [
     "streaming_gram",
     "summing_gram",
 ]
+
+#: Deprecated alias of :class:`OperatorChoice`.
+Solver = OperatorChoice
