@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.expectations import names_values, raises
+from tests.expectations import names_values, raises, warns
 
 HEAVY = (
     "numpy",
@@ -109,11 +109,11 @@ def test_names_of_the_first_version_still_work():
     from mercer.kernels import Gaussian
     from mercer.resources import check_memory
 
-    with pytest.warns(DeprecationWarning):
+    with warns(DeprecationWarning, "suppress_warnings"):
         assert errors.silence is errors.suppress_warnings
-    with pytest.warns(DeprecationWarning):
+    with warns(DeprecationWarning, "mercer.resources"):
         assert errors.check_memory is check_memory
-    with pytest.warns(DeprecationWarning):
+    with warns(DeprecationWarning, "Callable"):
         assert errors.Tell
     assert solvers.Solver is solvers.OperatorChoice
     assert bandwidth.representatives is subsampling.representative_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterable
@@ -101,6 +102,9 @@ def explore(
             query.append(("token", token))
         address = _address(host, port, query)
         log(f"The explorer is at {address} (stop it with Ctrl+C).")
+        if sys.stdout is not None:
+            with suppress(OSError):
+                sys.stdout.flush()  # in a pipe, the address would be buffered until the end
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
