@@ -1,11 +1,16 @@
 """Large packages are imported on first use."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+import mercer
+from tests.conftest import ROOT
 from tests.expectations import names_values, raises, warns
 
 HEAVY = (
@@ -123,3 +128,13 @@ def test_names_of_the_first_version_still_work():
     assert Gaussian(1.0).widened(2.0) == Gaussian(2.0)
     with raises(AttributeError, "nothing"):
         errors.nothing  # noqa: B018
+
+
+def test_extras_named_in_messages_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {
+        extra
+        for path in Path(mercer.__file__).parent.rglob("*.py")
+        for extra in re.findall(r"mercer\[(\w+)\]", path.read_text(encoding="utf-8"))
+    }
+    assert {"plot", "io", "dask"} <= named <= set(project["optional-dependencies"])

@@ -61,7 +61,7 @@ class ClusterProfile:
 
     @property
     def speaks_for(self) -> Array:
-        """Deprecated alias of :attr:`represents`."""
+        """Deprecated alias of ``represents``."""
         return self.represents
 
     def __str__(self) -> str:

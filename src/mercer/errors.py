@@ -246,7 +246,7 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
     """Suppress mercer's own warnings in a ``with`` block, such as those of trial fits.
 
     Without categories, all warnings of mercer are suppressed. Only the calling thread is affected,
-    unlike with :func:`warnings.catch_warnings`.
+    unlike with ``warnings.catch_warnings``.
 
     Examples
     --------

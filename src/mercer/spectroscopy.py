@@ -69,7 +69,7 @@ class Groups:
 
     @property
     def shares(self) -> Array:
-        """Deprecated alias of :attr:`fractions`."""
+        """Deprecated alias of ``fractions``."""
         return self.fractions
 
 

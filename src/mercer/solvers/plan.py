@@ -88,7 +88,7 @@ _ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few se
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """The choice of :func:`plan`, with limits of your own.
+    """The choice of ``solver="auto"``, with limits of your own.
 
     Parameters
     ----------
