@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import EntropyClustering
-from mercer.bandwidth import median_distance, resolve
+from mercer.bandwidth import fit_kernel, median_distance
 from mercer.data import validate_points
 from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
@@ -151,7 +151,7 @@ def can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
     """
     if not hasattr(data, "iloc"):
         return not _all_rows_equal(data)
-    fitted = resolve(kernel, data)
+    fitted = fit_kernel(kernel, data)
     try:
         fitted.scale_bandwidths(2.0)
     except ValueError:
@@ -180,6 +180,6 @@ def _count_groups(data: Any, kernel: Kernel) -> int:
     if _all_rows_equal(data):
         return 1
     if len(data) < _MIN_ROWS:
-        resolve(kernel, data)(data)  # an unknown rule or an invalid bandwidth raises
+        fit_kernel(kernel, data)(data)  # an unknown rule or an invalid bandwidth raises
         return 1
     return max(find_groups(data, kernel=kernel).n_groups, 1)

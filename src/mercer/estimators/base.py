@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.bandwidth import resolve
+from mercer.bandwidth import fit_kernel
 from mercer.chunks import passes_for
 from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import PlannedGram
@@ -57,7 +57,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         kernel = as_kernel(self.kernel) if fitted is None else fitted
         points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
         weights = validate_weights(sample_weight, points)
-        return Sample.of(resolve(kernel, points, weights), points, weights)
+        return Sample.of(fit_kernel(kernel, points, weights), points, weights)
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.bandwidth import median_distance, representatives, resolve
+from mercer.bandwidth import fit_kernel, median_distance
 from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import plan_gram
 from mercer.errors import (
@@ -47,6 +47,7 @@ from mercer.resources import blas_threads_for
 from mercer.solvers import Auto, Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
+from mercer.subsampling import representative_rows
 from mercer.validation import check_integer
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
@@ -316,11 +317,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """Return the kernels to try, by increasing bandwidth."""
         is_auto = isinstance(kernel, Stationary) and kernel.has_rule("auto")
         if self.bandwidths is None and not is_auto:
-            resolved = resolve(kernel, points, weights)
-            return [Candidate(_bandwidth_of(resolved), resolved)]
+            fitted = fit_kernel(kernel, points, weights)
+            return [Candidate(_bandwidth_of(fitted), fitted)]
         if isinstance(kernel, Stationary):
             if np.ndim(self.bandwidths) == 0:
-                resolve(kernel, points, weights)  # only for its warnings and errors
+                fit_kernel(kernel, points, weights)  # only for its warnings and errors
             grid = self._grid(points, weights)
             return [Candidate(float(b), kernel.with_bandwidth(float(b))) for b in grid]
         if np.ndim(self.bandwidths) == 0:
@@ -329,9 +330,9 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"Laplacian, Matern, Epanechnikov), not {kernel!r}. Pass bandwidths=None, or "
                 "multipliers of its bandwidths, such as [0.5, 0.7, 1.0, 1.4]."
             )
-        resolved = resolve(kernel, points, weights)
+        fitted = fit_kernel(kernel, points, weights)
         return [
-            Candidate(float(f), resolved.scale_bandwidths(f)) for f in self._grid(points, weights)
+            Candidate(float(f), fitted.scale_bandwidths(f)) for f in self._grid(points, weights)
         ]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
@@ -452,7 +453,7 @@ def _subsample(points: Any, weights: Array | None) -> tuple[Array | None, Points
         return None, Points(rows, "vectors", points.feature_names), multiplicities
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)
-    some, multiplicities = representatives(points.data[present], counts[present], _SWEEP_ROWS)
+    some, multiplicities = representative_rows(points.data[present], counts[present], _SWEEP_ROWS)
     return present[some], points.take(present[some]), multiplicities
 
 

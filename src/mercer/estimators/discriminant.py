@@ -163,12 +163,12 @@ class KernelLDA(_Discriminant, KernelEstimator):
         """
         grid = self._grid()
         sample, classes, codes = self._validate_classes(X, y, sample_weight)
-        count = self._resolved_count(len(classes) - 1)
+        count = self._checked_count(len(classes) - 1)
         priors = self.priors
         if priors is not None:
             priors = checked_proportions(priors, len(classes), "priors", "classes")
         _warn_of_single_members(classes, codes, sample.passes)
-        rank = self._resolved_rank(sample)
+        rank = self._rank_for(sample)
         solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
         rows, weights = sample.passes, sample.weights
@@ -257,13 +257,13 @@ class KernelLDA(_Discriminant, KernelEstimator):
         remedy = "It is a fraction of the mean within-class variance, such as 1e-3, or 'cv'."
         return np.array([check_real(value, "regularization", low=0, remedy=remedy)])
 
-    def _resolved_count(self, limit: int) -> int:
+    def _checked_count(self, limit: int) -> int:
         if self.n_components is None:
             return limit
         remedy = "The limit is the number of classes minus one; None selects all."
         return check_integer(self.n_components, "n_components", high=limit, remedy=remedy)
 
-    def _resolved_rank(self, sample: Sample) -> int:
+    def _rank_for(self, sample: Sample) -> int:
         n = sample.points.n
         if self.rank is None:
             rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))

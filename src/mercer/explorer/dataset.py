@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.bandwidth import median_distance, resolve, silverman
+from mercer.bandwidth import fit_kernel, median_distance, silverman
 from mercer.explorer.state import State
 from mercer.kernels import (
     Cosine,
@@ -178,7 +178,7 @@ class Dataset:
             "silverman": silverman(self.data),
             "fraction_low": 0.1 * median,
             "fraction_high": 0.2 * median,
-            "auto": float(resolve(Gaussian("auto"), self.data).bandwidth),  # type: ignore[attr-defined]
+            "auto": float(fit_kernel(Gaussian("auto"), self.data).bandwidth),  # type: ignore[attr-defined]
         }
         low, high = min(0.05 * median, *marks.values()), max(3 * median, *marks.values())
         if self.is_large:  # the number of Fourier features grows with extent / bandwidth
