@@ -18,7 +18,6 @@ rule never costs O(n²) and does not depend on the order of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any
@@ -235,7 +234,7 @@ def _fit(kernel: Kernel, data: Any, weights: Array | None) -> Kernel:
         return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
     split = kernel.split_for_fit(data, weights)
     if split is None:
-        return copy(kernel)
+        return kernel.with_own_parameters()
     try:
         fitted = [_fit(*part) for part in split.parts]
     except ValueError as error:

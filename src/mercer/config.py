@@ -1,4 +1,4 @@
-"""Global settings: memory budget and number of threads."""
+"""Global settings: memory budget, number of threads, copies of training data."""
 
 from __future__ import annotations
 
@@ -38,11 +38,15 @@ def get_config() -> Config:
 
 
 def set_config(
-    *, memory: str | int | _Unset | None = UNSET, threads: int | _Unset | None = UNSET
+    *,
+    memory: str | int | _Unset | None = UNSET,
+    threads: int | _Unset | None = UNSET,
+    copy_X: bool | _Unset = UNSET,
 ) -> None:
-    """Set the memory budget and the number of threads.
+    """Set the memory budget, the number of threads and whether models copy their training rows.
 
-    Settings that are not passed are unchanged; None restores the default.
+    Settings that are not passed are unchanged; None restores the default of ``memory`` and
+    ``threads``. The parameters are described at :class:`Config`.
 
     Examples
     --------
@@ -50,14 +54,16 @@ def set_config(
     >>> mercer.set_config(memory="2GB")
     >>> mercer.set_config(threads=2)
     >>> mercer.get_config()
-    Config(memory='2GB', threads=2)
+    Config(memory='2GB', threads=2, copy_X=True)
     >>> mercer.set_config(memory=None, threads=None)
     """
     if memory is not UNSET and memory is not None:
         parse_memory(memory)
     if threads is not UNSET and threads is not None:
         check_integer(threads, "threads", remedy="Pass None for all cores.")
-    passed = {"memory": memory, "threads": threads}
+    if copy_X is not UNSET and not isinstance(copy_X, bool):
+        raise TypeError(f"copy_X={copy_X!r} must be True or False.")
+    passed = {"memory": memory, "threads": threads, "copy_X": copy_X}
     changes = {name: value for name, value in passed.items() if value is not UNSET}
     resources.settings = replace(resources.settings, **changes)  # type: ignore[arg-type]
 
@@ -80,4 +86,4 @@ def config_context(**changes: str | int | None) -> Iterator[None]:
     try:
         yield
     finally:
-        set_config(memory=before.memory, threads=before.threads)
+        resources.settings = before

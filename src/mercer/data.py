@@ -459,7 +459,7 @@ def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None
     if sample_weight is None or (not isinstance(points, int) and points.is_chunked):
         return cast("Array | None", sample_weight)
     n = points if isinstance(points, int) else points.n
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.array(sample_weight, dtype=np.float64)  # a copy, which models may store
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):

@@ -56,10 +56,14 @@ class Config:
     threads : int or None
         Number of worker threads; None for the number of cores available to this process, or
         OMP_NUM_THREADS if that is set and smaller.
+    copy_X : bool
+        Whether a fitted model stores a copy of its training rows. Without it the model is a view of
+        the caller's data, and changes of the data change its predictions.
     """
 
     memory: str | int | None = None
     threads: int | None = None
+    copy_X: bool = True  # noqa: N815 (X as in scikit-learn's copy_X)
 
 
 #: The current settings; :func:`mercer.set_config` replaces them.

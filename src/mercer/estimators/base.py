@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from copy import copy
+from copy import copy, deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import resources
 from mercer.bandwidth import fit_kernel
 from mercer.chunks import passes_for
 from mercer.data import Points, validate_points, validate_weights
@@ -27,7 +29,73 @@ from mercer.progress import show_progress
 from mercer.solvers import Plan, as_solver, streaming_gram
 from mercer.spectrum import Spectrum
 
-__all__ = ["KernelEstimator", "SpectralTransformer"]
+__all__ = ["KernelEstimator", "SpectralTransformer", "own_points"]
+
+_IMMUTABLE = (str, bytes, int, float, complex, frozenset, type(None), np.generic)
+
+
+def own_points(points: Points, X: Any) -> Points:
+    """Return points that do not change if the caller changes X.
+
+    Arrays that validation has just created are used as they are; all other data are copied, except
+    read-only memory maps and Gram matrices (of which a model stores nothing).
+
+    Parameters
+    ----------
+    points : Points
+        X after validation.
+    X : object
+        What the caller passed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import validate_points
+    >>> X = np.zeros((2, 1))
+    >>> points = own_points(validate_points(X, "vectors"), X)
+    >>> X[0] = 1
+    >>> points.data.tolist()
+    [[0.0], [0.0]]
+    """
+    if not resources.settings.copy_X or points.is_chunked or points.kind == "gram":
+        return points
+    return replace(points, data=_own_data(points.data, X))
+
+
+def _own_data(data: Any, X: Any) -> Any:
+    if isinstance(data, np.ndarray):
+        if data.dtype.kind == "O":
+            owned = np.empty(data.size, dtype=object)
+            owned[:] = [_own_item(item) for item in data.ravel()]
+            return owned.reshape(data.shape)
+        is_new = data is not X and data.base is None
+        return data if is_new or _is_read_only_map(data) else data.copy()
+    if isinstance(data, list | tuple):
+        return [_own_item(item) for item in data]
+    if hasattr(data, "iloc"):
+        return _own_frame(data)
+    return deepcopy(data)
+
+
+def _is_read_only_map(data: Any) -> bool:
+    """Return whether an array is a view of a memory map that was opened with mode "r"."""
+    while data is not None and not isinstance(data, np.memmap):
+        data = getattr(data, "base", None)
+    return data is not None and not data.flags.writeable
+
+
+def _own_frame(frame: Any) -> Any:
+    """Copy a data frame; cells that are objects are copied too."""
+    frame = frame.copy()
+    for position, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O":
+            frame.isetitem(position, frame.iloc[:, position].map(_own_item))
+    return frame
+
+
+def _own_item(item: Any) -> Any:
+    """Copy an object, unless its type is immutable."""
+    return item if isinstance(item, _IMMUTABLE) else deepcopy(item)
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -56,6 +124,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         kernel = as_kernel(self.kernel) if fitted is None else fitted
         points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
+        points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
         return Sample.of(fit_kernel(kernel, points, weights), points, weights)
 

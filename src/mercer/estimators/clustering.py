@@ -29,7 +29,7 @@ from mercer.estimators.bandwidth_sweep import (
     choose_record,
     with_stability,
 )
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.eca import KernelECA, fit_eca
 from mercer.kernels import Kernel, Stationary, as_kernel
@@ -173,7 +173,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         kernel = as_kernel(self.kernel)
-        points = validate_points(X, kernel.compares, estimator=self)
+        points = own_points(validate_points(X, kernel.compares, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         check_integer(self.max_iter, "max_iter")
         n_clusters = self._count(kernel, points, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import copy, deepcopy
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -127,6 +128,21 @@ class Kernel(DensityMethods):
         tile = self.tiles(X, X)
         parts = [tile(slice(i, i + 1), slice(i, i + 1), None)[0] for i in range(len(X))]
         return np.concatenate(parts)
+
+    def with_own_parameters(self) -> Self:
+        """Return a copy that shares no parameters with this kernel, so neither changes the other.
+
+        >>> from mercer.kernels import Gaussian
+        >>> kernel = Gaussian(1.0)
+        >>> owned = kernel.with_own_parameters()
+        >>> kernel.bandwidth = 2.0
+        >>> owned
+        Gaussian(bandwidth=1.0)
+        """
+        owned = copy(self)
+        for name in self._parameter_names():
+            setattr(owned, name, deepcopy(getattr(self, name)))
+        return owned
 
     def log_normalizer_or_zero(self, d: int | None) -> float:
         """Return the log normalizer in d dimensions; 0 if k is not a density or d is None."""
