@@ -35,7 +35,29 @@ SLOW_TESTS = {
         "test_exported_code_reproduces_the_views",
         "test_exported_code_of_large_planar_data",
     },
+    "tests/cli/test_report.py": {
+        "test_bandwidth_multiplies_those_of_a_mixed_table",
+        "test_report_prints_warnings_of_the_fits",
+    },
+    "tests/estimators/test_discriminant.py": {
+        "test_leave_one_out_error_is_close_to_that_of_refits",
+    },
+    "tests/fuzz/test_fuzz.py": {"test_inputs_are_read_or_rejected_with_a_clear_error"},
+    "tests/kernels/test_tables.py": {
+        "test_table_kernels_are_positive_semidefinite_with_missing_values",
+    },
     "tests/operators/test_fourier.py": {"test_operator_equals_the_matrix"},
+    "tests/papers/test_girolami_and_paiva_tables.py": {"test_paiva_tables_are_inside"},
+    "tests/papers/test_jenssen_2010.py": {"test_frey_faces_components"},
+    "tests/papers/test_liang_2014.py": {
+        "test_kernel_discriminants_are_near_the_population_ones",
+    },
+    "tests/persistence/test_forged_files.py": {"test_forged_bytes_load_or_are_rejected"},
+    "tests/population/test_diagnostics.py": {
+        "test_effects_do_not_depend_on_row_order",
+        "test_standard_errors_are_those_of_repeated_samples",
+    },
+    "tests/properties/test_extreme_inputs.py": {"test_ten_thousand_columns"},
     "tests/solvers/test_certificate.py": {"test_certificate_is_never_wrong"},
     "tests/solvers/test_factored.py": {"test_sums_over_many_points"},
 }

@@ -8,15 +8,19 @@ __all__ = ["alarm"]
 
 @contextmanager
 def alarm(seconds, error):
-    """Raise ``error`` in the main thread after ``seconds``."""
+    """Raise ``error`` in the main thread after ``seconds``.
+
+    The timer of pytest-timeout, which is the same one, is set again afterwards.
+    """
 
     def ring(number, frame):
         raise error
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    outer, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)  # before the handler changes
         signal.signal(signal.SIGALRM, before or signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, outer)

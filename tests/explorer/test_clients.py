@@ -213,7 +213,7 @@ def test_disconnected_clients_leave_nothing(explorer, leave):
                 send(client, request)
                 leave(client)
     wait_until(lambda: explorer.ask(get(WORK))[0] == 200)  # the queue is empty again
-    assert explorer.status("Threads") <= threads + 2  # workers
+    wait_until(lambda: explorer.status("Threads") <= threads + 2)  # workers
 
 
 @pytest.mark.parametrize(

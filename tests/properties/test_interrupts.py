@@ -29,6 +29,18 @@ MOMENTS = 6  # random lines per estimator, and as many at the end, where results
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
+@pytest.fixture
+def without_coverage():
+    """Stop measuring coverage: an interrupt while its lock is held would block the process."""
+    coverage = sys.modules.get("coverage")
+    current = coverage and coverage.Coverage.current()
+    if current:
+        current.stop()
+    yield
+    if current:
+        current.start()
+
+
 @contextmanager
 def at_every_line(event):
     """Call ``event()`` before each line of the library that this thread executes."""
@@ -154,6 +166,7 @@ def test_failed_fit_leaves_the_estimator_unchanged():
     ],
     ids=["lanczos", "dense", "nystrom", "learned"],
 )
+@pytest.mark.usefixtures("without_coverage")
 def test_interrupts_by_a_timer(model):
     """At random times, while threads are running."""
     X = data(n=1200, d=4)
