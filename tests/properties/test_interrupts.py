@@ -29,18 +29,6 @@ MOMENTS = 6  # random lines per estimator, and as many at the end, where results
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-@pytest.fixture
-def without_coverage():
-    """Stop measuring coverage: an interrupt while its lock is held would block the process."""
-    coverage = sys.modules.get("coverage")
-    current = coverage and coverage.Coverage.current()
-    if current:
-        current.stop()
-    yield
-    if current:
-        current.start()
-
-
 @contextmanager
 def at_every_line(event):
     """Call ``event()`` before each line of the library that this thread executes."""
@@ -166,9 +154,10 @@ def test_failed_fit_leaves_the_estimator_unchanged():
     ],
     ids=["lanczos", "dense", "nystrom", "learned"],
 )
-@pytest.mark.usefixtures("without_coverage")
 def test_interrupts_by_a_timer(model):
     """At random times, while threads are running."""
+    if sys.gettrace() is not None:
+        pytest.skip("an interrupt may leave a lock of the coverage tracer locked")
     X = data(n=1200, d=4)
     blas = [library["num_threads"] for library in threadpool_info()]
     interrupted = 0
