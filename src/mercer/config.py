@@ -46,7 +46,7 @@ def set_config(
     """Set the memory budget, the number of threads and whether models copy their training rows.
 
     Settings that are not passed are unchanged; None restores the default of ``memory`` and
-    ``threads``. The parameters are described at :class:`Config`.
+    ``threads``. See ``mercer.config.Config`` for the parameters.
 
     Examples
     --------
