@@ -212,7 +212,7 @@ def test_interrupted_write_leaves_the_old_file(rings, tmp_path, option, number, 
     assert old.read_bytes() == b"old"
     others = [path.name for path in folder.iterdir() if path != old]
     if number == signal.SIGKILL:  # nothing can clean up; temporary files are hidden
-        assert all(name.startswith(".old.csv-") for name in others)
+        assert all(name.startswith(".mercer-staging-") for name in others)
     else:
         assert others == []
 

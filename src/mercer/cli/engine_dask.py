@@ -207,8 +207,7 @@ def _usable_frames(rows: ChunkedRows, usable: UsableChunks) -> Any:
 
 def _write(output: Output, data: Path, frame: Callable[..., Any], arrays: list[Any]) -> None:
     check_folder(output.out, data, output.overwrite)  # it may have changed during the fit
-    write_frames(output.out, frame, arrays, overwrite=True)
-    write_marker(output.out)
+    write_frames(output.out, frame, arrays, overwrite=True, finish=write_marker)
 
 
 def _with_names(X: Any, pipeline: Any) -> Any:

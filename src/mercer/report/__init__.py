@@ -60,7 +60,8 @@ def write_report(
     The page is a single file with embedded figures, without scripts or external resources. The
     JSON file holds all numbers of the page. ``rows.csv`` has one line per row (``rows.parquet``
     beyond 200,000 rows); ``clusters.csv``, ``components.csv`` and ``columns.csv`` one per item.
-    If a file cannot be written, all files stay as they were.
+    If a file cannot be written, all files stay as they were; see
+    :func:`mercer.atomic_files.write_together`.
 
     Parameters
     ----------
@@ -111,6 +112,6 @@ def write_report(
     text = json.dumps(numbers(analysis), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_together({report.html: html, report.json: text, **tables})
     for name in ROW_FILES:  # remove the table of rows of an earlier report in the other format
-        if folder / name not in tables:
-            (folder / name).unlink(missing_ok=True)
+        if folder / name not in tables and (folder / name).is_file():
+            (folder / name).unlink()
     return report
