@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.atomic_files import write_together
+from mercer.atomic_files import check_target, write_together
 from mercer.report.analysis import Analysis, analyze
 from mercer.report.numbers import numbers
 from mercer.report.page import page
@@ -97,6 +97,9 @@ def write_report(
     ...     report.html.name, report.analysis.counting.chosen
     ('report.html', 3)
     """
+    folder = Path(out)
+    for name in ("report.html", "report.json"):
+        check_target(folder / name)  # before the analysis, which can take minutes
     analysis = analyze(
         table,
         n_components=n_components,
@@ -105,7 +108,6 @@ def write_report(
         scale=scale,
         verbose=verbose,
     )
-    folder = Path(out)
     tables = {folder / name: content for name, content in result_files(analysis).items()}
     report = Report(folder / "report.html", folder / "report.json", tuple(tables), analysis)
     html = page(analysis)
