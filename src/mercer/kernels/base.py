@@ -236,10 +236,19 @@ class Kernel(DensityMethods):
         """
         if not 0 < factor < float("inf"):
             raise ValueError(f"factor={factor!r} must be a finite number above 0.")
-        scaled = map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(factor))
-        if factor != 1 and scaled == self:
+        if factor != 1 and not self.has_bandwidth:
             raise ValueError(f"{self!r} has no bandwidth that could be multiplied.")
-        return scaled
+        return map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(factor))
+
+    @property
+    def has_bandwidth(self) -> bool:
+        """Whether a part of this fitted kernel has a bandwidth (or a ρ) that can be multiplied.
+
+        >>> from mercer.kernels import Gaussian, Linear
+        >>> Linear().has_bandwidth, (Linear() + Gaussian(1.0)).has_bandwidth
+        (False, True)
+        """
+        return map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(2.0)) != self
 
     def widened(self, factor: float) -> Kernel:
         """Deprecated alias of :meth:`scale_bandwidths`."""
