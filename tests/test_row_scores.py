@@ -204,7 +204,7 @@ def test_scores_by_fourier_sums_equal_the_definition(d):
 
 @pytest.mark.parametrize("subsampled", [False, True])
 def test_scores_and_log_densities_of_the_report_are_continuous(monkeypatch, subsampled):
-    """Two outliers move apart by 0.01; a score must not change by more than their distance · 0.01."""
+    """Two outliers move apart by 0.01; a score changes by at most 0.01 times a distance."""
     if subsampled:
         monkeypatch.setattr(report_scores, "_ALL_PAIRS", 20)
         monkeypatch.setattr(report_scores, "_REFERENCE", 150)
