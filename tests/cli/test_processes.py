@@ -136,6 +136,8 @@ def test_help_to_a_closed_pipe():
     [
         ("--version", 1),
         ("embed --help", 1),
+        ("completion bash", 1),
+        ("report rings --out report", 1),
         ("entropy rings --bandwidth 3 --quiet", 1),
         ("embed rings --quiet", 1),
         ("embed rings --quiet --out o.csv", 0),
