@@ -1,7 +1,7 @@
 """CSV output that spreadsheet programs do not evaluate.
 
-A spreadsheet evaluates text that begins with a formula character, and a formula can read other cells
-or open addresses. All CSV files of the package are written here.
+A spreadsheet evaluates text that begins with a formula character, and a formula can read other
+cells or open addresses. All CSV files of the package are written here.
 """
 
 from __future__ import annotations

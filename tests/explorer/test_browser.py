@@ -27,7 +27,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 TIMEOUT = 30.0  # seconds
-TOKEN = "browser-token"
 GOOD = "height,weight,color,kind\n" + "\n".join(
     f"{i % 7 + (i % 2) * 9},{(i * i) % 11 + (i % 2) * 9},{'red' if i % 3 else 'blue'},{'ab'[i % 2]}"
     for i in range(60)
@@ -44,17 +43,18 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        self.token = f"browser-token-{self.port}"
         self.start()
 
     @property
     def address(self):
-        return f"http://127.0.0.1:{self.port}/?token={TOKEN}"
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def start(self):
         from mercer.explorer.server import make_app
 
         config = uvicorn.Config(
-            make_app(TOKEN, cookie=f"mercer-explorer-{self.port}"),
+            make_app(self.token, cookie=f"mercer-explorer-{self.port}"),
             port=self.port,
             log_level="error",
             timeout_graceful_shutdown=1,
@@ -255,10 +255,10 @@ def test_token_leaves_the_address_and_is_not_a_cookie(service, browser):
         assert page.evaluate("navigator.clipboard.readText()") == plain
         for selector in ("#get-scores", "#get-model"):
             path, _ = download(page, selector)
-            assert TOKEN.encode() not in path.read_bytes()
+            assert service.token.encode() not in path.read_bytes()
         cookies = page.context.cookies()
         assert [cookie["name"] for cookie in cookies] == [f"mercer-explorer-{service.port}"]
-        assert TOKEN not in str(cookies)
+        assert service.token not in str(cookies)
         # the address works in this browser, also in a new tab, and nowhere else
         page.reload()
         settle(page)

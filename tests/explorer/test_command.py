@@ -24,7 +24,6 @@ from mercer.explorer import explore
 from tests.expectations import names_values, raises
 from tests.processes import environment
 
-
 TOKEN = r"token=[\w-]{32}"
 
 
@@ -160,7 +159,9 @@ def test_label_and_ignored_columns_are_part_of_the_address(started, tmp_path):
         explore(path, label="absent", encoding="latin-1", open_browser=False)
     with raises(ValueError, "latin.csv"):  # not UTF-8
         explore(path, open_browser=False)
-    query = parse_qsl(urlsplit(started("machines", categorical=["power"], missing="drop")).query)[:-1]
+    query = parse_qsl(urlsplit(started("machines", categorical=["power"], missing="drop")).query)[
+        :-1
+    ]
     assert query == [("data", "machines"), ("categorical", "power"), ("missing", "drop")]
     with raises(ValueError, "absent"):
         explore("wine", ignore=["absent"], open_browser=False)

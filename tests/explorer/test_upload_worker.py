@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
-pd = pytest.importorskip("pandas", reason="the table reader needs mercer[io]")
-pa = pytest.importorskip("pyarrow", reason="Parquet needs mercer[io]")
+pytest.importorskip("pyarrow", reason="Parquet needs mercer[io]")
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mercer.explorer.sessions import Limits
@@ -233,7 +234,9 @@ def mixed_parquet():
             "x": [1.5, None, 3, 4, 5, 6],
             "i": pd.array([1, None, 3, 4, 5, 6], dtype="Int64"),
             "flag": [True, None, False, True, True, False],
-            "kind": pd.Categorical(list("aabbc") + [None], categories=list("cbaz"), ordered=True),
+            "kind": pd.Categorical(
+                ["a", "a", "b", "b", "c", None], categories=list("cbaz"), ordered=True
+            ),
             "text": ["one two", "", None, "three", "four", "five"],
             "date": dates,
             "day": dates.date,

@@ -11,8 +11,8 @@ An input is a sequence of requests as a browser would send them::
     GET /api/views?show=points&data={mine}
 
 ``{me}`` is replaced by the session cookie, ``{mine}`` by its latest upload and ``{theirs}`` by an
-upload of another session, which must never be visible. A request has the token unless it has another
-``authorization`` header.
+upload of another session, which must never be visible. A request has the token unless it has
+another ``authorization`` header.
 """
 
 import ast
@@ -125,7 +125,14 @@ _PATHS = [
 _HEADERS = [
     *(b"host: ", b"origin: ", b"sec-fetch-site: ", b"cookie: mercer-explorer=", b"cookie: "),
     *(b"content-length: ", b"x-mercer-tab: ", b"range: bytes=", b"if-modified-since: "),
-    *(b"authorization: ", b"if-none-match: ", b"content-type: ", b"accept-encoding: ", b"if-range: ", b"expect: "),
+    *(
+        b"authorization: ",
+        b"if-none-match: ",
+        b"content-type: ",
+        b"accept-encoding: ",
+        b"if-range: ",
+        b"expect: ",
+    ),
 ]
 _VALUES = [
     *(b"", b"{me}", b"127.0.0.1", b"localhost:80", b"[::1]", b"evil.example", b"null", b"0"),

@@ -110,7 +110,7 @@ class AccessControl:
             if message["type"] == "http.response.start":
                 headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
                 if session.key != sent_key:
-                    cookie = f"{self.cookie}={session.key}; Path=/; HttpOnly; SameSite=Lax"
+                    cookie = f"{self.cookie}={session.key}; Path=/; HttpOnly; SameSite=Strict"
                     headers.append((b"set-cookie", cookie.encode()))
                 message["headers"] = [*message["headers"], *headers]
             await send(message)
@@ -132,7 +132,10 @@ class AccessControl:
             return 400, "The path contains a null byte."
         host = request.headers.get("host", "")
         if not self._is_own_host(request, host):
-            return 421, f"Host {host[:80]!r} is not this machine. Open the address that was printed."
+            return (
+                421,
+                f"Host {host[:80]!r} is not this machine. Open the printed address.",
+            )
         origin = request.headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             return 403, f"Requests from {origin[:80]!r} are not allowed."

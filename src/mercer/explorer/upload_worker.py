@@ -1,8 +1,8 @@
 """Read uploaded files in processes of their own, whose memory and time are limited.
 
 A small file can expand to a huge table in many ways: compression, dictionaries, run lengths and
-declared sizes. Only the operating system knows what reading really allocates, so the limit is one of
-the process. The table comes back as an uncompressed Feather file: its size is checked before it is
+declared sizes. Only the operating system knows what reading allocates, so the limit is one of the
+process. The table comes back as an uncompressed Feather file: its size is checked before it is
 loaded, and loading it does not run code.
 """
 
