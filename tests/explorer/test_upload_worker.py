@@ -109,7 +109,7 @@ def test_files_that_expand_are_rejected(name, tmp_path):
 
 @on_linux
 def test_server_responds_after_a_file_that_expands():
-    """The file of 7 kB took the server to 17.8 GB: declared sizes count a dictionary once."""
+    """Such a file took the server to 17.8 GB: its declared size counts the dictionary once."""
     content = repeated_text(2500, 1_000_000)
     assert len(content) < 30_000
     with connect() as client:
