@@ -10,6 +10,7 @@ from typing import Any
 
 from mercer import __version__
 from mercer.atomic_files import atomic_write, check_parent, check_target
+from mercer.csv_files import to_csv
 
 __all__ = [
     "MARKER",
@@ -125,14 +126,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def encode_frame(frame: Any, suffix: str) -> bytes:
-    """Encode a data frame in the format of a file name suffix; floats have all digits."""
+    """Encode a data frame in the format of a file name suffix; floats have all digits.
+
+    In CSV and TSV files, formulas are escaped.
+    """
     if suffix == ".parquet":
         return _parquet(frame)
     if suffix == ".npy":
         return _npy(frame)
-    separator = "\t" if suffix == ".tsv" else ","
-    text: str = frame.to_csv(index=False, sep=separator, lineterminator="\n")
-    return text.encode("utf-8")
+    return to_csv(frame, separator="\t" if suffix == ".tsv" else ",").encode("utf-8")
 
 
 def _parquet(frame: Any) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from mercer.csv_files import to_csv
 from mercer.explorer.cache import Cache
 from mercer.explorer.capture_warnings import capture_warnings
 from mercer.explorer.dataset import Dataset, is_scaled
 from mercer.explorer.export_code import python_code
 from mercer.explorer.models import Models
-from mercer.explorer.sessions import Limits, Session
+from mercer.explorer.sessions import Limits, Session, check_shape
 from mercer.explorer.state import State
-from mercer.explorer.upload_size import decompress_upload
+from mercer.explorer.upload_worker import read_upload
 from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
@@ -29,6 +29,7 @@ __all__ = ["DataNotFoundError", "Service"]
 _TABLE_CACHE = 400_000_000  # bytes
 _MODEL_CACHE = 60_000_000  # enough for the last hundreds of slider steps
 _MAX_ROWS = 500  # rows per response
+_MAX_CELL = 1000  # characters of a cell in a response
 
 
 class DataNotFoundError(LookupError):
@@ -73,7 +74,7 @@ class Service:
         return {"summary": facts, "views": views, "query": state.query()}
 
     def rows(self, session: Session, state: State, rows: Sequence[int]) -> dict[str, Any]:
-        """Return the cells of some rows as they were read."""
+        """Return the cells of some rows as they were read; long texts are cut."""
         frame = self._frame(session, state.data)
         valid = [row for row in rows if 0 <= row < len(frame)][:_MAX_ROWS]
         cells = frame.iloc[valid].astype(object).where(frame.iloc[valid].notna(), None)
@@ -107,7 +108,7 @@ class Service:
         frame["cluster"] = labels
         for column, rank in zip(scores.T, models.components.ranks, strict=True):
             frame[f"component_{'' if rank is None else rank}"] = column
-        return str(frame.to_csv(index=False))
+        return to_csv(frame)
 
     def model(self, session: Session, state: State) -> bytes:
         """Return a model file that takes raw rows.
@@ -130,18 +131,15 @@ class Service:
             save(pipeline, path)
             return path.read_bytes()
 
-    def read_upload(self, content: bytes, name: str) -> tuple[Any, dict[str, Any]]:
+    def read_upload(self, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
         """Return the data frame of an uploaded file and a description of it.
 
         Raises
         ------
-        ValueError
+        ValueError, MemoryError
             If the file is not a table or is too large.
         """
-        stream = io.BytesIO(decompress_upload(content, name, self.limits.expanded))
-        stream.name = name
-        frame, notes = read_frame(stream)
-        self._check_size(frame, name)
+        frame, notes = read_upload(path, name, self.limits)
         as_table(frame, name=name)
         columns = [str(column) for column in frame.columns]
         return frame, {"rows": len(frame), "columns": columns, "notes": notes}
@@ -198,9 +196,12 @@ class Service:
         def compute() -> tuple[Any, int]:
             if path is None:
                 return _with_size(read_rows(data).frame)
-            encoding = self.encoding if data == "given" else "utf-8"
-            frame, _ = read_frame(path, encoding=encoding)
-            self._check_size(frame, self.source(session, data))
+            name = self.source(session, data)
+            if data == "given":
+                frame, _ = read_frame(path, encoding=self.encoding)
+                check_shape(frame, name, self.limits)
+            else:
+                frame, _ = read_upload(path, name, self.limits)
             return _with_size(frame)
 
         return self._tables.get((data, "frame"), compute)
@@ -228,23 +229,15 @@ class Service:
 
         return self._tables.get((state.data, "columns"), compute)
 
-    def _check_size(self, frame: Any, name: str) -> None:
-        n, d = frame.shape
-        if n > self.limits.rows or d > self.limits.columns:
-            raise ValueError(
-                f"{name} has {n:,} rows and {d:,} columns. The explorer accepts at most "
-                f"{self.limits.rows:,} rows and {self.limits.columns:,} columns. Use a smaller "
-                "table, or the library."
-            )
-
 
 def _with_size(frame: Any) -> tuple[Any, int]:
     return frame, int(frame.memory_usage(deep=True).sum())
 
 
 def _cell(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float | np.floating):
         return rounded(np.array([value]))[0]
-    return str(value)
+    text = str(value)
+    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}…"

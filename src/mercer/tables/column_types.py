@@ -81,7 +81,9 @@ def as_strings(column: Any) -> Any:
     present = column[is_present].astype(object).tolist()
     cells_as_int = [int(c) if isinstance(c, float) and c.is_integer() else c for c in present]
     cells = column.astype(object).where(is_present, None)
-    cells[is_present] = [str(cell) for cell in cells_as_int]
+    strings = np.empty(len(present), dtype=object)  # a list would become an array of fixed width
+    strings[:] = [str(cell) for cell in cells_as_int]
+    cells[is_present] = strings
     return cells
 
 

@@ -35,7 +35,11 @@ _FIELD_LIMIT_LOCK = RLock()
 
 
 def read_frame(
-    source: str | Path | BinaryIO, *, encoding: str = "utf-8", as_written: bool = False
+    source: str | Path | BinaryIO,
+    *,
+    encoding: str = "utf-8",
+    as_written: bool = False,
+    max_bytes: int | None = None,
 ) -> tuple[Any, list[str]]:
     """Read a file as a data frame.
 
@@ -47,6 +51,8 @@ def read_frame(
         Encoding of text files. A byte order mark takes precedence.
     as_written : bool
         Do not parse the cells of text files: "007", "NA" and "1.50" stay strings.
+    max_bytes : int or None
+        Largest size of a gzip, bzip2 or xz file after decompression.
 
     Returns
     -------
@@ -63,7 +69,7 @@ def read_frame(
     ([1.5, 2.5], ['numbers have decimal commas'])
     """
     need_pandas()
-    name, content = _content(source)
+    name, content = _content(source, max_bytes)
     if not content.strip():
         raise ValueError(f"{name} is empty. Expected a header and data rows.")
     notes: list[str] = []
@@ -90,16 +96,16 @@ def need_pandas() -> None:
         ) from error
 
 
-def _content(source: str | Path | BinaryIO) -> tuple[str, bytes]:
+def _content(source: str | Path | BinaryIO, max_bytes: int | None) -> tuple[str, bytes]:
     if not isinstance(source, str | Path):
         name = str(getattr(source, "name", "the file"))
-        return name, expanded(name, source.read())
+        return name, expanded(name, source.read(), max_bytes)
     if str(source) == "-":
-        return "standard input", expanded("standard input", sys.stdin.buffer.read())
+        return "standard input", expanded("standard input", sys.stdin.buffer.read(), max_bytes)
     path = Path(source)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Pass one file in it.")
-    return str(path), expanded(str(path), path.read_bytes())
+    return str(path), expanded(str(path), path.read_bytes(), max_bytes)
 
 
 # --- binary formats --------------------------------------------------------------------------

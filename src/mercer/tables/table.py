@@ -40,6 +40,7 @@ Missing = Literal["auto", "drop", "keep"]
 ACCEPTABLE_LOSS = 0.2
 
 _MIN_ROWS = 3  # two centered components need three rows
+_LONGEST_FIXED_WIDTH = 100  # characters of a label
 _NO_LABEL = "no label"
 _MAX_NAMES = 20
 
@@ -432,4 +433,7 @@ def labels_of(column: Any) -> Array:
     placeholder = _NO_LABEL
     while placeholder in strings:
         placeholder = f"({placeholder})"
-    return np.array([placeholder if label is None else label for label in strings], dtype=str)
+    labels = [placeholder if label is None else label for label in strings]
+    # An array of fixed width pads all labels to the longest one.
+    is_short = max(map(len, labels), default=0) <= _LONGEST_FIXED_WIDTH
+    return np.array(labels, dtype=str if is_short else object)
