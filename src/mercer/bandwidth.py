@@ -1,8 +1,10 @@
 """Bandwidth rules, with the definitions that reproduce the papers.
 
 Every rule takes points and optional weights (a weight of 2 is equivalent to two copies) and returns
-one number. Distances are computed between at most 2000 representative rows, selected by value, so a
-rule never costs O(n²) and does not depend on the order of rows.
+one number. The sample size is ``n = max(Σw, (Σw)² / Σw²)``. The scale of the weights has no effect
+on "median-distance", "distance-fraction" and "leave-one-out". Distances are computed between at
+most 2000 representative rows, selected by value, so a rule never costs O(n²) and does not depend on
+the order of rows.
 
 ========================= =================================================================
 "auto"                    d ≤ 3: "silverman"; d > 3: "median-distance" / √2
@@ -32,8 +34,9 @@ from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.maths.pairwise import euclidean_distances
 from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
-from mercer.subsampling import representative_rows
-from mercer.validation import check_real
+from mercer.maths.weight_totals import multiplicities
+from mercer.subsampling import RepresentativeRows, representative_rows, select_representatives
+from mercer.validation import check_real, warn_if_heavy
 
 __all__ = [
     "distance_fraction",
@@ -154,9 +157,11 @@ def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | Non
 
     Notes
     -----
-    Exact for up to 2000 distinct rows. Of more rows 2000 are used, evenly spaced in lexicographic
-    order, and the result is extrapolated to the size of the sample by the factor
-    :math:`(2000/n)^{1/(d+4)}`, the rate at which the best bandwidth falls.
+    Exact for up to 2000 distinct rows. Of more rows those at 2000 evenly spaced quantiles in
+    lexicographic order are used, and the result is extrapolated to the size of the sample by the
+    factor :math:`(m'/m)^{1/(d+4)}`, the rate at which the best bandwidth falls. Here m and m' are
+    the effective sample sizes :math:`(\sum w)^2 / \sum w^2` of all distinct rows and of those used.
+    The result does not depend on the scale of the weights.
 
     Examples
     --------
@@ -283,14 +288,18 @@ def _warn_of_scales(X: Any, weights: Array | None) -> None:
 
 @dataclass(frozen=True)
 class _InMemory:
-    """Rows in double precision with positive weights; None if all weights are 1."""
+    """Rows in double precision and their multiplicities, which are positive."""
 
     X: Array
-    weights: Array | None
+    weights: Array
 
     @property
-    def total(self) -> float:
-        return float(len(self.X) if self.weights is None else self.weights.sum())
+    def size(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.X)
 
     @property
     def dimension(self) -> int:
@@ -298,16 +307,12 @@ class _InMemory:
 
     def spread(self) -> float:
         """Root of the mean marginal variance."""
-        return _spread(self.X, _or_ones(self.weights, self.X))
+        return _spread(self.X, self.weights)
 
-    def representatives(self) -> tuple[Array, Array | None]:
-        """At most 2000 distinct rows and their weights; None if all weights are 1."""
-        if self.weights is None and len(self.X) <= _MAX_ROWS:
-            rows = self.X[np.lexsort(self.X.T[::-1])]
-            if (rows[1:] != rows[:-1]).any(axis=1).all():
-                return rows, None
-        indices, weights = representative_rows(self.X, _or_ones(self.weights, self.X), _MAX_ROWS)
-        return self.X[indices], weights
+    def representatives(self) -> RepresentativeRows:
+        """At most 2000 distinct rows and their multiplicities."""
+        found = select_representatives(self.X, self.weights, _MAX_ROWS)
+        return found._replace(rows=self.X[found.rows])
 
 
 @dataclass(frozen=True)
@@ -317,8 +322,12 @@ class _InChunks:
     points: Any  # ChunkedPoints
 
     @property
-    def total(self) -> float:
-        return self.points.survey.total
+    def size(self) -> float:
+        return self.points.survey.totals.sample_size
+
+    @property
+    def n_rows(self) -> int:
+        return self.points.n
 
     @property
     def dimension(self) -> int:
@@ -327,7 +336,7 @@ class _InChunks:
     def spread(self) -> float:
         return self.points.spread()
 
-    def representatives(self) -> tuple[Array, Array | None]:
+    def representatives(self) -> RepresentativeRows:
         return self.points.representatives(_MAX_ROWS)
 
 
@@ -338,8 +347,11 @@ def _validated(X: Any, sample_weight: Any) -> _Sample:
     points: Any = validate_points(X, "vectors")
     weights = validate_weights(sample_weight, points)
     if points.is_chunked:
-        return _sample_of(points.with_weights(weights), None)
-    return _sample_of(points.data, weights)
+        sample = _sample_of(points.with_weights(weights), None)
+    else:
+        sample = _sample_of(points.data, weights)
+    warn_if_heavy(sample.size, sample.n_rows)
+    return sample
 
 
 def _sample_of(data: Any, weights: Array | None) -> _Sample:
@@ -350,11 +362,12 @@ def _sample_of(data: Any, weights: Array | None) -> _Sample:
             raise _no_distance(data.n)
         return _InChunks(data)
     X = data.astype(np.float64, copy=False)
-    if weights is not None and (weights == 0).any():
+    weights = np.ones(len(X)) if weights is None else weights
+    if (weights == 0).any():
         X, weights = X[weights > 0], weights[weights > 0]
     if len(X) == 1 or (X[0] == X).all():
         raise _no_distance(len(X))
-    return _InMemory(X, weights)
+    return _InMemory(X, multiplicities(weights))
 
 
 def _no_distance(n: int) -> ValueError:
@@ -363,10 +376,6 @@ def _no_distance(n: int) -> ValueError:
         f"No bandwidth can be chosen from {rows}: every distance is 0. Pass a number, such as "
         "Gaussian(bandwidth=1.0)."
     )
-
-
-def _or_ones(weights: Array | None, X: Array) -> Array:
-    return np.ones(len(X)) if weights is None else weights
 
 
 def _spread(X: Array, weights: Array) -> float:
@@ -385,26 +394,26 @@ def _auto(sample: _Sample) -> float:
 
 
 def _silverman(sample: _Sample) -> float:
-    n, d = sample.total, sample.dimension
+    n, d = sample.size, sample.dimension
     return float(sample.spread() * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
 
 
 def _scott(sample: _Sample) -> float:
-    return float(sample.spread() * sample.total ** (-1 / (sample.dimension + 4)))
+    return float(sample.spread() * sample.size ** (-1 / (sample.dimension + 4)))
 
 
 def _median_distance(sample: _Sample) -> float:
-    X, weights = sample.representatives()
-    medians = np.concatenate([_median(rows, weights) for rows in _distance_blocks(X)])
-    median = float(_median(medians, weights))
+    X, weights, _ = sample.representatives()
+    medians = np.concatenate([weighted_median(rows, weights) for rows in _distance_blocks(X)])
+    median = float(weighted_median(medians, weights))
     # 0 if more than half of the rows are equal: use the mean distance of distinct rows
     return median if median > 0 else _mean_distance(X, weights)
 
 
 def _spectroscopy(sample: _Sample) -> float:
-    X, weights = sample.representatives()
-    near = np.concatenate([_quantile(rows, weights, 0.05) for rows in _distance_blocks(X)])
-    radius = float(_quantile(near, weights, 0.95))
+    X, weights, _ = sample.representatives()
+    near = np.concatenate([weighted_quantile(rows, weights, 0.05) for rows in _distance_blocks(X)])
+    radius = float(weighted_quantile(near, weights, 0.95))
     if radius == 0:  # most rows have more than 5 % copies
         radius = _mean_distance(X, weights) * 0.05
     return radius / sqrt(chi2.ppf(0.95, X.shape[1]))
@@ -421,26 +430,14 @@ _FORMULAS: dict[str, Callable[[_Sample], float]] = {
 }
 
 
-def _median(values: Array, weights: Array | None) -> Array:
-    if weights is None:
-        return np.asarray(np.median(values, axis=-1))
-    return weighted_median(values, weights)
-
-
-def _quantile(values: Array, weights: Array | None, level: float) -> Array:
-    if weights is None:
-        return np.asarray(np.quantile(values, level, axis=-1))
-    return weighted_quantile(values, weights, level)
-
-
 def _distance_blocks(X: Array) -> Iterator[Array]:
     for first in range(0, len(X), _ROWS_PER_BLOCK):
         yield euclidean_distances(X[first : first + _ROWS_PER_BLOCK], X)
 
 
-def _mean_distance(X: Array, weights: Array | None) -> float:
+def _mean_distance(X: Array, weights: Array) -> float:
     """Mean distance between distinct rows."""
-    weights = _or_ones(weights, X)
+    weights = weights / weights.max()  # products of weights must not overflow
     total = mass = 0.0
     for i, distances in enumerate(_distance_blocks(X)):
         rows = slice(i * _ROWS_PER_BLOCK, i * _ROWS_PER_BLOCK + len(distances))
@@ -452,9 +449,8 @@ def _mean_distance(X: Array, weights: Array | None) -> float:
 
 def _leave_one_out(sample: _Sample, kernel: Stationary) -> float:
     d = sample.dimension
-    rows, weights = sample.representatives()
-    weights = _or_ones(weights, rows)
-    shrink = float(weights.sum() / sample.total) ** (1 / (d + 4))
+    rows, weights, size_ratio = sample.representatives()
+    shrink = size_ratio ** (1 / (d + 4))
 
     def cost(log_bandwidth: float) -> float:
         candidate = kernel.with_bandwidth(float(np.exp(log_bandwidth)))
