@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.maths.quantiles import distinct_rows, evenly_spaced
+from mercer.maths.quantiles import distinct_rows, evenly_spaced, group_medians
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import effective_size
 
@@ -29,6 +29,7 @@ __all__ = [
     "select_representatives",
     "take",
     "take_rows",
+    "thin_rows",
 ]
 
 
@@ -51,7 +52,8 @@ class RepresentativeRows(NamedTuple):
     rows : array
         Their indices, or the rows themselves.
     weights : array
-        Their weights if these are all distinct rows. Otherwise how often each was selected.
+        Their weights if these are all distinct rows. Otherwise how often each was selected, or the
+        total weight of the group that each represents.
     size_ratio : float
         Effective sample size (Kish) of these rows relative to that of all distinct rows; 1 if these
         are all of them.
@@ -62,8 +64,13 @@ class RepresentativeRows(NamedTuple):
     size_ratio: float
 
 
-def select_representatives(X: Array, weights: Array, most: int) -> RepresentativeRows:
+def select_representatives(
+    X: Array, weights: Array, most: int, *, grouped: bool = False
+) -> RepresentativeRows:
     """Return representative rows as :func:`representative_rows` does, with their size ratio.
+
+    If ``grouped`` and weights differ, the rows represent groups of consecutive distinct rows, as in
+    :func:`thin_rows`.
 
     >>> select_representatives(np.array([[3.0], [1.0], [2.0], [4.0]]), np.ones(4), 2)
     RepresentativeRows(rows=array([2, 3]), weights=array([1., 1.]), size_ratio=0.5)
@@ -71,9 +78,24 @@ def select_representatives(X: Array, weights: Array, most: int) -> Representativ
     rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:
         return RepresentativeRows(rows, weights, 1.0)
-    selected, counts = evenly_spaced(weights, most)
+    selected, counts = thin_rows(weights, most, grouped=grouped)
     ratio = effective_size(counts) / effective_size(weights)
     return RepresentativeRows(rows[selected], counts, ratio)
+
+
+def thin_rows(weights: Array, most: int, *, grouped: bool) -> tuple[Array, Array]:
+    """Return indices and weights of rows that represent more, distinct rows in order.
+
+    They are at evenly spaced quantiles. If ``grouped`` and weights differ, rows are divided into
+    groups of the same number of consecutive rows instead, each with one row for all. Slightly more
+    rows than ``most`` then give almost the same sample, since most groups contain a single row.
+
+    >>> thin_rows(np.array([1.0, 4.0, 1.0]), 2, grouped=True)
+    (array([0, 1]), array([1., 5.]))
+    """
+    if grouped and (weights != weights[0]).any():
+        return group_medians(weights, most)
+    return evenly_spaced(weights, most)
 
 
 def representative_rows(X: Array, weights: Array, most: int = 2000) -> tuple[Array, Array]:

@@ -25,11 +25,10 @@ from mercer.chunks.validation import (
     validate_dask_rows,
 )
 from mercer.data import Kind, Points, PointSet
-from mercer.maths.quantiles import evenly_spaced
 from mercer.maths.row_passes import RowPasses, add_up
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import effective_size
-from mercer.subsampling import RepresentativeRows
+from mercer.subsampling import RepresentativeRows, thin_rows
 from mercer.validation import check_weight_totals
 
 __all__ = ["ChunkedPoints", "validate_dask_points"]
@@ -221,13 +220,14 @@ class ChunkedPoints(PointSet):
         scale = deviation.max()
         return float(scale * np.sqrt(((deviation / scale) ** 2).mean())) if scale > 0 else 0.0
 
-    def representatives(self, most: int) -> RepresentativeRows:
+    def representatives(self, most: int, *, grouped: bool = False) -> RepresentativeRows:
         """Return at most ``most`` representative rows and their multiplicities.
 
         They equal those of rows in memory unless a sketch overflows (16,000 distinct rows, fewer if
         rows are long). Beyond that, the rank of each row has a relative error of less than
         ``levels of the tree / 32,000``. Values are then close in the first column and arbitrary in
-        the others, so results differ by the sampling error of ``most`` rows.
+        the others, so results differ by the sampling error of ``most`` rows. ``grouped`` as in
+        :func:`~mercer.subsampling.thin_rows`.
         """
         size = max(2 * most, min(_SKETCH, _SKETCH_BYTES // (8 * self.dimension + 8)))
         sketch: Sketch = DASK.sum(
@@ -240,7 +240,7 @@ class ChunkedPoints(PointSet):
         if len(rows) <= most:
             return RepresentativeRows(rows, weights * self.survey.totals.factor, 1.0)
         all_rows = effective_size(weights) if sketch.complete else self.survey.totals.effective_size
-        selected, counts = evenly_spaced(weights, most)
+        selected, counts = thin_rows(weights, most, grouped=grouped)
         return RepresentativeRows(rows[selected], counts, effective_size(counts) / all_rows)
 
     def __reduce__(self) -> Any:

@@ -134,7 +134,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
         sample = Sample.of(fit_kernel(kernel, points, weights), points, weights, weight_unit)
-        warn_if_heavy(sample.sample_size, sample.points.n)
+        if sample_weight is not None:
+            warn_if_heavy(sample.sample_size, sample.points.n)
         return sample
 
     def _refuse_chunks(self, X: Any) -> None:

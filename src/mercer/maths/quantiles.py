@@ -6,7 +6,13 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["distinct_rows", "evenly_spaced", "weighted_median", "weighted_quantile"]
+__all__ = [
+    "distinct_rows",
+    "evenly_spaced",
+    "group_medians",
+    "weighted_median",
+    "weighted_quantile",
+]
 
 
 def weighted_median(values: Array, weights: Array) -> Array:
@@ -86,3 +92,23 @@ def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
     at = np.searchsorted(cumulative, (np.arange(count) + 0.5) / count * cumulative[-1])
     indices, multiplicities = np.unique(np.minimum(at, len(weights) - 1), return_counts=True)
     return indices, multiplicities.astype(np.float64)
+
+
+def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
+    """Divide entries into groups of consecutive ones, and represent each by its weighted median.
+
+    Returns
+    -------
+    indices : int array of shape (count,)
+    totals : array of shape (count,)
+        Total weight of each group.
+
+    Examples
+    --------
+    >>> group_medians(np.array([1.0, 1.0, 5.0, 1.0]), 2)
+    (array([0, 2]), array([2., 6.]))
+    """
+    edges = np.arange(count + 1) * len(weights) // count
+    totals, cumulative = np.add.reduceat(weights, edges[:-1]), np.cumsum(weights)
+    middles = np.searchsorted(cumulative, cumulative[edges[1:] - 1] - totals / 2)
+    return np.clip(middles, edges[:-1], edges[1:] - 1), totals
