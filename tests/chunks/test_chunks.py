@@ -30,7 +30,13 @@ from mercer.chunks.points import ChunkedPoints
 from mercer.chunks.survey import Survey
 from mercer.data import Points, validate_points
 from mercer.domains import Box, GaussianBase
-from mercer.errors import AbsentRowsError, MemoryBudgetError, MercerError, WorkerError
+from mercer.errors import (
+    AbsentRowsError,
+    MemoryBudgetError,
+    MercerError,
+    WeightWarning,
+    WorkerError,
+)
 from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
 from mercer.maths.angular import angular_kmeans
 from mercer.maths.kmeans import random_distant_rows
@@ -165,6 +171,44 @@ def test_bandwidth_rules_agree_with_memory(X, rng, rule, weighted):
     found = mercer.bandwidth.resolve(Gaussian(rule), in_chunks(X), lazy)
     expected = mercer.bandwidth.resolve(Gaussian(rule), X, weights)
     assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("scale", [1e-12, 1 / 3, 1e6])
+def test_bandwidth_rules_with_scaled_weights_agree_with_memory(X, rng, rule, scale):
+    weights = scale * rng.uniform(0.1, 1.0, size=len(X))
+    found = mercer.bandwidth.fit_kernel(Gaussian(rule), in_chunks(X), in_chunks(weights, 77))
+    expected = mercer.bandwidth.fit_kernel(Gaussian(rule), X, weights)
+    assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-9)
+
+
+SCALED = [
+    (KernelPCA(2), "transform"),
+    (KernelLDA(), "predict_proba"),
+    (MercerMixture(rank=3), "score_samples"),
+    (MercerNovelty(), "decision_function"),
+    (ParzenDensity(), "score_samples"),
+    (SeriesDensity(), "score_samples"),
+]
+
+
+@pytest.mark.parametrize(("model", "method"), SCALED, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize("scale", [1e-12, 1 / 3])
+def test_lazy_weights_of_any_small_scale_give_the_same_model(X, rng, model, method, scale):
+    weights, y = rng.uniform(0.1, 1.0, size=len(X)), (X[:, 0] > 0).astype(int)
+    model.set_params(solver=Fourier())
+    expected = getattr(model.fit(X, y, sample_weight=weights), method)(X[:20])
+    lazy = in_chunks(scale * weights, 77)
+    found = getattr(model.fit(in_chunks(X), in_chunks(y), sample_weight=lazy), method)(X[:20])
+    # Fourier features have an error of 1e-10
+    assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_lazy_weights_above_ten_per_row_warn_once(X):
+    lazy = in_chunks(np.full(len(X), 11.0), 77)
+    with warns(WeightWarning, 11 * len(X), len(X)) as raised:
+        ParzenDensity().fit(in_chunks(X), sample_weight=lazy)
+    assert sum(entry.category is WeightWarning for entry in raised) == 1
 
 
 def test_representatives_of_many_rows_are_close_to_those_in_memory(rng):
