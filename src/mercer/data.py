@@ -25,7 +25,8 @@ import numpy as np
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
-from mercer.validation import check_weights
+from mercer.maths.weight_totals import WeightTotals, multiplicities
+from mercer.validation import check_weight_totals, check_weights
 
 __all__ = [
     "PointSet",
@@ -245,6 +246,9 @@ class Sample:
         The precomputed Gram matrix of these points.
     indices : int array or None
         Indices of the rows of X in the sample; None if all are, or for rows on a cluster.
+    unit : float
+        The weights given by the user are ``unit * weights``. The largest of ``weights``, with which
+        operators compute, is between 1 and 4, except for rows on a cluster (unit 1).
     """
 
     kernel: Any
@@ -252,31 +256,56 @@ class Sample:
     weights: Array | None = None
     matrix: Array | None = None
     indices: Array | None = None
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, kernel: Any, points: Points, weights: Array | None) -> Sample:
+    def of(
+        cls, kernel: Any, points: Points, weights: Array | None, unit: float | None = None
+    ) -> Sample:
         """Drop rows with zero weight, and separate a precomputed matrix from its points."""
         if points.is_chunked:
             return _chunked_sample(kernel, points, weights)
         indices = None if weights is None or weights.all() else np.flatnonzero(weights)
-        if indices is not None and weights is not None:
-            weights = weights[indices]
+        if weights is None:
+            unit = 1.0
+        else:
+            unit = WeightTotals.of(weights).unit if unit is None else unit
+            weights = (weights if indices is None else weights[indices]) / unit
         if points.kind == "gram":
             matrix = points.data if indices is None else points.data[np.ix_(indices, indices)]
             columns = np.arange(points.n) if indices is None else indices
-            return cls(kernel, Points(columns, "gram"), weights, matrix, indices)
+            return cls(kernel, Points(columns, "gram"), weights, matrix, indices, unit)
         selected = points if indices is None else points.take(indices)
-        return cls(kernel, selected, weights, None, indices)
-
-    @property
-    def counts(self) -> Array:
-        """Weights of the points; 1 without weights."""
-        return self.points.ones() if self.weights is None else self.weights
+        return cls(kernel, selected, weights, None, indices, unit)
 
     @property
     def normalized_weights(self) -> Array:
         """Weights divided by their sum."""
-        return self.counts / self.points.total(self.weights)
+        weights = self.points.ones() if self.weights is None else self.weights
+        return weights / self.points.total(self.weights)
+
+    @property
+    def totals(self) -> WeightTotals:
+        """Sums of the weights given by the user."""
+        if self.points.is_chunked:
+            return cast(WeightTotals, self.points.survey.totals)  # type: ignore[attr-defined]
+        if self.weights is None:
+            return WeightTotals.of_rows(self.points.n)
+        return WeightTotals.of(self.unit * self.weights)
+
+    @property
+    def sample_size(self) -> float:
+        """``n = max(Σw, (Σw)² / Σw²)``, the sample size of all rules."""
+        return self.totals.sample_size
+
+    @property
+    def multiplicities(self) -> Array:
+        """Weights with the sum ``sample_size``; ones without weights."""
+        if self.weights is None:
+            return self.points.ones()
+        if self.points.is_chunked:
+            return self.weights * self.totals.factor
+        return multiplicities(self.unit * self.weights)
 
     @property
     def passes(self) -> RowPasses:
@@ -286,10 +315,11 @@ class Sample:
     def take(self, indices: Array) -> Sample:
         """Return a sample of some points; columns of a precomputed matrix are renumbered."""
         weights = None if self.weights is None else self.weights[indices]
-        if self.matrix is None:
-            return Sample(self.kernel, self.points.take(indices), weights)
-        matrix = self.matrix[np.ix_(indices, indices)]
-        return Sample(self.kernel, Points(np.arange(len(indices)), "gram"), weights, matrix)
+        points, matrix = self.points.take(indices), None
+        if self.matrix is not None:
+            matrix = self.matrix[np.ix_(indices, indices)]
+            points = Points(np.arange(len(indices)), "gram")
+        return Sample(self.kernel, points, weights, matrix, unit=self.unit)
 
     def points_for(self, indices: Array, training: Array) -> Points:
         """Return some points as new points for a model of ``take(training)``.
@@ -465,6 +495,5 @@ def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None
     if weights.shape != (n,):
         raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},), one per row.")
     check_weights(weights)
-    if weights.max() == 0:
-        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+    check_weight_totals(WeightTotals.of(weights))
     return weights

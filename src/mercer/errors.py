@@ -22,6 +22,7 @@ __all__ = [
     "NoDomainError",
     "RankError",
     "VersionWarning",
+    "WeightWarning",
     "WorkerError",
     "suppress_warnings",
     "suppressed",
@@ -213,6 +214,27 @@ class VersionWarning(UserWarning):
     >>> import warnings
     >>> from mercer.errors import VersionWarning
     >>> warnings.simplefilter("error", VersionWarning)  # raise for such files
+    """
+
+
+class WeightWarning(UserWarning):
+    """The sample weights sum to more than ten times the number of rows with positive weight.
+
+    Weights are multiplicities, so the sample size of bandwidth rules and other rules is their sum.
+    Divide weights that are not counts by their mean.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from mercer import ParzenDensity
+    >>> from mercer.errors import WeightWarning
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> with warnings.catch_warnings(record=True) as raised:
+    ...     warnings.simplefilter("always")
+    ...     density = ParzenDensity().fit(X, sample_weight=np.full(60, 1000.0))
+    >>> any(warning.category is WeightWarning for warning in raised)
+    True
     """
 
 

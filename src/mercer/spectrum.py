@@ -12,6 +12,7 @@ from mercer.data import Points, validate_points
 from mercer.kernels import Kernel
 from mercer.maths.eigenpairs import entropy_terms
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import multiplicities
 from mercer.notebook import bar, table
 from mercer.operators import Expansion
 from mercer.resources import check_memory
@@ -91,6 +92,16 @@ class Spectrum:
     def counts(self) -> Array:
         """The weights of the training points; ones without weights."""
         return self.points.ones() if self.weights is None else self.weights
+
+    @property
+    def multiplicities_of_rows(self) -> Array:
+        """The weights of the training points with the sum ``n = max(Σw, (Σw)² / Σw²)``."""
+        if self.weights is None:
+            return self.points.ones()
+        if self.points.is_chunked:
+            factor: float = self.points.survey.totals.factor  # type: ignore[attr-defined]
+            return self.weights * factor
+        return multiplicities(self.weights)
 
     @property
     def n_components(self) -> int:

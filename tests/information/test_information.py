@@ -465,3 +465,22 @@ def test_gradients_by_fourier_features_and_by_pairs_agree(d):
 def test_gradient_needs_a_gaussian_kernel():
     with raises(ValueError, "Laplacian", "Gaussian"):
         potential_gradient(array(), Laplacian(1.0))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e200])
+def test_scale_of_weights_has_no_effect(scale):
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.normal(size=(40, 2)), rng.normal(size=(30, 2)), rng.uniform(0.1, 1, 40)
+    for measure in (information_potential, renyi_entropy, vendi_score):
+        found = measure(X, Gaussian(1.0), sample_weight=scale * weights)
+        assert_allclose(found, measure(X, Gaussian(1.0), sample_weight=weights), rtol=1e-12)
+    if scale < 1:  # a rule for the bandwidth of both samples
+        one, other = (
+            cauchy_schwarz_divergence(X, Y, sample_weight=(w, None))
+            for w in (weights, scale * weights)
+        )
+        assert_allclose(other, one, rtol=1e-9)
+    one, other = (
+        potential_gradient(X, Gaussian(1.0), sample_weight=w)[1] for w in (weights, scale * weights)
+    )
+    assert_allclose(other, one, rtol=1e-9, atol=1e-15)

@@ -76,6 +76,8 @@ class Case:
         Factor by which the estimator amplifies errors of the components.
     tolerance : float
         Additional tolerance of estimators that iterate until convergence.
+    uses_sample_size : str
+        Why the results depend on the sample size n at a fixed bandwidth; "" if they do not.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Case:
     max_condition: float = np.inf
     amplification: float = 1.0
     tolerance: float = 0.0
+    uses_sample_size: str = ""
 
     def __repr__(self) -> str:
         return self.name
@@ -104,6 +107,7 @@ SINGLE = {"single precision": "projections below a threshold of float64 precisio
 NEIGHBORS = {"single precision": "the nearest neighbors of distant points are nearly tied"}
 FIFTY = 50.0  # rounding errors: projections below this threshold are treated as zero
 LEAVE_ONE_OUT = {"doubling": "leave-one-out removes a row and not its copy"}
+PRIOR = "alpha and beta count as rows of a prior"
 
 CASES = [
     Case("KernelPCA", lambda h: KernelPCA(2, kernel=Gaussian(h))),
@@ -163,6 +167,7 @@ CASES = [
         lambda h: KernelLDA(kernel=Gaussian(h), rank=3, regularization=0.1),
         "classification",
         exempt=LEAVE_ONE_OUT,
+        uses_sample_size="confidence_ comes from leaving out one unit of weight",
         amplification=100.0,  # inverse of the ridge parameter, squared
     ),
     Case(
@@ -214,6 +219,7 @@ CASES = [
         compare_densities=True,
         spectral=False,
         exempt=OWN_SCALE | {"doubling": "its default domain depends on the mean spacing of rows"},
+        uses_sample_size="its default domain depends on the mean spacing of rows",
     ),
     Case(
         "MaximumEntropyProjection",
@@ -225,35 +231,41 @@ CASES = [
     Case(
         "MercerMixture",
         lambda h: MercerMixture(kernel=Gaussian(h), alpha=0.5, rank=3),
+        uses_sample_size=PRIOR,
         doubled_params={"alpha": 1.0, "beta": 2.0},
     ),
     Case(
         "MercerMixture-two",
         lambda h: MercerMixture(2, kernel=Gaussian(h), alpha=0.05, rank=2),
+        uses_sample_size=PRIOR,
         tolerance=1e-4,  # EM stops at its tolerance
         doubled_params={"alpha": 0.1, "beta": 2.0},
     ),
     Case(
         "MercerMixture-domain",
         lambda h: MercerMixture(kernel=Gaussian(h), alpha=0.5, rank=3, domain=GaussianBase()),
+        uses_sample_size=PRIOR,
         doubled_params={"alpha": 1.0, "beta": 2.0},
         exempt={"zeros": "its base measure is normal, which needs non-constant columns"},
     ),
     Case(
         "MercerNovelty",
         lambda h: MercerNovelty(kernel=Gaussian(h), alpha=0.5, rank=2, contamination=0.2),
+        uses_sample_size=PRIOR,
         exempt={"doubling": "a quantile of doubled rows is interpolated differently"},
     ),
     Case(
         "JointMixtureClassifier",
         lambda h: JointMixtureClassifier(kernel=Gaussian(h), alpha=0.5, rank=3),
         "classification",
+        uses_sample_size=PRIOR,
         doubled_params={"alpha": 1.0, "beta": 2.0},
     ),
     Case(
         "JointMixtureRegressor",
         lambda h: JointMixtureRegressor(kernel=Gaussian(h), alpha=0.5, rank=3),
         "regression",
+        uses_sample_size=PRIOR,
         doubled_params={"alpha": 1.0, "beta": 2.0},
     ),
 ]

@@ -19,6 +19,7 @@ from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     RankError,
+    WeightWarning,
     suppress_warnings,
     warn,
 )
@@ -48,7 +49,7 @@ from mercer.solvers import Auto, Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
 from mercer.subsampling import representative_rows
-from mercer.validation import check_integer
+from mercer.validation import check_integer, warn_if_heavy
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
@@ -177,7 +178,9 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         weights = validate_weights(sample_weight, points)
         check_integer(self.max_iter, "max_iter")
         n_clusters = self._count(kernel, points, weights)
-        _check_clusters(n_clusters, Sample.of(kernel, points, weights).points.n)
+        sample = Sample.of(kernel, points, weights)
+        _check_clusters(n_clusters, sample.points.n)
+        warn_if_heavy(sample.sample_size, sample.points.n)
         candidates = self._candidates(kernel, points, weights)
         rows, records, best = None, None, candidates[0]
         if len(candidates) > 1:
@@ -225,7 +228,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         request = Request("entropy", n_clusters, solver)
         planned = plan_gram(sample, request)
         eca = fit_eca(sample, planned, request, random_state=self.random_state)
-        Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_))
+        Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_, sample.unit))
         noise = eca.spectrum_.expansion.noise
         found = angular_kmeans(
             Z,
@@ -337,10 +340,10 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
-            return median_distance(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
+            return _median(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
         if isinstance(self.bandwidths, Integral):
             count = check_integer(self.bandwidths, "bandwidths")
-            return median_distance(points, weights) * np.linspace(*_PAPER_RANGE, count)
+            return _median(points, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)
         usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
         if not usable or not (np.isfinite(grid) & (grid > 0)).all():
@@ -364,7 +367,7 @@ class _Trial:
     record: BandwidthRecord
 
 
-def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
+def _projections(gram: GramOperator, spectrum: Spectrum, unit: float) -> Array:
     """Return the projections of the training points by the formula for new points.
 
     An iteration leaves noise of 1e-13 in the zeros of an eigenvector; one more product divides it
@@ -372,8 +375,13 @@ def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
     """
     if isinstance(gram, FactoredGram):  # same formula for training and new points
         return spectrum.projections
-    product = gram.product(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues)
+    product = gram.product(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues / unit)
     return np.asarray(product / gram.start[:, None])
+
+
+def _median(points: Points, weights: Array | None) -> float:
+    with suppress_warnings(WeightWarning):  # the fit warns
+        return median_distance(points, weights)
 
 
 def _bandwidth_of(kernel: Kernel) -> Any:
@@ -408,15 +416,15 @@ def _record(
     eca_cost = angular_cost((sums**2).sum(axis=1), sums @ total, counts, float(total @ total))
     return BandwidthRecord(
         bandwidth=candidate.bandwidth,
-        cost=cost + unassigned,
-        eca_cost=eca_cost + unassigned,
+        cost=(cost + unassigned) * sample.unit,
+        eca_cost=(eca_cost + unassigned) * sample.unit,
         labels=found.labels,
         stability=np.nan,
         entropy_ratio=float(eca.entropy_ratio_.sum()),
         coherence=found.objectives[-1] / lengths,
         eigenvalues=spectrum.eigenvalues,
         certified=spectrum.certified,
-        _sample=Sample(sample.kernel, sample.points, sample.weights),
+        _sample=replace(sample, matrix=None, indices=None),
         _error=spectrum.error_bound,
         _ranks=spectrum.known_ranks,
     )
@@ -449,7 +457,7 @@ def _count_unassigned(labels: Array) -> int:
 def _subsample(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
     """Return at most 1000 representative rows: their indices if known, points and weights."""
     if points.is_chunked:
-        rows, multiplicities = points.with_weights(weights).representatives(_SWEEP_ROWS)
+        rows, multiplicities, _ = points.with_weights(weights).representatives(_SWEEP_ROWS)
         return None, Points(rows, "vectors", points.feature_names), multiplicities
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)

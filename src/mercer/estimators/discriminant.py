@@ -24,7 +24,7 @@ from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
 from mercer.solvers import Auto
 from mercer.spectrum import Spectrum
-from mercer.validation import check_integer, check_real
+from mercer.validation import check_integer, check_real, round_down
 
 __all__ = ["KernelLDA"]
 
@@ -79,9 +79,9 @@ class KernelLDA(_Discriminant, KernelEstimator):
         log-probability; it needs no refits
         (:func:`mercer.maths.discriminant.leave_one_out_scores`).
     rank : int or None
-        Maximum number of coordinates. None: a quarter of the rows (at least 10, at most 300). With
-        more, the estimate of W is poor; with fewer, accuracy decreases. Components with an
-        eigenvalue below 1e-8 of the trace, or near rounding error, are dropped.
+        Maximum number of coordinates. None: a quarter of the sample size (at least 10, at most
+        300). With more, the estimate of W is poor; with fewer, accuracy decreases. Components with
+        an eigenvalue below 1e-8 of the trace, or near rounding error, are dropped.
     priors : array-like of shape (n_classes,) or None
         Probabilities of ``classes_`` (sorted labels); None for class frequencies.
     solver : str or solver
@@ -171,7 +171,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         rank = self._rank_for(sample)
         solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
-        rows, weights = sample.passes, sample.weights
+        rows = sample.passes
+        weights = None if sample.weights is None else sample.multiplicities
         Z = rows.persist(spectrum.projections[:, : _n_usable(spectrum)])
         moments = ClassMoments.of(Z, codes, weights, priors, rows=rows)
         _check_variation(moments, spectrum)
@@ -266,9 +267,11 @@ class KernelLDA(_Discriminant, KernelEstimator):
     def _rank_for(self, sample: Sample) -> int:
         n = sample.points.n
         if self.rank is None:
-            rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
-            return min(n, max(_MIN_RANK, min(_MAX_RANK, rows // _ROWS_PER_COORDINATE)))
-        return min(n, check_integer(self.rank, "rank", remedy="None is a quarter of the rows."))
+            rank = round_down(sample.sample_size / _ROWS_PER_COORDINATE, _MAX_RANK)
+            return min(n, max(_MIN_RANK, rank))
+        return min(
+            n, check_integer(self.rank, "rank", remedy="None is a quarter of the sample size.")
+        )
 
     @property
     def _n_features_out(self) -> int:

@@ -39,8 +39,8 @@ class _JointMixture(KernelMixture):
 
     def _fit_joint(self, sample: Sample, T: Array) -> Self:
         """Fit to the kernel coordinates of x and the coordinates T of y."""
-        Z, weights = self._fit_coordinates(sample), sample.counts
-        joined, total = np.hstack([Z, T]), float(weights.sum())
+        Z, weights = self._fit_coordinates(sample), sample.multiplicities
+        joined, total = np.hstack([Z, T]), sample.sample_size
         residuals = self._training_residuals(Z, sample.passes)
 
         def likelihood(alpha: float) -> float:

@@ -17,7 +17,7 @@ from mercer.information import potential_gradient
 from mercer.kernels import Gaussian
 from mercer.maths.perceptron import Perceptron, standardize, standardize_backward
 from mercer.maths.types import Array
-from mercer.validation import check_choice, check_integer, check_real
+from mercer.validation import check_choice, check_integer, check_real, warn_if_heavy
 
 __all__ = ["MaximumEntropyProjection"]
 
@@ -116,7 +116,11 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._check_parameters()
         data = validate_points(X, "vectors", estimator=self).data.astype(np.float64)
         weights = validate_weights(sample_weight, len(data))
-        weights = np.full(len(data), 1 / len(data)) if weights is None else weights / weights.sum()
+        if weights is None:
+            weights = np.full(len(data), 1 / len(data))
+        else:
+            warn_if_heavy(float(weights.sum()), int((weights > 0).sum()))
+            weights = weights / weights.sum()
         random = check_random_state(self.random_state)
         self._outputs: list[_Output] = []
         values = np.empty((len(data), 0))

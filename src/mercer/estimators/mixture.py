@@ -240,11 +240,11 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 "not supported for Dask collections. Pass a number for alpha, 'auto' or 'scaled', "
                 "or choose it on a sample of the rows."
             )
-        total = float(sample.counts.sum())
+        total = sample.sample_size
         if sample.points.n < 2 or total <= 1:
             raise ValueError(
-                "alpha='leave-one-out' requires at least 2 rows with a total weight above 1; got "
-                f"n_samples={sample.points.n} with a total weight of {total:.6g}. Pass a number "
+                "alpha='leave-one-out' requires at least 2 rows and a sample size above 1; got "
+                f"n_samples={sample.points.n} with a sample size of {total:.6g}. Pass a number "
                 "for alpha."
             )
         likelihood = self._leave_one_out_likelihood(Z, sample, domain)
@@ -254,7 +254,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         self, Z: Array, sample: Sample, domain: Domain
     ) -> Callable[[float], float]:
         """Return the mean leave-one-out log-density as a function of α."""
-        weights = sample.counts
+        weights = sample.multiplicities
         nodes = domain.nodes()
         at_nodes = self._coordinates(self._node_points(nodes))
         residuals = self._training_residuals(Z, sample.passes)

@@ -126,7 +126,7 @@ class SeriesDensity(KernelDensityEstimator):
             raise ValueError(f"max_terms={self.max_terms} must be at least 1.")
         sample = self._validate_density_training(X, sample_weight)
         self.spectrum_ = self._decompose(sample)
-        self._select_terms(self.spectrum_)
+        self._select_terms(self.spectrum_, sample.sample_size)
         self._parzen = mean_window(sample, "auto" if self.terms is None else "lanczos")
         self._sum = self._parzen if self.terms is None else self._truncated(self.spectrum_)
         self.mass_ = self._sum.mass
@@ -139,7 +139,7 @@ class SeriesDensity(KernelDensityEstimator):
             return decompose(sample, "variance", count, solver=self.solver, at_most=True)
         return decompose(sample, "entropy", self.terms, solver=self.solver)
 
-    def _select_terms(self, spectrum: Spectrum) -> None:
+    def _select_terms(self, spectrum: Spectrum, sample_size: float) -> None:
         n = spectrum.total_weight
         self.term_masses_ = spectrum.overlaps**2 / n
         self.entropy_terms_ = spectrum.entropy_terms
@@ -147,7 +147,7 @@ class SeriesDensity(KernelDensityEstimator):
             self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
         second_moments = spectrum.eigenvalues / n
         rule = self.terms if isinstance(self.terms, str) else None
-        self.selected_ = choose_terms(rule, self.entropy_terms_, second_moments, n)
+        self.selected_ = choose_terms(rule, self.entropy_terms_, second_moments, sample_size)
         if len(self.selected_) == 0:  # for a single point no term passes the criterion
             self.selected_ = np.array([int(np.argmax(self.entropy_terms_))])
 

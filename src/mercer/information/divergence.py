@@ -12,6 +12,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import multiplicities
 from mercer.operators import FourierGram, GramOperator, Sample
 from mercer.operators.cross_gram import cross_product
 from mercer.solvers import summing_gram
@@ -116,5 +117,7 @@ def _fit_to_both(kernel: Kernel, both: list[Points], weights: list[Array | None]
     union = concatenate_points(both)
     if all(w is None for w in weights):
         return fit_kernel(kernel, union)
-    filled = [np.ones(p.n) if w is None else w for p, w in zip(both, weights, strict=True)]
+    filled = [
+        np.ones(p.n) if w is None else multiplicities(w) for p, w in zip(both, weights, strict=True)
+    ]
     return fit_kernel(kernel, union, np.concatenate(filled))

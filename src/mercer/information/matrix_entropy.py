@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -168,4 +169,4 @@ def _mean_square(sample: Sample) -> float:
         squared: Kernel = Gaussian(np.asarray(kernel.bandwidth) / np.sqrt(2))
     else:
         squared = kernel * kernel
-    return summing_gram(Sample(squared, sample.points, sample.weights)).potential
+    return summing_gram(replace(sample, kernel=squared)).potential

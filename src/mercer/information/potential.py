@@ -203,6 +203,8 @@ def potential_gradient(
     kernel = fit_kernel(kernel, points, weights)
     assert isinstance(kernel, Gaussian)
     d = points.data.shape[1]
+    if weights is not None:
+        weights = weights / weights.max()  # squares of their sum must not overflow
     sample = Sample(kernel, points, weights)
     weights, gram = sample.normalized_weights, summing_gram(sample)
     if isinstance(gram, FourierGram):

@@ -288,8 +288,8 @@ def _observed(cells: Array, counts: Array) -> Observed:
     else:
         cells, counts = _distinct_objects(cells, counts)
     if len(cells) > _MAX_EXACT_VALUES:
-        cells = cells[evenly_spaced(counts, _N_REPRESENTATIVES)]
-        counts = np.ones(len(cells))
+        selected, counts = evenly_spaced(counts, _N_REPRESENTATIVES)
+        cells = cells[selected]
     return Observed(cells, counts / counts.sum())
 
 

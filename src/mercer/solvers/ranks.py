@@ -23,6 +23,7 @@ def eigenvalue_ranks(
     sample : Sample
         The sample of K. K is computed again.
     eigenvalues : array of shape (k,)
+        For weights as given by the user: in units of ``sample.unit``.
     error : float
         Bound on the error of the eigenvalues. Ranks are undefined if it is not small.
     center : bool
@@ -46,7 +47,8 @@ def eigenvalue_ranks(
         return None  # ranks in an approximation of K may differ
     gram = chosen.gram(sample)
     gram = center_gram(gram) if center else gram
-    return count_above(gram.problem(), eigenvalues, max(error, gram.error_bound))
+    values, error = eigenvalues / sample.unit, error / sample.unit
+    return count_above(gram.problem(), values, max(error, gram.error_bound))
 
 
 def count_above(
