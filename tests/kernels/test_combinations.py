@@ -124,9 +124,7 @@ def test_kernel_algebra_is_matrix_algebra(tree):
     assert kernel.tiles(LEFT, RIGHT)(rows, columns, out) is out
     close(out, expected[rows, columns])
     close(kernel.tiles(LEFT)(rows, rows, None), on_arrays(LEFT, LEFT)[rows, rows])
-    assert (
-        kernel.is_psd or not psd
-    )  # -1 · (-1 · k) is one multiple and positive semi-definite again
+    assert kernel.is_psd or not psd  # -1 · (-1 · k) is the multiple 1 · k
 
 
 @settings(max_examples=60, deadline=None)

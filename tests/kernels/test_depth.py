@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ ALL = slice(None)
 class Counting(Gaussian):
     """A Gaussian kernel that counts how often each of its attributes is read."""
 
-    reads = {}
+    reads: ClassVar = {}
 
     def __getattribute__(self, name):
         reads = Counting.reads

@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from mercer.data import Sample
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.mixture_base import KernelMixture, maximize_alpha
-from mercer.estimators.targets import class_labels, encode_classes, numeric_targets
+from mercer.estimators.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.maths.conditional_mixture import (
     Conditional,
     condition,
@@ -217,10 +217,14 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         targets = numeric_targets(y, len(used))
         self._is_vector = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)[used]
-        self._location = np.average(columns, axis=0, weights=sample.weights)
-        spread = np.average((columns - self._location) ** 2, axis=0, weights=sample.weights)
-        self._scale = np.where(spread > 0, np.sqrt(spread), 1.0)
-        return self._fit_joint(sample, (columns - self._location) / self._scale)
+        # squares of y overflow or underflow in some units of y, so y is divided by a power of two
+        exponents = unit_exponent(columns, axis=0)
+        columns = np.ldexp(columns, -exponents)
+        location = np.average(columns, axis=0, weights=sample.weights)
+        spread = np.average((columns - location) ** 2, axis=0, weights=sample.weights)
+        scale = np.where(spread > 0, np.sqrt(spread), 1.0)
+        self._location, self._scale = np.ldexp(location, exponents), np.ldexp(scale, exponents)
+        return self._fit_joint(sample, (columns - location) / scale)
 
     def _leave_one_out(
         self,
@@ -250,7 +254,10 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
             raise ValueError(
                 f"y has {columns.shape[1]} columns, but the model was fitted to {len(self._scale)}."
             )
-        logs = given.log_density((columns - self._location) / self._scale)
+        exponents = unit_exponent(np.array([self._location, self._scale]), axis=0)
+        location, scale = np.ldexp(self._location, -exponents), np.ldexp(self._scale, -exponents)
+        with np.errstate(over="ignore"):  # the density of a distant y is 0
+            logs = given.log_density((np.ldexp(columns, -exponents) - location) / scale)
         return np.asarray(logs - np.log(self._scale).sum())
 
     def _shaped(self, values: Array) -> Array:

@@ -329,7 +329,7 @@ def checked_depth(parts: Iterable[Any]) -> int:
     if depth > _MAX_DEPTH:
         raise ValueError(
             f"The kernel has more than {_MAX_DEPTH} levels of kernels inside each other. Write "
-            "nested sums as one sum: 0.5 * (0.5 * (a + b) + c) equals 0.25 * a + 0.25 * b + 0.5 * c."
+            "nested sums as one sum: 0.5 * (0.5 * (a + b) + c) is 0.25 * a + 0.25 * b + 0.5 * c."
         )
     return depth
 
