@@ -91,12 +91,19 @@ def test_functions_solve_the_generalized_eigenproblem_of_the_gram_matrix(kernel,
     same_up_to_signs(model.transform(X), expected, rtol=1e-5, atol=1e-6)
 
 
+def scores_without_calibration(model, X):
+    """Return log-posteriors up to a constant, with t = ρ = 1."""
+    functions, means = model.transform(X), model.class_means_
+    return np.log(model.priors_) + functions @ means.T - (means**2).sum(axis=1) / 2
+
+
 @pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
 def test_linear_kernel_is_linear_discriminant_analysis(priors, X, y, new):
     model = KernelLDA(kernel="linear", regularization=0, priors=priors).fit(X, y)
     peer = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, y)
-    assert_array_equal(model.predict(new), peer.predict(new))
-    ours = log_softmax(model.decision_function(new) / model.confidence_, axis=1)
+    scores = scores_without_calibration(model, new)
+    assert_array_equal(model.classes_[scores.argmax(axis=1)], peer.predict(new))
+    ours = log_softmax(scores, axis=1)
     assert_allclose(ours, peer.predict_log_proba(new), rtol=1e-8, atol=1e-9)
     if priors is not None:
         return  # scikit-learn then mixes priors (W) with class frequencies (B + W)
@@ -112,7 +119,21 @@ def test_two_classes_equal_linear_discriminant_analysis(X, y, new):
     peer = LinearDiscriminantAnalysis(solver="lsqr").fit(X[two], y[two])
     found = model.decision_function(new)
     assert found.shape == (30,)
-    assert_allclose(found / model.confidence_, peer.decision_function(new), rtol=1e-6, atol=1e-7)
+    assert_array_equal(found > 0, model.predict(new) == model.classes_[1])
+    scores = scores_without_calibration(model, new)
+    assert_allclose(scores[:, 1] - scores[:, 0], peer.decision_function(new), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
+def test_probabilities_are_priors_times_powers_of_likelihoods(priors, X, y, new):
+    model = KernelLDA(priors=priors).fit(X, y)
+    t, rho, means = model.confidence_, model.shrinkage_, model.class_means_
+    assert 0 < t < 1
+    squared = ((model.transform(new)[:, None] - rho * means) ** 2).sum(axis=2)
+    # Gaussians of mean ρ f_l and variance ρ / t
+    expected = model.priors_ * np.exp(-t / rho * squared / 2)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(new), expected, rtol=1e-9, atol=1e-12)
 
 
 # --- scale and sign -----------------------------------------------------------------------------
@@ -174,28 +195,59 @@ def test_leave_one_out_removes_one_copy_of_a_weighted_row(X, y):
     )
 
 
-def test_confidence_maximizes_the_leave_one_out_likelihood(rng):
-    X, codes = rng.normal(size=(60, 20)), rng.integers(0, 3, 60)  # random classes
+def calibrated(scores, moments, ridge, t, rho):
+    """Return posteriors of leave-one-out scores with likelihoods to the power t."""
+    log_priors, levels = np.log(moments.priors), moments.discriminants(ridge).levels
+    logits = log_priors + t * (scores - log_priors + (1 - rho) * levels)
+    return log_softmax(logits, axis=1)
+
+
+def test_confidence_and_shrinkage_maximize_the_leave_one_out_likelihood(rng):
+    X, codes = rng.normal(size=(90, 10)), np.repeat([0, 1, 2], [60, 20, 10])
+    X[:, 0] += codes
     moments = ClassMoments.of(X, codes)
     scores = leave_one_out_scores(X, codes, None, moments, 0.01)
 
-    def likelihood(t):
-        return np.mean(log_softmax(t * scores, axis=1)[np.arange(60), codes])
+    def likelihood(t, rho):
+        return np.mean(calibrated(scores, moments, 0.01, t, rho)[np.arange(90), codes])
 
     score = LeaveOneOutScore.of(X, codes, None, moments, 0.01)
-    assert score.confidence < 0.5
-    assert_allclose(score.log_probability, likelihood(score.confidence))
-    for factor in (0.9, 1.1):
-        assert likelihood(factor * score.confidence) < score.log_probability
+    assert 0 < score.confidence < 1
+    best = likelihood(score.confidence, score.shrinkage)
+    assert_allclose(score.log_probability, best)
+    for t in (0.9 * score.confidence, 1.1 * score.confidence):
+        assert likelihood(t, score.shrinkage) < best
+    trials = [likelihood(t, rho) for t in np.linspace(0, 1, 41) for rho in np.linspace(0, 1, 5)]
+    assert max(trials) <= best
 
 
-def test_confidence_is_minimal_if_all_rows_are_misclassified():
+def test_confidence_is_zero_if_all_rows_are_misclassified():
     """Classes with equal means: without a row, the mean of its class is more distant."""
     Z, codes = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([0, 0, 1, 1])
     score = LeaveOneOutScore.of(Z, codes, None, ClassMoments.of(Z, codes), 0.1)
-    assert score.error == 1
-    assert 0 < score.confidence < 1e-5
-    assert_allclose(score.log_probability, -np.log(2), rtol=1e-5)
+    assert score.confidence == 0
+    assert_allclose(score.log_probability, -np.log(2), rtol=1e-15)
+
+
+@pytest.mark.parametrize("prior", [0.03, 0.1, 0.5])
+def test_probabilities_without_signal_are_the_prior(prior):
+    """The expected log loss of pure noise is that of the prior, up to the noise of the choice of t.
+
+    A t above 0 by chance costs at most about 1/(2n) per fitted number in expectation. The variances
+    over the seeds give the standard errors.
+    """
+    n, losses, ratios = 300, [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.arange(n) < prior * n)
+        model = KernelLDA().fit(rng.normal(size=(n, 5)), y)
+        P = model.predict_proba(rng.normal(size=(1000, 5)))
+        rate = y.mean()
+        expected = -(rate * np.log(P[:, 1]) + (1 - rate) * np.log(P[:, 0])).mean()
+        losses.append(expected + rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
+        ratios.append(P[:, 1].mean() / rate)
+    assert np.mean(losses) < 1 / n + 3 * np.std(losses) / np.sqrt(len(losses))
+    assert abs(np.mean(ratios) - 1) < 0.01 + 3 * np.std(ratios) / np.sqrt(len(ratios))
 
 
 def test_relative_ridge_is_scaled_by_the_mean_within_class_variance(rng):
@@ -213,7 +265,8 @@ def test_single_rows_of_a_class_are_skipped():
     assert_allclose(score.error, 1 / 8)
     scores = leave_one_out_scores(Z, codes, None, moments, 0.1)
     assert np.isnan(scores[-1]).all()
-    logs = log_softmax(score.confidence * scores[:8], axis=1)[np.arange(8), codes[:8]]
+    posteriors = calibrated(scores[:8], moments, 0.1, score.confidence, score.shrinkage)
+    logs = posteriors[np.arange(8), codes[:8]]
     assert_allclose(score.log_probability, logs.mean())
 
 

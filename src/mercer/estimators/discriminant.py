@@ -62,11 +62,12 @@ class KernelLDA(_Discriminant, KernelEstimator):
     ``ratio`` is :math:`\delta'W^{-1}\delta`, whereas the eigenvalue here for two classes is
     :math:`\pi_0 \pi_1 \delta'W^{-1}\delta`.
 
-    Classes are predicted as Gaussian with a common covariance: their scores are
-    :math:`s_l = \log \pi_l - |f - f_l|^2 / 2`. Probabilities are the softmax of
-    :math:`t s_l`. The factor t ≤ 1 (``confidence_``) maximizes the leave-one-out likelihood of the
-    classes: discriminants in many coordinates separate the training sample better than new rows,
-    and probabilities with t = 1 would be overconfident.
+    Classes are predicted as Gaussian with a common covariance, and probabilities are proportional
+    to :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)`. Discriminants in many coordinates separate
+    the training sample better than new rows: with t = ρ = 1 the probabilities would be
+    overconfident. t (``confidence_``) and ρ (``shrinkage_``) in [0, 1] maximize the leave-one-out
+    likelihood of the classes. With t = 0, as for classes that do not depend on X, the probabilities
+    are the priors.
 
     Parameters
     ----------
@@ -106,6 +107,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         γ.
     confidence_ : float
         t.
+    shrinkage_ : float
+        ρ, the factor of class means.
     cv_results_ : dict
         ``regularization`` (one value, or the grid of "cv") with the leave-one-out ``error`` and
         mean ``log_probability``.
@@ -189,7 +192,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         self.n_components_ = min(count, len(self.eigenvalues_))
         self.rank_ = Z.shape[1]
         self.regularization_, self.ridge_ = float(grid[best]), float(ridges[best])
-        self.confidence_ = trials[best].confidence
+        self.confidence_, self.shrinkage_ = trials[best].confidence, trials[best].shrinkage
         self.cv_results_ = {
             "regularization": grid,
             "error": np.array([trial.error for trial in trials]),
@@ -244,7 +247,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
     def _scores(self, X: Any) -> Array:
         points = self._validate_new(X)
-        return self.confidence_ * self._discriminants.scores(self._coordinates(points))
+        Z = self._coordinates(points)
+        return self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
 
     def _coordinates(self, points: Points) -> Array:
         return self.spectrum_.project(points)[:, : self.rank_]

@@ -10,6 +10,7 @@ Notation: :math:`z` coordinates, :math:`\pi_l` priors, :math:`m_l` class means,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -28,8 +29,8 @@ __all__ = [
 ]
 
 _SINGULAR = 1e-12  # smallest ratio of eigenvalues of W + γI that is inverted
+_SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
 _NO_MEAN = 1e-8  # a class mean this small relative to the largest has no sign
-_LEAST_CONFIDENCE = 1e-6  # lower bound; classes are then almost equally likely
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +60,26 @@ class Discriminants:
         """Return ``f = a'(z - m)`` for rows z, of shape (n, q)."""
         return np.asarray((Z - self.center) @ self.directions)
 
-    def scores(self, Z: Array) -> Array:
-        """Return log-posteriors up to a constant per row, ``log π_l - |f - f_l|²/2 + |f|²/2``."""
-        level = np.log(self.priors) - np.einsum("lj,lj->l", self.class_means, self.class_means) / 2
-        return np.asarray(self(Z) @ self.class_means.T + level)
+    @property
+    def levels(self) -> Array:
+        """``|f_l|²/2`` of each class."""
+        return np.asarray(np.einsum("lj,lj->l", self.class_means, self.class_means) / 2)
+
+    def scores(self, Z: Array, confidence: float = 1.0, shrinkage: float = 1.0) -> Array:
+        r"""Return log-posteriors up to a constant per row, ``log π_l + t (f'f_l - ρ |f_l|²/2)``.
+
+        In each class f is Gaussian with mean :math:`\rho f_l` and variance :math:`\rho / t`.
+
+        Parameters
+        ----------
+        Z : array of shape (n, r)
+        confidence : float
+            t. With 0 the posteriors are the priors.
+        shrinkage : float
+            ρ.
+        """
+        likelihoods = self(Z) @ self.class_means.T - shrinkage * self.levels
+        return np.asarray(np.log(self.priors) + confidence * likelihoods)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,20 +242,26 @@ def leave_one_out_scores(
 class LeaveOneOutScore:
     """Leave-one-out performance of discriminants.
 
+    The posteriors are those of :meth:`Discriminants.scores`: likelihoods to the power t, with class
+    means multiplied by ρ, because new rows are closer to the center than training rows. Both
+    numbers maximize the likelihood of the true classes, t in [0, 1] and ρ on a grid in [0, 1].
+
     Attributes
     ----------
     error : float
         Fraction of misclassified rows.
-    confidence : float
-        The t in (0, 1] that maximizes the likelihood of the true classes under
-        ``softmax(t · scores)``.
     log_probability : float
-        Mean log-probability of the true class at that t.
+        Mean log-probability of the true class. It is not lower than that of the priors, t = 0.
+    confidence : float
+        t.
+    shrinkage : float
+        ρ.
     """
 
     error: float
-    confidence: float
     log_probability: float
+    confidence: float
+    shrinkage: float
 
     @classmethod
     def of(
@@ -256,59 +279,75 @@ class LeaveOneOutScore:
         Classes are weighted by their priors. A row that is the only one of its class is skipped.
         """
         margins = rows.persist(rows.map(partial(_margins, moments, ridge), Z, codes, weights))
-        factors = moments.priors / moments.masses
-        confidence = _best_confidence(margins, codes, weights, factors, rows)
-        mass, wrong, logs = rows.sum(
-            partial(_error_sums, confidence, factors), margins, codes, weights
-        )
-        return cls(wrong / mass, confidence, logs / mass)
+        levels = moments.discriminants(ridge).levels
+        scores = []
+        for shrinkage in _SHRINKAGES:
+            shifts = (1 - shrinkage) * levels
+
+            def slope(confidence: float, shifts: Array = shifts) -> float:
+                terms = partial(_slope, moments, confidence, shifts)
+                return float(rows.sum(terms, margins, codes, weights))
+
+            confidence = _concave_maximum(slope)
+            terms = partial(_error_sums, moments, confidence, shifts)
+            mass, wrong, logs = rows.sum(terms, margins, codes, weights)
+            scores.append(cls(wrong / mass, logs / mass, confidence, shrinkage))
+        return max(scores, key=lambda score: score.log_probability)
 
 
 def _margins(
     moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
-    """Return leave-one-out scores minus that of the true class; NaN for the only row of a class."""
-    scores = leave_one_out_scores(Z, codes, weights, moments, ridge)
-    return np.asarray(scores - scores[np.arange(len(scores)), codes][:, None])
+    """Return log-likelihoods minus that of the true class; NaN for the only row of a class."""
+    likelihoods = leave_one_out_scores(Z, codes, weights, moments, ridge) - np.log(moments.priors)
+    return np.asarray(likelihoods - likelihoods[np.arange(len(Z)), codes][:, None])
 
 
 def _scored(
-    factors: Array, margins: Array, codes: Array, weights: Array | None
+    moments: ClassMoments, shifts: Array, margins: Array, codes: Array, weights: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Return the rows that have a leave-one-out score, their classes and their weights."""
+    """Return the shifted margins of rows with a score, their classes and their weights."""
     scored = np.isfinite(margins).all(axis=1)
-    counts = factors[codes[scored]]
+    codes = codes[scored]
+    counts = (moments.priors / moments.masses)[codes]
     counts = counts if weights is None else counts * weights[scored]
-    return margins[scored], codes[scored], counts
+    return margins[scored] + shifts - shifts[codes][:, None], codes, counts
 
 
 def _error_sums(
-    confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
+    moments: ClassMoments,
+    confidence: float,
+    shifts: Array,
+    margins: Array,
+    codes: Array,
+    weights: Array | None,
 ) -> tuple[float, float, float]:
     """Return the total weight, the weight of misclassified rows and the log-probability sum."""
-    margins, codes, counts = _scored(factors, margins, codes, weights)
-    logs = log_softmax(confidence * margins, axis=1)[np.arange(len(margins)), codes]
-    wrong = np.argmax(margins, axis=1) != codes
+    margins, codes, counts = _scored(moments, shifts, margins, codes, weights)
+    posteriors = log_softmax(np.log(moments.priors) + confidence * margins, axis=1)
+    wrong = np.argmax(posteriors, axis=1) != codes
+    logs = posteriors[np.arange(len(margins)), codes]
     return float(counts.sum()), float(counts @ wrong), float(counts @ logs)
 
 
-def _best_confidence(
-    margins: Array, codes: Array, weights: Array | None, factors: Array, rows: RowPasses
+def _slope(
+    moments: ClassMoments,
+    confidence: float,
+    shifts: Array,
+    margins: Array,
+    codes: Array,
+    weights: Array | None,
 ) -> float:
-    """Return the t that maximizes the likelihood, which is concave in t."""
+    """Return the derivative of the log-probability sum with respect to t."""
+    margins, _, counts = _scored(moments, shifts, margins, codes, weights)
+    posteriors = softmax(np.log(moments.priors) + confidence * margins, axis=1)
+    return -float(counts @ np.einsum("ij,ij->i", posteriors, margins))
 
-    def slope(confidence: float) -> float:
-        return -rows.sum(partial(_negative_slope, confidence, factors), margins, codes, weights)
 
+def _concave_maximum(slope: Callable[[float], float]) -> float:
+    """Return the maximum in [0, 1] of a concave function with this derivative."""
     if slope(1.0) >= 0:
         return 1.0
-    if slope(_LEAST_CONFIDENCE) <= 0:
-        return _LEAST_CONFIDENCE
-    return float(brentq(slope, _LEAST_CONFIDENCE, 1.0, xtol=1e-15, rtol=1e-14))
-
-
-def _negative_slope(
-    confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
-) -> float:
-    margins, _, counts = _scored(factors, margins, codes, weights)
-    return float(counts @ np.einsum("ij,ij->i", softmax(confidence * margins, axis=1), margins))
+    if slope(0.0) <= 0:
+        return 0.0
+    return float(brentq(slope, 0.0, 1.0, xtol=1e-15, rtol=1e-14))

@@ -31,6 +31,7 @@ its successor; the upgrade is then listed under the successor's name. The files 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,17 @@ def _upgrade_clustering(state: State) -> State:
     return state
 
 
+def _upgrade_discriminant(state: State) -> State:
+    """Add ``shrinkage_``; the exponent t of format 1 applied to the priors too."""
+    from mercer.maths.discriminant import Discriminants
+
+    found = state.get("_discriminants")
+    if isinstance(found, Discriminants):
+        state["_discriminants"] = replace(found, priors=found.priors ** state["confidence_"])
+        state["shrinkage_"] = 1.0
+    return state
+
+
 def _upgrade_observed(state: State) -> State:
     """Rename ``shares`` to ``weights``."""
     state["weights"] = state.pop("shares")
@@ -114,6 +126,7 @@ def _upgrade_auto(state: State) -> State:
 #: Stable name of a class -> function from its attributes in format 1 to its current attributes.
 UPGRADES: dict[str, Callable[[State], State]] = {
     "mercer.EntropyClustering": _upgrade_clustering,
+    "mercer.KernelLDA": _upgrade_discriminant,
     "mercer.Spectrum": _upgrade_spectrum,
     "mercer.internal.ExplicitGram": _upgrade_gram,
     "mercer.internal.FourierGram": _upgrade_gram,
