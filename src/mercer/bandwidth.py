@@ -59,6 +59,7 @@ representatives = representative_rows
 # --- rules ---------------------------------------------------------------------------------------
 
 
+@np.errstate(under="ignore")
 def silverman(X: Any, sample_weight: Any = None) -> float:
     """Silverman's rule, ``s (4 / ((2d + 1) n))^(1/(d+4))``.
 
@@ -75,6 +76,7 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
     return _silverman(_validated(X, sample_weight))
 
 
+@np.errstate(under="ignore")
 def scott(X: Any, sample_weight: Any = None) -> float:
     """Scott's rule, ``s n^(-1/(d+4))``, with s as in :func:`silverman`.
 
@@ -88,6 +90,7 @@ def scott(X: Any, sample_weight: Any = None) -> float:
     return _scott(_validated(X, sample_weight))
 
 
+@np.errstate(under="ignore")
 def median_distance(X: Any, sample_weight: Any = None) -> float:
     """Median over rows of each row's median distance to all rows, itself included.
 
@@ -103,6 +106,7 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     return _median_distance(_validated(X, sample_weight))
 
 
+@np.errstate(under="ignore")
 def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.15) -> float:
     """A fraction of :func:`median_distance`; Jenssen 2010 clusters with 10 to 20 percent.
 
@@ -119,6 +123,7 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
     return fraction * median_distance(X, sample_weight)
 
 
+@np.errstate(under="ignore")
 def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of data spectroscopy (Shi, Belkin and Yu 2009).
 
@@ -137,6 +142,7 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     return _spectroscopy(_validated(X, sample_weight))
 
 
+@np.errstate(under="ignore")
 def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | None = None) -> float:
     r"""The bandwidth that maximizes the leave-one-out likelihood.
 
@@ -188,6 +194,7 @@ RULES: dict[str, Callable[..., float]] = {
 # --- fitting a kernel ----------------------------------------------------------------------------
 
 
+@np.errstate(under="ignore")
 def fit_kernel(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     """Return the kernel fitted to a sample.
 

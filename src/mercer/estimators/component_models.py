@@ -202,6 +202,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         values = self._evaluate(X)
         return values[:, 0] if self._is_vector else values
 
+    @np.errstate(under="ignore")
     def path(self, X: Any, y: Any) -> Array:
         """Return the mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)
@@ -314,6 +315,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         check_is_fitted(self)
         return self.classes_[_predicted_codes(self._evaluate(X))]
 
+    @np.errstate(under="ignore")
     def path(self, X: Any, y: Any) -> Array:
         """Return the error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)

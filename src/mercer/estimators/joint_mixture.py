@@ -152,10 +152,12 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         given = self._conditional(X)
         return given.log_choice(self._vertices())
 
+    @np.errstate(under="ignore")
     def predict_proba(self, X: Any) -> Array:
         """Return class probabilities, of shape (m, n_classes)."""
         return np.asarray(np.exp(self._log_probabilities(X)))
 
+    @np.errstate(under="ignore")
     def predict(self, X: Any) -> Array:
         """Return the most likely classes."""
         log_probabilities = self._log_probabilities(X)
@@ -237,6 +239,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     ) -> float:
         return held_out_likelihood(Z, T, residuals, weights, responsibilities, alpha, self.beta)
 
+    @np.errstate(under="ignore")
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of y given x, and their standard deviations if ``return_std``."""
         given = self._conditional(X)
@@ -245,6 +248,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
             return self._shaped(means)
         return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
 
+    @np.errstate(under="ignore")
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
         given = self._conditional(X)

@@ -24,6 +24,7 @@ _MIN_SIGNAL_TO_NOISE = 1e3
 _MAX_SUMMED_PAIRS = 10**10
 
 
+@np.errstate(under="ignore")
 def cauchy_schwarz_divergence(
     X: Any,
     Y: Any,

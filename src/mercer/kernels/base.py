@@ -86,6 +86,7 @@ class Kernel(DensityMethods):
 
     # --- evaluation ---------------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """Return the Gram matrix ``k(x_i, y_j)``; with one argument, of X against itself."""
         X = self._as_points(X)
