@@ -56,10 +56,6 @@ _N_TRIALS = 25  # bandwidths tried before the best of them is refined
 representatives = representative_rows
 
 
-# --- rules ---------------------------------------------------------------------------------------
-
-
-@np.errstate(under="ignore")
 def silverman(X: Any, sample_weight: Any = None) -> float:
     """Silverman's rule, ``s (4 / ((2d + 1) n))^(1/(d+4))``.
 
@@ -76,7 +72,6 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
     return _silverman(_validated(X, sample_weight))
 
 
-@np.errstate(under="ignore")
 def scott(X: Any, sample_weight: Any = None) -> float:
     """Scott's rule, ``s n^(-1/(d+4))``, with s as in :func:`silverman`.
 
@@ -106,7 +101,6 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     return _median_distance(_validated(X, sample_weight))
 
 
-@np.errstate(under="ignore")
 def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.15) -> float:
     """A fraction of :func:`median_distance`; Jenssen 2010 clusters with 10 to 20 percent.
 
@@ -285,9 +279,6 @@ def _warn_of_scales(X: Any, weights: Array | None) -> None:
         )
 
 
-# --- samples -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _InMemory:
     """Rows in double precision with positive weights; None if all weights are 1."""
@@ -376,6 +367,7 @@ def _or_ones(weights: Array | None, X: Array) -> Array:
     return np.ones(len(X)) if weights is None else weights
 
 
+@np.errstate(under="ignore")
 def _spread(X: Array, weights: Array) -> float:
     """Root of the mean marginal variance; does not overflow."""
     weights = weights / weights.sum()

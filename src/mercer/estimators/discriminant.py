@@ -62,12 +62,13 @@ class KernelLDA(_Discriminant, KernelEstimator):
     ``ratio`` is :math:`\delta'W^{-1}\delta`, whereas the eigenvalue here for two classes is
     :math:`\pi_0 \pi_1 \delta'W^{-1}\delta`.
 
-    Classes are predicted as Gaussian with a common covariance, and probabilities are proportional
-    to :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)`. Discriminants in many coordinates separate
-    the training sample better than new rows: with t = ρ = 1 the probabilities would be
-    overconfident. t (``confidence_``) and ρ (``shrinkage_``) in [0, 1] maximize the leave-one-out
-    likelihood of the classes. With t = 0, as for classes that do not depend on X, the probabilities
-    are the priors.
+    Classes are predicted as Gaussian with a common covariance: the largest score
+    :math:`s_l = \log \pi_l + f'f_l - |f_l|^2 / 2` decides. Discriminants in many coordinates
+    separate the training sample better than new rows, so these log-posteriors are overconfident.
+    Probabilities are proportional to :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)` with t
+    (``confidence_``) and ρ (``shrinkage_``) in [0, 1] that maximize the leave-one-out likelihood of
+    the classes. With t = 0, as for classes that do not depend on X, they are the priors. The most
+    probable class may differ from the prediction, which this calibration does not change.
 
     Parameters
     ----------
@@ -107,8 +108,9 @@ class KernelLDA(_Discriminant, KernelEstimator):
         γ.
     confidence_ : float
         t.
-    shrinkage_ : float
-        ρ, the factor of class means.
+    shrinkage_ : float or None
+        ρ, the factor of class means; None in models of version 0.1.0.dev0, where t multiplies the
+        whole score.
     cv_results_ : dict
         ``regularization`` (one value, or the grid of "cv") with the leave-one-out ``error`` and
         mean ``log_probability``.
@@ -227,28 +229,31 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Return log-probabilities of classes, up to a constant per row.
+        """Return the scores ``s_l``, log-posteriors before calibration up to a constant per row.
 
-        The shape is (m, n_classes). For two classes, the result is the log-odds of the second
-        class, of shape (m,).
+        The shape is (m, n_classes). For two classes, the result is the difference of the scores of
+        the second and the first class, of shape (m,).
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Return the most likely classes."""
+        """Return the classes with the largest score."""
         return self.classes_[np.argmax(self._scores(X), axis=1)]
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of ``classes_``, of shape (m, n_classes)."""
-        return np.asarray(softmax(self._scores(X), axis=1))
+        if self.shrinkage_ is None:
+            return np.asarray(softmax(self._scores(X), axis=1))
+        Z = self._coordinates(self._validate_new(X))
+        scores = self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
+        return np.asarray(softmax(scores, axis=1))
 
     def _scores(self, X: Any) -> Array:
-        points = self._validate_new(X)
-        Z = self._coordinates(points)
-        return self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
+        scores = self._discriminants.scores(self._coordinates(self._validate_new(X)))
+        return scores if self.shrinkage_ is not None else self.confidence_ * scores
 
     def _coordinates(self, points: Points) -> Array:
         return self.spectrum_.project(points)[:, : self.rank_]

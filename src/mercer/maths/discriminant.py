@@ -249,7 +249,7 @@ class LeaveOneOutScore:
     Attributes
     ----------
     error : float
-        Fraction of misclassified rows.
+        Fraction of misclassified rows, with t = ρ = 1.
     log_probability : float
         Mean log-probability of the true class. It is not lower than that of the priors, t = 0.
     confidence : float
@@ -323,10 +323,11 @@ def _error_sums(
     weights: Array | None,
 ) -> tuple[float, float, float]:
     """Return the total weight, the weight of misclassified rows and the log-probability sum."""
-    margins, codes, counts = _scored(moments, shifts, margins, codes, weights)
-    posteriors = log_softmax(np.log(moments.priors) + confidence * margins, axis=1)
-    wrong = np.argmax(posteriors, axis=1) != codes
-    logs = posteriors[np.arange(len(margins)), codes]
+    shifted, codes, counts = _scored(moments, shifts, margins, codes, weights)
+    log_priors = np.log(moments.priors)
+    logs = log_softmax(log_priors + confidence * shifted, axis=1)[np.arange(len(codes)), codes]
+    decisions = np.argmax(log_priors + shifted - shifts, axis=1)  # without calibration
+    wrong = decisions != codes
     return float(counts.sum()), float(counts @ wrong), float(counts @ logs)
 
 

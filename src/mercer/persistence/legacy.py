@@ -31,7 +31,6 @@ its successor; the upgrade is then listed under the successor's name. The files 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,13 +100,8 @@ def _upgrade_clustering(state: State) -> State:
 
 
 def _upgrade_discriminant(state: State) -> State:
-    """Add ``shrinkage_``; the exponent t of format 1 applied to the priors too."""
-    from mercer.maths.discriminant import Discriminants
-
-    found = state.get("_discriminants")
-    if isinstance(found, Discriminants):
-        state["_discriminants"] = replace(found, priors=found.priors ** state["confidence_"])
-        state["shrinkage_"] = 1.0
+    """Add ``shrinkage_``; None means that the factor t multiplies the whole score."""
+    state["shrinkage_"] = None
     return state
 
 
