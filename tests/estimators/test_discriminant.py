@@ -96,7 +96,8 @@ def test_linear_kernel_is_linear_discriminant_analysis(priors, X, y, new):
     model = KernelLDA(kernel="linear", regularization=0, priors=priors).fit(X, y)
     peer = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, y)
     assert_array_equal(model.predict(new), peer.predict(new))
-    ours = log_softmax(model.decision_function(new), axis=1)
+    assert model.shrinkage_ is None
+    ours = log_softmax(model.decision_function(new) / model.confidence_, axis=1)
     assert_allclose(ours, peer.predict_log_proba(new), rtol=1e-8, atol=1e-9)
     if priors is not None:
         return  # scikit-learn then mixes priors (W) with class frequencies (B + W)
@@ -112,19 +113,23 @@ def test_two_classes_equal_linear_discriminant_analysis(X, y, new):
     peer = LinearDiscriminantAnalysis(solver="lsqr").fit(X[two], y[two])
     found = model.decision_function(new)
     assert found.shape == (30,)
-    assert_allclose(found, peer.decision_function(new), rtol=1e-6, atol=1e-7)
+    assert_allclose(found / model.confidence_, peer.decision_function(new), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])
-def test_probabilities_are_priors_times_powers_of_likelihoods(priors, X, y, new):
-    model = KernelLDA(priors=priors).fit(X, y)
+def test_probabilities_of_a_weak_signal_are_priors_times_powers_of_likelihoods(rng):
+    X, y = rng.normal(size=(150, 4)), np.arange(150) % 15 == 0
+    X[y, 0] += 0.8
+    model = KernelLDA().fit(X, y)
     t, rho, means = model.confidence_, model.shrinkage_, model.class_means_
     assert 0 < t < 1
-    squared = ((model.transform(new)[:, None] - rho * means) ** 2).sum(axis=2)
-    # Gaussians of mean ρ f_l and variance ρ / t
-    expected = model.priors_ * np.exp(-t / rho * squared / 2)
+    assert 0 <= rho <= 1
+    new = rng.normal(size=(20, 4))
+    powers = t * (model.transform(new) @ means.T - rho * (means**2).sum(axis=1) / 2)
+    expected = model.priors_ * np.exp(powers)
     expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(model.predict_proba(new), expected, rtol=1e-9, atol=1e-12)
+    odds = np.log(expected[:, 1] / expected[:, 0])
+    assert_allclose(model.decision_function(new), odds, rtol=1e-9, atol=1e-12)
 
 
 # --- scale and sign -----------------------------------------------------------------------------
@@ -187,15 +192,18 @@ def test_leave_one_out_removes_one_copy_of_a_weighted_row(X, y):
 
 
 def calibrated(scores, moments, ridge, t, rho):
-    """Return posteriors of leave-one-out scores with likelihoods to the power t."""
+    """Return log-posteriors from leave-one-out scores."""
+    if rho is None:
+        return log_softmax(t * scores, axis=1)
     log_priors, levels = np.log(moments.priors), moments.discriminants(ridge).levels
     logits = log_priors + t * (scores - log_priors + (1 - rho) * levels)
     return log_softmax(logits, axis=1)
 
 
-def test_confidence_and_shrinkage_maximize_the_leave_one_out_likelihood(rng):
+@pytest.mark.parametrize("shift", [0.0, 0.3, 3.0])
+def test_confidence_and_shrinkage_maximize_the_leave_one_out_likelihood(shift, rng):
     X, codes = rng.normal(size=(90, 10)), np.repeat([0, 1, 2], [60, 20, 10])
-    X[:, 0] += codes
+    X[:, 0] += shift * codes
     moments = ClassMoments.of(X, codes)
     scores = leave_one_out_scores(X, codes, None, moments, 0.01)
 
@@ -203,22 +211,22 @@ def test_confidence_and_shrinkage_maximize_the_leave_one_out_likelihood(rng):
         return np.mean(calibrated(scores, moments, 0.01, t, rho)[np.arange(90), codes])
 
     score = LeaveOneOutScore.of(X, codes, None, moments, 0.01)
-    assert 0 < score.confidence < 1
-    best = likelihood(score.confidence, score.shrinkage)
-    assert_allclose(score.log_probability, best)
-    for t in (0.9 * score.confidence, 1.1 * score.confidence):
-        assert likelihood(t, score.shrinkage) < best
-    trials = [likelihood(t, rho) for t in np.linspace(0, 1, 41) for rho in np.linspace(0, 1, 5)]
-    assert max(trials) <= best
+    t, rho = score.confidence, score.shrinkage
+    assert (rho is None) == (shift == 3.0)
+    assert_allclose(score.log_probability, likelihood(t, rho))
+    assert score.log_probability >= likelihood(0.0, 1.0) - 1e-5  # that of the priors
+    rhos = [None] if rho is None else np.linspace(0, 1, 5)
+    trials = [likelihood(trial, one) for trial in np.linspace(0, 1, 101) for one in rhos]
+    assert max(trials) <= score.log_probability + 1e-12
 
 
-def test_confidence_is_zero_if_all_rows_are_misclassified():
+def test_confidence_is_minimal_if_all_rows_are_misclassified():
     """Classes with equal means: without a row, the mean of its class is more distant."""
     Z, codes = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([0, 0, 1, 1])
     score = LeaveOneOutScore.of(Z, codes, None, ClassMoments.of(Z, codes), 0.1)
     assert score.error == 1
-    assert score.confidence == 0
-    assert_allclose(score.log_probability, -np.log(2), rtol=1e-15)
+    assert 0 < score.confidence < 1e-5
+    assert_allclose(score.log_probability, -np.log(2), rtol=1e-5)
 
 
 @pytest.mark.parametrize("prior", [0.03, 0.1, 0.5])
@@ -390,9 +398,9 @@ def test_probabilities_and_shapes(X, y, new):
     P = model.predict_proba(new)
     assert P.shape == (30, 3)
     assert_allclose(P.sum(axis=1), 1)
+    assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(new))
     scores = model.decision_function(new)
-    assert scores.shape == (30, 3)
-    assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(new))
+    assert_allclose(log_softmax(scores, axis=1), np.log(P))
     assert model.transform(new).shape == (30, 1)
     assert_allclose(model.transform(new), KernelLDA().fit(X, y).transform(new)[:, :1])
     assert_allclose(P, KernelLDA().fit(X, y).predict_proba(new))  # always all functions

@@ -62,13 +62,14 @@ class KernelLDA(_Discriminant, KernelEstimator):
     ``ratio`` is :math:`\delta'W^{-1}\delta`, whereas the eigenvalue here for two classes is
     :math:`\pi_0 \pi_1 \delta'W^{-1}\delta`.
 
-    Classes are predicted as Gaussian with a common covariance: the largest score
-    :math:`s_l = \log \pi_l + f'f_l - |f_l|^2 / 2` decides. Discriminants in many coordinates
-    separate the training sample better than new rows, so these log-posteriors are overconfident.
-    Probabilities are proportional to :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)` with t
-    (``confidence_``) and ρ (``shrinkage_``) in [0, 1] that maximize the leave-one-out likelihood of
-    the classes. With t = 0, as for classes that do not depend on X, they are the priors. The most
-    probable class may differ from the prediction, which this calibration does not change.
+    Classes are predicted as Gaussian with a common covariance: their scores are
+    :math:`s_l = \log \pi_l + f'f_l - |f_l|^2 / 2`. Probabilities are the softmax of
+    :math:`t s_l`. The factor t ≤ 1 (``confidence_``) maximizes the leave-one-out likelihood of the
+    classes: discriminants in many coordinates separate the training sample better than new rows,
+    and probabilities with t = 1 would be overconfident. If the likelihood is then lower than that
+    of the priors, because the classes hardly depend on X, probabilities are proportional to
+    :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)` with t and ρ (``shrinkage_``) in [0, 1] chosen
+    in the same way; with t = 0 they are the priors.
 
     Parameters
     ----------
@@ -109,8 +110,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
     confidence_ : float
         t.
     shrinkage_ : float or None
-        ρ, the factor of class means; None in models of version 0.1.0.dev0, where t multiplies the
-        whole score.
+        ρ, the factor of class means; None if t multiplies the whole score.
     cv_results_ : dict
         ``regularization`` (one value, or the grid of "cv") with the leave-one-out ``error`` and
         mean ``log_probability``.
@@ -229,31 +229,27 @@ class KernelLDA(_Discriminant, KernelEstimator):
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Return the scores ``s_l``, log-posteriors before calibration up to a constant per row.
+        """Return log-probabilities of classes, up to a constant per row.
 
-        The shape is (m, n_classes). For two classes, the result is the difference of the scores of
-        the second and the first class, of shape (m,).
+        The shape is (m, n_classes). For two classes, the result is the log-odds of the second
+        class, of shape (m,).
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Return the classes with the largest score."""
+        """Return the most likely classes."""
         return self.classes_[np.argmax(self._scores(X), axis=1)]
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of ``classes_``, of shape (m, n_classes)."""
-        if self.shrinkage_ is None:
-            return np.asarray(softmax(self._scores(X), axis=1))
-        Z = self._coordinates(self._validate_new(X))
-        scores = self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
-        return np.asarray(softmax(scores, axis=1))
+        return np.asarray(softmax(self._scores(X), axis=1))
 
     def _scores(self, X: Any) -> Array:
-        scores = self._discriminants.scores(self._coordinates(self._validate_new(X)))
-        return scores if self.shrinkage_ is not None else self.confidence_ * scores
+        Z = self._coordinates(self._validate_new(X))
+        return self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
 
     def _coordinates(self, points: Points) -> Array:
         return self.spectrum_.project(points)[:, : self.rank_]

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 
 from mercer.maths.row_passes import IN_MEMORY, RowPasses
 from mercer.maths.types import Array
@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 _SINGULAR = 1e-12  # smallest ratio of eigenvalues of W + γI that is inverted
+_LEAST_CONFIDENCE = 1e-6  # lower bound; classes are then almost equally likely
+_ROUNDING = 1e-5  # log-probabilities closer than this to that of the priors are as good
 _SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
 _NO_MEAN = 1e-8  # a class mean this small relative to the largest has no sign
 
@@ -65,21 +67,25 @@ class Discriminants:
         """``|f_l|²/2`` of each class."""
         return np.asarray(np.einsum("lj,lj->l", self.class_means, self.class_means) / 2)
 
-    def scores(self, Z: Array, confidence: float = 1.0, shrinkage: float = 1.0) -> Array:
-        r"""Return log-posteriors up to a constant per row, ``log π_l + t (f'f_l - ρ |f_l|²/2)``.
+    def scores(self, Z: Array, confidence: float = 1.0, shrinkage: float | None = None) -> Array:
+        r"""Return log-posteriors up to a constant per row.
 
-        In each class f is Gaussian with mean :math:`\rho f_l` and variance :math:`\rho / t`.
+        With the default these are the scores of discriminant analysis times t,
+        ``t (log π_l + f'f_l - |f_l|²/2)``, and otherwise ``log π_l + t (f'f_l - ρ |f_l|²/2)``: in
+        each class f is Gaussian with mean :math:`\rho f_l` and variance :math:`\rho / t`.
 
         Parameters
         ----------
         Z : array of shape (n, r)
         confidence : float
-            t. With 0 the posteriors are the priors.
-        shrinkage : float
+            t. With ρ, 0 gives the priors.
+        shrinkage : float or None
             ρ.
         """
-        likelihoods = self(Z) @ self.class_means.T - shrinkage * self.levels
-        return np.asarray(np.log(self.priors) + confidence * likelihoods)
+        products, log_priors = self(Z) @ self.class_means.T, np.log(self.priors)
+        if shrinkage is None:
+            return np.asarray(confidence * (log_priors + products - self.levels))
+        return np.asarray(log_priors + confidence * (products - shrinkage * self.levels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,28 +246,30 @@ def leave_one_out_scores(
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutScore:
-    """Leave-one-out performance of discriminants.
+    """Leave-one-out performance of discriminants, and the calibration of their posteriors.
 
-    The posteriors are those of :meth:`Discriminants.scores`: likelihoods to the power t, with class
-    means multiplied by ρ, because new rows are closer to the center than training rows. Both
-    numbers maximize the likelihood of the true classes, t in [0, 1] and ρ on a grid in [0, 1].
+    The posteriors are those of :meth:`Discriminants.scores`. The t that maximizes the likelihood of
+    the true classes multiplies the whole scores, which changes no decision. If the result is less
+    likely than the priors, because the classes hardly depend on Z, only the likelihoods are raised
+    to the power t, with class means multiplied by ρ: new rows are closer to the center than
+    training rows.
 
     Attributes
     ----------
     error : float
-        Fraction of misclassified rows, with t = ρ = 1.
+        Fraction of misclassified rows.
     log_probability : float
-        Mean log-probability of the true class. It is not lower than that of the priors, t = 0.
+        Mean log-probability of the true class, not lower than that of the priors.
     confidence : float
-        t.
-    shrinkage : float
-        ρ.
+        t, in [0, 1].
+    shrinkage : float or None
+        ρ, from a grid in [0, 1]; None if t multiplies the whole scores.
     """
 
     error: float
     log_probability: float
     confidence: float
-    shrinkage: float
+    shrinkage: float | None
 
     @classmethod
     def of(
@@ -279,20 +287,30 @@ class LeaveOneOutScore:
         Classes are weighted by their priors. A row that is the only one of its class is skipped.
         """
         margins = rows.persist(rows.map(partial(_margins, moments, ridge), Z, codes, weights))
+        log_priors = np.log(moments.priors)
         levels = moments.discriminants(ridge).levels
-        scores = []
-        for shrinkage in _SHRINKAGES:
-            shifts = (1 - shrinkage) * levels
 
-            def slope(confidence: float, shifts: Array = shifts) -> float:
-                terms = partial(_slope, moments, confidence, shifts)
-                return float(rows.sum(terms, margins, codes, weights))
+        def best(shrinkage: float | None) -> LeaveOneOutScore:
+            """Return the score with the best t: logits are ``fixed + t (margins + shifts)``."""
+            if shrinkage is None:
+                fixed, shifts, least = np.zeros(len(levels)), log_priors, _LEAST_CONFIDENCE
+            else:
+                fixed, shifts, least = log_priors, (1 - shrinkage) * levels, 0.0
 
-            confidence = _concave_maximum(slope)
-            terms = partial(_error_sums, moments, confidence, shifts)
-            mass, wrong, logs = rows.sum(terms, margins, codes, weights)
-            scores.append(cls(wrong / mass, logs / mass, confidence, shrinkage))
-        return max(scores, key=lambda score: score.log_probability)
+            def sums(confidence: float) -> tuple[float, ...]:
+                terms = partial(_score_sums, moments, confidence, fixed, shifts)
+                return rows.sum(terms, margins, codes, weights)
+
+            confidence = _concave_maximum(lambda t: sums(t)[3], least)
+            mass, wrong, logs, _ = sums(confidence)
+            return cls(wrong / mass, logs / mass, confidence, shrinkage)
+
+        whole = best(None)
+        terms = partial(_score_sums, moments, 0.0, log_priors, np.zeros(len(levels)))
+        mass, _, logs, _ = rows.sum(terms, margins, codes, weights)
+        if whole.log_probability >= logs / mass - _ROUNDING:
+            return whole
+        return max(map(best, _SHRINKAGES), key=lambda score: score.log_probability)
 
 
 def _margins(
@@ -303,52 +321,33 @@ def _margins(
     return np.asarray(likelihoods - likelihoods[np.arange(len(Z)), codes][:, None])
 
 
-def _scored(
-    moments: ClassMoments, shifts: Array, margins: Array, codes: Array, weights: Array | None
-) -> tuple[Array, Array, Array]:
-    """Return the shifted margins of rows with a score, their classes and their weights."""
+def _score_sums(
+    moments: ClassMoments,
+    confidence: float,
+    fixed: Array,
+    shifts: Array,
+    margins: Array,
+    codes: Array,
+    weights: Array | None,
+) -> tuple[float, float, float, float]:
+    """Return sums over rows: weight, weight of errors, log-probability and its slope in t."""
     scored = np.isfinite(margins).all(axis=1)
     codes = codes[scored]
     counts = (moments.priors / moments.masses)[codes]
     counts = counts if weights is None else counts * weights[scored]
-    return margins[scored] + shifts - shifts[codes][:, None], codes, counts
+    slopes = margins[scored] + shifts
+    slopes -= slopes[np.arange(len(codes)), codes][:, None]
+    logs = log_softmax(fixed + confidence * slopes, axis=1)
+    wrong = np.argmax(logs, axis=1) != codes
+    slope = -np.einsum("ij,ij->i", np.exp(logs), slopes)
+    own = logs[np.arange(len(codes)), codes]
+    return float(counts.sum()), float(counts @ wrong), float(counts @ own), float(counts @ slope)
 
 
-def _error_sums(
-    moments: ClassMoments,
-    confidence: float,
-    shifts: Array,
-    margins: Array,
-    codes: Array,
-    weights: Array | None,
-) -> tuple[float, float, float]:
-    """Return the total weight, the weight of misclassified rows and the log-probability sum."""
-    shifted, codes, counts = _scored(moments, shifts, margins, codes, weights)
-    log_priors = np.log(moments.priors)
-    logs = log_softmax(log_priors + confidence * shifted, axis=1)[np.arange(len(codes)), codes]
-    decisions = np.argmax(log_priors + shifted - shifts, axis=1)  # without calibration
-    wrong = decisions != codes
-    return float(counts.sum()), float(counts @ wrong), float(counts @ logs)
-
-
-def _slope(
-    moments: ClassMoments,
-    confidence: float,
-    shifts: Array,
-    margins: Array,
-    codes: Array,
-    weights: Array | None,
-) -> float:
-    """Return the derivative of the log-probability sum with respect to t."""
-    margins, _, counts = _scored(moments, shifts, margins, codes, weights)
-    posteriors = softmax(np.log(moments.priors) + confidence * margins, axis=1)
-    return -float(counts @ np.einsum("ij,ij->i", posteriors, margins))
-
-
-def _concave_maximum(slope: Callable[[float], float]) -> float:
-    """Return the maximum in [0, 1] of a concave function with this derivative."""
+def _concave_maximum(slope: Callable[[float], float], low: float) -> float:
+    """Return the maximum between ``low`` and 1 of a concave function with this derivative."""
     if slope(1.0) >= 0:
         return 1.0
-    if slope(0.0) <= 0:
-        return 0.0
-    return float(brentq(slope, 0.0, 1.0, xtol=1e-15, rtol=1e-14))
+    if slope(low) <= 0:
+        return low
+    return float(brentq(slope, low, 1.0, xtol=1e-15, rtol=1e-14))
