@@ -118,7 +118,7 @@ def test_two_classes_equal_linear_discriminant_analysis(X, y, new):
 
 def test_probabilities_of_a_weak_signal_are_priors_times_powers_of_likelihoods(rng):
     X, y = rng.normal(size=(150, 4)), np.arange(150) % 15 == 0
-    X[y, 0] += 0.8
+    X[y, 0] += 1.5
     model = KernelLDA().fit(X, y)
     t, rho, means = model.confidence_, model.shrinkage_, model.class_means_
     assert 0 < t < 1
