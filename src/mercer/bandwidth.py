@@ -59,9 +59,6 @@ _N_TRIALS = 25  # bandwidths tried before the best of them is refined
 representatives = representative_rows
 
 
-# --- rules ---------------------------------------------------------------------------------------
-
-
 def silverman(X: Any, sample_weight: Any = None) -> float:
     """Silverman's rule, ``s (4 / ((2d + 1) n))^(1/(d+4))``.
 
@@ -91,6 +88,7 @@ def scott(X: Any, sample_weight: Any = None) -> float:
     return _scott(_validated(X, sample_weight))
 
 
+@np.errstate(under="ignore")
 def median_distance(X: Any, sample_weight: Any = None) -> float:
     """Median over rows of each row's median distance to all rows, itself included.
 
@@ -122,6 +120,7 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
     return fraction * median_distance(X, sample_weight)
 
 
+@np.errstate(under="ignore")
 def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of data spectroscopy (Shi, Belkin and Yu 2009).
 
@@ -140,6 +139,7 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     return _spectroscopy(_validated(X, sample_weight))
 
 
+@np.errstate(under="ignore")
 def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | None = None) -> float:
     r"""The bandwidth that maximizes the leave-one-out likelihood.
 
@@ -193,6 +193,7 @@ RULES: dict[str, Callable[..., float]] = {
 # --- fitting a kernel ----------------------------------------------------------------------------
 
 
+@np.errstate(under="ignore")
 def fit_kernel(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     """Return the kernel fitted to a sample.
 
@@ -281,9 +282,6 @@ def _warn_of_scales(X: Any, weights: Array | None) -> None:
             "sklearn.preprocessing.StandardScaler) or pass one bandwidth per column.",
             ApproximationWarning,
         )
-
-
-# --- samples -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -386,6 +384,7 @@ def _or_ones(weights: Array | None, X: Array) -> Array:
     return np.ones(len(X)) if weights is None else weights
 
 
+@np.errstate(under="ignore")
 def _spread(X: Array, weights: Array) -> float:
     """Root of the mean marginal variance; does not overflow."""
     weights = weights / weights.sum()

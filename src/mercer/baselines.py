@@ -22,6 +22,7 @@ __all__ = ["kernel_pca_clustering", "njw_clustering"]
 _MIN_DEGREE = 1e-12  # relative to the largest; isolated points have degree 0
 
 
+@np.errstate(under="ignore")
 def kernel_pca_clustering(
     X: Any,
     n_clusters: int,
@@ -69,6 +70,7 @@ def kernel_pca_clustering(
     return _euclidean(Z, n_clusters, n_init, random_state)
 
 
+@np.errstate(under="ignore")
 def njw_clustering(
     X: Any,
     n_clusters: int,

@@ -77,6 +77,7 @@ class Counting:
     rows: int
 
 
+@np.errstate(under="ignore")
 def count_clusters(data: Any, kernel: str | Kernel, asked: int | None = None) -> Counting:
     """Count clusters by stability and by spectroscopy, unless a number is requested.
 

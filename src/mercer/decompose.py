@@ -20,14 +20,14 @@ from mercer.errors import (
     warn,
 )
 from mercer.kernels import Kernel
-from mercer.maths.eigenpairs import has_no_overlap
+from mercer.maths.eigenpairs import TIE, has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample, center_gram
 from mercer.operators.expansion import KernelExpansion
 from mercer.resources import blas_threads_for
 from mercer.solvers.base import Eigenpairs, Selection, Target
 from mercer.solvers.plan import Plan, Request, plan
-from mercer.solvers.ranks import eigenvalue_ranks
+from mercer.solvers.ranks import determines_ranks, eigenvalue_ranks
 from mercer.spectrum import Spectrum
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
 _SMALLEST_TRACE, _LARGEST_TRACE = 1e-150, 1e150  # their squares neither overflow nor underflow
 _LARGEST = 1e307  # close to the largest floating-point number
 _NOTICEABLE_ERROR = 0.01  # relative to the smallest selected eigenvalue
-_RANK_ERROR = 1e-3  # relative error of an eigenvalue beyond which its rank is unknown
 
 # Two points are neighbors if the cosine of their images, |k(x, y)| / √(k(x, x) k(y, y)), is larger.
 NEIGHBOR_COSINE = 0.01
@@ -129,8 +128,17 @@ def component_ranks(spectrum: Spectrum) -> Array | None:
     if spectrum.points.kind == "gram":
         return None  # the model does not store a precomputed matrix
     weights = None if spectrum.points.is_chunked else spectrum.weights
-    sample = Sample.of(spectrum.kernel, spectrum.points, weights)
-    return eigenvalue_ranks(sample, spectrum.eigenvalues, spectrum.error_bound, spectrum.centered)
+    values = spectrum.eigenvalues
+    # no more values of a Krylov space than eigenvalues exceed a number (Cauchy)
+    exceeding = spectrum.known_eigenvalues > values.min() + TIE * values.max()
+    return eigenvalue_ranks(
+        Sample.of(spectrum.kernel, spectrum.points, weights),
+        values,
+        spectrum.error_bound,
+        spectrum.centered,
+        at_least=1 + int(exceeding.sum()),
+        products=spectrum.products,
+    )
 
 
 def _spectrum(
@@ -143,8 +151,6 @@ def _spectrum(
     if undecided.any():
         vectors = vectors.copy()
         vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])
-    # ranks among the eigenvalues of a rough approximation are not ranks among those of K
-    rough = gram.error_bound > _RANK_ERROR * pairs.values.min(initial=np.inf)
     stored = replace(
         pairs,
         values=pairs.values * unit,
@@ -152,7 +158,7 @@ def _spectrum(
         overlaps=np.where(undecided, 0.0, pairs.overlaps) * sqrt(unit),
         known_values=pairs.known_values * unit,
         lowest=pairs.lowest * unit,
-        ranks=None if rough else pairs.ranks,
+        ranks=pairs.ranks if determines_ranks(gram.error_bound, pairs.values) else None,
     )
     expansion, weights = gram.expansion(pairs.values, vectors), gram.weights
     if unit != 1 and weights is not None:

@@ -81,6 +81,7 @@ class ClusterProfile:
         return "\n".join(lines)
 
 
+@np.errstate(under="ignore")
 def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     """Relate the components of a Spectrum (or a fitted estimator) to clusters of its points.
 

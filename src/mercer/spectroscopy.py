@@ -74,6 +74,7 @@ class Groups:
         return self.fractions
 
 
+@np.errstate(under="ignore")
 def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any = None) -> Groups:
     """Count groups by eigenvectors without a change of sign.
 

@@ -179,14 +179,17 @@ class Spectrum:
 
     # --- functions of points ------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def project(self, X: Any) -> Array:
         """Return the projections ``λ_i^(-1/2) Σ_j √w_j e_ji k(x, x_j)`` (Jenssen, eq. 7)."""
         return self.expansion(self._validate(X))
 
+    @np.errstate(under="ignore")
     def eigenfunctions(self, X: Any) -> Array:
         """Return ``φ_i(x) = √n/λ_i Σ_j e_ji k(x, x_j)``, of unit L2 norm under the sample."""
         return self.project(X) * np.sqrt(self.total_weight / self.eigenvalues)
 
+    @np.errstate(under="ignore")
     def squared_norms(self, X: Any) -> Array:
         """Return ``k(x, x)`` of the (centered) kernel, the squared norm of all projections."""
         return self.expansion.squared_norms(self._validate(X))

@@ -297,7 +297,8 @@ def results(model: Any, new: Any) -> Results:
         found["output"] = model.transform(new)
     elif hasattr(model, "transform"):
         Z = model.transform(new).astype(np.float64)
-        found["inner products"] = Z @ Z.T
+        with np.errstate(under="ignore"):
+            found["inner products"] = Z @ Z.T
     if hasattr(model, "decision_function"):
         found["decision"] = model.decision_function(new)
     if hasattr(model, "predict_proba") and not isinstance(model, MercerMixture):

@@ -289,6 +289,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         self.n_components_ = spectrum.n_components
         self.eigenvalues_ = spectrum.eigenvalues
 
+    @np.errstate(under="ignore")
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit and project the same points (rows with zero weight are projected as new points)."""
         self.fit(X, sample_weight=sample_weight)
@@ -317,6 +318,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         points = self._validate_new(X)
         return self.spectrum_.project(points).astype(points.dtype, copy=False)
 
+    @np.errstate(under="ignore")
     def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:
         """Return points whose projections are close to the given ones (pre-images).
 

@@ -29,6 +29,7 @@ class Density(DensityMixin):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X.
 
@@ -44,6 +45,7 @@ class Density(DensityMixin):  # type: ignore[misc]
         logs = self.score_samples(X)
         return passes_for(logs).map(exponential, logs)
 
+    @np.errstate(under="ignore")
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log density of the rows of X.
 

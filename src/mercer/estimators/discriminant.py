@@ -63,10 +63,13 @@ class KernelLDA(_Discriminant, KernelEstimator):
     :math:`\pi_0 \pi_1 \delta'W^{-1}\delta`.
 
     Classes are predicted as Gaussian with a common covariance: their scores are
-    :math:`s_l = \log \pi_l - |f - f_l|^2 / 2`. Probabilities are the softmax of
+    :math:`s_l = \log \pi_l + f'f_l - |f_l|^2 / 2`. Probabilities are the softmax of
     :math:`t s_l`. The factor t ≤ 1 (``confidence_``) maximizes the leave-one-out likelihood of the
     classes: discriminants in many coordinates separate the training sample better than new rows,
-    and probabilities with t = 1 would be overconfident.
+    and probabilities with t = 1 would be overconfident. If the likelihood is then lower than that
+    of the priors, because the classes hardly depend on X, probabilities are proportional to
+    :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)` with t and ρ (``shrinkage_``) in [0, 1] chosen
+    in the same way; with t = 0 they are the priors.
 
     Parameters
     ----------
@@ -106,6 +109,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         γ.
     confidence_ : float
         t.
+    shrinkage_ : float or None
+        ρ, the factor of class means; None if t multiplies the whole score.
     cv_results_ : dict
         ``regularization`` (one value, or the grid of "cv") with the leave-one-out ``error`` and
         mean ``log_probability``.
@@ -190,7 +195,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         self.n_components_ = min(count, len(self.eigenvalues_))
         self.rank_ = Z.shape[1]
         self.regularization_, self.ridge_ = float(grid[best]), float(ridges[best])
-        self.confidence_ = trials[best].confidence
+        self.confidence_, self.shrinkage_ = trials[best].confidence, trials[best].shrinkage
         self.cv_results_ = {
             "regularization": grid,
             "error": np.array([trial.error for trial in trials]),
@@ -244,8 +249,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return np.asarray(softmax(self._scores(X), axis=1))
 
     def _scores(self, X: Any) -> Array:
-        points = self._validate_new(X)
-        return self.confidence_ * self._discriminants.scores(self._coordinates(points))
+        Z = self._coordinates(self._validate_new(X))
+        return self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
 
     def _coordinates(self, points: Points) -> Array:
         return self.spectrum_.project(points)[:, : self.rank_]

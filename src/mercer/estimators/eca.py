@@ -121,6 +121,7 @@ class KernelECA(MonitoredTransformer):
         return self
 
     @property
+    @np.errstate(under="ignore")
     def component_ranks_(self) -> Array | None:
         """1-based rank of each selected eigenvalue among all, or None (see the class)."""
         check_is_fitted(self)

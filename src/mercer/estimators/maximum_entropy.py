@@ -172,6 +172,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         )
         return found.x, curve
 
+    @np.errstate(under="ignore")
     def transform(self, X: Any) -> Array:
         """Return the outputs of the networks.
 

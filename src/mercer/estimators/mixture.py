@@ -184,10 +184,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             del self.normalization_
         return self
 
+    @np.errstate(under="ignore")
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the component index of every row."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
+    @np.errstate(under="ignore")
     def normalize(self, domain: Domain) -> Self:
         """Normalize over a domain; later densities refer to that domain.
 
@@ -300,6 +302,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         logs = self._log_components(points) - found.log_constants + self.mixture_.log_weights
         return np.asarray(logsumexp(logs, axis=1)) + found.domain.log_base(points)
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the induced density ``exp(score_samples(X))``."""
         logs = self.score_samples(X)
@@ -324,6 +327,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     def _mean_log_density(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         return mean_log_density(self.score_samples(X), sample_weight)
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, *, random_state: int | None = None) -> tuple[Any, Array]:
         """Draw from the density over the domain.
 

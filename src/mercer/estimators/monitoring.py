@@ -55,6 +55,7 @@ class MonitoredTransformer(SpectralTransformer):
         """Control limits at the 99 % level; see :meth:`control_limits`."""
         return self.control_limits()
 
+    @np.errstate(under="ignore")
     def control_limits(self, level: float = 0.99) -> dict[str, dict[str, float]]:
         """Return limits that a normal point exceeds with probability 1 - level.
 
@@ -97,6 +98,7 @@ class MonitoredTransformer(SpectralTransformer):
             },
         }
 
+    @np.errstate(under="ignore")
     def contributions(self, X: Any, statistic: Statistic = "reconstruction_error") -> Array:
         """Return the contribution of each column to a statistic.
 

@@ -106,6 +106,7 @@ class ParzenDensity(KernelDensityEstimator):
 
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
 
@@ -122,6 +123,7 @@ class ParzenDensity(KernelDensityEstimator):
         _, logs = self._sum.signed_log(points)
         return logs - self._log_normalizer
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a training point by weight, plus a draw from the kernel.
 

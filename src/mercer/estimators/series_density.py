@@ -201,6 +201,7 @@ class SeriesDensity(KernelDensityEstimator):
 
     # --- evaluation -----------------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
 
@@ -217,6 +218,7 @@ class SeriesDensity(KernelDensityEstimator):
         total = np.log(self.mass_) + np.log1p(self.clipped_mass_)
         return np.where(sign > 0, logs - self._log_normalizer - total, -np.inf)
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X; with ``positive=False`` it may be negative.
 
@@ -249,6 +251,7 @@ class SeriesDensity(KernelDensityEstimator):
         """
         return self.spectrum_.eigenfunctions(self._validate_new(X))[:, self.selected_]
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the (clipped) density by rejection sampling from the Parzen window estimate.
 

@@ -23,8 +23,10 @@ __all__ = ["cauchy_schwarz_divergence"]
 # below, all pairs are summed, if there are not too many.
 _MIN_SIGNAL_TO_NOISE = 1e3
 _MAX_SUMMED_PAIRS = 10**10
+_ROUNDING = 16  # rounding errors of a mean, in units of the precision
 
 
+@np.errstate(under="ignore")
 def cauchy_schwarz_divergence(
     X: Any,
     Y: Any,
@@ -79,7 +81,16 @@ def cauchy_schwarz_divergence(
     if between <= 0:
         return float("inf")
     divergence = 0.5 * np.log(within[0]) + 0.5 * np.log(within[1]) - np.log(between)
-    return clip_negative(divergence)
+    # equal samples have divergence 0, and their means differ by rounding errors
+    return clip_negative(divergence) if divergence > _rounding(grams, between) else 0.0
+
+
+def _rounding(grams: list[GramOperator], between: float) -> float:
+    """Return the relative error of the means of the kernel."""
+    error = _ROUNDING * max(float(np.finfo(gram.precision).eps) for gram in grams)
+    if isinstance(grams[0], FourierGram):
+        error += grams[0].grid.entry_error / between
+    return error
 
 
 def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:

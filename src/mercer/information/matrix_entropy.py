@@ -19,6 +19,7 @@ __all__ = ["matrix_renyi_bounds", "matrix_renyi_entropy", "vendi_score"]
 _UNIT_TOLERANCE = 1e-6  # of k(x, x) = 1
 
 
+@np.errstate(under="ignore")
 def matrix_renyi_entropy(
     X: Any, kernel: str | Kernel = "gaussian", alpha: float = 2.0, *, sample_weight: Any = None
 ) -> float:
@@ -66,6 +67,7 @@ def matrix_renyi_entropy(
     return clip_negative(spectral_entropy(positive / positive.sum(), alpha))
 
 
+@np.errstate(under="ignore")
 def vendi_score(
     X: Any, kernel: str | Kernel = "gaussian", q: float = 1.0, *, sample_weight: Any = None
 ) -> float:
@@ -90,6 +92,7 @@ def vendi_score(
     return float(np.exp(matrix_renyi_entropy(X, kernel, q, sample_weight=sample_weight)))
 
 
+@np.errstate(under="ignore")
 def matrix_renyi_bounds(
     X: Any,
     kernel: str | Kernel = "gaussian",

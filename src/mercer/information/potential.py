@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+@np.errstate(under="ignore")
 def information_potential(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -63,6 +64,7 @@ def information_potential(
         return float(np.exp(np.log(potential) - sample.kernel.log_normalizer(dimension)))
 
 
+@np.errstate(under="ignore")
 def renyi_entropy(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -103,6 +105,7 @@ def renyi_entropy(
     return log_normalizer(sample.kernel, sample.points) - float(np.log(potential))
 
 
+@np.errstate(under="ignore")
 def entropy_terms(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -136,6 +139,7 @@ def entropy_terms(
     return decompose(sample, "entropy", n_components, solver=solver).entropy_terms
 
 
+@np.errstate(under="ignore")
 def feature_variance(
     X: Any, kernel: str | Kernel = "gaussian", *, sample_weight: Any = None
 ) -> float:
@@ -161,6 +165,7 @@ def feature_variance(
     return 0.0 if -rounding <= variance < 0 else variance
 
 
+@np.errstate(under="ignore")
 def potential_gradient(
     X: Any,
     kernel: str | Kernel = "gaussian",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data import Kind
-from mercer.kernels.base import Kernel, Tiles
+from mercer.kernels.base import Kernel, Tiles, checked_depth
 from mercer.maths.types import Array
 
 __all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
@@ -26,7 +26,10 @@ def multiply(left: Kernel, right: Any) -> Kernel:
     if isinstance(right, Kernel):
         return Product((*_terms(left, Product), *_terms(right, Product)))
     if isinstance(right, int | float | np.number):
-        return Scaled(float(right), left)
+        factor = float(right)
+        if type(left) is Scaled:  # one multiple, so that repeated scaling does not nest
+            return Scaled(factor * left.factor, left.kernel)
+        return Scaled(factor, left)
     return NotImplemented
 
 
@@ -39,6 +42,7 @@ class _Combination(Kernel):
 
     def __init__(self, terms: tuple[Kernel, ...]) -> None:
         self.terms = terms
+        self._depth = checked_depth(terms)
 
     _join: ClassVar[Callable[..., Array]]
     _symbol: ClassVar[str]
@@ -163,6 +167,7 @@ class Scaled(Kernel):
     def __init__(self, factor: float, kernel: Kernel) -> None:
         self.factor = factor
         self.kernel = kernel
+        self._depth = checked_depth([kernel])
 
     @property
     def compares(self) -> Kind:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,6 +19,7 @@ __all__ = [
     "Kernel",
     "Tiles",
     "as_kernel",
+    "checked_depth",
     "copy_into",
     "map_leaves",
 ]
@@ -31,6 +32,10 @@ Tiles = Callable[[slice, slice, Array | None], Array]
 KERNEL_NAMES: dict[str, type[Kernel]] = {}
 
 _ALL = slice(None)
+
+# Methods of kernels inside kernels are recursive. The deepest recursion, a copy by copy.deepcopy,
+# needs six of Python's 1000 calls per level.
+_MAX_DEPTH = 100
 
 
 class FitParts(NamedTuple):
@@ -81,6 +86,7 @@ class Kernel(DensityMethods):
 
     # --- evaluation ---------------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """Return the Gram matrix ``k(x_i, y_j)``; with one argument, of X against itself."""
         X = self._as_points(X)
@@ -325,6 +331,17 @@ def map_leaves(kernel: Kernel, change: Callable[[Kernel], Kernel]) -> Kernel:
     if not parts:
         return change(kernel)
     return kernel.with_inner_kernels([map_leaves(part, change) for part in parts.values()])
+
+
+def checked_depth(parts: Iterable[Any]) -> int:
+    """Return the number of levels of a kernel with these parts; more than 100 raise ValueError."""
+    depth = 1 + max((getattr(part, "_depth", 1) for part in parts), default=0)
+    if depth > _MAX_DEPTH:
+        raise ValueError(
+            f"The kernel has more than {_MAX_DEPTH} levels of kernels inside each other. Write "
+            "nested sums as one sum: 0.5 * (0.5 * (a + b) + c) is 0.25 * a + 0.25 * b + 0.5 * c."
+        )
+    return depth
 
 
 def copy_into(block: Array, out: Array | None) -> Array:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data import Kind
-from mercer.kernels.base import FitParts, Kernel, Tiles
+from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth
 from mercer.kernels.cells import as_array, column_of, numbers_of, to_codes
 from mercer.maths.quantiles import distinct_rows, evenly_spaced
 from mercer.maths.types import Array
@@ -105,6 +105,7 @@ class On(Kernel):
         self.kernel = kernel
         self.observed = observed
         self._squared_mean: tuple[Kernel, Observed, float] | None = None
+        self._depth = checked_depth([kernel])
 
     @property
     def is_psd(self) -> bool:
