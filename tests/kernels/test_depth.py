@@ -32,7 +32,7 @@ class Counting(Gaussian):
 
 
 def average(kernel, i):
-    return 0.5 * (kernel + Gaussian(1.0 + i))
+    return Scaled(0.5, Sum((kernel, Gaussian(1.0 + i))))
 
 
 def multiple(kernel, i):
@@ -110,6 +110,19 @@ def test_averages_of_averages_are_weighted_sums():
     factors = [0.5**20, *(0.5 ** (20 - i) for i in range(20))]
     expected = sum(f * term(X) for f, term in zip(factors, terms, strict=True))
     assert_allclose(kernel(X), expected, rtol=1e-14)
+
+
+def test_operators_do_not_nest():
+    total, product = Gaussian(1.0), Gaussian(1.0)
+    for i in range(300):
+        total = 0.5 * (total + Gaussian(1.0 + i))
+        product = 0.5 * (product * Gaussian(10.0 + i))
+    assert len(total.kernel.terms) == len(product.kernel.terms) == 301
+    expected = 0.5**300 * Gaussian(1.0)(X)
+    expected += sum(0.5 ** (300 - i) * Gaussian(1.0 + i)(X) for i in range(300))
+    assert_allclose(total(X), expected, rtol=1e-13)
+    assert product.kernel.terms[0] == Gaussian(1.0)
+    assert product.factor == 0.5**300
 
 
 def test_multiples_of_multiples_are_one_multiple():

@@ -15,26 +15,44 @@ __all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
 
 
 def add(left: Kernel, right: Any) -> Kernel:
-    """Return ``left + right``; the terms of sums are joined in one sum."""
+    """Return ``left + right``; the terms of sums, also of their multiples, are joined."""
     if not isinstance(right, Kernel):
         return NotImplemented
-    return Sum((*_terms(left, Sum), *_terms(right, Sum)))
+    return Sum((*_summands(left), *_summands(right)))
 
 
 def multiply(left: Kernel, right: Any) -> Kernel:
-    """Return ``left * right``, the product of two kernels or of a kernel and a number."""
-    if isinstance(right, Kernel):
-        return Product((*_terms(left, Product), *_terms(right, Product)))
+    """Return ``left * right``, the product of two kernels or of a kernel and a number.
+
+    Multiples of multiples are one multiple, and the factors of products, also of their multiples,
+    are joined, so that repeated operations do not nest.
+    """
     if isinstance(right, int | float | np.number):
-        factor = float(right)
-        if type(left) is Scaled:  # one multiple, so that repeated scaling does not nest
-            return Scaled(factor * left.factor, left.kernel)
-        return Scaled(factor, left)
-    return NotImplemented
+        number, inner = _multiple(left)
+        return Scaled(float(right) * number, inner)
+    if not isinstance(right, Kernel):
+        return NotImplemented
+    (first, left_factors), (second, right_factors) = _factors(left), _factors(right)
+    product = Product((*left_factors, *right_factors))
+    return product if first == second == 1 else Scaled(first * second, product)
 
 
-def _terms(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
-    return kernel.terms if isinstance(kernel, kind) else (kernel,)
+def _multiple(kernel: Kernel) -> tuple[float, Kernel]:
+    """Return the number and the kernel of a multiple; 1 for other kernels."""
+    return (kernel.factor, kernel.kernel) if type(kernel) is Scaled else (1.0, kernel)
+
+
+def _summands(kernel: Kernel) -> tuple[Kernel, ...]:
+    number, inner = _multiple(kernel)
+    if not isinstance(inner, Sum):
+        return (kernel,)
+    return inner.terms if inner is kernel else tuple(term * number for term in inner.terms)
+
+
+def _factors(kernel: Kernel) -> tuple[float, tuple[Kernel, ...]]:
+    """Return the number in front of a product, and its factors."""
+    number, inner = _multiple(kernel)
+    return (number, inner.terms) if isinstance(inner, Product) else (1.0, (kernel,))
 
 
 class _Combination(Kernel):
