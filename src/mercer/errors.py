@@ -243,7 +243,7 @@ suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("suppressed warni
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that refers to the nearest caller outside of mercer and scikit-learn.
+    """Issue a warning that refers to the nearest caller outside of mercer, scikit-learn and NumPy.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
 
 
 def _is_internal(module: str) -> bool:
-    return module.partition(".")[0] in ("mercer", "sklearn")
+    return module.partition(".")[0] in ("mercer", "sklearn", "numpy")  # numpy: errstate
 
 
 _MOVED = {  # names of 0.1.0.dev0
