@@ -72,5 +72,5 @@ def test_warnings_refer_to_the_code_of_the_user(call):
         if call == "fit":
             mercer.ParzenDensity(kernel=Gaussian(0.01)).fit(X)
         else:
-            entropy_terms(X, Gaussian(0.01), 2)
+            entropy_terms(X, Gaussian(0.01), n_components=2)
     assert {Path(warning.filename).name for warning in raised} == {"test_errors.py"}
