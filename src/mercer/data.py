@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
@@ -378,6 +379,9 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def _validate_objects(X: Any, estimator: Any, reset: bool) -> Points:
+    X = as_frame(X)
+    if is_frame(X):
+        check_distinct_names(X.columns)
     single = isinstance(X, str | bytes | Mapping)
     if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(
@@ -417,14 +421,15 @@ def _in_training_order(X: Any, estimator: Any) -> Any:
     """Select columns by name if they have names; otherwise check their number."""
     known, names, fitted = _names(estimator), _column_names(X), type(estimator).__name__
     if known is not None and names is not None:
-        missing = [name for name in known if name not in names]
+        positions = {name: i for i, name in enumerate(names)}
+        missing = [name for name in known if name not in positions]
         if missing:
             raise ValueError(
                 f"X lacks the columns {', '.join(map(repr, missing))} that {fitted} was fitted "
                 f"with; it has: {', '.join(map(repr, names))}. Columns may be in any order and "
                 "values may be missing, but not a whole column."
             )
-        return X if known == names else X.iloc[:, [names.index(name) for name in known]]
+        return X if known == names else X.iloc[:, [positions[name] for name in known]]
     found, expected = _n_columns(X), estimator.n_features_in_
     if found is not None and expected not in (1, found):  # 1: may have been a list of objects
         raise ValueError(f"X has {found} columns, but {fitted} was fitted with {expected}.")

@@ -105,7 +105,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
             with connected(self.scheduler, _TIMEOUT):
                 yield
 
-    def read(self) -> ChunkedRows:
+    def read(self, model: Any = None) -> ChunkedRows:
         """Read the names and types of the columns."""
         return read_chunked_rows(
             self.data, label=self.reading.label, encoding=self.reading.encoding

@@ -66,7 +66,7 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
             raise UsageError("--keep cannot be used with .npy, which holds numeric columns only.")
         check_file(output.out)
 
-    def read(self) -> LoadedRows:
+    def read(self, model: Any = None) -> LoadedRows:
         """Read the whole table."""
         from mercer.tables import EMBEDDED, read_rows
 
@@ -76,7 +76,13 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
                 "of a folder."
             )
         source = open_data(self.data)
-        rows = read_rows(source, label=self.reading.label, encoding=self.reading.encoding)
+        rows = read_rows(
+            source,
+            label=self.reading.label,
+            categorical=self.reading.categorical if model is None else model["columns"].categorical,
+            texts=() if model is None else model["columns"].texts,
+            encoding=self.reading.encoding,
+        )
         return LoadedRows(rows, source)
 
     def select(self, rows: LoadedRows, task: Task) -> Table:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.kernels.column_types import as_days
 from mercer.maths.types import Array
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "encode",
     "is_missing",
     "numbers_of",
+    "numbers_of_column",
     "to_codes",
 ]
 
@@ -62,6 +64,12 @@ def column_of(X: Any, name: Any) -> tuple[Array, Array]:
     native = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufmM"
     cells = series.to_numpy() if native else series.to_numpy(dtype=object)
     return cells, np.asarray(series.isna(), dtype=bool)
+
+
+def numbers_of_column(X: Any, name: Any) -> Array:
+    """Return one column as floats, with NaN for missing values; times are in days."""
+    days = as_days(X[name]) if hasattr(X, "columns") else None
+    return numbers_of(*column_of(X, name), name) if days is None else days
 
 
 def numbers_of(cells: Array, missing: Array, name: Any) -> Array:
