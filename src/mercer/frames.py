@@ -44,7 +44,7 @@ def as_frame(X: Any) -> Any:
             "pip install mercer[io]",
             name=error.name,
         ) from error
-    return _to_pandas(X.to_arrow() if hasattr(X, "to_arrow") else X)
+    return _to_pandas(X)
 
 
 def _without_arrow_columns(frame: Any) -> Any:

@@ -113,10 +113,12 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
         self, rows: LoadedRows, usable: UsableMask, columns: Any, task: Task
     ) -> tuple[int, int]:
         """Compare predictions with the label column, if the table has it."""
+        from mercer.tables.column_types import as_strings
+
         label, frame = rows.rows.label, rows.rows.frame
         if label is None or label not in frame:
             return 0, 0
-        return task.count_correct(frame[label].to_numpy(), label, columns)
+        return task.count_correct(as_strings(frame[label]).to_numpy(), label, columns)
 
     def prepare_output(
         self, rows: LoadedRows, usable: UsableMask, columns: Any, output: Output, task: Task

@@ -25,6 +25,7 @@ _EXPONENT = r"(?:[eE][-+]?\d+)?\s*"
 _DECIMAL_COMMA = rf"\s*[-+]?(?:\d+|\d{{1,3}}(?:[.\s']\d{{3}})+)(?:,\d+)?{_EXPONENT}"
 # 1234.5 and 1,234.5
 _THOUSANDS_COMMA = rf"\s*[-+]?(?:\d+|\d{{1,3}}(?:,\d{{3}})+)(?:\.\d+)?{_EXPONENT}"
+_EXACT = 2.0**53
 _BOOLEANS = {
     spelling: name for name in ("True", "False") for spelling in (name, name.lower(), name.upper())
 }
@@ -56,26 +57,25 @@ def with_booleans(cells: Any) -> Any:
 def as_labels(cells: Any) -> Any:
     """Return labels as numbers if these are as distinct as the strings, and as strings otherwise.
 
-    Integers must be written as Python writes them, so that both forms of a label are equal.
-
     >>> import pandas as pd
     >>> as_labels(pd.Series(["1", "2"])).tolist(), as_labels(pd.Series(["01", "1"])).tolist()
     ([1, 2], ['01', '1'])
     """
     import pandas as pd
 
-    if cells.isna().any() or cells.str.fullmatch(_IDENTIFIER).any():
+    present = cells.dropna()
+    if present.str.fullmatch(_IDENTIFIER).any():
         return cells
     try:
-        numbers = pd.to_numeric(cells)
+        numbers = pd.to_numeric(cells, dtype_backend="numpy_nullable")
     except (ValueError, TypeError):
         return cells
-    values = numbers.to_numpy()
-    if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+    values = numbers.dropna().to_numpy()
+    if values.dtype.kind not in "iuf" or len(values) < len(present):
         return cells
-    if values.dtype.kind == "f" and (values == np.floor(values)).all():
-        return cells  # 1.0, or more digits than an integer of 64 bits has
-    return numbers if numbers.nunique() == cells.nunique() else cells
+    if values.dtype.kind == "f" and not (np.abs(values) < _EXACT).all():
+        return cells  # integers that floats cannot distinguish, or infinity
+    return numbers if numbers.nunique() == present.nunique() else cells
 
 
 def correct_numbers(
