@@ -48,6 +48,9 @@ NAMES = {
     "note\nthe red fox\na blue whale\n": ["note"],
     "\n \na,b\n1,2\n3,4\n": ["a", "b"],
     '"a"x\tb\n1\t2\n3\t4\n': ["ax", "b"],
+    "a, cm;b, cm\n1;2\n3;4\n": ["a, cm", "b, cm"],
+    "a|b\n1,5|2,5\n3,5|4\n": ["a", "b"],
+    "x\n1,5\n2,5\n": ["x"],
 }
 
 

@@ -64,7 +64,7 @@ def as_labels(cells: Any) -> Any:
     import pandas as pd
 
     present = cells.dropna()
-    if present.str.fullmatch(_IDENTIFIER).any():
+    if not len(present) or present.str.fullmatch(_IDENTIFIER).any():
         return cells
     try:
         numbers = pd.to_numeric(cells, dtype_backend="numpy_nullable")

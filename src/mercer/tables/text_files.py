@@ -144,17 +144,20 @@ def _find_separator(text: str) -> str:
     start = text[:_HEADER_CHECK]
     if len(text) > len(start):
         start = start[: start.rfind("\n") + 1] or start  # the last line is incomplete
-    fits = {s: _fit_of(start, s, strict=True) for s in _SEPARATORS}
-    if not any(fields for _, fields in fits.values()):  # malformed quotes
-        fits = {s: _fit_of(start, s, strict=False) for s in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda separator: fits[separator])
+    widths = {s: _row_widths(start, s, strict=True) for s in _SEPARATORS}
+    if not any(found[0] for found in widths.values()):  # malformed quotes
+        widths = {s: _row_widths(start, s, strict=False) for s in _SEPARATORS}
+
+    def preference(separator: str) -> tuple[bool, int, bool]:
+        header, *rows = widths[separator]
+        is_table = all(width == header for width in rows)
+        return is_table and header > 1, header, is_table
+
+    return max(_SEPARATORS, key=preference)
 
 
-def _fit_of(text: str, separator: str, strict: bool) -> tuple[bool, int]:
-    """Return whether a separator gives a table, and the number of fields in the header.
-
-    The number is 0 if the separator splits a quoted field of the header.
-    """
+def _row_widths(text: str, separator: str, strict: bool) -> list[int]:
+    """Return the numbers of fields of the first lines; 0 where the separator splits quotes."""
     widths: list[int] = []
     with _large_fields():
         rows = csv.reader(
@@ -168,7 +171,7 @@ def _fit_of(text: str, separator: str, strict: bool) -> tuple[bool, int]:
                     break
         except csv.Error:
             widths.append(0)
-    return len(set(widths)) == 1 < widths[0] if widths else False, widths[0] if widths else 0
+    return widths or [0]
 
 
 def _header(name: str, text: str, separator: str) -> list[str]:
