@@ -103,7 +103,7 @@ def correct_numbers(
         Assumptions about the format are added.
     """
     kinds = [dtype.kind for dtype in frame.dtypes]
-    strings = [i for i in positions if kinds[i] not in "biufc"]
+    strings = [i for i in positions if kinds[i] not in "biufc" and _are_strings(frame.iloc[:, i])]
     numeric = [i for i in positions if kinds[i] in "iuf"]
     allow_decimal = separator != "," or "f" not in kinds
     commas = _find_commas(frame, strings, separator, allow_decimal)
@@ -112,7 +112,9 @@ def correct_numbers(
     has_decimal_commas = any(commas.values())
     if not re.search(_ODD_NUMBER.format(re.escape(separator)), text, re.MULTILINE):
         numeric = [i for i in numeric if has_decimal_commas and kinds[i] == "f"]
-    for i, cells in columns_at(read_texts, numeric):
+    others = [i for i in strings if has_decimal_commas and i not in new]
+    written = {i: frame.iloc[:, i] for i in others} | dict(columns_at(read_texts, numeric))
+    for i, cells in written.items():
         if has_decimal_commas and _have_points_as_thousands(cells):
             new[i] = _parse(cells, True)
             thousands.append(i)
@@ -138,8 +140,6 @@ def _find_commas(
     fits: dict[int, tuple[bool, bool]] = {}
     for i in positions:
         cells = frame.iloc[:, i].dropna()
-        if not all(isinstance(cell, str) for cell in cells):
-            continue  # booleans with missing values
         if not cells.str.contains(",", regex=False).any():
             continue
         is_decimal = allow_decimal and bool(cells.str.fullmatch(_DECIMAL_COMMA).all())
@@ -154,6 +154,11 @@ def _find_commas(
         i: is_decimal and (prefers_decimal or not is_thousands)
         for i, (is_decimal, is_thousands) in fits.items()
     }
+
+
+def _are_strings(column: Any) -> bool:
+    """Return whether a column has strings only, unlike booleans with missing values."""
+    return all(isinstance(cell, str) for cell in column.dropna())
 
 
 def _parse(cells: Any, has_decimal_comma: bool) -> Any:
