@@ -80,7 +80,7 @@ def columns(draw, contents, special=""):
     found = {"x": Column("number", first)}
     for i, content in enumerate(draw(st.lists(st.sampled_from(contents), max_size=4))):
         values = values_of(content, special)
-        distinct = draw(st.lists(values, min_size=2, max_size=n, unique_by=repr))
+        distinct = draw(st.lists(values, min_size=2, max_size=n, unique_by=str))
         if content == "text":
             distinct = draw(st.lists(values, min_size=n, max_size=n, unique=True))
         cells = (distinct * n)[:n]
