@@ -8,6 +8,7 @@ import pytest
 
 from mercer import KernelECA
 from mercer.datasets import make_machines
+from mercer.kernels import table_kernel
 from mercer.tables import EMBEDDED, Omission, as_table, prepare, read_table
 from mercer.tables.column_types import as_column_type
 from mercer.tables.table import labels_of
@@ -206,6 +207,15 @@ def test_numbers_whose_squares_overflow_are_omitted(tmp_path):
         assert table.column_types == {"b": "number"}
         assert codes(table) == {"a": "too_large"}
         assert "1.7e+308" in table.omissions[0].reason
+
+
+def test_integers_beyond_the_range_of_floats_are_missing():
+    cells = ["1", "2", "1" + "0" * 400, "7", "9", "4"]
+    table = read_text("x\n" + "\n".join(cells), missing="keep")
+    assert table.frame["x"].dropna().tolist() == [1, 2, 7, 9, 4]
+    frame = pd.DataFrame({"x": pd.Series([1, 2, 10**400], dtype=object)})
+    with raises(ValueError, "'x'"):
+        table_kernel(frame)
 
 
 # --- labels ------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def numbers_of(cells: Array, missing: Array, name: Any) -> Array:
     else:
         try:
             numbers = np.where(missing, np.nan, cells).astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             example = next(cell for cell in cells[~missing] if not _is_number(cell))
             raise ValueError(
                 f"Column {name!r} holds {example!r:.60}, but its kernel compares numbers; use "
@@ -95,7 +95,7 @@ def numbers_of(cells: Array, missing: Array, name: Any) -> Array:
 def _is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

@@ -133,7 +133,10 @@ def _as_floats(column: Any) -> Any:
     days = as_days(column)
     if days is not None and column_type(column) == "number":
         return days  # durations
-    numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    try:
+        numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    except OverflowError:  # an integer with more than 308 digits
+        numbers = column.map(_as_float, na_action="ignore").astype(np.float64)
     invalid = column[(numbers.isna() & column.notna()) | (days is not None)]
     if len(invalid):
         raise ValueError(
@@ -141,3 +144,10 @@ def _as_floats(column: Any) -> Any:
             "not a number."
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _as_float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (OverflowError, TypeError, ValueError):
+        return float("inf") if isinstance(cell, int) else float("nan")
