@@ -22,11 +22,12 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import WeightTotals, multiplicities
-from mercer.validation import check_weight_totals, check_weights
+from mercer.validation import check_gram, check_weight_totals, check_weights
 
 __all__ = [
     "PointSet",
@@ -373,7 +374,7 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
         return _validate_objects(X, estimator, reset)
     points = Points(_validate_numeric(X, estimator, reset), compares, _names(estimator))
     if compares == "gram" and reset:
-        _check_gram(points.data)
+        check_gram(points.data)
     return points
 
 
@@ -408,6 +409,9 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def _validate_objects(X: Any, estimator: Any, reset: bool) -> Points:
+    X = as_frame(X)
+    if is_frame(X):
+        check_distinct_names(X.columns)
     single = isinstance(X, str | bytes | Mapping)
     if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(
@@ -447,38 +451,19 @@ def _in_training_order(X: Any, estimator: Any) -> Any:
     """Select columns by name if they have names; otherwise check their number."""
     known, names, fitted = _names(estimator), _column_names(X), type(estimator).__name__
     if known is not None and names is not None:
-        missing = [name for name in known if name not in names]
+        positions = {name: i for i, name in enumerate(names)}
+        missing = [name for name in known if name not in positions]
         if missing:
             raise ValueError(
                 f"X lacks the columns {', '.join(map(repr, missing))} that {fitted} was fitted "
                 f"with; it has: {', '.join(map(repr, names))}. Columns may be in any order and "
                 "values may be missing, but not a whole column."
             )
-        return X if known == names else X.iloc[:, [names.index(name) for name in known]]
+        return X if known == names else X.iloc[:, [positions[name] for name in known]]
     found, expected = _n_columns(X), estimator.n_features_in_
     if found is not None and expected not in (1, found):  # 1: may have been a list of objects
         raise ValueError(f"X has {found} columns, but {fitted} was fitted with {expected}.")
     return X
-
-
-def _check_gram(K: Array) -> None:
-    rows, columns = K.shape
-    if rows != columns:
-        raise ValueError(
-            f"A precomputed kernel must be a square matrix of the training points; got "
-            f"{rows} × {columns}. For new points pass their cross-Gram matrix to transform."
-        )
-    size = float(np.abs(K).max(initial=0.0))
-    limit = (1e-8 if K.dtype == np.float64 else 1e-4) * size
-    step = max(1, 2**22 // rows)
-    for first in range(0, rows, step):  # in blocks, to avoid a second n × n matrix
-        block = slice(first, first + step)
-        difference = float(np.abs(K[block] - K[:, block].T).max())
-        if difference > limit:
-            raise ValueError(
-                f"A precomputed kernel must be symmetric; K - K.T has entries of up to "
-                f"{difference:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that is intended."
-            )
 
 
 def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None:

@@ -10,6 +10,7 @@ from mercer.errors import InvalidParameterError, WeightWarning, warn
 
 __all__ = [
     "check_choice",
+    "check_gram",
     "check_integer",
     "check_real",
     "check_weight_totals",
@@ -188,3 +189,24 @@ def check_weights(weights: Any) -> None:
             f"sample_weight must not be negative, but its minimum is {weights.min():.6g}. "
             "Use 0 to ignore a row."
         )
+
+
+def check_gram(K: Any) -> None:
+    """Raise ValueError if a precomputed Gram matrix is not square and symmetric."""
+    rows, columns = K.shape
+    if rows != columns:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix of the training points; got "
+            f"{rows} × {columns}. For new points pass their cross-Gram matrix to transform."
+        )
+    size = float(abs(K).max(initial=0.0))
+    limit = (1e-8 if K.dtype.itemsize == 8 else 1e-4) * size
+    step = max(1, 2**22 // rows)
+    for first in range(0, rows, step):  # in blocks, to avoid a second n × n matrix
+        block = slice(first, first + step)
+        difference = float(abs(K[block] - K[:, block].T).max())
+        if difference > limit:
+            raise ValueError(
+                f"A precomputed kernel must be symmetric; K - K.T has entries of up to "
+                f"{difference:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that is intended."
+            )

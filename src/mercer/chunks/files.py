@@ -26,6 +26,11 @@ __all__ = [
     "write_parts",
 ]
 
+# The defaults of pandas.read_csv, which cannot be changed for one column only.
+_MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
 _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 
@@ -60,7 +65,7 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
     return frame[list(columns)]
 
 
-def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
+def open_parts(path: str | Path, *, encoding: str = "utf-8", label: str | None = None) -> Any:
     """Return a lazy Dask data frame with all columns of a folder of files, or of one file.
 
     Parameters
@@ -69,6 +74,8 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
         As in :func:`read_parts`.
     encoding : str
         Encoding of CSV files.
+    label : str or None
+        Column of class labels. In CSV files its cells stay strings; only empty cells are missing.
     """
     import dask.dataframe as dd
 
@@ -77,7 +84,17 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
     with readable(str(path)):
         if kind == "parquet":
             return dd.read_parquet(names)
-        return dd.read_csv(names, encoding=encoding)
+        options = {} if label is None else _label_options(names[0], encoding, label)
+        return dd.read_csv(names, encoding=encoding, **options)
+
+
+def _label_options(name: str, encoding: str, label: str) -> dict[str, Any]:
+    """Return options of ``read_csv`` that keep the cells of one column as they are written."""
+    import pandas as pd
+
+    columns = pd.read_csv(name, encoding=encoding, nrows=0).columns
+    missing = {column: [""] if column == label else _MISSING for column in columns}
+    return {"dtype": {label: str}, "keep_default_na": False, "na_values": missing}
 
 
 @contextmanager

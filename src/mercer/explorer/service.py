@@ -21,7 +21,7 @@ from mercer.explorer.upload_worker import read_upload
 from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
-from mercer.tables.column_types import column_type
+from mercer.tables.column_types import find_column_types
 from mercer.tables.readers import read_frame
 
 __all__ = ["DataNotFoundError", "Service"]
@@ -146,7 +146,7 @@ class Service:
 
     def cache_frame(self, data: str, frame: Any) -> None:
         """Cache the data frame of an upload, so that its first view does not read it again."""
-        self._tables.get((data, "frame"), lambda: _with_size(frame))
+        self._tables.get((data, "frame", None), lambda: _with_size(frame))
 
     def source(self, session: Session, data: str) -> str:
         """Return the name of a data set as a user would write it in Python."""
@@ -174,7 +174,7 @@ class Service:
         return self._tables.get((state.data, "data", options), compute)
 
     def _table(self, session: Session, state: State) -> Table:
-        frame = self._frame(session, state.data)
+        frame = self._frame(session, state.data, state.label or None, state.categorical)
         label, ignore = state.label or None, list(state.ignore)
         if state.data in EMBEDDED and "class" in frame:
             if state.label is None:
@@ -190,7 +190,14 @@ class Service:
             missing=state.missing,  # type: ignore[arg-type] # one of the choices
         )
 
-    def _frame(self, session: Session, data: str) -> Any:
+    def _frame(
+        self,
+        session: Session,
+        data: str,
+        label: str | None = None,
+        categorical: Sequence[str] = (),
+    ) -> Any:
+        """Return the data frame; the cells of labels and categories in text files stay strings."""
         path = self._path(session, data)
 
         def compute() -> tuple[Any, int]:
@@ -198,13 +205,16 @@ class Service:
                 return _with_size(read_rows(data).frame)
             name = self.source(session, data)
             if data == "given":
-                frame, _ = read_frame(path, encoding=self.encoding)
+                frame, _ = read_frame(
+                    path, encoding=self.encoding, label=label, categorical=categorical
+                )
                 check_shape(frame, name, self.limits)
             else:
-                frame, _ = read_upload(path, name, self.limits)
+                frame, _ = read_upload(path, name, self.limits, label, categorical)
             return _with_size(frame)
 
-        return self._tables.get((data, "frame"), compute)
+        key = (data, "frame", label, *sorted(categorical))
+        return self._tables.get((data, "frame", None) if path is None else key, compute)
 
     def _path(self, session: Session, data: str) -> Path | None:
         """Return the file of a data set; None for embedded data sets."""
@@ -224,8 +234,8 @@ class Service:
         frame = self._frame(session, state.data)
 
         def compute() -> tuple[list[list[str]], int]:
-            head = frame.iloc[:2000]
-            return [[str(name), column_type(head[name])] for name in frame.columns], 1000
+            types = find_column_types(frame.iloc[:2000])
+            return [[name, kind] for name, kind in types.items()], 1000
 
         return self._tables.get((state.data, "columns"), compute)
 

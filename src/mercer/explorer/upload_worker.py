@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from numbers import Real
 from pathlib import Path
@@ -39,7 +40,13 @@ _NOT_STORABLE = (TypeError, ValueError, OverflowError, NotImplementedError)
 # --- server ----------------------------------------------------------------------------------
 
 
-def read_upload(path: Path, name: str, limits: Limits) -> tuple[Any, list[str]]:
+def read_upload(
+    path: Path,
+    name: str,
+    limits: Limits,
+    label: str | None = None,
+    categorical: Sequence[str] = (),
+) -> tuple[Any, list[str]]:
     """Read an uploaded file in another process.
 
     Parameters
@@ -49,6 +56,9 @@ def read_upload(path: Path, name: str, limits: Limits) -> tuple[Any, list[str]]:
     name : str
         Name of the file in messages.
     limits : Limits
+    label : str or None
+    categorical : sequence of str
+        Columns as in :func:`mercer.tables.readers.read_frame`.
 
     Returns
     -------
@@ -68,6 +78,7 @@ def read_upload(path: Path, name: str, limits: Limits) -> tuple[Any, list[str]]:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         target = Path(folder, "table")
         task = {"path": str(path), "name": name, "target": str(target), "limits": asdict(limits)}
+        task["columns"] = {"label": label, "categorical": list(categorical)}
         result = _run(task, limits.read_timeout)
         if "error" in result:
             raise ValueError(result["error"])
@@ -109,12 +120,14 @@ def main() -> None:
     content = Path(task["path"]).read_bytes()
     result: dict[str, Any] = {}
     try:
-        import pyarrow.feather  # noqa: F401 # before memory is limited
+        import pandas as pd  # noqa: F401 # before memory is limited
+        import pyarrow.feather  # noqa: F401
 
         from mercer.tables.readers import read_frame  # noqa: F401
 
         _limit_process(limits)
-        result = {"notes": convert(content, task["name"], Path(task["target"]), limits)}
+        target = Path(task["target"])
+        result = {"notes": convert(content, task["name"], target, limits, **task["columns"])}
     except Exception as error:
         if not _is_memory_error(error):
             expected = isinstance(error, ValueError | ImportError | OSError)
@@ -142,13 +155,13 @@ def _limit_process(limits: Limits) -> None:
         lower(resource.RLIMIT_AS, used + limits.memory)
 
 
-def convert(content: bytes, name: str, target: Path, limits: Limits) -> list[str]:
+def convert(content: bytes, name: str, target: Path, limits: Limits, **columns: Any) -> list[str]:
     """Write the table of a file in Feather format; return notes on the format of the file."""
     from mercer.tables.readers import read_frame
 
     file = io.BytesIO(content)
     file.name = name
-    frame, notes = read_frame(file, max_bytes=limits.memory)
+    frame, notes = read_frame(file, max_bytes=limits.memory, **columns)
     check_shape(frame, name, limits)
     _check_categories(frame, limits.memory)
     _write(frame, target)

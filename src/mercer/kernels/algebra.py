@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data import Kind
+from mercer.frames import as_frame
 from mercer.kernels.base import Kernel, Tiles, checked_depth
 from mercer.maths.types import Array
 
@@ -95,6 +96,7 @@ class _Combination(Kernel):
 
     def diagonal(self, X: Any) -> Array:
         """Combine the terms' diagonals."""
+        X = as_frame(X)
         total = self.terms[0].diagonal(X).copy()
         for term in self.terms[1:]:
             type(self)._join(total, term.diagonal(X), out=total)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from mercer.data import Kind, select_rows
+from mercer.frames import as_frame
 from mercer.kernels.density_kernels import DensityMethods
 from mercer.maths.types import Array
 
@@ -160,7 +161,7 @@ class Kernel(DensityMethods):
 
     def _as_points(self, X: Any) -> Any:
         if self.compares == "objects":
-            return X
+            return as_frame(X)
         X = np.asarray(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)

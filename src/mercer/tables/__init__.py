@@ -1,10 +1,10 @@
 """Tables for the command line, the report and the explorer.
 
-``readers`` reads files as data frames, ``embedded`` contains the built-in data sets,
-``column_types`` determines the type of a column, ``omissions`` finds columns that cannot be
-analyzed, ``table`` selects columns and rows, and ``preparation`` chooses a kernel and builds a
-pipeline. Names are imported when they are first used, so that reading a file does not import
-kernels.
+``readers`` reads files as data frames (``text_files`` and ``number_formats`` for text files),
+``embedded`` contains the built-in data sets, ``column_types`` converts columns to their types,
+``omissions`` finds columns that cannot be analyzed, ``table`` selects columns and rows, and
+``preparation`` chooses a kernel and builds a pipeline. Names are imported when they are first used,
+so that reading a file does not import kernels.
 """
 
 from __future__ import annotations

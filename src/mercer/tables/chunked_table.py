@@ -224,7 +224,7 @@ def read_chunked_rows(
     need_pandas()
     from mercer.chunks.files import open_parts
 
-    return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding), label)
+    return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding, label=label), label)
 
 
 # --- statistics of one partition ------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 __all__ = ["expanded"]
 
+_BLOCK = 1 << 20  # bytes
 _METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -43,7 +44,7 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
         )
     try:
         with _opened(content, method) as file:
-            plain: bytes = file.read(-1 if largest is None else largest + 1)
+            plain = _read(file, largest)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(
             f"{name} is compressed with {method}, but cannot be decompressed: {error}."
@@ -54,6 +55,16 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
             "part of it."
         )
     return plain
+
+
+def _read(file: Any, largest: int | None) -> bytes:
+    """Read at most one block beyond a limit; a read of the whole limit would allocate it."""
+    if largest is None:
+        return bytes(file.read())
+    plain = bytearray()
+    while len(plain) <= largest and (block := file.read(_BLOCK)):
+        plain += block
+    return bytes(plain)
 
 
 def _opened(content: bytes, method: str) -> Any:
