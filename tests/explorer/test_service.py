@@ -399,3 +399,14 @@ def test_upload_compressed_twice_is_rejected(client):
     answer = client.post("/api/upload?name=a.csv.gz", content=content)
     assert answer.status_code == 422
     assert "a.csv.gz" in answer.json()["error"]
+
+
+def test_labels_and_categories_of_files_are_as_written(client):
+    rows = [f"{i},{code}" for i, code in enumerate(["01", "1", "NA", "001"] * 3)]
+    content = "\n".join(["x,code", *rows]).encode()
+    data = client.post("/api/upload?name=codes.csv", content=content).json()["data"]
+    scores = client.get(f"/api/scores.csv?data={data}&label=code").text
+    codes = [line.split(",")[1] for line in scores.splitlines()[1:]]
+    assert codes == ["01", "1", "NA", "001"] * 3
+    summary = ask(client, f"data={data}&categorical=code", "points")["summary"]
+    assert ["code", "category"] in summary["all_columns"]
