@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +175,7 @@ def _write(frame: Any, target: Path) -> None:
 
 
 def _storable(column: Any) -> Any:
-    """Return a column that Arrow can store: large numbers become floats, other objects strings."""
+    """Return a column that Arrow can store: long doubles are rounded, objects become strings."""
     import pyarrow as pa
 
     try:
@@ -187,7 +186,7 @@ def _storable(column: Any) -> Any:
                 f"Column {column.name!r} contains complex numbers. Split it into real and "
                 "imaginary parts."
             ) from None
-        if all(isinstance(cell, Real) for cell in column.dropna()):
+        if column.dtype.kind == "f":
             return column.astype(float)
         return column.astype(object).where(column.isna(), column.astype(str))
     return column
