@@ -135,6 +135,15 @@ def test_moderate_files_are_accepted(tmp_path):
         assert len(pd.read_feather(tmp_path / "table")) >= 10
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_small_compressed_files_are_accepted(pack, tmp_path):
+    """Regression: reading up to the limit allocated the limit for every file."""
+    path = tmp_path / "upload"
+    path.write_bytes(pack(GOOD))
+    frame, _ = read_upload(path, "a.csv", Limits())
+    assert len(frame) == 5
+
+
 def test_long_labels_do_not_pad_the_others():
     frame = pd.DataFrame({"x": np.arange(2000.0), "y": np.arange(2000) % 7, "label": "a"})
     frame.loc[0, "label"] = "x" * 1_000_000
