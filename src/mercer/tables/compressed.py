@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["expanded"]
 
-_BLOCK = 1 << 20  # bytes
+_PART = 1 << 20  # bytes
 _METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -58,13 +58,16 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
 
 
 def _read(file: Any, largest: int | None) -> bytes:
-    """Read at most one block beyond a limit; a read of the whole limit would allocate it."""
-    if largest is None:
-        return bytes(file.read())
-    plain = bytearray()
-    while len(plain) <= largest and (block := file.read(_BLOCK)):
-        plain += block
-    return bytes(plain)
+    """Read a file, or a little more than ``largest`` bytes of it.
+
+    ``file.read(largest)`` would allocate that many bytes for every file.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while (largest is None or size <= largest) and (part := file.read(_PART)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def _opened(content: bytes, method: str) -> Any:
