@@ -142,7 +142,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     if not len(same_sign):
         same_sign = np.array([0])
     largest = np.argmax(np.abs(vectors[:, same_sign]), axis=1)
-    fractions = np.bincount(largest, sample.normalized_weights, minlength=len(same_sign))
+    masses = np.bincount(largest, sample.weights, minlength=len(same_sign))
+    fractions = masses / sample.points.total(sample.weights)
     groups = np.flatnonzero(fractions > _MIN_FRACTION)
     if not len(groups):  # only outliers: one group
         groups = np.array([int(np.argmax(fractions))])

@@ -73,7 +73,7 @@ def select_representatives(
     :func:`thin_rows`.
 
     >>> select_representatives(np.array([[3.0], [1.0], [2.0], [4.0]]), np.ones(4), 2)
-    RepresentativeRows(rows=array([2, 3]), weights=array([1., 1.]), size_ratio=0.5)
+    RepresentativeRows(rows=array([1, 0]), weights=array([1., 1.]), size_ratio=0.5)
     """
     rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:

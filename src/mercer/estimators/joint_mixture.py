@@ -49,7 +49,7 @@ class _JointMixture(KernelMixture):
 
         if not isinstance(self.alpha, str):
             alpha = float(self.alpha)
-        elif len(Z) < 3 or total <= 1:
+        elif len(Z) < 3:
             alpha = _FEW_ROWS_ALPHA * total
         else:
             alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)

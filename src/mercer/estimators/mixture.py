@@ -242,13 +242,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 "not supported for Dask collections. Pass a number for alpha, 'auto' or 'scaled', "
                 "or choose it on a sample of the rows."
             )
-        total = sample.sample_size
-        if sample.points.n < 2 or total <= 1:
+        if sample.points.n < 2:
             raise ValueError(
-                "alpha='leave-one-out' requires at least 2 rows and a sample size above 1; got "
-                f"n_samples={sample.points.n} with a sample size of {total:.6g}. Pass a number "
-                "for alpha."
+                "alpha='leave-one-out' requires at least 2 rows with a positive weight; got "
+                f"n_samples={sample.points.n}. Pass a number for alpha."
             )
+        total = sample.sample_size
         likelihood = self._leave_one_out_likelihood(Z, sample, domain)
         return maximize_alpha(likelihood, _LOW * total, _HIGH * total)
 

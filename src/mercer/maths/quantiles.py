@@ -86,7 +86,7 @@ def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
     Examples
     --------
     >>> evenly_spaced(np.array([1.0, 1.0, 5.0, 1.0]), 4)
-    (array([0, 2, 3]), array([1., 2., 1.]))
+    (array([0, 2]), array([1., 3.]))
     """
     cumulative = np.cumsum(weights)
     at = np.searchsorted(cumulative, (np.arange(count) + 0.5) / count * cumulative[-1])
