@@ -20,14 +20,14 @@ from mercer.errors import (
     warn,
 )
 from mercer.kernels import Kernel
-from mercer.maths.eigenpairs import TIE, has_no_overlap
+from mercer.maths.eigenpairs import RANK_ERROR, TIE, has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample, center_gram
 from mercer.operators.expansion import KernelExpansion
 from mercer.resources import blas_threads_for
 from mercer.solvers.base import Eigenpairs, Selection, Target
 from mercer.solvers.plan import Plan, Request, plan
-from mercer.solvers.ranks import determines_ranks, eigenvalue_ranks
+from mercer.solvers.ranks import eigenvalue_ranks
 from mercer.spectrum import Spectrum
 
 __all__ = [
@@ -151,6 +151,7 @@ def _spectrum(
     if undecided.any():
         vectors = vectors.copy()
         vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])
+    approximate = gram.error_bound > RANK_ERROR * pairs.values.min(initial=np.inf)
     stored = replace(
         pairs,
         values=pairs.values * unit,
@@ -158,7 +159,7 @@ def _spectrum(
         overlaps=np.where(undecided, 0.0, pairs.overlaps) * sqrt(unit),
         known_values=pairs.known_values * unit,
         lowest=pairs.lowest * unit,
-        ranks=pairs.ranks if determines_ranks(gram.error_bound, pairs.values) else None,
+        ranks=None if approximate else pairs.ranks,
     )
     expansion, weights = gram.expansion(pairs.values, vectors), gram.weights
     if unit != 1 and weights is not None:

@@ -74,6 +74,14 @@ def test_normalized_kernels(name, sample, offset, double):
     Examples.count += 1
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nu", [0.5, 0.8, 1.5, 2.5, 3.5])
+def test_matern_kernels_of_close_points_do_not_exceed_1(nu, dtype):
+    """(1 + r) exp(-r) is 1 up to rounding error here."""
+    r = np.logspace(-12, -1, 2001).astype(dtype)[:, None]
+    assert Matern(1.0, nu)(r, np.zeros((1, 1), dtype)).max() <= 1
+
+
 def test_cosine_of_opposite_and_zero_rows():
     X = np.array([[1.0, 2.0, 3.0], [-3.0, -6.0, -9.0], [0.0, 0.0, 0.0]]) / 7
     K = Cosine()(X)

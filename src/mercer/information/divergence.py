@@ -82,14 +82,14 @@ def cauchy_schwarz_divergence(
         return float("inf")
     divergence = 0.5 * np.log(within[0]) + 0.5 * np.log(within[1]) - np.log(between)
     # equal samples have divergence 0, and their means differ by rounding errors
-    return clip_negative(divergence) if divergence > _rounding(grams, between) else 0.0
+    return clip_negative(divergence) if divergence > _rounding(grams) else 0.0
 
 
-def _rounding(grams: list[GramOperator], between: float) -> float:
-    """Return the relative error of the means of the kernel."""
+def _rounding(grams: list[GramOperator]) -> float:
+    """Return the relative error of the means of the kernel within the samples."""
     error = _ROUNDING * max(float(np.finfo(gram.precision).eps) for gram in grams)
     if isinstance(grams[0], FourierGram):
-        error += grams[0].grid.entry_error / between
+        error += grams[0].grid.entry_error / min(gram.potential for gram in grams)
     return error
 
 

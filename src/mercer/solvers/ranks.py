@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.maths.eigenpairs import RANK_ERROR
 from mercer.maths.types import Array
 from mercer.operators import EigenProblem, Sample, center_gram
 from mercer.solvers.block_krylov import leading_eigenpairs
 from mercer.solvers.nystrom import Nystrom
 from mercer.solvers.plan import Request, can_compute_all_eigenvalues, plan
 
-__all__ = ["count_above", "determines_ranks", "eigenvalue_ranks"]
+__all__ = ["count_above", "eigenvalue_ranks"]
 
 
 _MIN_PAIRS, _MAX_PAIRS = 32, 256  # limits of the number of leading eigenpairs to compute
-
-
-# An approximation of K exchanges eigenvalues that differ by less than its error, so its ranks are
-# not those of K. Eigenvalues that agree to this relative precision count as equal.
-_RANK_ERROR = 1e-6
-
-
-def determines_ranks(error: float, eigenvalues: Array) -> bool:
-    """Return whether eigenvalues with this error are accurate enough to have a rank."""
-    return error <= _RANK_ERROR * float(eigenvalues.min(initial=np.inf))
 
 
 def eigenvalue_ranks(
@@ -64,7 +55,7 @@ def eigenvalue_ranks(
     >>> eigenvalue_ranks(Sample(Gaussian(1.0), Points(X)), values[[0, 4]], error=1e-9).tolist()
     [1, 5]
     """
-    if sample.points.kind == "gram" or not determines_ranks(error, eigenvalues):
+    if sample.points.kind == "gram" or error > RANK_ERROR * eigenvalues.min():
         return None  # the model does not store a precomputed matrix
     affordable = min(max(products, _MIN_PAIRS), _MAX_PAIRS)
     if at_least > affordable and not can_compute_all_eigenvalues(sample.points.n):
