@@ -25,7 +25,7 @@ from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample, ce
 from mercer.resources import blas_threads_for
 from mercer.solvers.base import Eigenpairs, Selection, Target
 from mercer.solvers.plan import Plan, Request, plan
-from mercer.solvers.ranks import eigenvalue_ranks
+from mercer.solvers.ranks import count_above, eigenvalue_ranks
 from mercer.spectrum import Spectrum
 
 __all__ = [
@@ -115,6 +115,9 @@ def decompose(
             pairs = chosen.solve(gram.problem(), selection, random_state)
     _warn_about_pairs(pairs, target)
     _warn_about_error(gram, pairs)
+    if sample.matrix is not None and pairs.ranks is None:
+        # a model does not store a precomputed matrix, so its ranks are counted now
+        pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
     return _spectrum(gram, pairs, selection, center)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from mercer import KernelECA, config_context
+from mercer import KernelECA, ParzenDensity, config_context
 from mercer.bandwidth import fit_kernel
 from mercer.errors import ApproximationWarning
 from mercer.information import (
@@ -195,10 +197,25 @@ def test_integral_estimator_with_weights_and_a_rule():
     assert_allclose(found, renyi_entropy(X, wide, sample_weight=w), rtol=1e-13)
 
 
-@pytest.mark.parametrize("kernel", [Laplacian(1.0), Epanechnikov(1.0), Matern(1.0)], ids=repr)
-def test_integral_estimator_needs_a_gaussian_kernel(kernel):
-    with raises(ValueError, repr(kernel), "estimator='mean'", "Gaussian"):
-        renyi_entropy(array(), kernel, estimator="integral")
+@pytest.mark.parametrize(
+    "kernel", [Laplacian(0.4), Matern(0.6), Laplacian(0.4) + Gaussian(1.0)], ids=repr
+)
+def test_integral_estimator_of_other_kernels(kernel):
+    """V is the integral of the squared Parzen density, by quadrature between the kinks."""
+    X = array(6, 1)
+    parzen = ParzenDensity(kernel=kernel).fit(X)
+    edges = np.r_[-40.0, np.sort(X[:, 0]), 40.0]
+
+    def squared(t):
+        return float(parzen.pdf([[t]])[0] ** 2)
+
+    total = sum(quad(squared, a, b, epsabs=1e-12, limit=200)[0] for a, b in pairwise(edges))
+    assert_allclose(renyi_entropy(X, kernel, estimator="integral"), -np.log(total), rtol=1e-8)
+
+
+def test_integral_estimator_needs_a_self_convolution():
+    with raises(ValueError, "Epanechnikov", "estimator='mean'", "Gaussian"):
+        renyi_entropy(array(), Epanechnikov(1.0), estimator="integral")
 
 
 def test_unknown_estimators_raise():
@@ -326,6 +343,18 @@ def test_feature_variance_is_the_centered_trace(kernel):
 def test_feature_variance_of_the_linear_kernel_is_the_total_variance():
     X = array()
     assert_allclose(feature_variance(X, Linear()), X.var(axis=0).sum(), rtol=1e-12)
+
+
+def test_feature_variance_of_a_normalized_kernel():
+    """Paiva's eq. 17 for a kernel that is a density: κ(0) - V with κ(0) = (2πσ²)^(-d/2)."""
+    X, sigma = array(), 0.8
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    density = (2 * np.pi * sigma**2) ** (-X.shape[1] / 2)
+    expected = density * (1 - np.exp(-squared / (2 * sigma**2)).mean())
+    found = feature_variance(X, Gaussian(sigma), normalize=True)
+    assert_allclose(found, expected, rtol=1e-12)
+    with raises(ValueError, "Linear"):
+        feature_variance(X, Linear(), normalize=True)
 
 
 def test_feature_variance_with_a_large_mean():

@@ -3,7 +3,8 @@
 The kernel can be interpreted in two ways. With ``estimator="mean"`` (Jenssen) the kernel is the
 Parzen window and V is the mean density at the sample. With ``estimator="integral"`` (Girolami,
 Paiva) V is ``∫ p̂²`` of the Parzen density p̂, a sum over the kernel convolved with itself: for a
-Gaussian of bandwidth h, one of bandwidth √2 h.
+Gaussian of bandwidth h, one of bandwidth √2 h. Laplacian and Matérn kernels, and sums of them, have
+closed forms too.
 """
 
 from __future__ import annotations

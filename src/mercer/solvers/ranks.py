@@ -40,7 +40,7 @@ def eigenvalue_ranks(
     [1, 5]
     """
     if sample.points.kind == "gram" or error > 1e-3 * eigenvalues.min():
-        return None  # the model does not store a precomputed matrix
+        return None  # decompose counts the ranks of a precomputed matrix, which is not stored
     chosen = plan(sample, Request("variance", 1))
     if isinstance(chosen.operator, Nystrom):
         return None  # ranks in an approximation of K may differ
