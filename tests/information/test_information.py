@@ -494,3 +494,40 @@ def test_gradients_by_fourier_features_and_by_pairs_agree(d):
 def test_gradient_needs_a_gaussian_kernel():
     with raises(ValueError, "Laplacian", "Gaussian"):
         potential_gradient(array(), Laplacian(1.0))
+
+
+# --- divergence of parts of a precomputed matrix --------------------------------------------------
+
+
+def test_divergence_from_a_precomputed_matrix_equals_that_of_the_samples():
+    X, Y = array(30, 2), array(20, 2) + 0.7
+    weights = np.random.default_rng(2).uniform(0.5, 2, 20)
+    K = Gaussian(0.9)(np.vstack([X, Y]))
+    samples = np.arange(30), np.arange(30, 50)
+    found = cauchy_schwarz_divergence(K, samples, "precomputed")
+    assert_allclose(found, cauchy_schwarz_divergence(X, Y, Gaussian(0.9)), rtol=1e-10)
+    pair = (None, weights)
+    found = cauchy_schwarz_divergence(K, samples, "precomputed", sample_weight=pair)
+    expected = cauchy_schwarz_divergence(X, Y, Gaussian(0.9), sample_weight=pair)
+    assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_divergence_of_a_cluster_from_all_points():
+    """Jenssen's eq. (27): -log of the cosine between the cluster's mean and the overall mean."""
+    K = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 1.0]])
+    found = cauchy_schwarz_divergence(K, ([0, 1], [0, 1, 2]), "precomputed")
+    inner = (1 + 0.5 + 0 + 0.5 + 1 + 0.1) / 6
+    cosine = inner / np.sqrt(3 / 4 * K.mean())
+    assert_allclose(found, -np.log(cosine), rtol=1e-12)
+
+
+def test_divergence_of_a_precomputed_matrix_needs_row_indices():
+    K = np.eye(4)
+    with raises(ValueError, "pair"):
+        cauchy_schwarz_divergence(K, K, "precomputed")
+    with raises(ValueError, "bool"):
+        cauchy_schwarz_divergence(K, (np.ones(4, bool), [0]), "precomputed")
+    with raises(ValueError, "(0,)"):
+        cauchy_schwarz_divergence(K, (np.zeros(0, int), [0]), "precomputed")
+    with raises(ValueError, 2, 4):
+        cauchy_schwarz_divergence(K, ([2, 4], [0]), "precomputed")

@@ -135,6 +135,12 @@ CASES = [
         max_condition=FIFTY,
     ),
     Case(
+        "EntropyClustering-nearest",
+        lambda h: EntropyClustering(2, kernel=Gaussian(h), isolated="nearest"),
+        exempt=SINGLE,
+        max_condition=FIFTY,
+    ),
+    Case(
         "EntropyClustering-sweep",
         lambda h: EntropyClustering(
             2, kernel=Gaussian(h), bandwidths=np.array([0.5, 0.6, 0.7]) * h

@@ -49,7 +49,7 @@ class DensityMethods:
         """Return a kernel whose density is the self-convolution of this kernel's density.
 
         Gaussian, Laplacian and Matérn kernels and their sums have closed forms
-        (:func:`mercer.kernels.convolution.self_convolution`); other kernels raise ValueError.
+        (``mercer.kernels.convolution``); other kernels raise ValueError.
 
         Parameters
         ----------

@@ -80,6 +80,11 @@ CLASSES: dict[str, tuple[str, str]] = {
     # not public: attributes of the classes above
     "mercer.internal.BandwidthRecord": ("mercer.estimators.bandwidth_sweep", "BandwidthRecord"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
+    "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),
+    "mercer.internal.CoordinateConvolution": (
+        "mercer.kernels.convolution",
+        "CoordinateConvolution",
+    ),
     "mercer.internal.Discriminants": ("mercer.maths.discriminant", "Discriminants"),
     "mercer.internal.ExactFeatures": ("mercer.operators.feature_maps", "ExactFeatures"),
     "mercer.internal.ExplicitGram": ("mercer.operators.explicit", "ExplicitGram"),
