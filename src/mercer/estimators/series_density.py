@@ -214,7 +214,7 @@ class SeriesDensity(KernelDensityEstimator):
         return decompose(sample, target, self.terms, solver=self.solver)
 
     def _learned_weights(self, sample: Sample) -> Array | None:
-        """Return the maximum likelihood weights of all rows, most of them 0; None for equal ones."""
+        """Return the maximum likelihood weights of all rows; None for equal weights."""
         if self.weights is None:
             return None
         if sample.points.is_chunked:

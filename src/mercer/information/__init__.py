@@ -9,6 +9,11 @@ closed forms too.
 
 from __future__ import annotations
 
+from mercer.information.density_distances import (
+    DensityDistance,
+    integrated_squared_error,
+    kullback_leibler,
+)
 from mercer.information.divergence import cauchy_schwarz_divergence
 from mercer.information.matrix_entropy import (
     matrix_renyi_bounds,
@@ -25,10 +30,13 @@ from mercer.information.potential import (
 from mercer.information.samples import log_normalizer
 
 __all__ = [
+    "DensityDistance",
     "cauchy_schwarz_divergence",
     "entropy_terms",
     "feature_variance",
     "information_potential",
+    "integrated_squared_error",
+    "kullback_leibler",
     "log_normalizer",
     "matrix_renyi_bounds",
     "matrix_renyi_entropy",

@@ -12,6 +12,7 @@ import numpy as np
 from mercer.data import validate_points
 from mercer.errors import ApproximationWarning, warn
 from mercer.formatting import format_count
+from mercer.maths.gaussian_terms import GaussianTerms
 from mercer.maths.types import Array
 from mercer.population.monomials import monomial_values
 from mercer.population.quadrature import Quadrature, refine, shifted_sobol
@@ -94,6 +95,18 @@ class Measure(ABC):
         """Return the density at points, shape (n,)."""
         return self._pdf(admit_vectors(X, self.dimension))
 
+    def logpdf(self, X: Any) -> Array:
+        """Return the logarithm of the density at points, shape (n,)."""
+        return self._logpdf(admit_vectors(X, self.dimension))
+
+    def _logpdf(self, X: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._pdf(X)))
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the density as a sum of normal densities; None if it is not one."""
+        return None
+
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Array:
         """Draw independent points, shape (n, d).
 
@@ -120,7 +133,13 @@ class Measure(ABC):
             )
         return float(self.moments(row.astype(np.int64)[None, :])[0])
 
-    def expectation(self, function: Callable[[Array], Array], *, tolerance: float = 1e-10) -> Array:
+    def expectation(
+        self,
+        function: Callable[[Array], Array],
+        *,
+        tolerance: float = 1e-10,
+        return_error: bool = False,
+    ) -> Any:
         """Return ``E f(X)`` by quadrature, refined until its error is below the tolerance.
 
         Parameters
@@ -130,16 +149,23 @@ class Measure(ABC):
             length n.
         tolerance : float
             Allowed error, relative to the size of the result or to 1 if that is larger.
+        return_error : bool
+            Also return the estimated error, and do not warn about it.
 
         Returns
         -------
-        array
+        value : array
             Of the shape of one value of the function. If the tolerance is not reached, an
             :class:`~mercer.errors.ApproximationWarning` reports the accuracy.
+        error : array
+            Only with ``return_error=True``.
         """
         if self.is_discrete:
-            return self.grid(1)(function)
+            value = self.grid(1)(function)
+            return (value, np.zeros_like(value)) if return_error else value
         value, error = self._refined(function, tolerance)
+        if return_error:
+            return value, error
         scale = np.maximum(1.0, np.abs(value))
         if not (error <= tolerance * scale).all():
             warn(
