@@ -7,7 +7,7 @@ The coefficients may have any sign. :math:`\int f g` is a sum over pairs of term
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from mercer.maths.types import Array
 
-__all__ = ["GaussianTerms", "inner_product", "normal_divergence"]
+__all__ = ["GaussianTerms", "convolve", "evaluate", "inner_product", "normal_divergence"]
 
 _ENTRIES_PER_BLOCK = 2**22
 
@@ -46,17 +46,36 @@ def inner_product(first: Sequence[GaussianTerms], second: Sequence[GaussianTerms
     return float(sum(_pair_product(one, other) for one in first for other in second))
 
 
+def convolve(terms: Sequence[GaussianTerms], covariance: Array) -> list[GaussianTerms]:
+    """Return the convolution of a sum with the density N(0, covariance)."""
+    return [replace(term, covariance=term.covariance + covariance) for term in terms]
+
+
+def evaluate(terms: Sequence[GaussianTerms], X: Array) -> Array:
+    """Return the sum at points, shape (n,)."""
+    total = np.zeros(len(X))
+    for term in terms:
+        total += _weighted_sums(X, term.means, term.coefficients, term.covariance)
+    return total
+
+
 def _pair_product(one: GaussianTerms, other: GaussianTerms) -> float:
-    d = one.means.shape[1]
-    root = np.linalg.cholesky(one.covariance + other.covariance)
-    left, right = (solve_triangular(root, t.means.T, lower=True).T for t in (one, other))
+    covariance = one.covariance + other.covariance
+    sums = _weighted_sums(one.means, other.means, other.coefficients, covariance)
+    return float(one.coefficients @ sums)
+
+
+def _weighted_sums(X: Array, means: Array, coefficients: Array, covariance: Array) -> Array:
+    """Return ``Σ_i c_i N(x; m_i, S)`` at points, in blocks of rows."""
+    root = np.linalg.cholesky(covariance)
+    left, right = (solve_triangular(root, A.T, lower=True).T for A in (X, means))
     step = max(1, _ENTRIES_PER_BLOCK // len(right))
-    total = 0.0
-    for start in range(0, len(left), step):
+    sums = np.empty(len(X))
+    for start in range(0, len(X), step):
         rows = slice(start, start + step)
-        values = np.exp(-0.5 * cdist(left[rows], right, "sqeuclidean"))
-        total += float(one.coefficients[rows] @ values @ other.coefficients)
-    return total * float(np.exp(-np.log(np.diag(root)).sum() - 0.5 * d * np.log(2 * np.pi)))
+        sums[rows] = np.exp(-0.5 * cdist(left[rows], right, "sqeuclidean")) @ coefficients
+    log_normalizer = np.log(np.diag(root)).sum() + 0.5 * X.shape[1] * np.log(2 * np.pi)
+    return np.asarray(sums * np.exp(-log_normalizer))
 
 
 def normal_divergence(p: GaussianTerms, q: GaussianTerms) -> float:

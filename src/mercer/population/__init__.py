@@ -5,6 +5,7 @@ The eigenvalues ``λ_i / n`` of a Gram matrix and the eigenfunctions of kernel P
 
 from __future__ import annotations
 
+from mercer.population.centering import secular_eigenvalues, centered_matrix
 from mercer.population.centering_effects import CenteringEffect, centering_effect
 from mercer.population.comparison import Comparison, compare
 from mercer.population.composite import Mixture, Product
@@ -12,6 +13,7 @@ from mercer.population.degrees import DegreeEffect, degree_effect
 from mercer.population.discriminant import PolynomialDiscriminant
 from mercer.population.gaussian import GaussianOperator
 from mercer.population.kernel import KernelOperator
+from mercer.population.mean_embedding import MeanEmbedding
 from mercer.population.measure import Measure
 from mercer.population.measures import Empirical, Normal, Uniform
 from mercer.population.outliers import bounding_weights
@@ -26,6 +28,7 @@ __all__ = [
     "Empirical",
     "GaussianOperator",
     "KernelOperator",
+    "MeanEmbedding",
     "Measure",
     "Mixture",
     "Normal",
@@ -36,6 +39,8 @@ __all__ = [
     "SeparatedSpectrum",
     "Uniform",
     "bounding_weights",
+    "secular_eigenvalues",
+    "centered_matrix",
     "centering_effect",
     "compare",
     "degree_effect",
