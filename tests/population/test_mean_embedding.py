@@ -1,5 +1,7 @@
 """Mean embeddings and centered kernels against quadrature, sums and population operators."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -32,7 +34,7 @@ def naive_mean(kernel, density, x, low, high):
     edges = sorted({low, high, *np.clip([x, x - 3, x + 3], low, high)})
     return sum(
         quad(lambda y: float(kernel([[y]], [[x]])[0, 0]) * density(y), a, b, epsabs=1e-13)[0]
-        for a, b in zip(edges, edges[1:], strict=False)
+        for a, b in pairwise(edges)
     )
 
 
@@ -62,9 +64,7 @@ def test_numbers_of_the_thesis():
     assert_allclose(mean.potential, np.sqrt(2.25 / 4.25), rtol=1e-12)
     assert mean.method == "closed form"
     centered = KernelOperator(Gaussian(1.5), Normal(2, 1), center=True)
-    own = mean.measure.expectation(
-        lambda X: np.diagonal(mean.centered_kernel(X)), tolerance=1e-9
-    )
+    own = mean.measure.expectation(lambda X: np.diagonal(mean.centered_kernel(X)), tolerance=1e-9)
     assert_allclose(own, centered.trace, rtol=1e-8)
 
 

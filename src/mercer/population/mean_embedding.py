@@ -14,7 +14,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.maths.gaussian_terms import convolve, evaluate, inner_product
 from mercer.maths.types import Array
-from mercer.population.measure import Measure, admit_vectors
+from mercer.population.measure import admit_vectors
 from mercer.population.measures import as_measure
 from mercer.population.polynomial import PolynomialFeatures
 from mercer.population.quadrature import Quadrature
@@ -73,9 +73,11 @@ class MeanEmbedding:
         check_real(tolerance, "tolerance", above=0)
         check_integer(max_nodes, "max_nodes")
         self.error, self.method = 0.0, "closed form"
-        self._function = self._gaussian_mean() or self._polynomial_mean()
-        if self._function is None:
-            self._function = self._quadrature_mean(tolerance, max_nodes)
+        self._function: _GaussianMean | _PolynomialMean | _NodeMean = (
+            self._gaussian_mean()
+            or self._polynomial_mean()
+            or self._quadrature_mean(tolerance, max_nodes)
+        )
         self.potential = self._function.squared_norm
 
     def __call__(self, X: Any) -> Array:
