@@ -38,6 +38,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.MercerNovelty": ("mercer.estimators.novelty", "MercerNovelty"),
     "mercer.OrthogonalSeries": ("mercer.estimators.orthogonal_series", "OrthogonalSeries"),
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
+    "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
     "mercer.Spectrum": ("mercer.spectrum", "Spectrum"),
     "mercer.domains.Box": ("mercer.domains.spaces", "Box"),
