@@ -125,8 +125,6 @@ CASES = [
         "RobustKernelPCA",
         lambda h: RobustKernelPCA(2, kernel=Gaussian(h), support_fraction=0.9),
         exempt={
-            "single precision": "the rows below a cutoff are not determined by rounded data",
-            "scaling": "which of several equally outlying rows are left out depends on rounding",
             "in sample": "the spectrum holds the regular rows only, so it has fewer projections",
         },
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -124,9 +125,12 @@ class RobustKernelPCA(KernelPCA):
         distinct = Sample(sample.kernel, Points(X), counts)
         outlying = _outlyingness(distinct)
         start = _smallest(outlying, counts, self.support_fraction)
-        regular = _regular_rows(distinct, self._components(distinct.take(start)))
-        if counts[regular].sum() < counts[start].sum():
-            regular = start
+        needed = self.n_components if isinstance(self.n_components, Integral) else 1
+        if len(start) <= needed:  # too few rows to tell outliers from others
+            regular = np.arange(len(X))
+        else:
+            regular = _regular_rows(distinct, self._components(distinct.take(start)))
+            regular = regular if counts[regular].sum() >= counts[start].sum() else start
         rows = np.flatnonzero(np.isin(inverse.ravel(), regular))
         super()._fit_sample(sample.take(rows))
         self.outlyingness_ = outlying[inverse.ravel()]
