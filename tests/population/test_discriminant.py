@@ -182,6 +182,7 @@ def test_kernel_lda_is_the_discriminant_of_its_sample(n_classes):
     assert_allclose(comparison.discriminant.class_means, lda.class_means_, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_kernel_lda_approaches_its_population():
     measures = [Normal([0, 0]), Normal([2, 1]), Normal([-1, 2])]
     gaps, correlations = [], []

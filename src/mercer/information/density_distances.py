@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from mercer.maths.gaussian_terms import GaussianTerms, inner_product, normal_divergence
 from mercer.maths.types import Array
@@ -66,7 +65,7 @@ def kullback_leibler(
         estimators with ``score_samples``; p also needs ``sample`` if it is an estimator.
     n_samples : int
         Number of points drawn from p.
-    random_state : int, RandomState or None
+    random_state : int, Generator or None
         Seed of the draws.
     tolerance : float
         Allowed error of the quadrature.
@@ -101,7 +100,7 @@ def kullback_leibler(
         defined = (log_p > -np.inf) & (log_q > -np.inf)  # p log(p/q) is 0 where p is 0
         return np.subtract(log_p, log_q, out=np.zeros(len(X)), where=defined)
 
-    found = _expectation(p, log_ratio, n_samples, check_random_state(random_state), tolerance)
+    found = _expectation(p, log_ratio, n_samples, np.random.default_rng(random_state), tolerance)
     return DensityDistance(np.inf, 0.0, found.method) if is_infinite else found
 
 
@@ -156,7 +155,7 @@ def integrated_squared_error(
     def difference(X: Array) -> Array:
         return np.asarray(np.exp(_log_density(p, X)) - np.exp(_log_density(q, X)))
 
-    rng = check_random_state(random_state)
+    rng = np.random.default_rng(random_state)
     under_p, under_q = (
         _expectation(density, difference, n_samples, rng, tolerance) for density in (p, q)
     )
@@ -194,7 +193,11 @@ def _rounding(size: float) -> float:
 
 
 def _expectation(
-    density: Any, function: Callable[[Array], Array], n_samples: int, rng: Any, tolerance: float
+    density: Any,
+    function: Callable[[Array], Array],
+    n_samples: int,
+    rng: np.random.Generator,
+    tolerance: float,
 ) -> DensityDistance:
     """Return the mean of a function under a density."""
     if hasattr(density, "expectation"):
@@ -206,13 +209,14 @@ def _expectation(
     return DensityDistance(float(values.mean()), error, "sampling")
 
 
-def _draw(density: Any, n: int, rng: Any) -> Array:
+def _draw(density: Any, n: int, rng: np.random.Generator) -> Array:
     """Draw from an estimator; mixtures of scikit-learn take no seed and return labels too."""
     if not hasattr(density, "sample"):
         raise TypeError(
             f"{type(density).__name__} has no method sample, which is needed to integrate. Use an "
             "estimator with sample, or a measure of mercer.population."
         )
+    seed = {"random_state": int(rng.integers(2**31))}
     seeded = "random_state" in inspect.signature(density.sample).parameters
-    drawn = density.sample(n, random_state=rng.randint(2**31)) if seeded else density.sample(n)
+    drawn = density.sample(n, **(seed if seeded else {}))
     return np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn)
