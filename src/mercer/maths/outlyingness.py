@@ -32,7 +32,7 @@ def outlyingness(projections: Iterable[Array], weights: Array) -> Array:
     --------
     >>> import numpy as np
     >>> outlyingness([np.array([1.0, 2.0, 3.0, 4.0, 90.0])], np.ones(5)).round(1)
-    array([1.3, 0.7, 0. , 0.7, 58.7])
+    array([ 1.3,  0.7,  0. ,  0.7, 58.7])
     """
     worst = np.zeros(len(weights))
     for values in projections:
