@@ -27,7 +27,7 @@ from mercer.operators.expansion import KernelExpansion
 from mercer.resources import blas_threads_for
 from mercer.solvers.base import Eigenpairs, Selection, Target
 from mercer.solvers.plan import Plan, Request, plan
-from mercer.solvers.ranks import eigenvalue_ranks
+from mercer.solvers.ranks import count_above, eigenvalue_ranks
 from mercer.spectrum import Spectrum
 
 __all__ = [
@@ -115,6 +115,9 @@ def decompose(
                 raise
             selection = replace(selection, n_components=error.rank)
             pairs = chosen.solve(gram.problem(), selection, random_state)
+    if sample.matrix is not None and pairs.ranks is None:
+        # a model does not store a precomputed matrix, so its ranks are counted now
+        pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
     spectrum = _spectrum(gram, pairs, selection, center, sample.unit)
     _warn_about_pairs(spectrum.pairs, target)
     _warn_about_error(gram, spectrum)

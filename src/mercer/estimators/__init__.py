@@ -13,6 +13,7 @@ from mercer.estimators.novelty import MercerNovelty
 from mercer.estimators.orthogonal_series import OrthogonalSeries
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.estimators.pca import KernelPCA
+from mercer.estimators.robust_pca import RobustKernelPCA
 from mercer.estimators.series_density import SeriesDensity
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "MercerNovelty",
     "OrthogonalSeries",
     "ParzenDensity",
+    "RobustKernelPCA",
     "SeriesDensity",
 ]

@@ -57,7 +57,7 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     optimizer : {"lbfgs", "gradient-descent"}
         SciPy's L-BFGS, or gradient descent with a fixed learning rate, as in the paper.
     learning_rate : float
-        Learning rate of gradient descent.
+        Learning rate η of gradient descent: a step is ``-η ∇V``.
 
     Attributes
     ----------

@@ -229,10 +229,6 @@ class Gaussian(Radial):
             reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
         )
 
-    def self_convolution(self) -> Gaussian:
-        """Return the Gaussian of bandwidth √2 σ."""
-        return Gaussian(np.asarray(self.bandwidth) * np.sqrt(2))
-
 
 class Epanechnikov(Radial):
     r"""Epanechnikov kernel, :math:`k(x, y) = \max(0, 1 - \|x - y\|^2 / b^2)`.

@@ -25,6 +25,7 @@ __all__ = [
     "ClassMoments",
     "Discriminants",
     "LeaveOneOutScore",
+    "class_signs",
     "leave_one_out_scores",
 ]
 
@@ -163,7 +164,7 @@ class ClassMoments:
         _, roots, axes = np.linalg.svd(np.sqrt(self.priors)[:, None] * shifts, full_matrices=False)
         q = min(len(self.means) - 1, len(self.within))
         class_means = shifts @ axes[:q].T
-        signs = _signs(class_means)
+        signs = class_signs(class_means)
         return Discriminants(
             ratios=roots[:q] ** 2,
             directions=whitening @ axes[:q].T * signs,
@@ -195,7 +196,8 @@ def _scatter_within(
     return np.asarray(residuals.T @ residuals)
 
 
-def _signs(class_means: Array) -> Array:
+def class_signs(class_means: Array) -> Array:
+    """Return signs (one per column) that make the last nonzero mean of a class positive."""
     sizes = np.abs(class_means)
     nonzero = sizes > _NO_MEAN * sizes.max(axis=0)
     last = len(class_means) - 1 - np.argmax(nonzero[::-1], axis=0)

@@ -38,6 +38,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.MercerNovelty": ("mercer.estimators.novelty", "MercerNovelty"),
     "mercer.OrthogonalSeries": ("mercer.estimators.orthogonal_series", "OrthogonalSeries"),
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
+    "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
     "mercer.Spectrum": ("mercer.spectrum", "Spectrum"),
     "mercer.domains.Box": ("mercer.domains.spaces", "Box"),
@@ -80,6 +81,11 @@ CLASSES: dict[str, tuple[str, str]] = {
     # not public: attributes of the classes above
     "mercer.internal.BandwidthRecord": ("mercer.estimators.bandwidth_sweep", "BandwidthRecord"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
+    "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),
+    "mercer.internal.CoordinateConvolution": (
+        "mercer.kernels.convolution",
+        "CoordinateConvolution",
+    ),
     "mercer.internal.Discriminants": ("mercer.maths.discriminant", "Discriminants"),
     "mercer.internal.ExactFeatures": ("mercer.operators.feature_maps", "ExactFeatures"),
     "mercer.internal.ExplicitGram": ("mercer.operators.explicit", "ExplicitGram"),

@@ -56,7 +56,7 @@ def eigenvalue_ranks(
     [1, 5]
     """
     if sample.points.kind == "gram" or error > RANK_ERROR * eigenvalues.min():
-        return None  # the model does not store a precomputed matrix
+        return None  # decompose counts the ranks of a precomputed matrix, which is not stored
     affordable = min(max(products, _MIN_PAIRS), _MAX_PAIRS)
     if at_least > affordable and not can_compute_all_eigenvalues(sample.points.n):
         return None
