@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, nextafter
+from math import floor, inf, isfinite, log10, nextafter
 from typing import Any, Literal, TypeAlias
 
 __all__ = [
@@ -172,7 +172,12 @@ def _without_zeros(text: str) -> str:
 def _between(low: float, high: float) -> str:
     if low == -inf:
         return f"≤ {high:.6g}"
-    return f"≥ {low:.6g}" if high == inf else f"{low:.6g} to {high:.6g}"
+    if high == inf:
+        return f"≥ {low:.6g}"
+    if high < 1e-6:  # of an identity
+        return f"≤ {high:g}"
+    decimals = max(0, 1 - floor(log10(high - low)))
+    return f"{low:.{decimals}f} to {high:.{decimals}f}"
 
 
 @dataclass(frozen=True)
