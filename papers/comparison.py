@@ -87,9 +87,9 @@ def accepted_range(
     ----------
     printed : str, bool, frozenset or tuple
         Numbers separated by spaces ("10.7", ".5206 .0889") accept what rounds to them: half a unit
-        of their last digit. "≈ 20" accepts half a unit of the last digit that is not zero, "20 to
-        25" the numbers between, "< 10" and "≥ 3" those on one side. Anything else accepts only
-        itself.
+        of their last digit; an integer in a list has as many decimals as the others. "≈ 20" accepts
+        half a unit of the last digit that is not zero, "20 to 25" the numbers between, "< 10" and
+        "≥ 3" those on one side. Anything else accepts only itself.
     sampling_error : float or sequence of float, optional
         Standard deviation of the printed value over samples of the paper's size, one for all
         numbers or one for each: the range is wider by 2.58 of them on both sides, so that it
@@ -127,7 +127,10 @@ def accepted_range(
 def _limits(printed: str) -> list[tuple[float, float]]:
     """Return the limits of each number; [] if the text is not a list of numbers."""
     if _NUMBERS.fullmatch(printed):
-        return [_rounding(number) for number in printed.split()]
+        numbers = printed.split()
+        digits = max(map(_decimals, numbers))
+        # an integer among decimals is exact: papers drop zeros at the end
+        return [_rounding(n if "." in n else f"{n}.{'0' * digits}") for n in numbers]
     if match := _FROM_TO.fullmatch(printed):
         return [(_rounding(match[1])[0], _rounding(match[2])[1])]
     if match := _LIMITED.fullmatch(printed):
@@ -174,8 +177,6 @@ def _between(low: float, high: float) -> str:
         return f"≤ {high:.6g}"
     if high == inf:
         return f"≥ {low:.6g}"
-    if high < 1e-6:  # of an identity
-        return f"≤ {high:g}"
     decimals = max(0, 1 - floor(log10(high - low)))
     return f"{low:.{decimals}f} to {high:.{decimals}f}"
 
@@ -255,9 +256,13 @@ class Row:
             return "not printed"
         if accepted.holds(self.ours):
             return "identity" if self.identity else "agrees"
-        if self.correction and accepted_range(self.correction.value).holds(self.ours):
+        if self.correction and self._is_correct():
             return "corrects the paper"
         return "does not reproduce"
+
+    def _is_correct(self) -> bool:
+        assert self.correction is not None
+        return accepted_range(self.correction.value, self.sampling_error).holds(self.ours)
 
     @property
     def paper(self) -> str:
@@ -282,7 +287,13 @@ class Row:
     @property
     def range(self) -> str:
         """The accepted range as text; "" without one."""
-        return "" if self.accepted is None else self.accepted.describe(self.unit)
+        if self.accepted is None:
+            return ""
+        if self.identity:
+            return f"≤ {IDENTITY_TOLERANCE:g}"
+        if len(self.accepted.limits) > 1 and self.sampling_error is None:
+            return "the printed digits"
+        return self.accepted.describe(self.unit)
 
     @property
     def comment(self) -> str:
