@@ -291,6 +291,8 @@ class Row:
             return ""
         if self.identity:
             return f"≤ {IDENTITY_TOLERANCE:g}"
+        if isinstance(self.ours, int) and self.sampling_error is None:
+            return show(self.printed, self.unit)
         if len(self.accepted.limits) > 1 and self.sampling_error is None:
             return "the printed digits"
         return self.accepted.describe(self.unit)
@@ -366,7 +368,7 @@ def _digits(printed: Printed) -> list[int]:
 def show(value: Any, unit: str = "") -> str:
     """Format numbers with a few digits, statements as yes or no, sets as in mathematics."""
     if isinstance(value, str):
-        return value
+        return f"{value}{unit}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, frozenset | set):

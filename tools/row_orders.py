@@ -35,7 +35,7 @@ def positions(X: np.ndarray, y: np.ndarray, decimals: int) -> np.ndarray:
 
 def main() -> None:
     """Write the file and print checksums."""
-    orders = {}
+    orders: dict[str, Any] = {}
     for name, (load, factor, decimals) in _DATA.items():
         X, y = load(return_X_y=True)
         orders[name] = positions(factor * X, y, decimals)

@@ -111,7 +111,7 @@ def _minor_axis(numerators: Array) -> Array:
 
 def _angle(u: Array, v: Array) -> float:
     """Angle between two lines, in degrees."""
-    return float(np.degrees(np.arccos(min(1.0, abs(u @ v)))))
+    return float(np.degrees(np.arccos(min(1.0, float(abs(u @ v))))))
 
 
 TABLES = {"Wheel data (Figures 3.5, 5.5, 5.6 and 5.9)": _claims}

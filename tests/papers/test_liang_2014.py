@@ -212,7 +212,7 @@ def features(X, degree):
 
 
 def test_cubic_numerators_by_quadrature():
-    """Eigenvectors of the moment matrix of explicit features: -.7904, where the thesis has -.791."""
+    """Eigenvectors of the moment matrix of explicit features; the thesis has -.791."""
     X, w = nodes_of(CLOUDS, 8)
     monomials, binomials = features(X, 3)
     root = np.sqrt(binomials)
@@ -643,7 +643,7 @@ def test_discriminants_equal_published_ones(degree, B, W, ratio, C, f):
 
 
 def test_cubic_discriminant_by_quadrature():
-    """a = W⁻¹(m₁ - m₀) on raw monomials, scaled to variance 1 within classes."""
+    """Coefficients W⁻¹(m₁ - m₀) on raw monomials, scaled to variance 1 within classes."""
     parts = []
     for measure in CLASSES:
         X, w = nodes_of(measure, 8)
