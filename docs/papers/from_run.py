@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +33,19 @@ def cell(text: str) -> str:
 
 
 def rows(table: dict[str, Any]) -> list[str]:
-    """Return the rows of a table as Markdown, with remarks below the item."""
+    """Return the rows of a table as Markdown, with comments below the item."""
     lines = ["| | paper | here | accepted range | verdict |", "|---|---|---|---|---|"]
     for row in table["rows"]:
-        item = cell(row["item"]) + (f"<br>*{cell(row['remark'])}*" if row["remark"] else "")
-        verdict = "" if row["verdict"] == "not judged" else row["verdict"]
+        item = cell(row["item"]) + (f"<br>*{cell(row['comment'])}*" if row["comment"] else "")
+        verdict = "" if row["verdict"] == "not printed" else row["verdict"]
         parts = [item, *(cell(row[key]) for key in ("paper", "here", "accepted_range")), verdict]
         lines.append("| " + " | ".join(parts) + " |")
     return lines
 
 
-def page(run: dict[str, Any], paper: str) -> str:
+def page(run: dict[str, Any], paper: str, day: str) -> str:
     """Return all tables of a run as Markdown."""
-    verdicts = run["verdicts"]
-    judged = verdicts["inside"] + verdicts["outside"]
-    lines = [
-        f"Output of `./run reproduce {paper}`: {verdicts['inside']} of {judged} judged rows are "
-        f"inside the range fixed beforehand; {verdicts['not judged']} more have no range.",
-        "",
-    ]
+    lines = [f"Output of `./run reproduce {paper}` ({day}): {run['summary']}", ""]
     for table in run["tables"]:
         lines += [f"**{table['title']}**", ""]
         if table["layout"]:
@@ -79,7 +74,10 @@ def main(runs: Path) -> None:
         if not (runs / paper).is_dir():
             continue
         run = json.loads((runs / paper / "tables.json").read_text(encoding="utf-8"))
-        (HERE / "tables" / f"{paper}.md").write_text(page(run, paper), encoding="utf-8")
+        if run["quick"] or run["skipped"]:
+            raise SystemExit(f"{paper} is not a full run")
+        day = date.fromtimestamp((runs / paper / "tables.json").stat().st_mtime).isoformat()
+        (HERE / "tables" / f"{paper}.md").write_text(page(run, paper, day), encoding="utf-8")
         for name in names:
             target = HERE.parent / "images" / "papers" / f"{paper}-{name.replace('_', '-')}.png"
             shrink(runs / paper / f"{name}.png", target)
