@@ -164,7 +164,7 @@ def _comparison(quick: bool) -> Table:
         )
     return Table(
         tuple(rows),
-        note=f"{seeds} samples of 300 points for each of ten variances from .05 to .5. At the "
+        note=f"{seeds} times ten samples of 300 points, for variances from .05 to .5. At the "
         "uniform points both densities are normalized to sum 1, and points where the series is not "
         "positive are omitted, which favors the series.",
     )
@@ -186,9 +186,10 @@ def divergences(
     from sklearn.mixture import GaussianMixture
 
     found = {}
-    for variance in np.arange(0.05, 0.501, 0.05) if variances is None else variances:
+    grid = np.arange(0.05, 0.501, 0.05) if variances is None else variances
+    for i, variance in enumerate(grid):
         pairs = []
-        for seed in range(seeds):
+        for seed in range(100 * i, 100 * i + seeds):  # another sample at each variance
             points, cell = _nodes(way, variance, seed)
             p = _truth(points, variance)
             X, _ = make_clusters(spread=variance**0.5, random_state=seed)
