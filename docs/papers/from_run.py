@@ -3,13 +3,15 @@
     ./run reproduce girolami-2002 --out runs/girolami-2002     (and so on, for each paper)
     python docs/papers/from_run.py runs
 
-writes ``docs/papers/tables/PAPER.md`` with all rows of the run, and copies selected figures, with
-fewer colors, to ``docs/images/papers/PAPER-*.png``.
+writes ``docs/papers/tables/PAPER.md`` with all rows of the run, ``counts.md`` and
+``comparison.md``, and copies selected figures, with fewer colors, to
+``docs/images/papers/PAPER-*.png``.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import date
 from pathlib import Path
@@ -24,6 +26,13 @@ FIGURES = {
     "liang-2014": ["fig3_4", "fig4_3", "fig4_4", "fig4_6", "fig4_8", "fig5_5"],
     "macready-2003": ["fig1", "fig2a", "fig2b"],
     "paiva-2006": ["fig01"],
+}
+PAPERS = {
+    "girolami-2002": ("Girolami 2002", "densities as series of kernel eigenfunctions"),
+    "macready-2003": ("Macready 2003", "Gaussian mixtures in feature space"),
+    "paiva-2006": ("Paiva et al. 2006", "entropy and projections"),
+    "jenssen-2010": ("Jenssen 2010", "kernel entropy component analysis"),
+    "liang-2014": ("Liang 2014", "population spectra of kernel PCA and LDA"),
 }
 
 
@@ -55,6 +64,18 @@ def page(run: dict[str, Any], paper: str, day: str) -> str:
         if table["note"]:
             lines += [cell(table["note"]), ""]
     return "\n".join(lines)
+
+
+def counts() -> str:
+    """Return the number of rows per verdict as Markdown, from the pages of all papers."""
+    kinds = ("agree", "correct the print", "do not reproduce", "identities")
+    lines = [f"| paper | {' | '.join(kinds)} |", "|---" * (1 + len(kinds)) + "|"]
+    for paper, (name, subject) in PAPERS.items():
+        first = (HERE / "tables" / f"{paper}.md").read_text(encoding="utf-8").partition("\n")[0]
+        found = re.search(r"(\d+) agree, (\d+) correct .*?, (\d+) do not .*?, (\d+) ident", first)
+        assert found, paper
+        lines.append(f"| [{name}]({paper}.md), {subject} | {' | '.join(found.groups())} |")
+    return "\n".join([*lines, ""])
 
 
 def comparison(run: dict[str, Any]) -> str:
@@ -117,6 +138,7 @@ def main(runs: Path) -> None:
             target = HERE.parent / "images" / "papers" / f"{paper}-{name.replace('_', '-')}.png"
             shrink(runs / paper / f"{name}.png", target)
             print(f"{target.name}: {target.stat().st_size // 1000} kB")
+    (HERE / "tables" / "counts.md").write_text(counts(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -163,6 +163,24 @@ def test_verdicts_are_counted():
     assert count_verdicts([Table(rows)], recomputed=True)["agrees"] == 1
 
 
+@pytest.mark.parametrize("paper", PAPERS)
+def test_counts_of_the_pages_are_those_of_their_rows(paper):
+    """The first line of a generated page, and the overview of all papers."""
+    page = (ROOT / "docs" / "papers" / "tables" / f"{paper}.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    ours = [line for line in rows if "(recomputed)" not in line]
+    counts = [
+        sum(line.endswith(f"| {verdict} |") for line in ours)
+        for verdict in ("agrees", "corrects the paper", "does not reproduce", "identity")
+    ]
+    found = re.search(r"(\d+) agree, (\d+) correct.*?, (\d+) do not.*?, (\d+) ident", page)
+    assert [int(number) for number in found.groups()] == counts
+    overview = (ROOT / "docs" / "papers" / "tables" / "counts.md").read_text(encoding="utf-8")
+    assert f"({paper}.md)" in overview
+    (line,) = [line for line in overview.splitlines() if f"({paper}.md)" in line]
+    assert line.endswith(f"| {' | '.join(map(str, counts))} |")
+
+
 # --- text --------------------------------------------------------------------------------------
 
 
