@@ -101,8 +101,8 @@ def accepted_range(
 
     Examples
     --------
-    >>> accepted_range("10.7").limits
-    ((10.65, 10.75),)
+    >>> accepted_range("10.7").describe(" %")
+    '10.65 to 10.75 %'
     >>> accepted_range("2.6", sampling_error=0.2).holds(3.1)
     True
     >>> accepted_range(frozenset({1, 4})).holds({4, 1})
