@@ -179,8 +179,8 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     kernel : str or Kernel
         Kernel on X: vectors, tables, strings, graphs, ….
     alpha : float or "auto"
-        α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component;
-        for more, with the responsibilities of all rows).
+        α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component,
+        except that y is not standardized again; for more, with the responsibilities of all rows).
     beta : float
     center : bool
     rank : int, float or None

@@ -36,8 +36,9 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     The paper states that kernel principal components are maximum entropy projections. That does not
     hold for projections of the same scale: on the paper's own example the first kernel
-    principal component has *less* entropy than the first linear one (see
-    ``papers/paiva_2006.py``). Networks of nearly the same entropy differ widely, so the
+    principal component has *less* entropy than the first linear one if entropy is evaluated
+    with a small bandwidth (below about 1), and only 0.001 to 0.004 nats more with a larger one
+    (see ``papers/paiva_2006.py``). Networks of nearly the same entropy differ widely, so the
     learned function depends on the initial weights.
 
     Parameters
@@ -55,7 +56,8 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     random_state : int, RandomState or None
         Seed of the initial weights, which are normal with standard deviation 0.5.
     optimizer : {"lbfgs", "gradient-descent"}
-        SciPy's L-BFGS, or gradient descent with a fixed learning rate, as in the paper.
+        SciPy's L-BFGS, or gradient descent with a fixed learning rate (the paper uses gradient
+        descent, but does not give the rate).
     learning_rate : float
         Learning rate η of gradient descent: a step is ``-η ∇V``.
 
