@@ -112,7 +112,7 @@ def _rounding(grams: list[GramOperator]) -> float:
 
 
 def _precomputed_means(K: Any, pair: Any, sample_weight: Any) -> tuple[list[float], float, float]:
-    """Return the means of a precomputed K within each sample and between them, and its precision."""
+    """Return the means of a precomputed K within samples and between them, and its precision."""
     matrix = validate_points(K, "gram").data
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
