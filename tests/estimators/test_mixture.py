@@ -469,6 +469,34 @@ def test_draws_have_component_labels(halo):
     assert_array_equal(drawn, again)
 
 
+def test_both_posteriors_are_available(halo):
+    """In a domain, Bayes' rule with the density of each component; labels of draws follow it."""
+    X, _ = halo
+    mixture = MercerMixture(
+        2, kernel=Polynomial(degree=2), alpha=1.0, n_init=8, random_state=0, domain=Box(-4, 4)
+    ).fit(X)
+    grid = Box(-4, 4, n_nodes=200**2).for_dimension(2).nodes()
+    G = np.exp(mixture._log_components(grid.points))
+    normalized = G / (G * np.exp(grid.log_weights)[:, None]).sum(axis=0) * mixture.weights_
+    positive = normalized.sum(axis=1) > 1e-200
+    data, normalized = grid.points.data[positive], normalized[positive]
+    assert_allclose(mixture.pdf(data), normalized.sum(axis=1), rtol=5e-3)
+    expected = normalized / normalized.sum(axis=1, keepdims=True)
+    found = mixture.predict_proba(data, posterior="domain")
+    assert_allclose(found, expected, atol=5e-3)
+    assert_array_equal(mixture.predict(data, posterior="domain"), found.argmax(axis=1))
+    feature = mixture.predict_proba(data)
+    assert_array_equal(feature, mixture.predict_proba(data, posterior="feature"))
+    assert np.abs(feature - found).max() > 0.5
+    drawn, labels = mixture.sample(4000, random_state=0)
+    certain = mixture.predict_proba(drawn, posterior="domain")
+    assert abs(certain[:, 1].mean() - labels.mean()) < 0.03
+    with raises(ValueError, "posterior='data'", "domain"):
+        mixture.predict(data, posterior="data")
+    with raises(NoDomainError, "posterior='domain'"):
+        MercerMixture(kernel="linear").fit(X).predict(X, posterior="domain")
+
+
 # --- choice of parameters ----------------------------------------------------------------------
 
 

@@ -47,9 +47,9 @@ def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
     errors = np.zeros(len(totals)) if nodes.errors is None else nodes.errors
     if nodes.exact and errors.max() > _NOTICEABLE_ERROR:
         warn(
-            f"The normalizer over {domain!r} may be wrong by {errors.max():.0%}: the density varies "
-            f"within the cells of {len(probabilities)} nodes. Use more nodes (n_nodes=…), a domain "
-            "closer to the data, or a larger alpha or bandwidth.",
+            f"The normalizer over {domain!r} may be wrong by {errors.max():.0%}: the density "
+            f"varies within the cells of {len(probabilities)} nodes. Use more nodes (n_nodes=…), "
+            "a domain closer to the data, or a larger alpha or bandwidth.",
             ApproximationWarning,
         )
     if not nodes.exact:

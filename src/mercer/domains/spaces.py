@@ -148,6 +148,8 @@ class Box(_Vectors):
         self.n_nodes = n_nodes
         self.random_state = random_state
 
+    _anchors: Array | None = None  # training points
+
     def fit(self, points: Points, weights: Array | None) -> Domain:
         """Check the dimension, and that the box contains the training points."""
         super().fit(points, weights)
@@ -198,7 +200,7 @@ class Box(_Vectors):
 
     def resolve(self, evaluate: Callable[[Any], Array]) -> tuple[Nodes, Array]:
         """Return nodes and log-densities; a grid is refined where it does not resolve them."""
-        anchors = getattr(self, "_anchors", None)  # absent before a fit
+        anchors = self._anchors
         if len(self.low) > 2 or anchors is None:
             return super().resolve(evaluate)
         shape = self._cells()

@@ -50,7 +50,11 @@ class _JointMixture(KernelMixture):
 
         def likelihood(alpha: float) -> float:
             run = self._run_em(joined, sample, alpha)
-            variances = outside and outside.without_each(residuals, weights, alpha, self.beta)
+            variances = (
+                None
+                if outside is None
+                else outside.without_each(residuals, weights, alpha, self.beta)
+            )
             return self._leave_one_out(
                 Z, T, residuals, weights, run.responsibilities, alpha, variances
             )

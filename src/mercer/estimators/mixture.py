@@ -22,7 +22,7 @@ from mercer.kernels import Kernel
 from mercer.maths.gaussian_mixture import GaussianMixture, log_components
 from mercer.maths.leave_one_out import leave_each_out
 from mercer.maths.types import Array
-from mercer.validation import check_integer
+from mercer.validation import check_choice, check_integer
 
 __all__ = ["MercerMixture"]
 
@@ -53,22 +53,22 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         Any kernel: on vectors, tables, strings, graphs, ….
     alpha : float, "auto", "scaled" or "leave-one-out"
         α: large values make covariances spherical and densities smooth. It should grow with n and
-        with the scale of the kernel. "auto" is 0.075 times the sum of k(x, x) for one component, and
-        "scaled" divided by M for several. "scaled" is 0.075 n times the mean variance of the
+        with the scale of the kernel. "auto" is 0.075 times the sum of k(x, x) for one component,
+        and "scaled" divided by M for several. "scaled" is 0.075 n times the mean variance of the
         coordinates. "leave-one-out" maximizes the leave-one-out likelihood over the domain (for
         M > 1 with the responsibilities of all rows); it warns at its limits.
     beta : float
         β. For M = 1 its only effect is a power of the density.
     domain : Domain or None
         Domain of the density: a :class:`~mercer.domains.FiniteSpace`,
-        :class:`~mercer.domains.Box` or :class:`~mercer.domains.GaussianBase`. With None the density
-        is not normalized.
+        :class:`~mercer.domains.Box`, :class:`~mercer.domains.GaussianBase` or, for tables,
+        :class:`~mercer.domains.ProductDomain`. With None the density is not normalized.
     center : bool
         Move the origin of feature space to the mean. It makes a difference only with a rank cut,
         which then selects directions of large variance instead of large second moment.
     rank : int, float or None
         Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
-        error, at most 1000 for one component and 10 for several. If it is a cut, the variance of the
+        error, at most 1000 for one component and 10 for several. After a cut the variance of the
         remaining directions is estimated from the residuals of the training rows.
     solver : str or solver
     n_init : int
@@ -109,8 +109,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     Setting p(x) proportional to the density in feature space ignores the volume change of Φ, so the
     masses of components are wrong: in the paper's first example 99 % instead of 50 % at the center.
     With a domain each component is therefore normalized separately,
-    :math:`p(x) = \sum_m \rho_m G_m(x) / \int G_m`. ``predict`` and ``predict_proba`` use the
-    densities in feature space, with or without a domain.
+    :math:`p(x) = \sum_m \rho_m G_m(x) / \int G_m`. The posterior of this density differs from that
+    in feature space; ``predict`` and ``predict_proba`` offer both by name.
 
     For a local kernel such as the Gaussian the density tends to a positive constant far from the
     data, so it has no normalizer over R^d. A box or a base measure must be given, and the result
@@ -278,7 +278,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         def likelihood(alpha: float) -> float:
             run = self._run_em(Z, sample, alpha)
             prior = (alpha, self.beta)
-            variances = outside and outside.without_each(residuals, weights, *prior)
+            variances = (
+                None if outside is None else outside.without_each(residuals, weights, *prior)
+            )
             terms = [
                 log_weight + part.at(Z, residuals) - _log_integrals(part, nodes, *at_nodes)
                 for log_weight, part in leave_each_out(
@@ -292,15 +294,36 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     # --- prediction and densities ---------------------------------------------------------------
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the responsibilities of the components in feature space, of shape (m, M)."""
-        joint = self._log_joint(self._validate_new(X))
+    def predict_proba(self, X: Any, posterior: str = "feature") -> Array:
+        r"""Return the probabilities of the components given x, of shape (m, M).
+
+        Parameters
+        ----------
+        X : data that the kernel compares
+        posterior : {"feature", "domain"}
+            "feature": :math:`p(m | \Phi(x)) \propto \rho_m G_m(x)`, the responsibilities of EM.
+            "domain": :math:`p(m | x) \propto \rho_m G_m(x) / \int G_m`, the posterior of ``pdf``,
+            which the labels of ``sample`` follow.
+        """
+        joint = self._log_posterior(X, posterior)
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
     @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return the index of the component with the largest responsibility."""
-        return np.asarray(np.argmax(self._log_joint(self._validate_new(X)), axis=1))
+    def predict(self, X: Any, posterior: str = "feature") -> Array:
+        """Return the index of the most probable component; posteriors as in ``predict_proba``."""
+        return np.asarray(np.argmax(self._log_posterior(X, posterior), axis=1))
+
+    def _log_posterior(self, X: Any, posterior: str) -> Array:
+        check_choice(posterior, "posterior", ("feature", "domain"))
+        joint = self._log_joint(self._validate_new(X))
+        if posterior == "feature":
+            return joint
+        if not hasattr(self, "normalization_"):
+            raise NoDomainError(
+                "posterior='domain' requires a domain. Pass MercerMixture(domain=…), call "
+                "normalize(…), or use posterior='feature'."
+            )
+        return np.asarray(joint - self.normalization_.log_constants)
 
     @rowwise
     def score_samples(self, X: Any) -> Array:

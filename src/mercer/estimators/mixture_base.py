@@ -153,9 +153,10 @@ class KernelMixture(KernelEstimator):
             return None
         weight = self.spectrum_.total_weight
         some = np.unique(np.linspace(0, sample.points.n - 1, _PAIRED_ROWS).astype(int))
-        weights = np.ones(len(some)) if sample.weights is None else sample.take(some).weights
+        weights = np.ones(len(some)) if sample.weights is None else sample.weights[some]
         limit = max(weight - self.rank_, 1.0)
-        directions = count_directions(self._residual_products(sample, some), weights, limit)
+        products = self._residual_products(sample, some)
+        directions = count_directions(products, np.asarray(weights), limit)
         total = sample.passes.sum(_weighted_sum, residuals, sample.counts)
         return ResidualVariance(weight, total, directions)
 
@@ -312,7 +313,7 @@ def maximize_alpha(likelihood: Callable[[float], float], low: float, high: float
 
 
 def total_squared_norm(sample: Sample) -> float:
-    """Return ``Σ_i w_i k(x_i, x_i)``, the unit of α: it grows with n and with the kernel's scale."""
+    """Return ``Σ_i w_i k(x_i, x_i)``, the unit of α."""
     if sample.matrix is not None:
         return float(sample.counts @ sample.matrix.diagonal())
     return float(sample.points.sum_rows(partial(_norms, sample.kernel), sample.weights))

@@ -3,9 +3,9 @@ r"""Variance outside the selected coordinates, estimated from the residuals of t
 The residual :math:`R = k(x, x) - |z|^2` of a row is the sum of its squares in the directions that a
 rank cut leaves out. It is treated as that of h directions with a common variance ε. With the
 covariance C of the residuals, :math:`h = (\mathrm{tr}\, C)^2 / \mathrm{tr}\, C^2`, the number that
-gives :math:`\varepsilon \chi^2_h` the mean and variance of R if it is Gaussian (Satterthwaite). Both
-traces are means over rows and over pairs of different rows of the residual kernel
-:math:`k(x, y) - z_x'z_y`. With the prior of the covariances (α, β) the mode of ε is
+gives :math:`\varepsilon \chi^2_h` the mean and variance of R for Gaussian residuals
+(Satterthwaite). Both traces are means over rows and over pairs of different rows of the residual
+kernel :math:`k(x, y) - z_x'z_y`. With the prior of the covariances (α, β) the mode of ε is
 
 .. math:: \varepsilon = \frac{\sum_i w_i R_i / h + \alpha}{n + \beta},
 
