@@ -8,6 +8,7 @@ from mercer import (
     ComponentRegressor,
     EntropyClustering,
     JointMixtureClassifier,
+    JointMixtureDensity,
     JointMixtureRegressor,
     KernelDenoiser,
     KernelECA,
@@ -35,6 +36,7 @@ DEFAULTS = [
     MercerMixture(),
     MercerNovelty(),
     JointMixtureClassifier(),
+    JointMixtureDensity(),
     JointMixtureRegressor(),
 ]
 VARIANTS = [

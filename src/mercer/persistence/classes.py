@@ -25,6 +25,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.ComponentRegressor": ("mercer.estimators.component_models", "ComponentRegressor"),
     "mercer.EntropyClustering": ("mercer.estimators.clustering", "EntropyClustering"),
     "mercer.JointMixtureClassifier": ("mercer.estimators.joint_mixture", "JointMixtureClassifier"),
+    "mercer.JointMixtureDensity": ("mercer.estimators.joint_density", "JointMixtureDensity"),
     "mercer.JointMixtureRegressor": ("mercer.estimators.joint_mixture", "JointMixtureRegressor"),
     "mercer.KernelDenoiser": ("mercer.estimators.denoising", "KernelDenoiser"),
     "mercer.KernelECA": ("mercer.estimators.eca", "KernelECA"),
