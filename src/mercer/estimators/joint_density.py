@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import column_or_1d
 
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample
@@ -27,6 +28,7 @@ from mercer.estimators.targets import numeric_targets
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.conditional_mixture import Conditional, condition
 from mercer.maths.gaussian_mixture import GaussianMixture
+from mercer.maths.row_passes import IN_MEMORY
 from mercer.maths.types import Array
 from mercer.validation import check_real
 
@@ -147,22 +149,23 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         sample, used = self._validate_with_rows(X, sample_weight)
         self._check_parameters(sample.points.n)
         targets = numeric_targets(y, len(used))
-        if targets.ndim > 1:
+        if targets.ndim > 1 and targets.shape[1] > 1:
             raise ValueError(
                 f"y has shape {targets.shape}; JointMixtureDensity needs one number per row. Fit "
                 "one model per target."
             )
-        y = targets[used]
+        y = column_or_1d(targets, warn=True)[used]
         self._set_nodes(y)
         T = self._fit_y(y, sample.weights)
         Z, total = self._fit_coordinates(sample), float(sample.counts.sum())
         residuals = self._training_residuals(Z, sample.passes)
         self._unit = np.sqrt(total_squared_norm(sample) / total) / _X_WEIGHT
         Z, residuals = Z / self._unit, residuals / self._unit**2
-        has_folds = len(Z) >= 2 * _N_FOLDS
+        folds = _folds(Z, y)
+        has_folds = len(np.unique(folds)) == _N_FOLDS
 
         def held_out(alpha: float) -> Array:
-            return self._held_out(Z, T, y, residuals, sample, alpha)
+            return self._held_out(Z, T, folds, residuals, sample, alpha)
 
         def likelihood(alpha: float) -> float:
             logs = self._in_cells(held_out(alpha), y)
@@ -175,9 +178,10 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         else:
             alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
         self._fit_em(np.hstack([Z, T]), sample, alpha, residuals)
-        self._levels = np.array([0.0, 1.0])
+        self._levels, self._level_weights = np.array([0.0, 1.0]), np.ones(2)
         if has_folds:
-            self._levels = np.sort(self._distribution(held_out(alpha), y))
+            self._levels = self._distribution(held_out(alpha), y)
+            self._level_weights = sample.counts
         return self
 
     def _set_nodes(self, y: Array) -> None:
@@ -226,11 +230,10 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         return T / np.sqrt(unit), residuals / unit
 
     def _held_out(
-        self, Z: Array, T: Array, y: Array, residuals: Array, sample: Sample, alpha: float
+        self, Z: Array, T: Array, folds: Array, residuals: Array, sample: Sample, alpha: float
     ) -> Array:
         """Return ``log p(y | x)`` on the grid for rows that were left out, in five folds."""
-        folds = np.random.default_rng(0).permutation(len(y)) % _N_FOLDS
-        joined, logs = np.hstack([Z, T]), np.empty((len(y), _N_NODES))
+        joined, logs = np.hstack([Z, T]), np.empty((len(folds), _N_NODES))
         for fold in range(_N_FOLDS):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             some = Sample(sample.kernel, sample.points.take(train), sample.counts[train])
@@ -318,9 +321,23 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         level : float in (0, 1)
         """
         check_real(level, "level", above=0, below=1)
-        ends = np.quantile(self._levels, [(1 - level) / 2, (1 + level) / 2])
+        levels = ((1 - level) / 2, (1 + level) / 2)
+        ends = [IN_MEMORY.quantile(self._levels, self._level_weights, q) for q in levels]
         return self._quantiles(X, ends)
 
     def _quantiles(self, X: Any, levels: Any) -> Array:
         edges, cumulative = self._cumulative(self.pdf(X))
         return np.array([np.interp(levels, row, edges) for row in cumulative])
+
+
+def _folds(Z: Array, y: Array) -> Array:
+    """Return the fold of every row; equal rows, which a weight replaces, are in the same fold.
+
+    Fewer than two distinct rows per fold are one fold.
+    """
+    leading = np.round(Z[:, 0] / np.abs(Z[:, 0]).max(), 6)
+    _, groups = np.unique(np.column_stack([y, leading]), axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    if groups.max() + 1 < 2 * _N_FOLDS:
+        return np.zeros(len(y), dtype=int)
+    return (np.random.default_rng(0).permutation(groups.max() + 1) % _N_FOLDS)[groups]
