@@ -8,6 +8,7 @@ from mercer import (
     ComponentRegressor,
     EntropyClustering,
     JointMixtureClassifier,
+    JointMixtureDensity,
     JointMixtureRegressor,
     KernelDenoiser,
     KernelECA,
@@ -37,6 +38,7 @@ DEFAULTS = [
     MercerMixture(),
     MercerNovelty(),
     JointMixtureClassifier(),
+    JointMixtureDensity(),
     JointMixtureRegressor(),
 ]
 VARIANTS = [
