@@ -154,9 +154,8 @@ class KernelMixture(KernelEstimator):
         weight = self.spectrum_.total_weight
         some = np.unique(np.linspace(0, sample.points.n - 1, _PAIRED_ROWS).astype(int))
         weights = np.ones(len(some)) if sample.weights is None else sample.weights[some]
-        limit = max(weight - self.rank_, 1.0)
         products = self._residual_products(sample, some)
-        directions = count_directions(products, np.asarray(weights), limit)
+        directions = count_directions(products, np.asarray(weights))
         total = sample.passes.sum(_weighted_sum, residuals, sample.counts)
         return ResidualVariance(weight, total, directions)
 
