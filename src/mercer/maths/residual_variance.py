@@ -5,7 +5,8 @@ rank cut leaves out. It is treated as that of h directions with a common varianc
 covariance C of the residuals, :math:`h = (\mathrm{tr}\, C)^2 / \mathrm{tr}\, C^2`, the number that
 gives :math:`\varepsilon \chi^2_h` the mean and variance of R for Gaussian residuals
 (Satterthwaite). Both traces follow from the residual kernel :math:`k(x, y) - z_x'z_y` of the
-training rows: they are sums of its eigenvalues and of their squares. With the prior of the covariances (α, β) the mode of ε is
+training rows: they are sums of its eigenvalues and of their squares. With the prior of the
+covariances (α, β) the mode of ε is
 
 .. math:: \varepsilon = \frac{\sum_i w_i R_i / h + \alpha}{n + \beta},
 
