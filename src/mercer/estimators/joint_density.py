@@ -156,7 +156,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             )
         y = column_or_1d(targets, warn=True)[used]
         self._set_nodes(y)
-        T = self._fit_y(y, sample.weights)
+        T = self._fit_y(y, None if sample.weights is None else sample.multiplicities)
         Z, total = self._fit_coordinates(sample), sample.sample_size
         residuals = self._training_residuals(Z, sample.passes)
         self._unit = np.sqrt(total_squared_norm(sample) / total) / _X_WEIGHT

@@ -175,7 +175,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         """
         sample = self._validate_training(X, sample_weight)
         self._check_parameters(sample.points.n)
-        domain = self._fitted_domain(self.domain, sample.points, sample.weights)
+        weights = None if sample.weights is None else sample.multiplicities
+        domain = self._fitted_domain(self.domain, sample.points, weights)
         Z = self._fit_coordinates(sample)
         alpha = self._alpha_by_rule(Z, sample)
         if alpha is None:

@@ -62,5 +62,6 @@ def count_directions(products: Array, weights: Array) -> float:
     >>> count_directions(np.diag([1.0, 1.0]), np.ones(2))
     2.0
     """
+    weights = weights / weights.max()  # products must not overflow
     squares = float(weights @ products**2 @ weights)
     return max((float(weights @ products.diagonal())) ** 2 / squares, 1.0) if squares > 0 else 1.0
