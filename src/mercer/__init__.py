@@ -23,6 +23,7 @@ _HOMES = {
     "OrthogonalSeries": "mercer.estimators",
     "ParzenDensity": "mercer.estimators",
     "SeriesDensity": "mercer.estimators",
+    "StackedDensity": "mercer.estimators",
     "MercerMixture": "mercer.estimators",
     "MercerNovelty": "mercer.estimators",
     "JointMixtureClassifier": "mercer.estimators",

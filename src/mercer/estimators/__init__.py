@@ -14,6 +14,7 @@ from mercer.estimators.orthogonal_series import OrthogonalSeries
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.estimators.pca import KernelPCA
 from mercer.estimators.series_density import SeriesDensity
+from mercer.estimators.stacked_density import SelectedGaussianMixture, StackedDensity
 
 __all__ = [
     "BandwidthRecord",
@@ -31,5 +32,7 @@ __all__ = [
     "MercerNovelty",
     "OrthogonalSeries",
     "ParzenDensity",
+    "SelectedGaussianMixture",
     "SeriesDensity",
+    "StackedDensity",
 ]

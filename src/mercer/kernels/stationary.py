@@ -1,4 +1,4 @@
-"""Stationary kernels, functions of x - y: Gaussian, Laplacian, Matérn, Epanechnikov."""
+"""Stationary kernels, functions of x - y: base classes, Laplacian, Matérn, Epanechnikov."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from mercer.maths.types import Array
 
 __all__ = [
     "Epanechnikov",
-    "Gaussian",
     "Laplacian",
     "Matern",
     "Radial",
@@ -56,6 +55,15 @@ class SpectralDensity:
     density: Callable[[Array], Array]
     cutoff: Callable[[float], float]
     reach: Callable[[float], float]
+
+
+def normal_spectral_density(d: int) -> SpectralDensity:
+    """Return the spectral density of the Gaussian kernel in d dimensions, a standard normal."""
+    return SpectralDensity(
+        density=lambda omega2: (2 * pi) ** (-d / 2) * np.exp(-0.5 * omega2),
+        cutoff=lambda tolerance: sqrt(chi2.isf(tolerance, d)),
+        reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
+    )
 
 
 class Stationary(Kernel):
@@ -111,6 +119,14 @@ class Stationary(Kernel):
             )
         return np.broadcast_to(bandwidths, (d,))
 
+    def to_units(self, X: Array) -> Array:
+        """Return coordinates in bandwidths, in which the kernel has bandwidth 1."""
+        return np.asarray(X / self.bandwidth_vector(X.shape[1]))
+
+    def from_units(self, Z: Array) -> Array:
+        """Invert :meth:`to_units`."""
+        return np.asarray(Z * self.bandwidth_vector(Z.shape[1]))
+
     def diagonal(self, X: Any) -> Array:
         """``k(x, x) = 1``."""
         X = self._as_points(X)
@@ -149,7 +165,7 @@ class Radial(Stationary):
     def _from(self, origin: Array, X: Array) -> Array:
         """Return coordinates relative to a common origin, in bandwidths."""
         with np.errstate(over="ignore"):
-            return ((X - origin) / self.bandwidth_vector(X.shape[1])).astype(X.dtype, copy=False)
+            return self.to_units(X - origin).astype(X.dtype, copy=False)
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """Evaluate tiles by matrix products, or by differences if products would cancel."""
@@ -183,55 +199,6 @@ class Radial(Stationary):
             return profile(h)
 
         return tile
-
-
-class Gaussian(Radial):
-    r"""Gaussian kernel, :math:`k(x, y) = \exp(-\|x - y\|^2 / 2\sigma^2)`.
-
-    Parameters
-    ----------
-    bandwidth : float, array of shape (d,) or str
-        σ, one σ per column, or the name of a rule.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian
-    >>> Gaussian(1.0)([[0.0], [1.0]]).round(4)
-    array([[1.    , 0.6065],
-           [0.6065, 1.    ]])
-    """
-
-    def profile(self, h: Array) -> Array:
-        """``exp h``."""
-        return np.exp(h, out=h)
-
-    def inverse_profile(self, values: Array) -> Array:
-        """``-2 log k``."""
-        return -2 * np.log(values)
-
-    def log_profile(self, h: Array) -> Array:
-        """Return h."""
-        return h
-
-    def log_normalizer(self, d: int) -> float:
-        """``log (2π)^(d/2) Π σ_j``."""
-        return 0.5 * d * log(2 * pi) + self._log_volume(d)
-
-    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
-        """Draw normal coordinates."""
-        return rng.standard_normal((n, d)) * self.bandwidth_vector(d)
-
-    def spectral_density(self, d: int) -> SpectralDensity | None:
-        """Squared angular frequencies have a χ² distribution with d degrees of freedom."""
-        return SpectralDensity(
-            density=lambda omega2: (2 * pi) ** (-d / 2) * np.exp(-0.5 * omega2),
-            cutoff=lambda tolerance: sqrt(chi2.isf(tolerance, d)),
-            reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
-        )
-
-    def self_convolution(self) -> Gaussian:
-        """Return the Gaussian of bandwidth √2 σ."""
-        return Gaussian(np.asarray(self.bandwidth) * np.sqrt(2))
 
 
 class Epanechnikov(Radial):
@@ -276,7 +243,7 @@ class Epanechnikov(Radial):
         direction = rng.standard_normal((n, d))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         radius = np.sqrt(rng.beta(0.5 * d, 2.0, n))
-        return radius[:, None] * direction * self.bandwidth_vector(d)
+        return self.from_units(radius[:, None] * direction)
 
 
 class Matern(Radial):
@@ -357,7 +324,7 @@ class Matern(Radial):
         distribution.
         """
         self._check_nu()
-        normal = Gaussian(self.bandwidth).draw(n, d, rng)
+        normal = self.from_units(rng.standard_normal((n, d)))
         if self.nu == np.inf:
             return normal
         return np.asarray(normal * np.sqrt(rng.gamma(self.nu + 0.5 * d, 1 / self.nu, (n, 1))))
@@ -375,7 +342,7 @@ class Matern(Radial):
         """Squared angular frequencies divided by d have an F(d, 2ν) distribution."""
         self._check_nu()
         if self.nu == np.inf:
-            return Gaussian(self.bandwidth).spectral_density(d)
+            return normal_spectral_density(d)
         nu, half = self.nu, 0.5 * d
         log_constant = lgamma(nu + half) - lgamma(nu) - half * log(2 * nu * pi)
 
@@ -492,7 +459,7 @@ class Laplacian(Stationary):
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
         """Draw double exponential coordinates."""
-        return rng.laplace(size=(n, d)) * self.bandwidth_vector(d)
+        return self.from_units(rng.laplace(size=(n, d)))
 
     def log_normalizer(self, d: int) -> float:
         """``log 2^d Π b_j``."""

@@ -47,7 +47,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.kernels.Categorical": ("mercer.kernels.categories", "Categorical"),
     "mercer.kernels.Cosine": ("mercer.kernels.dot", "Cosine"),
     "mercer.kernels.Epanechnikov": ("mercer.kernels.stationary", "Epanechnikov"),
-    "mercer.kernels.Gaussian": ("mercer.kernels.stationary", "Gaussian"),
+    "mercer.kernels.Gaussian": ("mercer.kernels.gaussian", "Gaussian"),
     "mercer.kernels.Graph": ("mercer.kernels.graph", "Graph"),
     "mercer.kernels.Hamming": ("mercer.kernels.categories", "Hamming"),
     "mercer.kernels.Jaccard": ("mercer.kernels.sets", "Jaccard"),
@@ -78,8 +78,10 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.tables.Preparation": ("mercer.tables.preparation", "Preparation"),
     "mercer.tables.Table": ("mercer.tables.table", "Table"),
     # not public: attributes of the classes above
+    "mercer.internal.Adaptation": ("mercer.maths.adaptive_density", "Adaptation"),
     "mercer.internal.BandwidthRecord": ("mercer.estimators.bandwidth_sweep", "BandwidthRecord"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
+    "mercer.internal.Coordinates": ("mercer.maths.adaptive_density", "Coordinates"),
     "mercer.internal.Discriminants": ("mercer.maths.discriminant", "Discriminants"),
     "mercer.internal.ExactFeatures": ("mercer.operators.feature_maps", "ExactFeatures"),
     "mercer.internal.ExplicitGram": ("mercer.operators.explicit", "ExplicitGram"),
@@ -98,6 +100,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Points": ("mercer.data", "Points"),
     "mercer.internal.ProjectionOutput": ("mercer.estimators.maximum_entropy", "_Output"),
     "mercer.internal.Sample": ("mercer.data", "Sample"),
+    "mercer.internal.SamplePointDensity": ("mercer.maths.adaptive_density", "SamplePointDensity"),
     "mercer.internal.TypedColumns": ("mercer.tables.preparation", "TypedColumns"),
     "mercer.internal.WindowSum": ("mercer.operators.window_sum", "WindowSum"),
 }
