@@ -100,13 +100,14 @@ def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     """
     masses = weights / weights.sum()
     center = masses @ X
-    scale = np.abs(X - center).max(axis=0)
-    if not (scale > 0).all():
-        constant = int(np.argmin(scale))
+    varies = X.max(axis=0) > X.min(axis=0)
+    if not varies.all():
+        constant = int(np.argmin(varies))
         raise ValueError(
             f"Column {constant} is constant ({X[0, constant]:.6g}), so the sample has no density. "
             "Drop the column."
         )
+    scale = np.abs(X - center).max(axis=0)
     Y = (X - center) / scale  # squares must not overflow
     covariance = (masses[:, None] * Y).T @ Y
     deviations = np.sqrt(covariance.diagonal())
