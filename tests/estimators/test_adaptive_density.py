@@ -145,6 +145,12 @@ def test_default_members_are_fitted():
     assert [*weighted.members_] == ["parzen", "adaptive", "shape"]
 
 
+def test_repeated_rows_are_held_out_together():
+    X = np.repeat(sample(40), 3, axis=0)
+    density = StackedDensity([("narrow", KernelDensity(bandwidth=1e-4)), *FAST]).fit(X)
+    assert density.weights_[0] < 0.01
+
+
 def test_members_without_weights_are_refused_with_weights():
     with raises(ValueError, "'mixture'"):
         StackedDensity(FAST).fit(sample(), sample_weight=np.ones(80))

@@ -195,8 +195,11 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         for held_out in range(self.n_folds):
             test, train = fold == held_out, fold != held_out
             for column, (_, member) in enumerate(members):
-                copies = None if (masses == 1).all() else masses[train]
-                fitted = _fit(member, chosen[train], copies)
+                if weights is None:  # members need not support weights
+                    copies = np.repeat(chosen[train], masses[train].astype(int), axis=0)
+                    fitted = _fit(member, copies, None)
+                else:
+                    fitted = _fit(member, chosen[train], masses[train])
                 logs[test, column] = fitted.score_samples(chosen[test])
         a = stacking_weights(logs, masses)
         masses = masses / masses.sum()
