@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -29,7 +29,7 @@ from benchmarks.measure import table
 USERS = int(os.environ.get("MERCER_USERS", "20"))
 SECONDS = float(os.environ.get("MERCER_SECONDS", "60"))
 VIEWS = "points,data,spectrum,embedding,clusters"
-SERVE = "from mercer.explorer import explore; explore(port={port}, open_browser=False)"
+SERVE = "from mercer.explorer import explore; explore(open_browser=False)"
 
 
 def clouds(n: int, d: int) -> bytes:
@@ -42,15 +42,15 @@ def clouds(n: int, d: int) -> bytes:
 
 
 @contextmanager
-def explorer() -> Iterator[tuple[str, int]]:
-    """Start an explorer; yield its address and process id."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def explorer() -> Iterator[tuple[str, str, int]]:
+    """Start an explorer; yield its address, its token and its process id."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", SERVE.format(port=port)], stdout=subprocess.DEVNULL
+        [sys.executable, "-W", "ignore", "-c", SERVE], stdout=subprocess.PIPE, text=True
     )
-    address = f"http://127.0.0.1:{port}"
+    assert process.stdout is not None
+    found = re.search(r"(http://\S+)/\?token=(\S+)", process.stdout.readline())
+    assert found is not None
+    address, token = found.groups()
     try:
         for _ in range(600):
             try:
@@ -58,7 +58,7 @@ def explorer() -> Iterator[tuple[str, int]]:
                 break
             except httpx.TransportError:
                 time.sleep(0.1)
-        yield address, process.pid
+        yield address, token, process.pid
     finally:
         process.terminate()
         process.wait()
@@ -79,10 +79,10 @@ class Log:
     errors: list[str] = field(default_factory=list)
 
 
-async def simulate_user(address: str, number: int, until: float, log: Log) -> None:
+async def simulate_user(address: str, token: str, number: int, until: float, log: Log) -> None:
     """Simulate one user who moves the slider up and down, until the time ``until``."""
-    limits = httpx.Timeout(60)
-    async with httpx.AsyncClient(base_url=address, timeout=limits) as client:
+    headers, limits = {"authorization": f"Bearer {token}"}, httpx.Timeout(60)
+    async with httpx.AsyncClient(base_url=address, timeout=limits, headers=headers) as client:
         if log.kind == "1,000 x 10":
             response = await client.post("/api/upload?name=clouds.npy", content=clouds(1000, 10))
             data = response.json()["data"]
@@ -106,7 +106,7 @@ async def simulate_user(address: str, number: int, until: float, log: Log) -> No
             await asyncio.sleep(0.05)  # time to draw
 
 
-async def simulate_users(address: str, pid: int) -> tuple[list[Log], list[float]]:
+async def simulate_users(address: str, token: str, pid: int) -> tuple[list[Log], list[float]]:
     """Simulate all users at once; measure the memory after each quarter of the time."""
     until = time.monotonic() + SECONDS
     logs = [Log(("rings", "wine", "1,000 x 10", "1,000 x 10")[i % 4]) for i in range(USERS)]
@@ -117,16 +117,16 @@ async def simulate_users(address: str, pid: int) -> tuple[list[Log], list[float]
             await asyncio.sleep(max(0.0, until - SECONDS * (1 - quarter / 4) - time.monotonic()))
             memory.append(resident(pid))
 
-    users = [simulate_user(address, i, until, log) for i, log in enumerate(logs)]
+    users = [simulate_user(address, token, i, until, log) for i, log in enumerate(logs)]
     await asyncio.gather(watch(), *users)
     return logs, memory
 
 
 def load_times() -> str:
     """Return the table of response times, errors and memory with many users."""
-    with explorer() as (address, pid):
+    with explorer() as (address, token, pid):
         before = resident(pid)
-        logs, memory = asyncio.run(simulate_users(address, pid))
+        logs, memory = asyncio.run(simulate_users(address, token, pid))
     rows = []
     for kind in ("rings", "wine", "1,000 x 10", "all"):
         selected = [log for log in logs if kind in (log.kind, "all")]
@@ -156,13 +156,13 @@ def browser() -> str:
     from playwright.sync_api import sync_playwright
 
     rows = []
-    with explorer() as (address, _), sync_playwright() as started:
+    with explorer() as (address, token, _), sync_playwright() as started:
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         chromium = started.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         page = chromium.new_page(viewport={"width": 1440, "height": 900})
         settled = "#grid[data-settled^='?']"
         begin = time.perf_counter()
-        page.goto(address)
+        page.goto(f"{address}/?token={token}")
         page.wait_for_selector(settled)
         rows.append(("rings", "first view", f"{time.perf_counter() - begin:.2f}", ""))
         for name, content in (

@@ -2,24 +2,24 @@
 
     python -m papers girolami-2002          (or ./run reproduce girolami-2002)
 
-A paper is a module with ``TITLE``, ``tables(quick)`` and ``figures(quick)``. It is imported on
-demand. ``quick`` runs all experiments with fewer repetitions. This package is part of the source
-distribution, but not of the wheel.
+A paper is a module with ``TITLE``, ``TABLES`` and ``FIGURES``: functions of ``quick``, by title. It
+is imported on demand. ``quick`` means fewer seeds, subsets and splits and shorter sweeps. Tables
+whose data files are missing are skipped. This package is part of the source distribution, but not
+of the wheel.
 """
 
-from papers.comparison import AtLeast, AtMost, Picture, Row, Same, Table, Within
-from papers.runner import PAPERS, Reproduction, load_paper, reproduce
+from papers.comparison import Correction, Picture, Row, Table, accepted_range
+from papers.runner import PAPERS, Reproduction, Skipped, load_paper, reproduce
 
 __all__ = [
     "PAPERS",
-    "AtLeast",
-    "AtMost",
+    "Correction",
     "Picture",
     "Reproduction",
     "Row",
-    "Same",
+    "Skipped",
     "Table",
-    "Within",
+    "accepted_range",
     "load_paper",
     "reproduce",
 ]

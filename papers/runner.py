@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
 from mercer import __version__
+from mercer.datasets.files import DataNotFoundError
 from papers.comparison import Picture, Row, Table, Verdict, count_verdicts
 from papers.text_tables import lines, summary
 
-__all__ = ["PAPERS", "Paper", "Reproduction", "load_paper", "reproduce", "write_picture"]
+__all__ = ["PAPERS", "Paper", "Reproduction", "Skipped", "load_paper", "reproduce", "write_picture"]
 
 #: Module of each paper.
 PAPERS = {
@@ -29,33 +30,44 @@ _DPI = 150
 
 
 class Paper(Protocol):
-    """The interface of a paper's module."""
+    """The interface of a paper's module: functions of ``quick``, in the order of the paper."""
 
     TITLE: str
-
-    def tables(self, quick: bool) -> Iterator[Table]:
-        """Yield the tables as they are computed."""
-
-    def figures(self, quick: bool) -> Iterator[Picture]:
-        """Yield the figures as they are drawn."""
+    TABLES: Mapping[str, Callable[[bool], Table]]  # by title
+    FIGURES: Mapping[str, Callable[[bool], Iterator[Picture]]]  # by description
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A table, or figures, whose data are not available."""
+
+    what: str
+    reason: str
+
+
+@dataclass
 class Reproduction:
     """Result of a run.
 
     Attributes
     ----------
-    tables : tuple of Table
-    figures : tuple of Path
-        Paths of the written files.
+    title : str
+        The paper.
     folder : Path
         Holds ``tables.txt``, ``tables.json`` and the figures.
+    quick : bool
+    tables : list of Table
+    figures : dict of Path to str
+        Paths of the written files, with captions.
+    skipped : list of Skipped
     """
 
-    tables: tuple[Table, ...]
-    figures: tuple[Path, ...]
+    title: str
     folder: Path
+    quick: bool = False
+    tables: list[Table] = field(default_factory=list)
+    figures: dict[Path, str] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
@@ -63,9 +75,14 @@ class Reproduction:
         return count_verdicts(self.tables)
 
     @property
+    def recomputed(self) -> dict[Verdict, int]:
+        """Number of rows per verdict, for values of an independent recomputation."""
+        return count_verdicts(self.tables, recomputed=True)
+
+    @property
     def summary(self) -> str:
-        """One line with the number of rows per verdict."""
-        return summary(*self.verdicts.values())
+        """The number of rows per verdict, and the skipped tables, as text."""
+        return summary(self.verdicts, self.recomputed, [item.what for item in self.skipped])
 
 
 def load_paper(name: str) -> Paper:
@@ -84,8 +101,12 @@ def reproduce(
     figures: bool = True,
     on_table: Callable[[Table], None] = lambda table: None,
     on_figure: Callable[[Path], None] = lambda path: None,
+    on_skip: Callable[[Skipped], None] = lambda skipped: None,
 ) -> Reproduction:
     """Compute the tables of a paper, draw its figures, and write both to a folder.
+
+    The files are written after each table and figure. Tables and figures whose data are not
+    available are skipped.
 
     Parameters
     ----------
@@ -94,35 +115,38 @@ def reproduce(
     out : str or Path
         The folder; created if necessary.
     quick : bool
-        Fewer repetitions.
+        Fewer repetitions, fewer bandwidths.
     figures : bool
         Whether to draw the figures.
-    on_table, on_figure : callable
-        Called with each table and with the path of each figure.
+    on_table, on_figure, on_skip : callable
+        Called with each table, with the path of each figure, and with what was skipped.
     """
-    folder = Path(out)
-    tables, written, captions = [], [], {}
-    for table in paper.tables(quick):
-        tables.append(table)
-        on_table(table)
-    for picture in paper.figures(quick) if figures else ():
-        path = write_picture(picture, folder)
-        written.append(path)
-        captions[path.name] = picture.caption
-        on_figure(path)
-    done = Reproduction(tuple(tables), tuple(written), folder)
-    record = {
-        "paper": paper.TITLE,
-        "version": __version__,
-        "quick": quick,
-        "verdicts": done.verdicts,
-        "tables": [_as_json(table) for table in tables],
-        "figures": captions,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tables.txt").write_text(_as_text(done, paper.TITLE, captions), encoding="utf-8")
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (folder / "tables.json").write_text(text, encoding="utf-8")
+    done = Reproduction(paper.TITLE, Path(out), quick)
+    done.folder.mkdir(parents=True, exist_ok=True)
+
+    def skip(what: str, error: DataNotFoundError) -> None:
+        skipped = Skipped(what, str(error))
+        done.skipped.append(skipped)
+        on_skip(skipped)
+
+    for title, make in paper.TABLES.items():
+        try:
+            table = replace(make(quick), title=title)
+        except DataNotFoundError as error:
+            skip(title, error)
+        else:
+            done.tables.append(table)
+            on_table(table)
+        _write(done)
+    for what, draw in paper.FIGURES.items() if figures else ():
+        try:
+            for picture in draw(quick):
+                path = write_picture(picture, done.folder)
+                done.figures[path] = picture.caption
+                on_figure(path)
+        except DataNotFoundError as error:
+            skip(what, error)
+        _write(done)
     return done
 
 
@@ -137,11 +161,28 @@ def write_picture(picture: Picture, folder: Path) -> Path:
     return path
 
 
-def _as_text(done: Reproduction, title: str, captions: dict[str, str]) -> str:
-    parts = [title, *("\n".join(lines(table)) for table in done.tables)]
+def _write(done: Reproduction) -> None:
+    """Write tables.txt and tables.json; a later call replaces them."""
+    captions = {path.name: caption for path, caption in done.figures.items()}
+    parts = [done.title, *("\n".join(lines(table)) for table in done.tables)]
     if captions:
         parts.append("\n".join(f"{name}: {caption}" for name, caption in captions.items()))
-    return "\n\n".join([*parts, done.summary]) + "\n"
+    parts += [f"Skipped: {item.what}\n{item.reason}" for item in done.skipped]
+    text = "\n\n".join([*parts, done.summary]) + "\n"
+    (done.folder / "tables.txt").write_text(text, encoding="utf-8")
+    record = {
+        "paper": done.title,
+        "version": __version__,
+        "quick": done.quick,
+        "verdicts": done.verdicts,
+        "recomputed": done.recomputed,
+        "summary": done.summary,
+        "tables": [_as_json(table) for table in done.tables],
+        "figures": captions,
+        "skipped": {item.what: item.reason for item in done.skipped},
+    }
+    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    (done.folder / "tables.json").write_text(text, encoding="utf-8")
 
 
 def _as_json(table: Table) -> dict[str, Any]:
@@ -162,5 +203,5 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "number": row.ours if is_number else None,
         "accepted_range": row.range,
         "verdict": row.verdict,
-        "remark": row.remark,
+        "comment": row.comment,
     }

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
-from papers.comparison import Row, Table
+from papers.comparison import Row, Table, Verdict
 
 __all__ = ["lines", "print_table", "summary"]
 
 WIDTH = 100
 _HEADS = ("", "paper", "here", "accepted range", "")
-_MAX_WIDTHS = (WIDTH, 20, 20, 20, 10)  # the first column takes the remaining width
+_MAX_WIDTHS = (WIDTH, 17, 17, 17, 18)  # the first column takes the remaining width
 _SEPARATOR = "  "
 
 
@@ -30,7 +30,7 @@ def lines(table: Table) -> Iterator[str]:
         yield from _wrapped(_HEADS, widths)
         for row, texts in zip(table.rows, cells, strict=True):
             yield from _wrapped(texts, widths)
-            for line in wrap(row.remark, WIDTH - 4):
+            for line in wrap(row.comment, WIDTH - 4):
                 yield f"    {line}"
     if table.note:
         yield ""
@@ -48,25 +48,37 @@ def print_table(table: Table) -> None:
     console = Console(soft_wrap=True, highlight=False)
     for number, line in enumerate(lines(table)):
         text = Text(line, style="bold" if number == 0 else "")
-        text.highlight_regex(r"(?<=  )inside$", "green")
-        text.highlight_regex(r"(?<=  )outside$", "bold red")
+        text.highlight_regex(r"(?<=  )(agrees|identity)$", "green")
+        text.highlight_regex(r"(?<=  )corrects the paper$", "cyan")
+        text.highlight_regex(r"(?<=  )does not reproduce$", "bold red")
         if line.startswith("    "):
             text.stylize("dim")
         console.print(text)
     console.print()
 
 
-def summary(inside: int, outside: int, unjudged: int) -> str:
-    """Return a line with the number of rows per verdict."""
-    judged = inside + outside
-    return (
-        f"{inside} of {judged} rows inside their accepted range, {outside} outside; "
-        f"{unjudged} more without a range."
-    )
+def summary(
+    paper: Mapping[Verdict, int], recomputed: Mapping[Verdict, int], skipped: Sequence[str] = ()
+) -> str:
+    """Return the number of rows per verdict, and what was skipped, as text."""
+    parts = [
+        f"{paper['agrees']} agree, {paper['corrects the paper']} correct the print, "
+        f"{paper['does not reproduce']} do not reproduce, {paper['identity']} identities; "
+        f"{paper['not printed']} more rows have no printed value."
+    ]
+    if any(recomputed.values()):
+        agree, differ = recomputed["agrees"], recomputed["does not reproduce"]
+        parts.append(
+            f"Of {agree + recomputed['corrects the paper'] + differ} values of an independent "
+            f"recomputation {agree} agree."
+        )
+    if skipped:
+        parts.append(f"Skipped because of missing data: {'; '.join(skipped)}.")
+    return " ".join(parts)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    verdict = "" if row.verdict == "not judged" else row.verdict
+    verdict = "" if row.verdict == "not printed" else row.verdict
     return (row.item, row.paper, row.shown, row.range, verdict)
 
 

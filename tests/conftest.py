@@ -47,7 +47,6 @@ SLOW_TESTS = {
         "test_table_kernels_are_positive_semidefinite_with_missing_values",
     },
     "tests/operators/test_fourier.py": {"test_operator_equals_the_matrix"},
-    "tests/papers/test_girolami_and_paiva_tables.py": {"test_paiva_tables_are_inside"},
     "tests/papers/test_jenssen_2010.py": {"test_frey_faces_components"},
     "tests/papers/test_liang_2014.py": {
         "test_kernel_discriminants_are_near_the_population_ones",

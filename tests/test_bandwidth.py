@@ -16,7 +16,15 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelECA, KernelPCA, bandwidth
-from mercer.bandwidth import distance_fraction, fit_kernel, median_distance, scott, silverman
+from mercer.bandwidth import (
+    distance_fraction,
+    fit_kernel,
+    leave_one_out,
+    median_distance,
+    scott,
+    silverman,
+    spectroscopy,
+)
 from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
@@ -174,6 +182,73 @@ def test_weights_equal_copies_when_both_are_sampled(rule):
     rng = np.random.default_rng(0)
     X, weights = array(3000, 3), rng.integers(0, 4, 3000)
     assert_allclose(rule(X, weights), rule(np.repeat(X, weights, axis=0)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", [*RULES, spectroscopy])
+@pytest.mark.parametrize("n", [60, 2000, 2001, 29_999, 30_001])
+def test_equal_weights_of_any_small_scale_equal_no_weights(rule, n):
+    X = array(n, 2)
+    expected = rule(X)
+    for scale in (1 / n, 1 / 3, 1e-12, 2.0**-40):
+        assert rule(X, np.full(n, scale)) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("rule", [*RULES, spectroscopy])
+def test_scale_of_small_weights_has_no_effect(rule):
+    X, weights = array(400, 2), np.random.default_rng(1).uniform(0.1, 1.0, 400)
+    expected = rule(X, weights)
+    for scale in (1 / weights.sum(), 1 / 3, 1e-12, 2.0**-40):
+        assert rule(X, scale * weights) == pytest.approx(expected, rel=1e-12)
+
+
+def test_scale_of_weights_has_no_effect_on_leave_one_out():
+    X, weights = array(300, 1), np.random.default_rng(1).uniform(0.1, 1.0, 300)
+    assert leave_one_out(X, np.full(300, 1 / 300)) == leave_one_out(X)
+    expected = leave_one_out(X, weights)
+    for scale in (1e-12, 1 / 3, 1e6, 1e300):
+        assert leave_one_out(X, scale * weights) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1999, 2001])
+def test_leave_one_out_on_both_sides_of_2000_rows(n):
+    X = array(n, 1)
+    expected = leave_one_out(X)
+    assert leave_one_out(X, np.full(n, 1 / n)) == expected
+    assert leave_one_out(X, np.full(n, 1e6)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [*RULES, spectroscopy, leave_one_out])
+@pytest.mark.parametrize("distribution", ["equal", "uniform", "exponential"])
+def test_rules_are_continuous_at_2000_rows(rule, distribution):
+    """One more row changes the result by the sampling error of subsampling, as documented."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2001, 2))
+    weights = {
+        "equal": np.full(2001, 0.1),
+        "uniform": rng.uniform(0.1, 1.0, 2001),
+        "exponential": rng.exponential(size=2001),
+    }[distribution]
+    assert rule(X, weights) == pytest.approx(rule(X[:2000], weights[:2000]), rel=0.1)
+
+
+@pytest.mark.parametrize("rule", [*RULES, spectroscopy])
+def test_rules_are_continuous_at_30000_rows(rule):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(30_001, 1)), rng.exponential(size=30_001)
+    found, expected = (rule(X[:n], weights[:n] / n) for n in (30_001, 29_999))
+    assert found == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.slow
+def test_leave_one_out_of_a_subsample_with_heavy_rows():
+    """Heavy rows, which stand for several of the 2000 quantiles, are left out as one point."""
+    X = np.random.default_rng(0).normal(size=(2500, 2))
+    weights = np.where(np.arange(2500) % 25 == 0, 10.0, 1.0)
+    exact = leave_one_out(X[:2000], weights[:2000])
+    # the effective sample size is proportional to n, and the bandwidth to its power -1/6
+    assert leave_one_out(X, weights) == pytest.approx(exact * 0.8 ** (1 / 6), rel=0.1)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,8 @@ from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.metrics import adjusted_rand_score
 
 from mercer import EntropyClustering, config_context
-from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer.bandwidth import median_distance
+from mercer.baselines import kernel_pca_clustering, njw_clustering, sweep_baseline
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Gaussian, Linear, Sigmoid
 from tests.expectations import raises
@@ -165,3 +166,75 @@ def test_njw_respects_the_memory_budget(rng):
     X = rng.normal(size=(600, 2))
     with config_context(memory=500_000), pytest.raises(MemoryBudgetError):
         njw_clustering(X, 2, kernel=Gaussian(1.0))
+
+
+# --- costs and sweeps -----------------------------------------------------------------------------
+
+
+def mean_squared_distance(Z, labels):
+    """Loop over the points: squared distance to the mean of the point's cluster."""
+    centers = {c: Z[labels == c].mean(axis=0) for c in set(labels)}
+    return np.mean([((z - centers[c]) ** 2).sum() for z, c in zip(Z, labels, strict=True)])
+
+
+def leading_projections(K, count):
+    values, vectors = np.linalg.eigh(K)
+    return vectors[:, -count:] * np.sqrt(values[-count:])
+
+
+def test_euclidean_costs_are_mean_squared_distances(X):
+    K = Gaussian(1.5)(X)
+    labels, cost = kernel_pca_clustering(
+        X, 3, kernel=Gaussian(1.5), metric="euclidean", return_cost=True
+    )
+    assert_array_equal(
+        labels, kernel_pca_clustering(X, 3, kernel=Gaussian(1.5), metric="euclidean")
+    )
+    expected = mean_squared_distance(leading_projections(K, 3), labels)
+    assert_allclose(cost, expected, rtol=1e-9)
+    labels, cost = njw_clustering(X, 2, kernel=Gaussian(1.5), return_cost=True)
+    np.fill_diagonal(K, 0)
+    roots = np.sqrt(K.sum(axis=1))
+    rows = np.linalg.eigh(K / roots / roots[:, None])[1][:, -2:]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    assert_allclose(cost, mean_squared_distance(rows, labels), rtol=1e-9)
+
+
+def test_angular_cost_is_that_of_the_projections(X):
+    """Eq. (28) from the cosines between means of rows."""
+    labels, cost = kernel_pca_clustering(X, 2, kernel=Gaussian(1.5), return_cost=True)
+    Z = leading_projections(Gaussian(1.5)(X), 2)
+    mean = Z.mean(axis=0)
+    expected = 0.0
+    for c in set(labels):
+        center = Z[labels == c].mean(axis=0)
+        cosine = center @ mean / np.linalg.norm(center) / np.linalg.norm(mean)
+        expected += (labels == c).sum() * cosine
+    assert_allclose(cost, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["njw", "kernel-pca"])
+def test_sweep_repeats_the_baseline_and_chooses_the_lowest_cost(method, X):
+    cluster = {"njw": njw_clustering, "kernel-pca": kernel_pca_clustering}[method]
+    sweep = sweep_baseline(method, X, 2, bandwidths=[3.0, 0.7, 1.5])
+    assert sweep.bandwidths.tolist() == [0.7, 1.5, 3.0]
+    for record in sweep.records:
+        labels, cost = cluster(X, 2, kernel=Gaussian(record.bandwidth), return_cost=True)
+        assert_array_equal(record.labels, labels)
+        assert record.cost == cost
+    assert sweep.best.cost == min(record.cost for record in sweep.records)
+
+
+def test_sweep_of_a_number_of_bandwidths_covers_the_range_of_the_paper(X):
+    sweep = sweep_baseline("kernel-pca", X, 2, bandwidths=3, metric="euclidean")
+    assert_allclose(sweep.bandwidths, median_distance(X) * np.array([0.1, 0.15, 0.2]))
+
+
+def test_sweep_rejects_other_kernels_and_bandwidths(X):
+    with raises(ValueError, "Linear"):
+        sweep_baseline("njw", X, 2, kernel=Linear())
+    with raises(ValueError, "'kmeans'"):
+        sweep_baseline("kmeans", X, 2)
+    for bad in ([], [0.0], [-1.0], [float("nan")]):
+        with raises(ValueError, "bandwidths"):
+            sweep_baseline("njw", X, 2, bandwidths=bad)

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import EntropyClustering, KernelECA, KernelPCA
-from mercer.diagnostics import cluster_profile
-from mercer.kernels import Gaussian
+from mercer.diagnostics import cluster_profile, clustering_cost
+from mercer.kernels import Gaussian, Polynomial
 from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -137,3 +137,58 @@ def test_invalid_input_raises(rng):
     eca.fit(X, sample_weight=weights)
     with raises(ValueError, "labels", "(10,)", 9):
         cluster_profile(eca, np.zeros(10))
+
+
+# --- the cost of a clustering ---------------------------------------------------------------------
+
+
+def naive_cost(K, labels, weights):
+    """``Σ_i n_i cos∠(m_i, m)`` from means of K over pairs of points (Jenssen, eqs. 27 and 28)."""
+
+    def inner(first, second):
+        pairs = [(weights[i] * weights[j], K[i, j]) for i in first for j in second]
+        return sum(w * k for w, k in pairs) / sum(w for w, _ in pairs)
+
+    everything = range(len(K))
+    total = 0.0
+    for c in set(labels):
+        members = [i for i in everything if labels[i] == c]
+        size = sum(weights[i] for i in members)
+        if c == -1:
+            total += size
+            continue
+        lengths = np.sqrt(inner(members, members) * inner(everything, everything))
+        total += size * inner(members, everything) / lengths
+    return total
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.8), Polynomial(2, 1.0)], ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cost_equals_sums_over_pairs(kernel, weighted, rng):
+    X = rng.normal(size=(25, 2))
+    labels = rng.integers(-1, 3, size=25)
+    weights = rng.integers(1, 4, size=25) if weighted else None
+    expected = naive_cost(kernel(X), labels.tolist(), np.ones(25) if weights is None else weights)
+    found = clustering_cost(X, labels, kernel, sample_weight=weights)
+    assert_allclose(found, expected, rtol=1e-10)
+    given = clustering_cost(kernel(X), labels, "precomputed", sample_weight=weights)
+    assert_allclose(given, expected, rtol=1e-10)
+
+
+def test_cost_of_entropy_clustering_is_its_attribute(rng):
+    X = np.concatenate([rng.normal(at, 0.5, size=(30, 2)) for at in (0, 3, 9)])
+    X[-1] = 1e3  # isolated: labeled -1, at the cost 1
+    found = EntropyClustering(3, kernel=Gaussian(0.5)).fit(X)
+    assert (found.labels_ == -1).any()
+    assert_allclose(clustering_cost(X, found.labels_, Gaussian(0.5)), found.cost_, rtol=1e-9)
+
+
+def test_cost_ignores_rows_with_zero_weight_and_accepts_any_labels(rng):
+    X, weights = rng.normal(size=(20, 2)), np.repeat([1.0, 0.0], 10)
+    names = np.array(["left", "right"])[(X[:, 0] > 0).astype(int)]
+    expected = clustering_cost(X[:10], names[:10], Gaussian(1.0))
+    found = clustering_cost(X, names, Gaussian(1.0), sample_weight=weights)
+    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(clustering_cost(X, np.zeros(20), Gaussian(1.0)), 20, rtol=1e-12)
+    with raises(ValueError, "(19,)", 20):
+        clustering_cost(X, names[:19], Gaussian(1.0))

@@ -1,14 +1,21 @@
-"""Suppression of warnings: by category, by thread and nested."""
+"""Warnings: the place they refer to, and their suppression by category, by thread and nested."""
 
 import threading
 import warnings
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+import mercer
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     suppress_warnings,
     warn,
 )
+from mercer.information import entropy_terms
+from mercer.kernels import Gaussian
 
 
 def caught(action):
@@ -55,3 +62,15 @@ def test_nested_suppression_restores_the_outer_one():
             warn("outer", ConvergenceWarning)
 
     assert caught(act) == [ConvergenceWarning]
+
+
+@pytest.mark.parametrize("call", ["fit", "function"])
+def test_warnings_refer_to_the_code_of_the_user(call):
+    X = np.arange(12.0).reshape(-1, 1)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        if call == "fit":
+            mercer.ParzenDensity(kernel=Gaussian(0.01)).fit(X)
+        else:
+            entropy_terms(X, Gaussian(0.01), n_components=2)
+    assert {Path(warning.filename).name for warning in raised} == {"test_errors.py"}

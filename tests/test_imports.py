@@ -102,7 +102,7 @@ def test_help_and_version_import_no_numeric_packages():
 def test_missing_extras_are_named(package, statement, extra):
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        f"import mercer.cli, mercer.explorer, mercer.plots, mercer.tables\n{statement}"
+        f"import mercer.cli, mercer.explorer, mercer.plots, mercer.tables.readers\n{statement}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert names_values(done.stderr, package, f"mercer[{extra}]") == [], done.stderr

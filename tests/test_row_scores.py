@@ -1,15 +1,21 @@
 """Leave-one-out density scores equal a naive log-sum-exp over all other rows."""
 
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import mercer.row_scores
 from mercer import ParzenDensity
 from mercer.datasets import make_machines
-from mercer.kernels import Gaussian, Laplacian, table_kernel
+from mercer.kernels import Gaussian, Laplacian, Matern, table_kernel
+from mercer.report import scores as report_scores
 from mercer.row_scores import leave_one_out_scores, mean_similarity_scores
+from mercer.tables import as_table, prepare
 from tests.expectations import raises
 
 
@@ -109,3 +115,109 @@ def test_scores_of_a_data_frame():
 def test_too_few_reference_rows_raise():
     with raises(ValueError, 1):
         leave_one_out_scores(np.zeros((1, 2)), Gaussian(1.0))
+
+
+# --- continuity -------------------------------------------------------------------------------
+
+
+def laplacian_logs(X, bandwidth):
+    return -np.abs((X[:, None] - X) / bandwidth).sum(axis=-1)
+
+
+def matern_logs(X, bandwidth):
+    r = np.sqrt(3) * np.linalg.norm((X[:, None] - X) / bandwidth, axis=-1)
+    return np.log1p(r) - r
+
+
+LOG_KERNELS = {
+    Gaussian: lambda X, bandwidth: gaussian_logs(X / bandwidth),
+    Laplacian: laplacian_logs,
+    Matern: matern_logs,
+}
+
+
+@st.composite
+def paths(draw):
+    """Draw samples of which one row moves away from another one.
+
+    Both are in the sample or far from it, alone or in a group. The first and the last distance are
+    on both sides of all thresholds: similarities of 1, 0.01 and below the smallest number.
+    """
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d, group = draw(st.integers(1, 30)), draw(st.integers(1, 4)), draw(st.integers(2, 6))
+    bandwidth = draw(st.sampled_from([0.03, 1.0, 20.0])) * np.exp(rng.normal(size=d))
+    if draw(st.booleans()):
+        bandwidth = bandwidth[0]
+    far = draw(st.sampled_from([0.0, 5.0, 60.0])) * bandwidth
+    X = rng.normal(size=(n + group, d)) * bandwidth * draw(st.sampled_from([0.3, 1.0, 4.0]))
+    X[n:] += far
+    direction = rng.normal(size=d)
+    direction *= bandwidth / np.linalg.norm(direction)
+    distances = draw(st.floats(0.5, 60)) * np.sort(rng.uniform(size=4))
+    moved = []
+    for distance in distances:
+        X = X.copy()
+        X[-1] = X[-2] + distance * direction
+        moved.append(X)
+    return moved, bandwidth
+
+
+@given(paths(), st.sampled_from(list(LOG_KERNELS)), st.sampled_from([2, 5000]), st.booleans())
+def test_scores_equal_the_definition_along_paths(found, family, block, some):
+    """The scores, and so their changes, are those of a log-sum-exp over all other rows.
+
+    A log-sum-exp changes by no more than its largest term, so this bounds the change of a score.
+    """
+    path, bandwidth = found
+    n = len(path[0])
+    reference = np.arange(n % 3, n, 2) if some and n > 6 else np.arange(n)
+    counts = len(reference) - np.isin(np.arange(n), reference)
+    scores, logs = [], []
+    for X in path:
+        with mock.patch.object(mercer.row_scores, "_ISOLATED_BLOCK", block):
+            scores.append(leave_one_out_scores(X, family(bandwidth), reference))
+        logs.append(LOG_KERNELS[family](X, bandwidth))
+        np.fill_diagonal(logs[-1], -np.inf)
+        expected = np.log(counts) - np.logaddexp.reduce(logs[-1][:, reference], axis=1)
+        assert_allclose(scores[-1], expected, rtol=1e-9, atol=1e-9)
+    for i in range(len(path) - 1):
+        np.fill_diagonal(logs[i], 0)
+        np.fill_diagonal(logs[i + 1], 0)
+        largest = np.abs(logs[i + 1] - logs[i])[:, reference].max(axis=1)
+        assert (np.abs(scores[i + 1] - scores[i]) <= largest * (1 + 1e-9) + 2e-9).all()
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_scores_by_fourier_sums_equal_the_definition(d):
+    """Beyond 4000 rows sums have an error of up to 1e-10 n; here pairs cross the threshold."""
+    rng = np.random.default_rng(d)
+    pairs = np.zeros((40, d))
+    pairs[:, 0] = 60 + 20.0 * np.repeat(np.arange(20), 2)
+    pairs[1::2, 0] += np.linspace(2.95, 3.1, 20)
+    X = np.concatenate([rng.normal(scale=5, size=(6000, d)), pairs])
+    rows = np.r_[0:100, 6000:6040]
+    logs = -((X[rows, None] - X) ** 2).sum(axis=-1) / 2
+    logs[np.arange(len(rows)), rows] = -np.inf
+    expected = np.log(len(X) - 1) - np.logaddexp.reduce(logs, axis=1)
+    assert_allclose(leave_one_out_scores(X, Gaussian(1.0))[rows], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("subsampled", [False, True])
+def test_scores_and_log_densities_of_the_report_are_continuous(monkeypatch, subsampled):
+    """Two outliers move apart by 0.01; a score changes by at most 0.01 times a distance."""
+    if subsampled:
+        monkeypatch.setattr(report_scores, "_ALL_PAIRS", 20)
+        monkeypatch.setattr(report_scores, "_REFERENCE", 150)
+        monkeypatch.setattr(report_scores, "_FOURIER_COLUMNS", 0)
+    rng = np.random.default_rng(0)
+    cloud = rng.normal(size=(200, 2))
+    found = []
+    for distance in np.arange(2.9, 3.2, 0.01):
+        X = np.concatenate([[[60, 60], [60 + distance, 60]], cloud])
+        model = prepare(as_table(pd.DataFrame(X, columns=["x", "y"])), scale=False)
+        rows = report_scores.score_rows(model, model.data, Gaussian(1.0))
+        assert_allclose(rows.log_density, -rows.scores - np.log(2 * np.pi), rtol=1e-12)
+        found.append(rows.scores)
+    changes = np.abs(np.diff(found, axis=0))
+    assert changes[:, 2:].max() < 0.9  # their distance from the outliers changes by 0.01
+    assert changes[:, :2].max() < (0.9 if subsampled else 0.033)

@@ -17,12 +17,14 @@ from mercer import (
     MercerMixture,
     MercerNovelty,
     ParzenDensity,
+    RobustKernelPCA,
     SeriesDensity,
 )
 from mercer.domains import GaussianBase
 
 DEFAULTS = [
     KernelPCA(),
+    RobustKernelPCA(),
     KernelECA(),
     EntropyClustering(),
     KernelDenoiser(n_components=3),

@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 
+from mercer.maths.quantiles import group_medians
 from mercer.subsampling import (
     evenly_spaced_rows,
     random_rows,
     representative_rows,
+    select_representatives,
     take_rows,
 )
 
@@ -59,3 +61,34 @@ def test_take_rows_of_arrays_and_frames():
     assert take_rows(frame, np.array([2, 0]))["a"].tolist() == [3, 1]
     assert take_rows(frame, np.array([2, 0])).index.tolist() == [0, 1]
     assert take_rows(np.arange(3), np.array([2, 0])).tolist() == [2, 0]
+
+
+def test_weighted_subsamples_represent_the_weights(rng):
+    X, weights = rng.normal(size=(500, 2)), rng.exponential(size=500)
+    weights[7] = 30.0  # about 6 % of the total
+    rows, counts = representative_rows(X, weights, 100)
+    assert len(set(rows.tolist())) == len(rows) < 100
+    assert counts.sum() == 100
+    assert_array_less(np.abs(counts - 100 * weights[rows] / weights.sum()), 1)
+    grouped = select_representatives(X, weights, 100, grouped=True)
+    assert len(set(grouped.rows.tolist())) == 100
+    assert_allclose(grouped.weights.sum(), weights.sum())
+    assert 7 in rows
+    assert 7 in grouped.rows
+
+
+def test_size_ratio_is_that_of_effective_sample_sizes(rng):
+    X = rng.normal(size=(500, 2))
+    assert select_representatives(X, np.ones(500), 100).size_ratio == 0.2
+    assert select_representatives(X, rng.uniform(size=500), 600).size_ratio == 1
+    weights = rng.uniform(size=500)
+    found = select_representatives(X, weights, 100)
+    sizes = [w.sum() ** 2 / (w**2).sum() for w in (found.weights, weights)]
+    assert_allclose(found.size_ratio, sizes[0] / sizes[1])
+
+
+def test_groups_of_slightly_more_rows_are_mostly_single_rows(rng):
+    weights = rng.uniform(size=103)
+    indices, totals = group_medians(weights, 100)
+    assert (totals == weights[indices]).sum() >= 97
+    assert_allclose(totals.sum(), weights.sum())

@@ -27,6 +27,7 @@ LAYERS: dict[str, set[str]] = {
         *(
             "atomic_files",
             "config",
+            "csv_files",
             "errors",
             "formatting",
             "frames",

@@ -6,10 +6,8 @@ figure shows the numbers of its table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from papers.comparison import Picture, Table
 from papers.jenssen_2010 import (
+    baselines,
     blocks,
     denoising,
     digits,
@@ -23,7 +21,7 @@ from papers.jenssen_2010 import (
     uci,
 )
 
-__all__ = ["TITLE", "figures", "tables"]
+__all__ = ["FIGURES", "TABLES", "TITLE"]
 
 TITLE = "R. Jenssen, Kernel entropy component analysis, IEEE TPAMI 32(5):847-860, 2010"
 
@@ -39,16 +37,18 @@ _EXPERIMENTS = (
     regression,
     denoising,
     indefinite,
+    baselines,
 )
-
-
-def tables(quick: bool) -> Iterator[Table]:
-    """All tables, in the order of the paper."""
-    for experiment in _EXPERIMENTS:
-        yield from experiment.tables(quick)
-
-
-def figures(quick: bool) -> Iterator[Picture]:
-    """All figures, experiment by experiment."""
-    for experiment in _EXPERIMENTS:
-        yield from experiment.figures(quick)
+TABLES = {title: table for part in _EXPERIMENTS for title, table in part.TABLES.items()}
+FIGURES = {
+    "Fig. 1": blocks.figures,
+    "Figs. 2 to 9 and 11": toys.figures,
+    "Fig. 10": digits.figures,
+    "Fig. 12": thyroid.figures,
+    "Fig. 13": segmentation.figures,
+    "Fig. 14 and sweeps of Table 1": uci.figures,
+    "Figs. 15 and 16": faces.figures,
+    "Fig. 17": newsgroups.figures,
+    "Fig. 18": regression.figures,
+    "Fig. 19": denoising.figures,
+}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "METHODS",
     "Sweep",
     "components_of",
+    "most_frequent",
     "plot_errors",
     "sweep",
     "tenths",
@@ -81,6 +83,11 @@ class Sweep:
 def components_of(selected: Any) -> frozenset[int]:
     """Return the ranks of selected eigenvalues as a set."""
     return frozenset(int(rank) for rank in selected)
+
+
+def most_frequent(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    """Return the set that occurs most often; of equally frequent ones the first."""
+    return Counter(sets).most_common(1)[0][0]
 
 
 def sweep(

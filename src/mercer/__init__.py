@@ -22,6 +22,7 @@ _HOMES = {
     "MaximumEntropyProjection": "mercer.estimators",
     "OrthogonalSeries": "mercer.estimators",
     "ParzenDensity": "mercer.estimators",
+    "RobustKernelPCA": "mercer.estimators",
     "SeriesDensity": "mercer.estimators",
     "StackedDensity": "mercer.estimators",
     "MercerMixture": "mercer.estimators",

@@ -17,11 +17,12 @@ from mercer import EntropyClustering
 from mercer.bandwidth import fit_kernel, median_distance
 from mercer.data import validate_points
 from mercer.errors import RankError, suppress_warnings
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
 from mercer.spectroscopy import find_groups
 from mercer.subsampling import drawn_rows, take
 from mercer.tables import BANDWIDTH_FACTORS
+from mercer.validation import check_integer
 
 __all__ = ["STABLE", "Counting", "count_clusters"]
 
@@ -76,7 +77,8 @@ class Counting:
     rows: int
 
 
-def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Counting:
+@np.errstate(under="ignore")
+def count_clusters(data: Any, kernel: str | Kernel, asked: int | None = None) -> Counting:
     """Count clusters by stability and by spectroscopy, unless a number is requested.
 
     Subsamples are drawn with a fixed seed: 500 rows for stability, 1000 for spectroscopy.
@@ -84,7 +86,7 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     Parameters
     ----------
     data : array of shape (n, d) or data frame
-    kernel : Kernel
+    kernel : str or Kernel
         Gaussian with the bandwidth "auto" for an array; a table kernel for a data frame.
     asked : int or None
         The requested number of clusters, which is then the ``chosen`` one.
@@ -92,6 +94,13 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     Returns
     -------
     Counting
+        Equal rows, and fewer than 10 rows, are one cluster.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an estimator could not be fitted: missing or infinite values, unknown rules, invalid
+        parameters of the kernel.
 
     Examples
     --------
@@ -104,7 +113,9 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
     >>> counting.chosen, counting.because
     (3, 'agree')
     """
-    validate_points(data, kernel.compares)  # missing and infinite values raise here
+    data, kernel = validate_request(data, kernel)
+    if asked is not None:
+        asked = check_integer(asked, "n_clusters", high=len(data))
     sample = take(data, drawn_rows(len(data), _STABILITY_ROWS))
     with suppress_warnings():
         stability = _stability_by_number(sample, kernel)
@@ -118,6 +129,29 @@ def count_clusters(data: Any, kernel: Kernel, asked: int | None = None) -> Count
         because = "asked"
     chosen = suggested if asked is None else asked
     return Counting(chosen, suggested, because, groups, stable, stability, len(sample))
+
+
+def validate_request(data: Any, kernel: str | Kernel) -> tuple[Any, Kernel]:
+    """Return an array or a data frame, and a kernel; raise what estimators raise.
+
+    Results for equal rows, few rows or subsamples need no fit to all rows, so invalid values and
+    parameters are looked for here.
+    """
+    kernel = as_kernel(kernel)
+    points = validate_points(data, kernel.compares)
+    with suppress_warnings():
+        if kernel.compares == "vectors" and not points.is_chunked:
+            data = points.data
+            rows = np.random.default_rng(0).normal(size=(10, data.shape[1]))
+            fit_kernel(kernel, rows)(rows[:1])  # rules cannot be applied to equal rows
+        elif hasattr(data, "iloc"):
+            fit_kernel(kernel, data)(data.iloc[:1], data)
+        else:
+            raise TypeError(
+                f"Clusters of a {type(data).__name__} with the kernel {kernel!r} cannot be "
+                "counted. Pass an array of numbers or a data frame."
+            )
+    return data, kernel
 
 
 def _stability_by_number(sample: Any, kernel: Kernel) -> dict[int, float]:
@@ -151,12 +185,7 @@ def can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
     """
     if not hasattr(data, "iloc"):
         return not _all_rows_equal(data)
-    fitted = fit_kernel(kernel, data)
-    try:
-        fitted.scale_bandwidths(2.0)
-    except ValueError:
-        return False
-    return True
+    return fit_kernel(kernel, data).has_bandwidth
 
 
 def _all_rows_equal(data: Any) -> bool:
@@ -177,9 +206,6 @@ def _most_stable(stability: dict[int, float], groups: int) -> int | None:
 
 
 def _count_groups(data: Any, kernel: Kernel) -> int:
-    if _all_rows_equal(data):
-        return 1
-    if len(data) < _MIN_ROWS:
-        fit_kernel(kernel, data)(data)  # an unknown rule or an invalid bandwidth raises
+    if len(data) < _MIN_ROWS or _all_rows_equal(data):
         return 1
     return max(find_groups(data, kernel=kernel).n_groups, 1)

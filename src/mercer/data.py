@@ -22,10 +22,12 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
-from mercer.validation import check_weights
+from mercer.maths.weight_totals import WeightTotals, multiplicities
+from mercer.validation import check_gram, check_weight_totals, check_weights
 
 __all__ = [
     "PointSet",
@@ -245,6 +247,9 @@ class Sample:
         The precomputed Gram matrix of these points.
     indices : int array or None
         Indices of the rows of X in the sample; None if all are, or for rows on a cluster.
+    unit : float
+        The weights given by the user are ``unit * weights``. The largest of ``weights``, with which
+        operators compute, is between 1 and 4, except for rows on a cluster (unit 1).
     """
 
     kernel: Any
@@ -252,31 +257,56 @@ class Sample:
     weights: Array | None = None
     matrix: Array | None = None
     indices: Array | None = None
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, kernel: Any, points: Points, weights: Array | None) -> Sample:
+    def of(
+        cls, kernel: Any, points: Points, weights: Array | None, unit: float | None = None
+    ) -> Sample:
         """Drop rows with zero weight, and separate a precomputed matrix from its points."""
         if points.is_chunked:
             return _chunked_sample(kernel, points, weights)
         indices = None if weights is None or weights.all() else np.flatnonzero(weights)
-        if indices is not None and weights is not None:
-            weights = weights[indices]
+        if weights is None:
+            unit = 1.0
+        else:
+            unit = WeightTotals.of(weights).unit if unit is None else unit
+            weights = (weights if indices is None else weights[indices]) / unit
         if points.kind == "gram":
             matrix = points.data if indices is None else points.data[np.ix_(indices, indices)]
             columns = np.arange(points.n) if indices is None else indices
-            return cls(kernel, Points(columns, "gram"), weights, matrix, indices)
+            return cls(kernel, Points(columns, "gram"), weights, matrix, indices, unit)
         selected = points if indices is None else points.take(indices)
-        return cls(kernel, selected, weights, None, indices)
-
-    @property
-    def counts(self) -> Array:
-        """Weights of the points; 1 without weights."""
-        return self.points.ones() if self.weights is None else self.weights
+        return cls(kernel, selected, weights, None, indices, unit)
 
     @property
     def normalized_weights(self) -> Array:
         """Weights divided by their sum."""
-        return self.counts / self.points.total(self.weights)
+        weights = self.points.ones() if self.weights is None else self.weights
+        return weights / self.points.total(self.weights)
+
+    @property
+    def totals(self) -> WeightTotals:
+        """Sums of the weights given by the user."""
+        if self.points.is_chunked:
+            return cast(WeightTotals, self.points.survey.totals)  # type: ignore[attr-defined]
+        if self.weights is None:
+            return WeightTotals.of_rows(self.points.n)
+        return WeightTotals.of(self.unit * self.weights)
+
+    @property
+    def sample_size(self) -> float:
+        """``n = max(Σw, (Σw)² / Σw²)``, the sample size of all rules."""
+        return self.totals.sample_size
+
+    @property
+    def multiplicities(self) -> Array:
+        """Weights with the sum ``sample_size``; ones without weights."""
+        if self.weights is None:
+            return self.points.ones()
+        if self.points.is_chunked:
+            return self.weights * self.totals.factor
+        return multiplicities(self.unit * self.weights)
 
     @property
     def passes(self) -> RowPasses:
@@ -286,10 +316,11 @@ class Sample:
     def take(self, indices: Array) -> Sample:
         """Return a sample of some points; columns of a precomputed matrix are renumbered."""
         weights = None if self.weights is None else self.weights[indices]
-        if self.matrix is None:
-            return Sample(self.kernel, self.points.take(indices), weights)
-        matrix = self.matrix[np.ix_(indices, indices)]
-        return Sample(self.kernel, Points(np.arange(len(indices)), "gram"), weights, matrix)
+        points, matrix = self.points.take(indices), None
+        if self.matrix is not None:
+            matrix = self.matrix[np.ix_(indices, indices)]
+            points = Points(np.arange(len(indices)), "gram")
+        return Sample(self.kernel, points, weights, matrix, unit=self.unit)
 
     def points_for(self, indices: Array, training: Array) -> Points:
         """Return some points as new points for a model of ``take(training)``.
@@ -343,7 +374,7 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
         return _validate_objects(X, estimator, reset)
     points = Points(_validate_numeric(X, estimator, reset), compares, _names(estimator))
     if compares == "gram" and reset:
-        _check_gram(points.data)
+        check_gram(points.data)
     return points
 
 
@@ -378,6 +409,9 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def _validate_objects(X: Any, estimator: Any, reset: bool) -> Points:
+    X = as_frame(X)
+    if is_frame(X):
+        check_distinct_names(X.columns)
     single = isinstance(X, str | bytes | Mapping)
     if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(
@@ -417,38 +451,19 @@ def _in_training_order(X: Any, estimator: Any) -> Any:
     """Select columns by name if they have names; otherwise check their number."""
     known, names, fitted = _names(estimator), _column_names(X), type(estimator).__name__
     if known is not None and names is not None:
-        missing = [name for name in known if name not in names]
+        positions = {name: i for i, name in enumerate(names)}
+        missing = [name for name in known if name not in positions]
         if missing:
             raise ValueError(
                 f"X lacks the columns {', '.join(map(repr, missing))} that {fitted} was fitted "
                 f"with; it has: {', '.join(map(repr, names))}. Columns may be in any order and "
                 "values may be missing, but not a whole column."
             )
-        return X if known == names else X.iloc[:, [names.index(name) for name in known]]
+        return X if known == names else X.iloc[:, [positions[name] for name in known]]
     found, expected = _n_columns(X), estimator.n_features_in_
     if found is not None and expected not in (1, found):  # 1: may have been a list of objects
         raise ValueError(f"X has {found} columns, but {fitted} was fitted with {expected}.")
     return X
-
-
-def _check_gram(K: Array) -> None:
-    rows, columns = K.shape
-    if rows != columns:
-        raise ValueError(
-            f"A precomputed kernel must be a square matrix of the training points; got "
-            f"{rows} × {columns}. For new points pass their cross-Gram matrix to transform."
-        )
-    size = float(np.abs(K).max(initial=0.0))
-    limit = (1e-8 if K.dtype == np.float64 else 1e-4) * size
-    step = max(1, 2**22 // rows)
-    for first in range(0, rows, step):  # in blocks, to avoid a second n × n matrix
-        block = slice(first, first + step)
-        difference = float(np.abs(K[block] - K[:, block].T).max())
-        if difference > limit:
-            raise ValueError(
-                f"A precomputed kernel must be symmetric; K - K.T has entries of up to "
-                f"{difference:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that is intended."
-            )
 
 
 def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None:
@@ -465,6 +480,5 @@ def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None
     if weights.shape != (n,):
         raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},), one per row.")
     check_weights(weights)
-    if weights.max() == 0:
-        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+    check_weight_totals(WeightTotals.of(weights))
     return weights

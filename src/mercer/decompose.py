@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import sqrt
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -19,13 +20,14 @@ from mercer.errors import (
     warn,
 )
 from mercer.kernels import Kernel
-from mercer.maths.eigenpairs import has_no_overlap
+from mercer.maths.eigenpairs import RANK_ERROR, TIE, has_no_overlap
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample, center_gram
+from mercer.operators.expansion import KernelExpansion
 from mercer.resources import blas_threads_for
 from mercer.solvers.base import Eigenpairs, Selection, Target
 from mercer.solvers.plan import Plan, Request, plan
-from mercer.solvers.ranks import eigenvalue_ranks
+from mercer.solvers.ranks import count_above, eigenvalue_ranks
 from mercer.spectrum import Spectrum
 
 __all__ = [
@@ -39,8 +41,8 @@ __all__ = [
 ]
 
 _SMALLEST_TRACE, _LARGEST_TRACE = 1e-150, 1e150  # their squares neither overflow nor underflow
+_LARGEST = 1e307  # close to the largest floating-point number
 _NOTICEABLE_ERROR = 0.01  # relative to the smallest selected eigenvalue
-_RANK_ERROR = 1e-3  # relative error of an eigenvalue beyond which its rank is unknown
 
 # Two points are neighbors if the cosine of their images, |k(x, y)| / √(k(x, x) k(y, y)), is larger.
 NEIGHBOR_COSINE = 0.01
@@ -95,7 +97,7 @@ def decompose(
     n_components = _checked_count(n_components, rows)
     request = Request(target, n_components, solver)
     chosen, gram = plan_gram(sample, request) if planned is None else planned
-    _check_trace(gram.trace)
+    _check_trace(gram, sample.unit)
     if not isinstance(gram, FactoredGram):
         _warn_if_isolated(sample)
     potential = 0.0 if center else gram.potential
@@ -113,47 +115,71 @@ def decompose(
                 raise
             selection = replace(selection, n_components=error.rank)
             pairs = chosen.solve(gram.problem(), selection, random_state)
-    _warn_about_pairs(pairs, target)
-    _warn_about_error(gram, pairs)
-    return _spectrum(gram, pairs, selection, center)
+    if sample.matrix is not None and pairs.ranks is None:
+        # a model does not store a precomputed matrix, so its ranks are counted now
+        pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
+    spectrum = _spectrum(gram, pairs, selection, center, sample.unit)
+    _warn_about_pairs(spectrum.pairs, target)
+    _warn_about_error(gram, spectrum)
+    return spectrum
 
 
 def component_ranks(spectrum: Spectrum) -> Array | None:
     """Return the 1-based ranks of the selected eigenvalues; None if that costs too much."""
     if spectrum.known_ranks is not None:
         return spectrum.known_ranks
-    sample = Sample(spectrum.kernel, spectrum.points, spectrum.weights)
-    return eigenvalue_ranks(sample, spectrum.eigenvalues, spectrum.error_bound, spectrum.centered)
+    if spectrum.points.kind == "gram":
+        return None  # the model does not store a precomputed matrix
+    weights = None if spectrum.points.is_chunked else spectrum.weights
+    values = spectrum.eigenvalues
+    # no more values of a Krylov space than eigenvalues exceed a number (Cauchy)
+    exceeding = spectrum.known_eigenvalues > values.min() + TIE * values.max()
+    return eigenvalue_ranks(
+        Sample.of(spectrum.kernel, spectrum.points, weights),
+        values,
+        spectrum.error_bound,
+        spectrum.centered,
+        at_least=1 + int(exceeding.sum()),
+        products=spectrum.products,
+    )
 
 
 def _spectrum(
-    gram: GramOperator, pairs: Eigenpairs, selection: Selection, center: bool
+    gram: GramOperator, pairs: Eigenpairs, selection: Selection, center: bool, unit: float
 ) -> Spectrum:
+    """Return the spectrum for weights in the user's unit: eigenvalues are proportional to them."""
     vectors = pairs.vectors
     assert vectors is not None
     undecided = has_no_overlap(pairs.overlaps, gram.total, gram.precision)
     if undecided.any():
         vectors = vectors.copy()
         vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])
-    # ranks among the eigenvalues of a rough approximation are not ranks among those of K
-    rough = gram.error_bound > _RANK_ERROR * pairs.values.min(initial=np.inf)
+    approximate = gram.error_bound > RANK_ERROR * pairs.values.min(initial=np.inf)
     stored = replace(
         pairs,
+        values=pairs.values * unit,
         vectors=None,
-        overlaps=np.where(undecided, 0.0, pairs.overlaps),
-        ranks=None if rough else pairs.ranks,
+        overlaps=np.where(undecided, 0.0, pairs.overlaps) * sqrt(unit),
+        known_values=pairs.known_values * unit,
+        lowest=pairs.lowest * unit,
+        ranks=None if approximate else pairs.ranks,
     )
+    expansion, weights = gram.expansion(pairs.values, vectors), gram.weights
+    if unit != 1 and weights is not None:
+        weights = weights * unit
+        if isinstance(expansion, KernelExpansion):
+            expansion = replace(expansion, weights=weights)
     return Spectrum(
         pairs=stored,
-        total_weight=gram.total,
+        total_weight=gram.total * unit,
         potential=selection.potential,
-        trace=selection.trace,
+        trace=selection.trace * unit,
         target=selection.target,
         centered=center,
         operator=gram.description,
-        error_bound=gram.error_bound,
-        expansion=gram.expansion(pairs.values, vectors),
-        weights=gram.weights,
+        error_bound=gram.error_bound * unit,
+        expansion=expansion,
+        weights=weights,
     )
 
 
@@ -184,14 +210,18 @@ def _checked_count(n_components: Any, rows: int) -> int | float | None:
     return count
 
 
-def _check_trace(trace: float) -> None:
-    """Raise if squares of the entries of K would overflow or underflow."""
-    if trace == 0 or _SMALLEST_TRACE <= abs(trace) <= _LARGEST_TRACE:
+def _check_trace(gram: GramOperator, unit: float) -> None:
+    """Raise if squares of the entries of K would overflow or underflow, or its eigenvalues."""
+    trace = abs(gram.trace)
+    low, high = _SMALLEST_TRACE, min(_LARGEST_TRACE, _LARGEST / max(unit, 1.0))
+    if trace == 0 or low <= trace <= high:
         return
+    weighted = gram.weights is not None
     raise ValueError(
-        f"The trace of K is {trace:.3g}; it must be between {_SMALLEST_TRACE:g} and "
-        f"{_LARGEST_TRACE:g}, because its square is needed. Scale the data, or multiply the kernel "
-        "(or the precomputed matrix) by a number that makes k(x, x) about 1."
+        f"The trace of {'the weighted K' if weighted else 'K'} is {trace * unit:.3g}; it must be "
+        f"between {low * unit:.3g} and {high * unit:.3g}, because its square is needed. "
+        f"{'Divide the weights by their mean, scale' if weighted else 'Scale'} the data, or "
+        "multiply the kernel (or the precomputed matrix) by a number that makes k(x, x) about 1."
     )
 
 
@@ -206,13 +236,13 @@ def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]
     )
 
 
-def _warn_about_error(gram: GramOperator, pairs: Eigenpairs) -> None:
+def _warn_about_error(gram: GramOperator, spectrum: Spectrum) -> None:
     """Warn if the approximation of K may matter for the selected eigenvalues."""
-    smallest = float(pairs.values.min(initial=np.inf))
-    if gram.error_bound > _NOTICEABLE_ERROR * smallest:
+    smallest = float(spectrum.eigenvalues.min(initial=np.inf))
+    if spectrum.error_bound > _NOTICEABLE_ERROR * smallest:
         warn(
             f"K is approximated ({gram.description}): {gram.missing_fraction:.2%} of its trace is "
-            f"missing, so eigenvalues may be too small by up to {gram.error_bound:.3g}; the "
+            f"missing, so eigenvalues may be too small by up to {spectrum.error_bound:.3g}; the "
             f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
             "solver='lanczos'.",
             ApproximationWarning,
@@ -279,7 +309,7 @@ def isolated_fraction(sample: Sample) -> float:
         if len(isolated) == 0:
             return 0.0
     if sample.weights is not None:  # a weight of two equals two copies, which are neighbors
-        isolated = isolated[sample.weights[isolated] < 2]
+        isolated = isolated[sample.passes.take(sample.multiplicities, isolated) < 2]
     return len(isolated) / len(rows)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "NoDomainError",
     "RankError",
     "VersionWarning",
+    "WeightWarning",
     "WorkerError",
     "suppress_warnings",
     "suppressed",
@@ -216,12 +217,33 @@ class VersionWarning(UserWarning):
     """
 
 
+class WeightWarning(UserWarning):
+    """The sample weights sum to more than ten times the number of rows with positive weight.
+
+    Weights are multiplicities, so the sample size of bandwidth rules and other rules is their sum.
+    Divide weights that are not counts by their mean.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from mercer import ParzenDensity
+    >>> from mercer.errors import WeightWarning
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> with warnings.catch_warnings(record=True) as raised:
+    ...     warnings.simplefilter("always")
+    ...     density = ParzenDensity().fit(X, sample_weight=np.full(60, 1000.0))
+    >>> any(warning.category is WeightWarning for warning in raised)
+    True
+    """
+
+
 #: Categories that :func:`suppress_warnings` suppresses in the current thread.
 suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("suppressed warnings", default=())
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that refers to the nearest caller outside of mercer and scikit-learn.
+    """Issue a warning that refers to the nearest caller outside of mercer, scikit-learn and NumPy.
 
     Examples
     --------
@@ -262,7 +284,7 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
 
 
 def _is_internal(module: str) -> bool:
-    return module.partition(".")[0] in ("mercer", "sklearn")
+    return module.partition(".")[0] in ("mercer", "sklearn", "numpy")  # numpy: errstate
 
 
 _MOVED = {  # names of 0.1.0.dev0

@@ -1,10 +1,16 @@
-"""Data frames, recognized by their attributes so that pandas need not be imported."""
+"""Data frames, recognized by their attributes so that pandas need not be imported.
+
+Tables of polars and pyarrow, and Arrow columns in pandas data frames, are converted once, by
+:func:`as_frame`, where data enter the package. All other code sees columns of pandas' own types.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["column_names", "is_frame", "rows_of"]
+__all__ = ["as_frame", "check_distinct_names", "column_names", "is_frame", "rows_of"]
 
 
 def is_frame(X: Any) -> bool:
@@ -14,6 +20,63 @@ def is_frame(X: Any) -> bool:
     False
     """
     return hasattr(X, "iloc") and hasattr(X, "columns")
+
+
+def as_frame(X: Any) -> Any:
+    """Return a table of polars or pyarrow as a pandas data frame; anything else unchanged.
+
+    Arrow columns of a pandas data frame are converted too: dates become datetimes, dictionaries
+    categoricals. Integers and booleans with missing values become objects, because floats would
+    not distinguish integers above 2⁵³.
+
+    >>> as_frame([[1.0, 2.0]])
+    [[1.0, 2.0]]
+    """
+    if is_frame(X):
+        return _without_arrow_columns(X)
+    if not hasattr(X, "to_pandas") or not hasattr(X, "columns"):
+        return X
+    try:
+        import pandas  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"A {type(X).__name__} is converted by pandas, which is not installed: "
+            "pip install mercer[io]",
+            name=error.name,
+        ) from error
+    return _to_pandas(X)
+
+
+def _without_arrow_columns(frame: Any) -> Any:
+    arrow = [i for i, dtype in enumerate(frame.dtypes) if type(dtype).__name__ == "ArrowDtype"]
+    if not arrow:
+        return frame
+    import pyarrow as pa
+
+    frame = frame.copy(deep=False)
+    for i in arrow:
+        column = _to_pandas(pa.chunked_array(pa.array(frame.iloc[:, i].array)))
+        frame.isetitem(i, column.set_axis(frame.index))
+    return frame
+
+
+def _to_pandas(table: Any) -> Any:
+    return table.to_pandas(integer_object_nulls=True, date_as_object=False)
+
+
+def check_distinct_names(columns: Iterable[Any], table: str = "X") -> None:
+    """Raise ValueError if several columns have the same name as text, such as 1 and "1".
+
+    >>> check_distinct_names(["a", "b"])
+    """
+    names = [str(name) for name in columns]
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        listed = ", ".join(map(repr, repeated[:5])) + ", …" * (len(repeated) > 5)
+        raise ValueError(
+            f"{table} has several columns with the same name: {listed}. Rename them (1 and '1' "
+            "are the same name)."
+        )
 
 
 def rows_of(X: Any, rows: Any) -> Any:

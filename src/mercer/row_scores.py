@@ -31,6 +31,7 @@ _ISOLATED_BLOCK = 5000  # isolated rows that are compared pair by pair
 _TINY = float(np.finfo(np.float64).tiny)
 
 
+@np.errstate(under="ignore")
 def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = None) -> Array:
     """Return minus the logarithm of each row's mean similarity to the other rows.
 
@@ -67,6 +68,7 @@ def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = No
     return _vector_scores(data, kernel, reference)
 
 
+@np.errstate(under="ignore")
 def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
     """Return minus the logarithm of each row's mean similarity to the reference rows.
 

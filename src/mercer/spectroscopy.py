@@ -24,6 +24,7 @@ from mercer.maths.eigenpairs import TIE, is_sign_free, separate_ties
 from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.subsampling import evenly_spaced_rows, representative_rows
+from mercer.validation import round_down, warn_if_heavy
 
 __all__ = ["Groups", "find_groups", "groups_of"]
 
@@ -73,6 +74,7 @@ class Groups:
         return self.fractions
 
 
+@np.errstate(under="ignore")
 def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any = None) -> Groups:
     """Count groups by eigenvectors without a change of sign.
 
@@ -102,6 +104,8 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel.compares)
     weights = validate_weights(sample_weight, points)
+    sample = Sample.of(kernel, points, weights)
+    warn_if_heavy(sample.sample_size, sample.points.n)
     return groups_of(kernel, points, weights)
 
 
@@ -128,8 +132,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
         spectrum = decompose(sample, "variance", None, solver="dense")
     if spectrum.n_components == 0:
         raise ValueError("K is 0 up to rounding error, so there are no groups. Check the kernel.")
-    n = spectrum.total_weight
-    count = max(isqrt(int(n)), _N_LEADING)
+    n = sample.sample_size
+    count = max(isqrt(round_down(n, len(spectrum.eigenvalues) ** 2)), _N_LEADING)
     values, vectors = spectrum.eigenvalues[:count], spectrum.eigenvectors[:, :count]
     if sample.weights is not None:
         vectors = vectors / np.sqrt(sample.weights)[:, None]
@@ -138,7 +142,8 @@ def groups_of(kernel: Kernel, points: Points, weights: Array | None) -> Groups:
     if not len(same_sign):
         same_sign = np.array([0])
     largest = np.argmax(np.abs(vectors[:, same_sign]), axis=1)
-    fractions = np.bincount(largest, sample.weights, minlength=len(same_sign)) / n
+    masses = np.bincount(largest, sample.weights, minlength=len(same_sign))
+    fractions = masses / sample.points.total(sample.weights)
     groups = np.flatnonzero(fractions > _MIN_FRACTION)
     if not len(groups):  # only outliers: one group
         groups = np.array([int(np.argmax(fractions))])
@@ -154,7 +159,7 @@ def _with_spectroscopy_rule(leaf: Kernel) -> Kernel:
 
 def _subsample(points: Any, weights: Array | None) -> tuple[Points, Array | None]:
     if points.is_chunked:
-        rows, counts = points.with_weights(weights).representatives(_MAX_ROWS)
+        rows, counts, _ = points.with_weights(weights).representatives(_MAX_ROWS)
         return Points(rows), counts
     if points.n <= _MAX_ROWS:
         return points, weights

@@ -12,6 +12,7 @@ from mercer.data import Points, validate_points
 from mercer.kernels import Kernel
 from mercer.maths.eigenpairs import entropy_terms
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import multiplicities
 from mercer.notebook import bar, table
 from mercer.operators import Expansion
 from mercer.resources import check_memory
@@ -93,6 +94,16 @@ class Spectrum:
         return self.points.ones() if self.weights is None else self.weights
 
     @property
+    def multiplicities_of_rows(self) -> Array:
+        """The weights of the training points with the sum ``n = max(Σw, (Σw)² / Σw²)``."""
+        if self.weights is None:
+            return self.points.ones()
+        if self.points.is_chunked:
+            factor: float = self.points.survey.totals.factor  # type: ignore[attr-defined]
+            return self.weights * factor
+        return multiplicities(self.weights)
+
+    @property
     def n_components(self) -> int:
         """Number of selected pairs."""
         return len(self.pairs.values)
@@ -168,14 +179,17 @@ class Spectrum:
 
     # --- functions of points ------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def project(self, X: Any) -> Array:
         """Return the projections ``λ_i^(-1/2) Σ_j √w_j e_ji k(x, x_j)`` (Jenssen, eq. 7)."""
         return self.expansion(self._validate(X))
 
+    @np.errstate(under="ignore")
     def eigenfunctions(self, X: Any) -> Array:
         """Return ``φ_i(x) = √n/λ_i Σ_j e_ji k(x, x_j)``, of unit L2 norm under the sample."""
         return self.project(X) * np.sqrt(self.total_weight / self.eigenvalues)
 
+    @np.errstate(under="ignore")
     def squared_norms(self, X: Any) -> Array:
         """Return ``k(x, x)`` of the (centered) kernel, the squared norm of all projections."""
         return self.expansion.squared_norms(self._validate(X))

@@ -6,9 +6,21 @@ from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from mercer.errors import InvalidParameterError
+from mercer.errors import InvalidParameterError, WeightWarning, warn
 
-__all__ = ["check_choice", "check_integer", "check_real", "check_weights"]
+__all__ = [
+    "check_choice",
+    "check_gram",
+    "check_integer",
+    "check_real",
+    "check_weight_totals",
+    "check_weights",
+    "round_down",
+    "warn_if_heavy",
+]
+
+_SMALLEST_TOTAL = 1e-280  # of weights: eigenvalues far below the largest must not underflow
+_HEAVY = 10  # mean weight above which a fit warns
 
 
 def check_integer(
@@ -109,6 +121,55 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
         )
 
 
+def round_down(value: float, largest: int) -> int:
+    """Return the integer part of a number, at most ``largest``; rounding errors are ignored.
+
+    >>> round_down(5.9999999999999, 100), round_down(1e300, 100)
+    (6, 100)
+    """
+    return largest if value >= largest else int(value * (1 + 1e-12))
+
+
+def check_weight_totals(totals: Any) -> None:
+    """Raise ValueError unless the sum of the sample weights is positive and within range.
+
+    Parameters
+    ----------
+    totals : WeightTotals
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.maths.weight_totals import WeightTotals
+    >>> check_weight_totals(WeightTotals.of(np.full(10, 1e308)))
+    Traceback (most recent call last):
+    ValueError: The sum of sample_weight overflows: its largest is 1e+308. Divide the weights by ...
+    """
+    if totals.largest == 0:
+        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+    problem = ""
+    if not isfinite(totals.total):
+        problem = "overflows"
+    elif totals.total < _SMALLEST_TOTAL:
+        problem = f"is {totals.total:.3g}, which is below {_SMALLEST_TOTAL:g}"
+    if problem:
+        raise ValueError(
+            f"The sum of sample_weight {problem}: its largest is {totals.largest:.3g}. Divide the "
+            "weights by their largest one."
+        )
+
+
+def warn_if_heavy(sample_size: float, n: int) -> None:
+    """Warn if n rows with positive weight count as a sample of more than 10 n rows."""
+    if sample_size > _HEAVY * n:
+        warn(
+            f"sample_weight sums to {sample_size:.6g} for {n} rows with positive weight, more than "
+            f"{_HEAVY} per row. They are multiplicities: bandwidth rules and other rules assume as "
+            "many rows. If the weights are not counts, divide them by their mean.",
+            WeightWarning,
+        )
+
+
 def check_weights(weights: Any) -> None:
     """Raise ValueError unless all sample weights are finite and non-negative; empty input passes.
 
@@ -128,3 +189,24 @@ def check_weights(weights: Any) -> None:
             f"sample_weight must not be negative, but its minimum is {weights.min():.6g}. "
             "Use 0 to ignore a row."
         )
+
+
+def check_gram(K: Any) -> None:
+    """Raise ValueError if a precomputed Gram matrix is not square and symmetric."""
+    rows, columns = K.shape
+    if rows != columns:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix of the training points; got "
+            f"{rows} × {columns}. For new points pass their cross-Gram matrix to transform."
+        )
+    size = float(abs(K).max(initial=0.0))
+    limit = (1e-8 if K.dtype.itemsize == 8 else 1e-4) * size
+    step = max(1, 2**22 // rows)
+    for first in range(0, rows, step):  # in blocks, to avoid a second n × n matrix
+        block = slice(first, first + step)
+        difference = float(abs(K[block] - K[:, block].T).max())
+        if difference > limit:
+            raise ValueError(
+                f"A precomputed kernel must be symmetric; K - K.T has entries of up to "
+                f"{difference:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that is intended."
+            )

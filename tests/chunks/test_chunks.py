@@ -30,7 +30,13 @@ from mercer.chunks.points import ChunkedPoints
 from mercer.chunks.survey import Survey
 from mercer.data import Points, validate_points
 from mercer.domains import Box, GaussianBase
-from mercer.errors import AbsentRowsError, MemoryBudgetError, MercerError, WorkerError
+from mercer.errors import (
+    AbsentRowsError,
+    MemoryBudgetError,
+    MercerError,
+    WeightWarning,
+    WorkerError,
+)
 from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
 from mercer.maths.angular import angular_kmeans
 from mercer.maths.kmeans import random_distant_rows
@@ -148,7 +154,8 @@ def test_surveys_of_chunks_add_up(seed, cut, weighted):
     first, second = (Survey.of(rows[p], None if weights is None else weights[p]) for p in part)
     whole, joined = Survey.of(rows, weights), first + second
     assert sum(joined.lengths) == whole.lengths[0]
-    assert_allclose(joined.total, whole.total)
+    for name in ("total", "largest", "sample_size"):
+        assert_allclose(getattr(joined.totals, name), getattr(whole.totals, name), rtol=1e-14)
     assert_array_equal(joined.low, whole.low)
     assert_array_equal(joined.high, whole.high)
     assert_allclose(joined.mean, whole.mean, rtol=1e-10, atol=1e-12 * np.abs(rows).max())
@@ -166,9 +173,47 @@ def test_bandwidth_rules_agree_with_memory(X, rng, rule, weighted):
     assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-12)
 
 
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("scale", [1e-12, 1 / 3, 1e6])
+def test_bandwidth_rules_with_scaled_weights_agree_with_memory(X, rng, rule, scale):
+    weights = scale * rng.uniform(0.1, 1.0, size=len(X))
+    found = mercer.bandwidth.fit_kernel(Gaussian(rule), in_chunks(X), in_chunks(weights, 77))
+    expected = mercer.bandwidth.fit_kernel(Gaussian(rule), X, weights)
+    assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-9)
+
+
+SCALED = [
+    (KernelPCA(2), "transform"),
+    (KernelLDA(), "predict_proba"),
+    (MercerMixture(rank=3), "score_samples"),
+    (MercerNovelty(), "decision_function"),
+    (ParzenDensity(), "score_samples"),
+    (SeriesDensity(), "score_samples"),
+]
+
+
+@pytest.mark.parametrize(("model", "method"), SCALED, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize("scale", [1e-12, 1 / 3])
+def test_lazy_weights_of_any_small_scale_give_the_same_model(X, rng, model, method, scale):
+    weights, y = rng.uniform(0.1, 1.0, size=len(X)), (X[:, 0] > 0).astype(int)
+    model.set_params(solver=Fourier())
+    expected = getattr(model.fit(X, y, sample_weight=weights), method)(X[:20])
+    lazy = in_chunks(scale * weights, 77)
+    found = getattr(model.fit(in_chunks(X), in_chunks(y), sample_weight=lazy), method)(X[:20])
+    # Fourier features have an error of 1e-10
+    assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_lazy_weights_above_ten_per_row_warn_once(X):
+    lazy = in_chunks(np.full(len(X), 11.0), 77)
+    with warns(WeightWarning, 11 * len(X), len(X)) as raised:
+        ParzenDensity().fit(in_chunks(X), sample_weight=lazy)
+    assert sum(entry.category is WeightWarning for entry in raised) == 1
+
+
 def test_representatives_of_many_rows_are_close_to_those_in_memory(rng):
     rows = rng.normal(size=(60_000, 2))
-    found, _ = ChunkedPoints(in_chunks(rows, 4000)).representatives(2000)
+    found = ChunkedPoints(in_chunks(rows, 4000)).representatives(2000).rows
     ranks = np.searchsorted(np.sort(rows[:, 0]), found[:, 0]) / len(rows)
     expected = (np.arange(2000) + 0.5) / 2000
     assert np.abs(ranks - expected).max() < 3 / 32_000  # two levels of sums, and the selection

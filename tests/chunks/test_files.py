@@ -1,6 +1,7 @@
 """Folders of Parquet and CSV files, read and written by chunks."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mercer.kernels import Gaussian
 from mercer.solvers import Fourier
 from tests.chunks.arrays import in_chunks
 from tests.expectations import raises
+from tests.stopped_writers import Writers
 
 pytest.importorskip("dask.array", reason="needs mercer[dask]")
 pd = pytest.importorskip("pandas", reason="needs mercer[dask]")
@@ -66,20 +68,25 @@ def test_files_written_after_a_failure_are_removed(tmp_path, monkeypatch):
     """Other threads continue after a failure: one writes while the folder is removed."""
     from mercer.chunks import files
 
-    folder = tmp_path / ".result-1"
-    folder.mkdir()
-    remove, late = files.shutil.rmtree, []
+    late = []
 
-    def removing(path, **settings):
-        try:
-            files._write_part(str(folder), lambda number: pd.DataFrame({"x": [1.0]}), 4)
-        except OSError as gone:
-            late.append(gone)
-        remove(path, **settings)
+    def fail(write, columns):
+        late.append(write)
+        raise OSError("broken")
 
-    monkeypatch.setattr(files.shutil, "rmtree", removing)
-    files._remove(folder)
-    assert len(late) == 1
+    rmtree = shutil.rmtree
+
+    def write_late(path, **settings):
+        with pytest.raises(OSError, match="directory"):
+            late[0](4)
+        late.append("raised")
+        rmtree(path, **settings)
+
+    monkeypatch.setattr("mercer.chunks.tasks.write_chunks", fail)
+    monkeypatch.setattr("mercer.atomic_files.shutil.rmtree", write_late)
+    with raises(OSError, "broken"):
+        files.write_frames(tmp_path / "result", lambda i: pd.DataFrame({"x": [1.0]}), [])
+    assert late[1:] == ["raised"]
     assert os.listdir(tmp_path) == []
 
 
@@ -87,13 +94,61 @@ def test_temporary_files_of_dead_workers_are_removed(X, tmp_path):
     from mercer.chunks.files import write_frames
 
     def frame(number, column):
-        folder = next(tmp_path.glob(".result-*"))
+        folder = next(tmp_path.glob(".mercer-staging-*")) / "new"
         (folder / f".part-{number:05d}-half-written").write_text("x")
         return pd.DataFrame({"x": column})
 
     write_frames(tmp_path / "result", frame, [in_chunks(X)[:, 0]])
     assert sorted(os.listdir(tmp_path / "result")) == [f"part-0000{i}.parquet" for i in range(8)]
     assert os.listdir(tmp_path) == ["result"]
+
+
+def test_links_to_folders_stay_links_and_permissions_are_kept(X, tmp_path):
+    from mercer.chunks.files import write_parts
+
+    (tmp_path / "elsewhere" / "real").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "real").chmod(0o700)
+    (tmp_path / "link").symlink_to("elsewhere/real")
+    write_parts(tmp_path / "link", {"new": in_chunks(X)[:, 0]}, overwrite=True)
+    assert os.readlink(tmp_path / "link") == "elsewhere/real"
+    assert list(pd.read_parquet(tmp_path / "elsewhere" / "real").columns) == ["new"]
+    assert (tmp_path / "elsewhere" / "real").stat().st_mode & 0o777 == 0o700
+    assert os.listdir(tmp_path / "elsewhere") == ["real"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["kill", "fail"])
+def test_folder_is_old_or_new_after_every_step(tmp_path, action):
+    """Killed between two renames the folder is missing until the next write restores it."""
+    missing = 0
+    with Writers() as writers:
+        assert writers.run("parts", [tmp_path / "first"], "old").error == ""
+        steps = writers.run("parts", [tmp_path / "first"], "new").steps
+        assert steps > 15
+        for step in range(1, steps + 1):
+            folder = tmp_path / str(step)
+            target = folder / "result"
+            assert writers.run("parts", [target], "old").error == ""
+            outcome = writers.run("parts", [target], "new", action=action, step=step)
+            if not target.exists():
+                assert outcome.killed
+                missing += 1
+                assert writers.run("file", [folder / "other"], "").error == ""
+                assert columns_of_parts(target) == ["old"]
+                (folder / "other").unlink()
+            assert columns_of_parts(target) in (["old"], ["new"])
+            if action == "fail":
+                assert (columns_of_parts(target) == ["new"]) == (outcome.error == "")
+            assert writers.run("parts", [target], "newer").error == ""
+            assert columns_of_parts(target) == ["newer"]
+            assert os.listdir(folder) == ["result"]
+    assert missing == (action == "kill")
+
+
+def columns_of_parts(folder):
+    found = [pd.read_parquet(folder / name) for name in sorted(os.listdir(folder))]
+    assert [len(part) for part in found] == [2, 2]
+    return list(found[0].columns)
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -109,7 +164,7 @@ def test_failed_replacement_leaves_the_old_folder(X, tmp_path, monkeypatch, step
             raise OSError("not permitted")
         rename(source, target)
 
-    monkeypatch.setattr("mercer.chunks.files.os.rename", broken)
+    monkeypatch.setattr("mercer.atomic_files.os.rename", broken)
     with raises(OSError, "not permitted"):
         write_parts(tmp_path / "result", {"new": in_chunks(X)[:, 0]}, overwrite=True)
     assert list(pd.read_parquet(tmp_path / "result").columns) == ["old"]

@@ -470,6 +470,23 @@ def test_integer_classes_with_missing_labels(flowers, tmp_path, command):
     assert found["predicted"].dtype.kind == "i"
 
 
+def test_categories_and_labels_are_as_written_in_new_rows(tmp_path, command):
+    """Codes 01 and 1 are two categories when a model is fitted and when it is applied."""
+    rows = [
+        f"{code},{i * i},{kind}" for i, (code, kind) in enumerate([("01", "1"), ("1", "NA")] * 9)
+    ]
+    text = "\n".join(["code,x,kind", *rows])
+    (tmp_path / "all.csv").write_text(text)
+    (tmp_path / "new.csv").write_text("\n".join(["code,x,kind", *rows[1::2]]))
+    options = ["--label", "kind", "--categorical", "code", "--model", tmp_path / "m.mercer"]
+    found, _ = command("discriminate", tmp_path / "all.csv", *options)
+    assert list(found)[-2:] == ["p_1", "p_NA"]
+    apply = ["--apply", tmp_path / "m.mercer", "--label", "kind"]
+    new, text = command("discriminate", tmp_path / "new.csv", *apply)
+    assert_allclose(new["p_NA"], found["p_NA"][1::2], rtol=1e-9)
+    assert_names(text, "9 labeled rows")
+
+
 def test_continuous_labels_are_rejected(flowers, command):
     _, text = command("discriminate", flowers, "--label", "length", code=1)
     assert_names(text, "'length'", 5.1, "--label")

@@ -157,6 +157,20 @@ def test_classes_are_predicted_without_a_label_column(folder, frame, command, mo
         assert_same(pd.read_parquet("b"), pd.read_parquet("a.parquet"))
 
 
+def test_labels_of_text_files_are_as_written(folder, frame, command, monkeypatch):
+    """Codes 01 and 1 are two classes, and NA is a class, as in memory."""
+    monkeypatch.chdir(folder)
+    codes = frame["kind"].map({"u": "01", "v": "1", "w": "NA"})
+    coded = frame[["a", "b"]].assign(code=codes)
+    as_parts(coded, folder / "texts", "csv")
+    coded.to_csv("all.csv", index=False)
+    command("discriminate", "all.csv", "--label", "code", "--out", "a.parquet")
+    command("discriminate", "texts", "--label", "code", "--engine", "dask", "--out", "b")
+    found = pd.read_parquet("b")
+    assert [name for name in found if name.startswith("p_")] == ["p_01", "p_1", "p_NA"]
+    assert_same(found, pd.read_parquet("a.parquet"))
+
+
 def test_missing_columns_of_a_model_are_named(folder, frame, command, monkeypatch):
     monkeypatch.chdir(folder)
     command("embed", "all.parquet", *OPTIONS, "--model", "m.mercer", "--out", "a.parquet")

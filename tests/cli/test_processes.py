@@ -136,6 +136,8 @@ def test_help_to_a_closed_pipe():
     [
         ("--version", 1),
         ("embed --help", 1),
+        ("completion bash", 1),
+        ("report rings --out report", 1),
         ("entropy rings --bandwidth 3 --quiet", 1),
         ("embed rings --quiet", 1),
         ("embed rings --quiet --out o.csv", 0),
@@ -212,7 +214,7 @@ def test_interrupted_write_leaves_the_old_file(rings, tmp_path, option, number, 
     assert old.read_bytes() == b"old"
     others = [path.name for path in folder.iterdir() if path != old]
     if number == signal.SIGKILL:  # nothing can clean up; temporary files are hidden
-        assert all(name.startswith(".old.csv-") for name in others)
+        assert all(name.startswith(".mercer-staging-") for name in others)
     else:
         assert others == []
 

@@ -18,8 +18,12 @@ from mercer.datasets import (
     load_segment,
     load_thyroid,
     load_usps,
+    mirrors,
 )
+from tests.datasets.loading import load_or_skip
 from tests.expectations import raises
+
+DATA = os.environ.get("MERCER_DATA", "")
 
 
 def write_pendigits(folder, n):
@@ -38,6 +42,7 @@ def nowhere(monkeypatch):
     """No MERCER_DATA and no checkout, as for an installed package."""
     monkeypatch.delenv("MERCER_DATA", raising=False)
     monkeypatch.setattr(files, "_project_root", lambda start: None)
+    monkeypatch.setattr(mirrors, "_failures", [])
 
 
 @pytest.fixture
@@ -140,8 +145,7 @@ def openml(nowhere, monkeypatch):
     def serve(data, target):
         def fetch(**options):
             requests.append(options)
-            names = [f"f{i}" for i in range(data.shape[1])]
-            return Bunch(data=data, target=np.array(target, dtype=object), feature_names=names)
+            return Bunch(data=data, target=np.array(target, dtype=object))
 
         monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
         return requests
@@ -149,40 +153,91 @@ def openml(nowhere, monkeypatch):
     return serve
 
 
-def test_pendigits_are_downloaded_from_openml(openml):
-    requests = openml(np.arange(32).reshape(2, 16), ["8", "0"])
-    digits = load_pendigits()
-    assert [options["data_id"] for options in requests] == [32]
-    assert digits.data.dtype == np.float64
-    assert digits.target.tolist() == [8, 0]
-    assert "OpenML" in digits.source
+def shuffled_copy(load, rename, scale=lambda X: X):
+    """All rows of a data set in another order, and their classes as OpenML names them."""
+    X, y = load_or_skip(load, return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(X))
+    return scale(X[rows]), [rename(c) for c in y[rows]]
 
 
-def test_segment_from_openml_has_the_same_class_indices(openml):
-    requests = openml(np.zeros((3, 19)), ["cement", "brickface", "grass"])
-    segment = load_segment()
-    assert requests[0]["data_id"] == 36
-    assert segment.target.tolist() == [4, 1, 7]
-    assert segment.feature_names[0] == "f0"
+def six_digits(X):
+    """Round to six significant digits."""
+    return np.vectorize(lambda x: float(f"{x:.6g}"))(X)
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1, 1), (0, 1), (0, 2), (0, 255)])
-def test_usps_from_openml_has_the_same_digits_and_scale(openml, low, high):
-    pixels = np.linspace(low, high, 10 * 256).reshape(10, 256)
-    requests = openml(pixels, [str(i) for i in range(1, 11)])
-    usps = load_usps()
-    assert requests[0]["data_id"] == 41082
-    assert usps.target.tolist() == list(range(10))
-    assert_allclose(usps.data.ravel(), np.linspace(-1, 1, 10 * 256), atol=1e-15)
+SURFACES = ["brickface", "sky", "foliage", "cement", "window", "path", "grass"]
 
 
-@pytest.mark.parametrize("load", [load_pendigits, load_segment, load_usps])
-@pytest.mark.parametrize("subset", ["train", "test"])
-def test_openml_is_not_used_for_subsets(openml, load, subset):
-    requests = openml(np.zeros((2, 19)), ["1", "2"])
-    with raises(FileNotFoundError, "OpenML", f"subset={subset!r}"):
-        load(subset=subset)
-    assert requests == []
+@pytest.mark.parametrize(
+    ("load", "rename", "scale", "query"),
+    [
+        (load_pendigits, str, lambda X: X, {"data_id": 32}),
+        (load_segment, lambda c: SURFACES[c - 1], six_digits, {"data_id": 36}),
+        (load_usps, lambda c: str(c + 1), lambda X: 127.5 * (X + 1), {"data_id": 41082}),
+        (load_thyroid, str, lambda X: X, {"name": "thyroid-new", "version": 1}),
+    ],
+)
+def test_copy_on_openml_gets_the_original_order(
+    openml, monkeypatch, tmp_path, load, rename, scale, query
+):
+    """The rows of a copy in another order and scale, and its subsets, equal those of the file."""
+    subsets = [{}] if load is load_thyroid else [{"subset": s} for s in ("all", "train", "test")]
+    monkeypatch.setenv("MERCER_DATA", DATA)
+    originals = [load_or_skip(load, return_X_y=True, **subset) for subset in subsets]
+    requests = openml(*shuffled_copy(load, rename, scale))
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    for subset, (X, y) in zip(subsets, originals, strict=True):
+        found = load(**subset)
+        assert_allclose(found.data, X, rtol=1e-5)
+        assert found.target.tolist() == y.tolist()
+        assert "OpenML" in found.source
+    assert requests[0].items() >= query.items()
+
+
+@pytest.fixture
+def small_mirror(openml, monkeypatch):
+    """Two rows on OpenML in the opposite order of the original."""
+    X, y = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([0, 1])
+    monkeypatch.setattr(mirrors, "original_order", lambda name: np.array([1, 0]))
+    sha256 = mirrors.checksum(X, y, 1)
+    arrays = lambda X, y: {"X": X, "y": y}  # noqa: E731
+    convert = lambda X, y: (X, y.astype(int))  # noqa: E731
+    return mirrors.Mirror({"data_id": 1}, 2, sha256, "small", 1, convert, arrays), X, y
+
+
+def test_rows_are_sorted_verified_and_put_into_the_original_order(small_mirror, openml):
+    mirror, X, y = small_mirror
+    openml(X[::-1], ["1", "0"])
+    found = mirrors.fetch(mirror)
+    assert_allclose(found["X"], X)
+    assert found["y"].tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("change", ["value", "row"])
+def test_copy_that_differs_is_rejected(small_mirror, openml, change):
+    mirror, X, _ = small_mirror
+    if change == "value":
+        openml(X + np.array([[0.0, 0.1], [0.0, 0.0]]), ["0", "1"])
+    else:
+        openml(np.vstack([X, X[:1]]), ["0", "1", "0"])
+    with raises(ValueError, mirror.sha256[:12], 2):
+        mirrors.fetch(mirror)
+
+
+def test_network_is_tried_once(nowhere, monkeypatch, tmp_path):
+    """After a network error later loaders fail at once, and name the error."""
+    calls = []
+
+    def no_network(**options):
+        calls.append(options)
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", no_network)
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    for load in (load_usps, load_pendigits):
+        with raises(files.DataNotFoundError, "OpenML", "no route to host", "MERCER_DATA"):
+            load(subset="test")
+    assert len(calls) == 1
 
 
 def test_file_takes_precedence_over_openml(openml, checkout):

@@ -196,6 +196,82 @@ def test_zero_rows_are_counted_in_a_warning():
     assert found.predict(np.zeros((2, 7))).tolist() == [-1, -1]
 
 
+# --- isolated points ------------------------------------------------------------------------------
+
+
+def isolated_sample():
+    """Two groups, and five points so far out that their kernel values underflow."""
+    X = blobs(3, sizes=(25, 18), spread=0.5)
+    far = np.array([[-90.0, 0.0], [95.0, 3.0], [0.0, -80.0], [4.0, 88.0], [3.0, -85.0]])
+    return np.vstack([X, far])
+
+
+def naive_nearest(X, labels, sigma):
+    """Cluster with the largest ``log mean k(x, x_t) - log ‖m_i‖``, from exact distances."""
+    found = labels.copy()
+    members = {c: X[labels == c] for c in set(labels) - {-1}}
+    for i in np.flatnonzero(labels == -1):
+        cosines = {}
+        for c, own in members.items():
+            exponents = -((own - X[i]) ** 2).sum(axis=1) / (2 * sigma**2)
+            largest = exponents.max()
+            log_mean = largest + np.log(np.exp(exponents - largest).mean())
+            cosines[c] = log_mean - 0.5 * np.log(Gaussian(sigma)(own).mean())
+        found[i] = max(cosines, key=cosines.get)
+    return found
+
+
+@quiet
+@pytest.mark.parametrize("solver", ["dense", "lanczos"])
+def test_isolated_points_are_assigned_to_the_nearest_cluster(solver):
+    X = isolated_sample()
+    plain = EntropyClustering(2, kernel=Gaussian(1.0), solver=solver).fit(X)
+    assert (plain.labels_[-5:] == -1).all()
+    found = EntropyClustering(2, kernel=Gaussian(1.0), solver=solver, isolated="nearest").fit(X)
+    assert_array_equal(found.labels_, naive_nearest(X, plain.labels_, 1.0))
+    assert set(found.labels_[-5:]) == {0, 1}
+    assert_array_equal(found.predict(X), found.labels_)
+    assert_allclose(found.cost_, naive_costs(Gaussian(1.0)(X), X, found.labels_)[0], rtol=1e-9)
+    new = np.array([[-300.0, 0.0], [300.0, 0.0]])
+    expected = naive_nearest(np.vstack([X[:-5], new]), np.r_[plain.labels_[:-5], -1, -1], 1.0)
+    assert_array_equal(found.predict(new), expected[-2:])
+    assert plain.predict(new).tolist() == [-1, -1]
+
+
+def test_assigned_isolated_points_cause_no_warning(recwarn):
+    EntropyClustering(2, kernel=Gaussian(1.0), isolated="nearest").fit(isolated_sample())
+    assert not [w for w in recwarn if issubclass(w.category, ApproximationWarning)]
+
+
+@quiet
+def test_isolated_points_of_a_precomputed_matrix():
+    """A row whose entries are not all zero has a nearest cluster; a zero row keeps -1."""
+    K = np.zeros((8, 8))
+    K[:3, :3], K[3:6, 3:6] = 1.0, 1.0
+    K[6, 6] = K[7, 7] = 1e-40
+    K[6, 4] = K[4, 6] = 1e-30
+    found = EntropyClustering(2, kernel="precomputed", isolated="nearest").fit(K)
+    same_partition(found.labels_, [0, 0, 0, 1, 1, 1, 1, -1])
+    assert_array_equal(found.predict(K), found.labels_)
+    weights = np.r_[0.0, np.ones(7)]
+    weighted = EntropyClustering(2, kernel="precomputed", isolated="nearest")
+    same_partition(weighted.fit(K, sample_weight=weights).labels_, [0, 0, 0, 1, 1, 1, 1, -1])
+
+
+@quiet
+def test_isolated_points_in_a_sweep_with_weights():
+    X, weights = isolated_sample(), np.r_[np.full(43, 2.0), np.ones(4), 0.0]
+    found = EntropyClustering(2, bandwidths=[0.8, 1.0, 1.2], isolated="nearest")
+    found.fit(X, sample_weight=weights)
+    assert (found.labels_ >= 0).all()
+    assert all((record.labels >= 0).all() for record in found.path_)
+
+
+def test_unknown_treatments_of_isolated_points_raise():
+    with raises(ValueError, "'drop'", "'nearest'"):
+        EntropyClustering(2, isolated="drop").fit(blobs(0))
+
+
 def test_zero_kernels_raise():
     with raises(ValueError, "V = 1'K1/n²"):
         EntropyClustering(1, kernel="precomputed").fit(np.zeros((4, 4)))

@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.preprocessing import scale
 
-from mercer import KernelECA, KernelPCA, config_context
+from mercer import EntropyClustering, KernelECA, KernelPCA, config_context
 from mercer.datasets import make_ring_and_blob, make_rings
 from mercer.kernels import Cosine, Gaussian, Laplacian, Linear, Matern, Polynomial
 from mercer.solvers import Dense, Lanczos
@@ -160,13 +160,17 @@ def test_precomputed_equals_the_kernel(estimator, X, rng):
     assert_allclose(given.transform(kernel(new, X)), direct.transform(new), atol=1e-10)
 
 
-def test_ranks_are_none_for_precomputed_kernels(X):
-    """Ranks need all eigenvalues of K, which the model does not store."""
-    K = Gaussian(1.5)(X)
-    known = KernelECA(3, kernel=Gaussian(1.5)).fit(X).component_ranks_
-    dense = KernelECA(3, kernel="precomputed", solver="dense").fit(K)
-    assert dense.component_ranks_.tolist() == known.tolist()
-    assert KernelECA(3, kernel="precomputed", solver=Lanczos()).fit(K).component_ranks_ is None
+@pytest.mark.parametrize("solver", ["auto", "lanczos"])
+def test_ranks_are_known_for_a_precomputed_matrix(solver, rng):
+    """Above 600 rows the solver is iterative; the model does not store K to count ranks later."""
+    K = Gaussian(1.0)(rng.normal(size=(618, 3)))
+    values, vectors = np.linalg.eigh(K)
+    terms = (values * vectors.sum(axis=0) ** 2)[::-1]
+    expected = np.argsort(-terms)[:3] + 1
+    eca = KernelECA(3, kernel="precomputed", solver=solver).fit(K)
+    assert eca.component_ranks_.tolist() == expected.tolist()
+    clustering = EntropyClustering(3, kernel="precomputed", solver=solver).fit(K)
+    assert clustering.path_[0].components.tolist() == expected.tolist()
 
 
 def test_pickle_is_small_and_equal(estimator, X):

@@ -291,6 +291,90 @@ def test_series_has_mass_one(terms, positive):
         assert values.min() >= 0
 
 
+def naive_series(X, x, sigma, selected, weights=None):
+    """``Σ_k ĉ_k Φ_k(x)``, ĉ_k = Σ_n α_n Φ_k(x_n), of mass 1; eigenpairs by eigenvalue."""
+    kernel = Gaussian(sigma)
+    values, vectors = np.linalg.eigh(kernel(X))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    alpha = np.full(len(X), 1 / len(X)) if weights is None else weights
+    density, mass = 0.0, 0.0
+    for k in selected:
+        function = kernel(x, X) @ vectors[:, k] / np.sqrt(values[k])
+        coefficient = sum(
+            a * np.sqrt(values[k]) * e for a, e in zip(alpha, vectors[:, k], strict=True)
+        )
+        density = density + coefficient * function / kernel.normalizer(X.shape[1])
+        mass += coefficient * vectors[:, k].sum() / np.sqrt(values[k])
+    return density / mass, mass
+
+
+@pytest.mark.parametrize("solver", ["dense", "lanczos", "fourier"])
+def test_series_truncated_by_eigenvalue(solver):
+    """The paper's equations (2.4) and (4.1): the first M eigenpairs."""
+    X, _ = make_clusters(noise=0.38, random_state=0)
+    x = array(40, 2)
+    for selected, settings in (
+        (range(5), {"terms": 5, "order": "eigenvalue"}),
+        ([0, 3, 7], {"components": [7, 0, 3]}),
+    ):
+        series = SeriesDensity(kernel=Gaussian(0.4), positive=False, solver=solver, **settings)
+        series.fit(X)
+        expected, mass = naive_series(X, x, 0.4, selected)
+        assert series.selected_.tolist() == list(selected)
+        assert_allclose(series.pdf(x), expected, atol=1e-8 * np.abs(expected).max())
+        assert_allclose(series.mass_, mass, rtol=1e-7)
+        assert_allclose(series.term_masses_[series.selected_].sum(), mass, rtol=1e-7)
+    by_entropy = SeriesDensity(kernel=Gaussian(0.4), terms=5, positive=False).fit(X)
+    assert not np.allclose(by_entropy.pdf(x), naive_series(X, x, 0.4, range(5))[0])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"terms": 6, "order": "eigenvalue"}, {"terms": "diggle-hall"}]
+)
+def test_series_with_learned_weights(settings):
+    X, x = array(60, 2), array(30, 2)
+    alpha = np.zeros(60)
+    parzen = ParzenDensity(kernel=Gaussian(0.6), weights="learned").fit(X)
+    alpha[parzen.support_] = parzen.weights_
+    series = SeriesDensity(kernel=Gaussian(0.6), weights="learned", positive=False, **settings)
+    series.fit(X)
+    expected, mass = naive_series(X, x, 0.6, series.selected_, alpha)
+    assert_allclose(series.pdf(x), expected, atol=1e-9 * np.abs(expected).max())
+    assert_allclose(series.mass_, mass, rtol=1e-9)
+    assert_allclose(series.term_masses_[series.selected_].sum(), mass, rtol=1e-9)
+
+
+def test_series_with_learned_weights_and_all_terms_equals_parzen():
+    X, x = array(50), array(30)
+    series = SeriesDensity(kernel=Gaussian(0.4), terms=None, weights="learned").fit(X)
+    parzen = ParzenDensity(kernel=Gaussian(0.4), weights="learned").fit(X)
+    assert_allclose(series.score_samples(x), parzen.score_samples(x), rtol=1e-10)
+    assert series.sample(5, random_state=0).shape == (5, X.shape[1])
+
+
+def test_learned_weights_of_repeated_rows_equal_sample_weights():
+    X, counts = array(25, 2), np.random.default_rng(3).integers(1, 4, 25)
+    settings = {"kernel": Gaussian(0.8), "terms": 4, "order": "eigenvalue", "weights": "learned"}
+    weighted = SeriesDensity(**settings).fit(X, sample_weight=counts)
+    repeated = SeriesDensity(**settings).fit(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.pdf(X), repeated.pdf(X), rtol=1e-4)  # likelihood gap 1e-6
+
+
+def test_unusable_series_parameters_raise():
+    X = array(20)
+    for settings, values in (
+        ({"order": "size"}, ["'size'", "'eigenvalue'"]),
+        ({"weights": "equal"}, ["'equal'", "'learned'"]),
+        ({"components": []}, ["components=[]"]),
+        ({"components": [0, 0]}, ["components=[0, 0]"]),
+        ({"components": [-1]}, ["components=[-1]"]),
+        ({"components": [0.5]}, ["components=[0.5]"]),
+        ({"components": [20]}, [20]),
+    ):
+        with raises(ValueError, *values):
+            SeriesDensity(kernel=Gaussian(0.3), **settings).fit(X)
+
+
 def test_clipped_series_is_renormalized_within_its_error():
     """A series with negative values: quadrature in one dimension, draws in three."""
     X = array(150, 1)
@@ -452,12 +536,12 @@ def test_coefficients_of_a_classical_series_are_those_of_its_density(scale):
     assert_allclose(values.sum() * (x[1] - x[0]), series.mass_, rtol=1e-6)
 
 
-def test_classical_series_of_tiny_weights_has_one_term():
-    """With a total weight below 1 no term passes the criterion; the first one is used."""
+def test_classical_series_of_tiny_weights_equals_that_of_rows():
     X = array(50, 1)
     series = OrthogonalSeries("legendre").fit(X, sample_weight=np.full(50, 0.01))
-    assert series.selected_.tolist() == [0]
-    assert_allclose(series.pdf(X), series.pdf(X)[0])
+    expected = OrthogonalSeries("legendre").fit(X)
+    assert series.selected_.tolist() == expected.selected_.tolist()
+    assert_allclose(series.pdf(X), expected.pdf(X))
 
 
 # --- model choice --------------------------------------------------------------------------------

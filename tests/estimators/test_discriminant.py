@@ -96,6 +96,7 @@ def test_linear_kernel_is_linear_discriminant_analysis(priors, X, y, new):
     model = KernelLDA(kernel="linear", regularization=0, priors=priors).fit(X, y)
     peer = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, y)
     assert_array_equal(model.predict(new), peer.predict(new))
+    assert model.shrinkage_ is None
     ours = log_softmax(model.decision_function(new) / model.confidence_, axis=1)
     assert_allclose(ours, peer.predict_log_proba(new), rtol=1e-8, atol=1e-9)
     if priors is not None:
@@ -113,6 +114,22 @@ def test_two_classes_equal_linear_discriminant_analysis(X, y, new):
     found = model.decision_function(new)
     assert found.shape == (30,)
     assert_allclose(found / model.confidence_, peer.decision_function(new), rtol=1e-6, atol=1e-7)
+
+
+def test_probabilities_of_a_weak_signal_are_priors_times_powers_of_likelihoods(rng):
+    X, y = rng.normal(size=(150, 4)), np.arange(150) % 15 == 0
+    X[y, 0] += 1.5
+    model = KernelLDA().fit(X, y)
+    t, rho, means = model.confidence_, model.shrinkage_, model.class_means_
+    assert 0 < t < 1
+    assert 0 <= rho <= 1
+    new = rng.normal(size=(20, 4))
+    powers = t * (model.transform(new) @ means.T - rho * (means**2).sum(axis=1) / 2)
+    expected = model.priors_ * np.exp(powers)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(new), expected, rtol=1e-9, atol=1e-12)
+    odds = np.log(expected[:, 1] / expected[:, 0])
+    assert_allclose(model.decision_function(new), odds, rtol=1e-9, atol=1e-12)
 
 
 # --- scale and sign -----------------------------------------------------------------------------
@@ -174,19 +191,33 @@ def test_leave_one_out_removes_one_copy_of_a_weighted_row(X, y):
     )
 
 
-def test_confidence_maximizes_the_leave_one_out_likelihood(rng):
-    X, codes = rng.normal(size=(60, 20)), rng.integers(0, 3, 60)  # random classes
+def calibrated(scores, moments, ridge, t, rho):
+    """Return log-posteriors from leave-one-out scores."""
+    if rho is None:
+        return log_softmax(t * scores, axis=1)
+    log_priors, levels = np.log(moments.priors), moments.discriminants(ridge).levels
+    logits = log_priors + t * (scores - log_priors + (1 - rho) * levels)
+    return log_softmax(logits, axis=1)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3, 3.0])
+def test_confidence_and_shrinkage_maximize_the_leave_one_out_likelihood(shift, rng):
+    X, codes = rng.normal(size=(90, 10)), np.repeat([0, 1, 2], [60, 20, 10])
+    X[:, 0] += shift * codes
     moments = ClassMoments.of(X, codes)
     scores = leave_one_out_scores(X, codes, None, moments, 0.01)
 
-    def likelihood(t):
-        return np.mean(log_softmax(t * scores, axis=1)[np.arange(60), codes])
+    def likelihood(t, rho):
+        return np.mean(calibrated(scores, moments, 0.01, t, rho)[np.arange(90), codes])
 
     score = LeaveOneOutScore.of(X, codes, None, moments, 0.01)
-    assert score.confidence < 0.5
-    assert_allclose(score.log_probability, likelihood(score.confidence))
-    for factor in (0.9, 1.1):
-        assert likelihood(factor * score.confidence) < score.log_probability
+    t, rho = score.confidence, score.shrinkage
+    assert (rho is None) == (shift == 3.0)
+    assert_allclose(score.log_probability, likelihood(t, rho))
+    assert score.log_probability >= likelihood(0.0, 1.0) - 1e-5  # that of the priors
+    rhos = [None] if rho is None else np.linspace(0, 1, 5)
+    trials = [likelihood(trial, one) for trial in np.linspace(0, 1, 101) for one in rhos]
+    assert max(trials) <= score.log_probability + 1e-12
 
 
 def test_confidence_is_minimal_if_all_rows_are_misclassified():
@@ -196,6 +227,27 @@ def test_confidence_is_minimal_if_all_rows_are_misclassified():
     assert score.error == 1
     assert 0 < score.confidence < 1e-5
     assert_allclose(score.log_probability, -np.log(2), rtol=1e-5)
+
+
+@pytest.mark.parametrize("prior", [0.03, 0.1, 0.5])
+def test_probabilities_without_signal_are_the_prior(prior):
+    """The expected log loss of pure noise is that of the prior, up to the noise of the choice of t.
+
+    A t above 0 by chance costs at most about 1/(2n) per fitted number in expectation. The variances
+    over the seeds give the standard errors.
+    """
+    n, losses, ratios = 300, [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.arange(n) < prior * n)
+        model = KernelLDA().fit(rng.normal(size=(n, 5)), y)
+        P = model.predict_proba(rng.normal(size=(1000, 5)))
+        rate = y.mean()
+        expected = -(rate * np.log(P[:, 1]) + (1 - rate) * np.log(P[:, 0])).mean()
+        losses.append(expected + rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
+        ratios.append(P[:, 1].mean() / rate)
+    assert np.mean(losses) < 1 / n + 3 * np.std(losses) / np.sqrt(len(losses))
+    assert abs(np.mean(ratios) - 1) < 0.01 + 3 * np.std(ratios) / np.sqrt(len(ratios))
 
 
 def test_relative_ridge_is_scaled_by_the_mean_within_class_variance(rng):
@@ -213,7 +265,8 @@ def test_single_rows_of_a_class_are_skipped():
     assert_allclose(score.error, 1 / 8)
     scores = leave_one_out_scores(Z, codes, None, moments, 0.1)
     assert np.isnan(scores[-1]).all()
-    logs = log_softmax(score.confidence * scores[:8], axis=1)[np.arange(8), codes[:8]]
+    posteriors = calibrated(scores[:8], moments, 0.1, score.confidence, score.shrinkage)
+    logs = posteriors[np.arange(8), codes[:8]]
     assert_allclose(score.log_probability, logs.mean())
 
 

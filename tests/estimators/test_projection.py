@@ -37,6 +37,23 @@ def test_gradients_agree_with_finite_differences(output, earlier):
     assert_allclose(gradient, numeric, atol=1e-4)
 
 
+def test_steps_of_gradient_descent_are_the_rate_times_the_gradient():
+    """A step has no fixed length: it is -η ∇V."""
+    settings = {"optimizer": "gradient-descent", "learning_rate": 0.3, "random_state": 0}
+    model = MaximumEntropyProjection(hidden_units=3, max_iter=3, **settings).fit(X)
+    network, weights = Perceptron(2, 3), np.full(len(X), 1 / len(X))
+    objective = _Objective(network, X, weights, np.empty((len(X), 0)), "tanh", Gaussian(0.2))
+    theta = 0.5 * np.random.RandomState(0).standard_normal(network.size)
+    curve, lengths = [objective(theta)[0]], []
+    for _ in range(3):
+        step = -0.3 * objective(theta)[1]
+        theta = theta + step
+        lengths.append(np.linalg.norm(step))
+        curve.append(objective(theta)[0])
+    assert_allclose(model.loss_curve_, curve, rtol=1e-9)
+    assert max(lengths) > 1.5 * min(lengths)
+
+
 @every_output
 @pytest.mark.parametrize("optimizer", ["lbfgs", "gradient-descent"])
 def test_information_potential_decreases(output, optimizer):

@@ -5,21 +5,16 @@ import pytest
 
 @pytest.fixture
 def client():
-    from starlette.testclient import TestClient
+    from tests.explorer_client import connect
 
-    from mercer.explorer.server import make_app
-
-    with TestClient(make_app(), base_url="http://127.0.0.1") as one:
+    with connect() as one:
         yield one
 
 
 @pytest.fixture
 def two_clients():
     """Two sessions at the same explorer."""
-    from starlette.testclient import TestClient
+    from tests.explorer_client import connect
 
-    from mercer.explorer.server import make_app
-
-    app = make_app()
-    with TestClient(app, base_url="http://127.0.0.1") as first:
-        yield first, TestClient(app, base_url="http://127.0.0.1")
+    with connect() as first:
+        yield first, connect(first.app)

@@ -43,17 +43,21 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        self.token = f"browser-token-{self.port}"
         self.start()
 
     @property
     def address(self):
-        return f"http://127.0.0.1:{self.port}/"
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def start(self):
         from mercer.explorer.server import make_app
 
         config = uvicorn.Config(
-            make_app(), port=self.port, log_level="error", timeout_graceful_shutdown=1
+            make_app(self.token, cookie=f"mercer-explorer-{self.port}"),
+            port=self.port,
+            log_level="error",
+            timeout_graceful_shutdown=1,
         )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
@@ -238,6 +242,66 @@ def test_controls_and_tables(service, browser):
         page.wait_for_selector("#plot-gram .heatmaplayer image")
 
 
+# --- token -----------------------------------------------------------------------------------
+
+
+def test_token_leaves_the_address_and_is_not_a_cookie(service, browser):
+    with opened(browser, service.address + "&data=wine") as page:
+        plain = f"http://127.0.0.1:{service.port}/?data=wine"
+        assert page.url == plain
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.click("#copy-link")
+        page.wait_for_selector("#copy-link:has-text('Copied')")
+        assert page.evaluate("navigator.clipboard.readText()") == plain
+        for selector in ("#get-scores", "#get-model"):
+            path, _ = download(page, selector)
+            assert service.token.encode() not in path.read_bytes()
+        cookies = page.context.cookies()
+        assert [cookie["name"] for cookie in cookies] == [f"mercer-explorer-{service.port}"]
+        assert service.token not in str(cookies)
+        # the address works in this browser, also in a new tab, and nowhere else
+        page.reload()
+        settle(page)
+        second = page.context.new_page()
+        second.goto(plain + "&bandwidth=3")
+        settle(second)
+    context = browser.new_context()
+    assert context.new_page().goto(plain).status == 401
+    context.close()
+
+
+def test_page_of_the_redirection_opens_the_explorer(service, browser, tmp_path):
+    """The navigation comes from another site (a file), and the page can be reloaded."""
+    from mercer.explorer import _write_redirection
+
+    redirection = _write_redirection(service.address + "&data=wine", tmp_path)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(redirection.as_uri())
+    page.wait_for_url(f"http://127.0.0.1:{service.port}/?data=wine")
+    settle(page)
+    assert page.reload().status == 200
+    settle(page)
+    assert page.locator("#facts dd").first.inner_text() == "wine"
+    context.close()
+
+
+def test_two_explorers_in_one_browser(service, browser):
+    other = Server()
+    try:
+        with opened(browser, service.address + "&data=wine") as page:
+            second = page.context.new_page()
+            second.goto(other.address + "&data=iris")
+            settle(second)
+            for one, name in ((page, "wine"), (second, "iris"), (page, "wine")):
+                one.reload()
+                settle(one)
+                assert one.locator("#facts dd").first.inner_text() == name
+            assert len(page.context.cookies()) == 2
+    finally:
+        other.stop()
+
+
 # --- uploads ---------------------------------------------------------------------------------
 
 
@@ -277,7 +341,7 @@ def test_valid_and_invalid_uploads(service, browser):
 def test_tabs_are_independent(service, browser):
     with opened(browser, service.address) as page:
         second = page.context.new_page()
-        second.goto(service.address + "?data=wine")
+        second.goto(service.address + "&data=wine")
         settle(second)
         page.fill("#sigma-number", "5")
         page.press("#sigma-number", "Enter")
@@ -359,7 +423,7 @@ def test_errors_of_the_row_table_are_reported(service, browser):
 def test_exports_match_the_page(service, browser, tmp_path):
     with opened(
         browser,
-        service.address + "?data=wine&bandwidth=3",
+        service.address + "&data=wine&bandwidth=3",
         viewport={"width": 1440, "height": 1700},
     ) as page:
         page.wait_for_selector("#plot-path .scatterlayer .point")
@@ -476,7 +540,7 @@ def axe(tmp_path_factory):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_serious_violations(service, browser, axe, theme):
     options = {"color_scheme": theme, "bypass_csp": True}
-    with opened(browser, service.address + "?data=wine&picks=1,3", **options) as page:
+    with opened(browser, service.address + "&data=wine&picks=1,3", **options) as page:
         page.wait_for_selector("#plot-path .scatterlayer .point")
         page.click("#below-clusters .chips button")
         page.wait_for_selector("#rows-table tbody tr")

@@ -30,7 +30,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 TIMEOUT = 30.0  # seconds after which a test fails
-HOST = "Host: 127.0.0.1"
+TOKEN = b"-" * 32  # stands for the token of the explorer; see send
+TOKENS = {}  # by port
+HOST = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN.decode()}"
 CHUNKED = "Transfer-Encoding: chunked"
 TABLE = b"a,b,kind\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n5,1,x\n"
 LIMITS = "upload=2_000_000, body_timeout=1.0"
@@ -55,24 +57,26 @@ class Explorer:
             )
 
     @classmethod
-    def with_limits(cls, folder, limits):
+    def with_limits(cls, folder, limits, host="127.0.0.1"):
         return cls(
             folder,
             "-c",
             "from mercer.explorer import explore\n"
             "from mercer.explorer.sessions import Limits\n"
-            f"explore(limits=Limits({limits}), open_browser=False, "
+            f"explore(limits=Limits({limits}), host={host!r}, open_browser=False, "
             "log=lambda line: print(line, flush=True))",
         )
 
     def wait_until_ready(self):
         line = self.process.stdout.readline()
-        self.port = int(re.search(r"127\.0\.0\.1:(\d+)/", line).group(1))
+        found = re.search(r"http://(.+):(\d+)/\?(?:.*&)?token=([\w-]{32}) ", line)
+        self.host, self.port = found.group(1).strip("[]"), int(found.group(2))
+        TOKENS[self.port] = found.group(3).encode()
         wait_until(self.is_responsive)
         return self
 
     def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT)
+        return socket.create_connection((self.host, self.port), timeout=TIMEOUT)
 
     def ask(self, request):
         """Send a request and return status and body of the response."""
@@ -138,10 +142,10 @@ def in_chunks(content, size=50_000):
 
 
 def send(client, request):
-    """Send as much of a request as the server accepts."""
+    """Send as much of a request as the server accepts; insert the token."""
     content = request.encode("latin-1") if isinstance(request, str) else request
-    with suppress(BrokenPipeError, ConnectionResetError):
-        client.sendall(content)
+    with suppress(OSError):  # the server closed the connection
+        client.sendall(content.replace(TOKEN, TOKENS[client.getpeername()[1]]))
 
 
 def response(client):
@@ -253,6 +257,118 @@ def test_invalid_requests_are_rejected(explorer, request_):
     with healthy(explorer):
         status, _ = explorer.ask(request_)
         assert status is None or 400 <= status < 500
+
+
+# --- clients without the token ---------------------------------------------------------------
+
+WITHOUT = "Host: 127.0.0.1"
+
+
+def without_token(request):
+    content = request.encode("latin-1") if isinstance(request, str) else request
+    return content.replace(HOST.encode(), WITHOUT.encode())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        get("/"),
+        get("/static/main.js"),
+        get(WORK),
+        get("/api/start", "Cookie: mercer-explorer=x; token=x"),
+        upload(TABLE),
+        upload(b"", 100_000),  # the body does not arrive
+        upload(b"1,2\n" * 300_000, 1_500_000),
+        post("/api/upload", CHUNKED, body=b"400\r\nabc"),
+        post("/api/rows", CHUNKED, body=in_chunks(b"1" * 1_000_001, 1_000)),
+    ],
+    ids=["page", "file", "work", "cookie", "table", "stalled", "large", "half chunk", "chunks"],
+)
+def test_clients_without_the_token_are_rejected_before_their_body(explorer, request_):
+    before = explorer.uploads()
+    with healthy(explorer), explorer.connect() as client:
+        send(client, without_token(request_))
+        status, body = response(client)
+        assert status == 401
+        assert json.loads(body)["error"]
+    assert explorer.uploads() == before
+
+
+@pytest.mark.parametrize("leave", [socket.socket.close, reset], ids=["close", "reset"])
+def test_clients_without_the_token_leave_nothing(explorer, leave):
+    requests = [b"GET / HT", upload(TABLE, 1000), upload(b"1,2\n" * 300_000, 1_500_000)]
+    with healthy(explorer):
+        for request in [*requests, get(WORK)] * 5:
+            client = explorer.connect()
+            send(client, without_token(request))
+            leave(client)
+
+
+def test_half_closed_clients_get_a_response(explorer):
+    for request, status in ((get("/api/start"), 200), (without_token(get("/api/start")), 401)):
+        with healthy(explorer), explorer.connect() as client:
+            send(client, request)
+            client.shutdown(socket.SHUT_WR)
+            assert response(client)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *(("127.0.0.1", 200), ("127.0.0.1:1", 200), ("localhost:65535", 200), ("[::1]:80", 200)),
+        *(("evil.example", 421), ("evil.example:80", 421), ("127.0.0.1:x", 421), ("[::2]", 421)),
+    ],
+)
+def test_host_is_checked_in_addition_to_the_token(explorer, host, status):
+    request = get("/api/start").replace("Host: 127.0.0.1", f"Host: {host}")
+    with healthy(explorer):
+        assert explorer.ask(request)[0] == status
+        assert explorer.ask(without_token(request.replace(f"Host: {host}", WITHOUT)))[0] == 401
+
+
+def test_two_explorers_have_their_own_tokens_and_cookies(explorer, tmp_path):
+    with Explorer.with_limits(tmp_path, LIMITS) as other:
+        other.wait_until_ready()
+        tokens = [TOKENS[one.port] for one in (explorer, other)]
+        assert tokens[0] != tokens[1]
+        for one, foreign in ((explorer, tokens[1]), (other, tokens[0])):
+            with one.connect() as client:
+                send(client, get("/api/start").encode().replace(TOKEN, foreign))
+                assert response(client)[0] == 401
+        names = []
+        for one in (explorer, other):
+            with one.connect() as client:
+                send(client, get("/api/start"))
+                names.append(re.search(rb"set-cookie: ([\w-]+)=", client.recv(65536)).group(1))
+        assert names[0] != names[1]
+
+
+def test_ipv6_loopback(tmp_path):
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6")
+    try:
+        with socket.socket(socket.AF_INET6) as free:
+            free.bind(("::1", 0))
+    except OSError:
+        pytest.skip("no IPv6 loopback interface")
+    with Explorer.with_limits(tmp_path, LIMITS, host="::1") as one:
+        one.wait_until_ready()
+        for host, status in (("[::1]", 200), (f"[::1]:{one.port}", 200), ("[::2]", 421)):
+            request = get("/api/start").replace("Host: 127.0.0.1", f"Host: {host}")
+            assert one.ask(request)[0] == status
+        assert one.ask(without_token(get("/api/start")))[0] == 401
+        assert one.stop() == 0
+
+
+def test_log_does_not_contain_the_token(explorer):
+    token = TOKENS[explorer.port].decode()
+    for path in (f"/?token={token}", f"/nowhere?token={token}", f"/api/views?token={token}"):
+        explorer.ask(get(path))
+    explorer.ask(f"GET /?token={token} HTTP/9\r\n\r\n")
+    assert token not in explorer.log()
+
+
+# --- false sizes and the exit ----------------------------------------------------------------
 
 
 def npy_with_false_size():

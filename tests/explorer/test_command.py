@@ -1,12 +1,15 @@
 """The command ``mercer explore`` and the function ``explore``."""
 
+import html
 import re
 import signal
 import socket
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -20,6 +23,8 @@ from mercer.cli import main
 from mercer.explorer import explore
 from tests.expectations import names_values, raises
 from tests.processes import environment
+
+TOKEN = r"token=[\w-]{32}"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ on Windows")
@@ -37,9 +42,9 @@ def test_command_serves_a_file_and_removes_its_folder(tmp_path):
     )
     try:
         line = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/\?data=given", line).group()
-        base = address.partition("?")[0]
-        client = httpx.Client(base_url=base, timeout=60)
+        found = re.search(r"(http://127\.0\.0\.1:\d+/)\?data=given&token=([\w-]{32}) ", line)
+        token = {"authorization": f"Bearer {found.group(2)}"}
+        client = httpx.Client(base_url=found.group(1), timeout=60, headers=token)
         for _ in range(100):
             try:
                 started = client.get("api/start").json()
@@ -84,22 +89,31 @@ def started(monkeypatch):
     """Start without serving, and return the address that is printed and opened."""
 
     def start(*arguments, open_browser=True, **options):
-        opened, logged = [], []
+        pages, logged = [], []
+
+        def open_page(address):
+            assert "token" not in address  # other users can read the arguments of the browser
+            path = Path(url2pathname(urlsplit(address).path))
+            assert sys.platform == "win32" or path.parent.stat().st_mode & 0o077 == 0
+            found = re.search('url=([^"]*)"', path.read_text(encoding="utf-8"))
+            pages.append(html.unescape(found.group(1)))
+
         monkeypatch.setattr("threading.Timer", ImmediateTimer)
-        monkeypatch.setattr("webbrowser.open", opened.append)
+        monkeypatch.setattr("webbrowser.open", open_page)
         monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
         explore(*arguments, open_browser=open_browser, log=logged.append, **options)
         address = re.search(r"http://\S+", logged[0]).group()
-        assert opened == ([address] if open_browser else [])
+        assert pages == ([address] if open_browser else [])
         return address
 
     return start
 
 
 def test_browser_opens_the_address(started):
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", started())
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?data=wine", started("wine"))
-    started(open_browser=False)
+    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/\?{TOKEN}", started())
+    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/\?data=wine&{TOKEN}", started("wine"))
+    assert re.fullmatch(rf"http://\[::1\]:\d+/\?{TOKEN}", started(host="::1"))
+    assert started(open_browser=False) != started(open_browser=False)
 
 
 def test_interrupt_exits_with_code_zero(monkeypatch, capsys):
@@ -107,19 +121,17 @@ def test_interrupt_exits_with_code_zero(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("uvicorn.Server.run", interrupted)
+    monkeypatch.setenv("COLUMNS", "20")
     assert main(["explore", "wine", "--no-browser"]) == 0
     output = capsys.readouterr()
-    assert re.search(r"http://127\.0\.0\.1:\d+/\?data=wine ", output.out)
+    (line,) = output.out.splitlines()  # in one line, however narrow the terminal is
+    assert re.search(rf"http://127\.0\.0\.1:\d+/\?data=wine&{TOKEN} ", line)
     assert output.err == ""
 
 
-def test_address_on_other_interfaces_has_a_host_name_and_a_token(started):
-    found = re.fullmatch(
-        r"http://(.+):\d+/\?data=wine&token=([\w-]{32})", started("wine", host="0.0.0.0")
-    )
+def test_address_on_other_interfaces_has_a_host_name(started):
+    found = re.fullmatch(rf"http://(.+):\d+/\?data=wine&{TOKEN}", started("wine", host="0.0.0.0"))
     assert found.group(1) == socket.gethostname()
-    again = started("wine", host="0.0.0.0", open_browser=False)
-    assert found.group(2) not in again
 
 
 def test_missing_package_is_named(monkeypatch, capsys):
@@ -141,13 +153,15 @@ def test_label_and_ignored_columns_are_part_of_the_address(started, tmp_path):
     rows = "\n".join(f"{i},{i * i % 7},{'üé'[i % 2]},{i % 3}" for i in range(20))
     path.write_bytes(f"x,y,größe,z\n{rows}\n".encode("latin-1"))
     address = started(path, label="größe", ignore=["z", "y"], encoding="latin-1")
-    query = parse_qsl(urlsplit(address).query)
+    query = parse_qsl(urlsplit(address).query)[:-1]
     assert query == [("data", "given"), ("label", "größe"), ("ignore", "z"), ("ignore", "y")]
     with raises(ValueError, "absent"):
         explore(path, label="absent", encoding="latin-1", open_browser=False)
     with raises(ValueError, "latin.csv"):  # not UTF-8
         explore(path, open_browser=False)
-    query = parse_qsl(urlsplit(started("machines", categorical=["power"], missing="drop")).query)
+    query = parse_qsl(urlsplit(started("machines", categorical=["power"], missing="drop")).query)[
+        :-1
+    ]
     assert query == [("data", "machines"), ("categorical", "power"), ("missing", "drop")]
     with raises(ValueError, "absent"):
         explore("wine", ignore=["absent"], open_browser=False)

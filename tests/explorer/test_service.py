@@ -13,6 +13,7 @@ from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
 from tests.expectations import names_values
+from tests.explorer_client import connect
 from tests.processes import environment
 
 ALL = "points,data,spectrum,embedding,clusters,density,gram,eigenfunctions"
@@ -363,15 +364,10 @@ def test_kernel_pca_has_three_components(client):
 
 
 def test_given_file_is_read_with_its_encoding(tmp_path):
-    from starlette.testclient import TestClient
-
-    from mercer.explorer.server import make_app
-
     rows = "\n".join(f"{i},{i * i % 7},{'üé'[i % 2]}" for i in range(20))
     path = tmp_path / "latin.csv"
     path.write_bytes(f"x,größe,kind\n{rows}\n".encode("latin-1"))
-    app = make_app(given=path, encoding="latin-1")
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    with connect(given=path, encoding="latin-1") as client:
         query = "data=given&label=kind&components=2"
         answer = ask(client, query, "points")
         assert answer["summary"]["columns"] == ["x", "größe"]
@@ -380,23 +376,20 @@ def test_given_file_is_read_with_its_encoding(tmp_path):
         assert found["labels"] == answer["views"]["points"]["clusters"]
 
 
-def test_compressed_upload_is_decompressed_once(client, monkeypatch):
-    """Regression D14: the size and the content come from one decompression."""
+def test_compressed_upload_is_not_decompressed_by_the_server(client, monkeypatch):
+    """Regression D14: the table is read once, in another process, and stored as it was read."""
     import gzip
 
-    reads = []
-    original = gzip.GzipFile.read
-
     def read(file, size=-1):
-        reads.append(size)
-        return original(file, size)
+        raise AssertionError("the server decompressed an upload")
 
     monkeypatch.setattr(gzip.GzipFile, "read", read)
     content = "x,y\n" + "\n".join(f"{i},{i * i % 7}" for i in range(20))
     packed = gzip.compress(content.encode())
-    answer = client.post("/api/upload?name=a.csv.gz", content=packed)
-    assert answer.json()["rows"] == 20
-    assert len(reads) == 1
+    answer = client.post("/api/upload?name=a.csv.gz", content=packed).json()
+    assert answer["rows"] == 20
+    monkeypatch.setattr("mercer.explorer.cache.Cache.get", lambda self, key, compute: compute()[0])
+    assert ask(client, f"data={answer['data']}", "points")["summary"]["rows"] == 20
 
 
 def test_upload_compressed_twice_is_rejected(client):
@@ -406,3 +399,14 @@ def test_upload_compressed_twice_is_rejected(client):
     answer = client.post("/api/upload?name=a.csv.gz", content=content)
     assert answer.status_code == 422
     assert "a.csv.gz" in answer.json()["error"]
+
+
+def test_labels_and_categories_of_files_are_as_written(client):
+    rows = [f"{i},{code}" for i, code in enumerate(["01", "1", "NA", "001"] * 3)]
+    content = "\n".join(["x,code", *rows]).encode()
+    data = client.post("/api/upload?name=codes.csv", content=content).json()["data"]
+    scores = client.get(f"/api/scores.csv?data={data}&label=code").text
+    codes = [line.split(",")[1] for line in scores.splitlines()[1:]]
+    assert codes == ["01", "1", "NA", "001"] * 3
+    summary = ask(client, f"data={data}&categorical=code", "points")["summary"]
+    assert ["code", "category"] in summary["all_columns"]

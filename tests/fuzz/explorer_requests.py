@@ -11,7 +11,8 @@ An input is a sequence of requests as a browser would send them::
     GET /api/views?show=points&data={mine}
 
 ``{me}`` is replaced by the session cookie, ``{mine}`` by its latest upload and ``{theirs}`` by an
-upload of another session, which must never be visible.
+upload of another session, which must never be visible. A request has the token unless it has
+another ``authorization`` header.
 """
 
 import ast
@@ -22,6 +23,7 @@ import tempfile
 import warnings
 from functools import cache
 from pathlib import Path
+from unittest import mock
 from urllib.parse import unquote, urlsplit
 
 from tests.fuzz import mutations
@@ -29,6 +31,7 @@ from tests.fuzz.invariants import InvariantError, require, strict_warnings
 
 END = b"\n~~~~\n"
 SECRET = b"secret-column"
+TOKEN = "fuzz-token"
 TABLE = b"a,b,kind\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n5,1,x\n"
 NUMBERS = b"a,b\n1,2\n2,1\n3,5\n4,4\n5,1\n"
 
@@ -122,7 +125,14 @@ _PATHS = [
 _HEADERS = [
     *(b"host: ", b"origin: ", b"sec-fetch-site: ", b"cookie: mercer-explorer=", b"cookie: "),
     *(b"content-length: ", b"x-mercer-tab: ", b"range: bytes=", b"if-modified-since: "),
-    *(b"if-none-match: ", b"content-type: ", b"accept-encoding: ", b"if-range: ", b"expect: "),
+    *(
+        b"authorization: ",
+        b"if-none-match: ",
+        b"content-type: ",
+        b"accept-encoding: ",
+        b"if-range: ",
+        b"expect: ",
+    ),
 ]
 _VALUES = [
     *(b"", b"{me}", b"127.0.0.1", b"localhost:80", b"[::1]", b"evil.example", b"null", b"0"),
@@ -188,6 +198,8 @@ class Request:
         self.headers = [_header(line) for line in lines if b":" in line]
         if not any(name == b"host" for name, _ in self.headers):
             self.headers.append((b"host", b"127.0.0.1"))
+        if not any(name == b"authorization" for name, _ in self.headers):
+            self.headers.append((b"authorization", f"Bearer {TOKEN}".encode()))
 
     def scope(self):
         raw, _, query = self.address.partition(b"?")
@@ -263,12 +275,13 @@ class Explorer:
 
         given = folder / "given.csv"
         given.write_bytes(TABLE)
-        limits = Limits(upload=50_000, expanded=1_000_000, all_uploads=10**6, rows=2000)
-        self.app = make_app(limits=limits, given=given, workers=1)
+        limits = Limits(upload=50_000, memory=1_000_000, all_uploads=10**6, rows=2000)
+        self.app = make_app(TOKEN, limits=limits, given=given, workers=1)
         self.me = self.app.state.sessions.find(None)
         self.other = self.app.state.sessions.find(None)
         table = SECRET + b",b\n1,2\n2,1\n3,5\n4,4\n"
-        self.theirs = self.app.state.sessions.store(self.other, "secret.csv", table).key
+        sessions = self.app.state.sessions
+        self.theirs = sessions.store(self.other, "secret.csv", sessions.write(table)).key
 
     def substitute(self, text):
         mine = next(reversed(self.me.uploads), "none")
@@ -284,20 +297,37 @@ def check(data, folder):
     asyncio.run(_check(data, folder))
 
 
+def read_in_this_process(path, name, limits):
+    """Read an upload as the worker does; a process for each of many thousands would be slow."""
+    import pandas as pd
+
+    from mercer.explorer.upload_worker import convert
+
+    target = path.with_suffix(".table")
+    notes = convert(path.read_bytes(), name, target, limits)
+    return pd.read_feather(target), notes
+
+
 async def _check(data, folder):
     explorer = Explorer(folder)
+    read = "mercer.explorer.service.read_upload"
     try:
-        async with explorer.app.router.lifespan_context(explorer.app):
-            for text in data.split(END)[:6]:
-                request = Request(explorer.substitute(text))
-                with strict_warnings():
-                    response, failure = await ask(explorer.app, request)
-                if failure is not None:
-                    raise failure
-                check_response(request, response, secret=SECRET not in data)
-            await check_other_session(explorer)
+        with mock.patch(read, read_in_this_process):
+            await _check_requests(explorer, data)
     finally:
         explorer.app.state.sessions.close()
+
+
+async def _check_requests(explorer, data):
+    async with explorer.app.router.lifespan_context(explorer.app):
+        for text in data.split(END)[:6]:
+            request = Request(explorer.substitute(text))
+            with strict_warnings():
+                response, failure = await ask(explorer.app, request)
+            if failure is not None:
+                raise failure
+            check_response(request, response, secret=SECRET not in data)
+        await check_other_session(explorer)
 
 
 def check_response(request, response, secret):
@@ -306,6 +336,8 @@ def check_response(request, response, secret):
     where = f"{request.method} {request.address.decode()}: status {response.status}"
     require(response.ended and response.status is not None, f"{where}, incomplete")
     require(response.status < 500 or response.status in (503, 507), where, response.body[:300])
+    has_token = TOKEN in f"{request.address} {request.headers}"
+    require(has_token or response.status == 401, f"{where}, without the token")
     for name, value in SECURITY_HEADERS.items():
         require(
             response.header(name) == [value.encode()],

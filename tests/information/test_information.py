@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from mercer import KernelECA, config_context
+from mercer import KernelECA, ParzenDensity, config_context
 from mercer.bandwidth import fit_kernel
 from mercer.errors import ApproximationWarning
 from mercer.information import (
@@ -195,10 +197,25 @@ def test_integral_estimator_with_weights_and_a_rule():
     assert_allclose(found, renyi_entropy(X, wide, sample_weight=w), rtol=1e-13)
 
 
-@pytest.mark.parametrize("kernel", [Laplacian(1.0), Epanechnikov(1.0), Matern(1.0)], ids=repr)
-def test_integral_estimator_needs_a_gaussian_kernel(kernel):
-    with raises(ValueError, repr(kernel), "estimator='mean'", "Gaussian"):
-        renyi_entropy(array(), kernel, estimator="integral")
+@pytest.mark.parametrize(
+    "kernel", [Laplacian(0.4), Matern(0.6), Laplacian(0.4) + Gaussian(1.0)], ids=repr
+)
+def test_integral_estimator_of_other_kernels(kernel):
+    """V is the integral of the squared Parzen density, by quadrature between the kinks."""
+    X = array(6, 1)
+    parzen = ParzenDensity(kernel=kernel).fit(X)
+    edges = np.r_[-40.0, np.sort(X[:, 0]), 40.0]
+
+    def squared(t):
+        return float(parzen.pdf([[t]])[0] ** 2)
+
+    total = sum(quad(squared, a, b, epsabs=1e-12, limit=200)[0] for a, b in pairwise(edges))
+    assert_allclose(renyi_entropy(X, kernel, estimator="integral"), -np.log(total), rtol=1e-8)
+
+
+def test_integral_estimator_needs_a_self_convolution():
+    with raises(ValueError, "Epanechnikov", "estimator='mean'", "Gaussian"):
+        renyi_entropy(array(), Epanechnikov(1.0), estimator="integral")
 
 
 def test_unknown_estimators_raise():
@@ -326,6 +343,18 @@ def test_feature_variance_is_the_centered_trace(kernel):
 def test_feature_variance_of_the_linear_kernel_is_the_total_variance():
     X = array()
     assert_allclose(feature_variance(X, Linear()), X.var(axis=0).sum(), rtol=1e-12)
+
+
+def test_feature_variance_of_a_normalized_kernel():
+    """Paiva's eq. 17 for a kernel that is a density: κ(0) - V with κ(0) = (2πσ²)^(-d/2)."""
+    X, sigma = array(), 0.8
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    density = (2 * np.pi * sigma**2) ** (-X.shape[1] / 2)
+    expected = density * (1 - np.exp(-squared / (2 * sigma**2)).mean())
+    found = feature_variance(X, Gaussian(sigma), normalize=True)
+    assert_allclose(found, expected, rtol=1e-12)
+    with raises(ValueError, "Linear"):
+        feature_variance(X, Linear(), normalize=True)
 
 
 def test_feature_variance_with_a_large_mean():
@@ -465,3 +494,59 @@ def test_gradients_by_fourier_features_and_by_pairs_agree(d):
 def test_gradient_needs_a_gaussian_kernel():
     with raises(ValueError, "Laplacian", "Gaussian"):
         potential_gradient(array(), Laplacian(1.0))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e200])
+def test_scale_of_weights_has_no_effect(scale):
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.normal(size=(40, 2)), rng.normal(size=(30, 2)), rng.uniform(0.1, 1, 40)
+    for measure in (information_potential, renyi_entropy, vendi_score):
+        found = measure(X, Gaussian(1.0), sample_weight=scale * weights)
+        assert_allclose(found, measure(X, Gaussian(1.0), sample_weight=weights), rtol=1e-12)
+    if scale < 1:  # a rule for the bandwidth of both samples
+        one, other = (
+            cauchy_schwarz_divergence(X, Y, sample_weight=(w, None))
+            for w in (weights, scale * weights)
+        )
+        assert_allclose(other, one, rtol=1e-9)
+    one, other = (
+        potential_gradient(X, Gaussian(1.0), sample_weight=w)[1] for w in (weights, scale * weights)
+    )
+    assert_allclose(other, one, rtol=1e-9, atol=1e-15)
+
+
+# --- divergence of parts of a precomputed matrix --------------------------------------------------
+
+
+def test_divergence_from_a_precomputed_matrix_equals_that_of_the_samples():
+    X, Y = array(30, 2), array(20, 2) + 0.7
+    weights = np.random.default_rng(2).uniform(0.5, 2, 20)
+    K = Gaussian(0.9)(np.vstack([X, Y]))
+    samples = np.arange(30), np.arange(30, 50)
+    found = cauchy_schwarz_divergence(K, samples, "precomputed")
+    assert_allclose(found, cauchy_schwarz_divergence(X, Y, Gaussian(0.9)), rtol=1e-10)
+    pair = (None, weights)
+    found = cauchy_schwarz_divergence(K, samples, "precomputed", sample_weight=pair)
+    expected = cauchy_schwarz_divergence(X, Y, Gaussian(0.9), sample_weight=pair)
+    assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_divergence_of_a_cluster_from_all_points():
+    """Jenssen's eq. (27): -log of the cosine between the cluster's mean and the overall mean."""
+    K = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 1.0]])
+    found = cauchy_schwarz_divergence(K, ([0, 1], [0, 1, 2]), "precomputed")
+    inner = (1 + 0.5 + 0 + 0.5 + 1 + 0.1) / 6
+    cosine = inner / np.sqrt(3 / 4 * K.mean())
+    assert_allclose(found, -np.log(cosine), rtol=1e-12)
+
+
+def test_divergence_of_a_precomputed_matrix_needs_row_indices():
+    K = np.eye(4)
+    with raises(ValueError, "pair"):
+        cauchy_schwarz_divergence(K, K, "precomputed")
+    with raises(ValueError, "bool"):
+        cauchy_schwarz_divergence(K, (np.ones(4, bool), [0]), "precomputed")
+    with raises(ValueError, "(0,)"):
+        cauchy_schwarz_divergence(K, (np.zeros(0, int), [0]), "precomputed")
+    with raises(ValueError, 2, 4):
+        cauchy_schwarz_divergence(K, ([2, 4], [0]), "precomputed")

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fileName, toCsv } from "../../src/mercer/explorer/static/export_text.js";
+import { escapeFormula, fileName, toCsv } from "../../src/mercer/explorer/static/export_text.js";
 
 test("cells are separated by commas and lines end", () => {
   assert.equal(toCsv(["row", "x"], [[0, 1.5]]), "row,x\n0,1.5\n");
@@ -15,6 +15,14 @@ test("cells with separators, quotes or line breaks are quoted", () => {
 
 test("missing cells are empty, false and 0 are not", () => {
   assert.equal(toCsv(["a", "b", "c", "d"], [[null, undefined, false, 0]]), "a,b,c,d\n,,false,0\n");
+});
+
+test("texts that a spreadsheet would evaluate get an apostrophe, numbers do not", () => {
+  const escaped = ["=1+1", "+a", "-a", "@SUM(A1)", "\tx", "\rx", "'=1", "+1 2", "-1-2"];
+  for (const text of escaped) assert.equal(escapeFormula(text), `'${text}`);
+  for (const cell of ["-1", "+1", "-1.5", "-1,5", "-1e-5", "-", "a=b", "", "'", -1.5, null, true])
+    assert.equal(escapeFormula(cell), cell);
+  assert.equal(toCsv(["=a"], [["=b"], [-1]]), "'=a\n'=b\n-1\n");
 });
 
 test("the file name is taken from the header", () => {

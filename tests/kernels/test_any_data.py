@@ -71,9 +71,10 @@ def test_hamming_reads_every_form_of_the_same_rows():
     assert_array_equal(Hamming(0.3)(X, X[:4].astype(object)), expected[:, :4])
 
 
-def test_hamming_on_all_bit_strings_has_the_spectrum_of_its_factors():
+@pytest.mark.parametrize("rho", [0.3, -0.4])
+def test_hamming_on_all_bit_strings_has_the_spectrum_of_its_factors(rho):
     """On {0,1}^d K is a d-fold Kronecker product: eigenvalues (1+ρ)^(d-j) (1-ρ)^j."""
-    rho, d = 0.3, 5
+    d = 5
     K = Hamming(rho)(["".join(row) for row in product("01", repeat=d)])
     expected = [
         (1 + rho) ** (d - sum(signs)) * (1 - rho) ** sum(signs)
@@ -83,10 +84,37 @@ def test_hamming_on_all_bit_strings_has_the_spectrum_of_its_factors():
 
 
 @pytest.mark.parametrize("rho", [0.0, -0.5, 1.5, float("nan")])
-@pytest.mark.parametrize("kernel", [Hamming, Categorical])
-def test_rho_must_lie_between_0_and_1(kernel, rho):
-    with raises(ValueError, f"{kernel.__name__}(rho={rho})", "(0, 1]"):
-        kernel(rho)([[0, 1], [1, 1]])
+def test_rho_of_categories_must_lie_between_0_and_1(rho):
+    with raises(ValueError, f"Categorical(rho={rho})", "(0, 1]"):
+        Categorical(rho)([[0, 1], [1, 1]])
+
+
+@pytest.mark.parametrize("rho", [-1.5, 1.5, float("nan")])
+def test_rho_of_hamming_must_lie_between_minus_1_and_1(rho):
+    with raises(ValueError, f"Hamming(rho={rho})", "[-1, 1]"):
+        Hamming(rho)([[0, 1], [1, 1]])
+
+
+@pytest.mark.parametrize(("rho", "categories"), [(-1.0, 2), (-0.3, 2), (0.0, 5), (-0.25, 5)])
+def test_hamming_with_a_rho_that_is_not_positive(rho, categories):
+    X = np.array(list(product(range(categories), repeat=3)))[::2]
+    K = Hamming(rho)(X)
+    assert_allclose(K, naive(lambda x, y: float(rho) ** differing(x, y), X, X), rtol=1e-14)
+    assert np.linalg.eigvalsh(K)[0] > -1e-12 * len(X)
+    assert_allclose(Hamming(rho)(X, X[:4]), K[:, :4], rtol=1e-15)
+
+
+def test_hamming_rejects_a_rho_too_low_for_the_number_of_categories():
+    """With three categories the factor has the eigenvalue 1 + 2ρ, negative below -1/2."""
+    assert np.linalg.eigvalsh(Hamming(-0.5)([[0], [1], [2]]))[0] == pytest.approx(0, abs=1e-15)
+    with raises(ValueError, "Hamming(rho=-0.6)", 3, "-0.5"):
+        Hamming(-0.6)([[0], [1], [2]])
+    with raises(ValueError, 3):  # new rows with a third category
+        Hamming(-0.6)([[0], [1]], [[2]])
+
+
+def test_hamming_with_a_negative_rho_scales_like_its_magnitude():
+    assert Hamming(-0.5).scale_bandwidths(0.5) == Hamming(-0.0625)
 
 
 def test_hamming_rejects_strings_of_different_lengths():

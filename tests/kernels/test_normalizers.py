@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf, pi, prod, sqrt
 
 import numpy as np
@@ -114,12 +115,86 @@ def test_is_density():
     assert (3.0 * Gaussian(1.0)).is_density
 
 
-def test_only_the_gaussian_has_a_self_convolution():
+def test_self_convolution_of_a_gaussian():
     assert Gaussian(3.0).self_convolution().bandwidth == pytest.approx(3 * sqrt(2), rel=1e-15)
     bandwidths = Gaussian(np.array([1.0, 2.0])).self_convolution().bandwidth
     assert_allclose(bandwidths, sqrt(2) * np.array([1.0, 2.0]), rtol=1e-15)
-    with raises(ValueError, "Laplacian", "Gaussian"):
-        Laplacian(1.0).self_convolution()
+
+
+CONVOLVED = [
+    Gaussian(0.7),
+    Laplacian(0.7),
+    *[Matern(0.7, nu) for nu in (0.5, 1.5, 2.2, inf)],
+    3.0 * Laplacian(0.7),
+    Gaussian(0.4) + 2.0 * Gaussian(1.5),
+    Laplacian(0.4) + 0.3 * Laplacian(1.5),
+    Laplacian(0.7) + Laplacian(0.7 * (1 + 1e-9)),
+    Gaussian(0.4) + Laplacian(1.5),
+    Laplacian(0.2) + Gaussian(1.5),
+    2.0 * (Laplacian(0.4) + 0.3 * (Gaussian(1.5) + Matern(0.3, inf))),
+    Matern(1.0, 0.5) + Matern(sqrt(3), 1.5),
+]
+
+
+@pytest.mark.parametrize("kernel", CONVOLVED, ids=repr)
+def test_self_convolution_equals_the_integral(kernel):
+    """The density at t is ``∫ g(s) g(t - s) ds``."""
+    convolved = kernel.self_convolution(1)
+    scale, own = kernel.normalizer(1), convolved.normalizer(1)
+    for t in (0.0, 0.3, 1.0, 4.0):
+
+        def integrand(s, t=t):
+            return float((kernel([[s]], [[0.0], [t]]) / scale).prod())
+
+        ends = [-30.0, 0.0, t, t + 30.0] if t else [-30.0, 0.0, 30.0]
+        expected = sum(
+            quad(integrand, a, b, epsabs=1e-13, epsrel=1e-11, limit=200)[0]
+            for a, b in pairwise(ends)
+        )
+        assert_allclose(convolved([[0.0]], [[t]])[0, 0] / own, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Laplacian(np.array([0.5, 1.0])),
+        Matern(0.8, 1.5),
+        Matern(np.array([0.5, 1.0]), 0.5),
+        Gaussian(np.array([0.5, 1.0])) + 2.0 * Laplacian(0.6),
+    ],
+    ids=repr,
+)
+def test_self_convolution_in_two_dimensions_equals_a_sum_on_a_grid(kernel):
+    axis = np.arange(-12, 12, 0.05) + 0.025
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    t = np.array([[0.4, -1.1]])
+    g = kernel(np.zeros((1, 2)), grid)[0] / kernel.normalizer(2)
+    shifted = kernel(t, grid)[0] / kernel.normalizer(2)
+    convolved = kernel.self_convolution(2)
+    found = convolved(np.zeros((1, 2)), t)[0, 0] / convolved.normalizer(2)
+    assert_allclose(found, (g * shifted).sum() * 0.05**2, rtol=2e-3)  # kinks limit the grid
+
+
+def test_self_convolution_is_accurate_for_extreme_bandwidths():
+    """A wide Gaussian and a narrow Laplacian: the convolution is the Gaussian, and vice versa."""
+    wide, narrow = Gaussian(1e6), Laplacian(1e-6)
+    part = (wide + narrow).self_convolution(1).terms[1].kernel
+    assert_allclose(part([[0.0]], [[1e6]]), np.exp(-0.5), rtol=1e-6)
+    part = (Gaussian(1e-6) + Laplacian(1e6)).self_convolution(1).terms[1].kernel
+    assert_allclose(part([[0.0]], [[1e6]]), np.exp(-1), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Epanechnikov(1.0), Polynomial(2), Matern(1.0) + Gaussian(1.0)], ids=repr
+)
+def test_other_self_convolutions_raise(kernel):
+    with raises(ValueError, "estimator='mean'"):
+        (kernel + kernel if kernel.is_density else kernel).self_convolution(2)
+
+
+def test_self_convolution_of_a_matern_kernel_needs_the_dimension():
+    with raises(ValueError, "Matern", "d"):
+        Matern(1.0).self_convolution()
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+from datetime import timedelta
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from mercer import KernelPCA
 from mercer.bandwidth import fit_kernel, silverman
 from mercer.kernels import (
     Categorical,
@@ -30,6 +33,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.columns import Observed
 from mercer.kernels.tables import are_texts
+from mercer.tables import as_table
 from tests.expectations import raises
 from tests.kernels.naive import smallest_eigenvalue
 
@@ -161,10 +165,120 @@ def test_dates_are_days():
     when = pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D")
     frame = pd.DataFrame({"when": when, "zoned": when.tz_localize("UTC"), "after": when - when[0]})
     expected = Gaussian(30.0)(days[:, None].astype(float))
-    assert_allclose(On("when", Gaussian(30.0))(frame), expected, rtol=1e-9)
-    assert_allclose(On("after", Gaussian(30.0))(frame), expected, rtol=1e-9)
+    for name in frame.columns:
+        assert_allclose(On(name, Gaussian(30.0))(frame), expected, rtol=1e-9)
     frame.loc[1, "when"] = pd.NaT
     assert smallest_eigenvalue(fit_kernel(On("when", Gaussian(30.0)), frame)(frame)) > -1e-14
+
+
+DAYS = pd.Series(pd.date_range("2024-03-01", periods=60, freq="D"))  # summer time begins
+LATER = {
+    "naive": DAYS,
+    "zoned": DAYS.dt.tz_localize("UTC"),
+    "Berlin": DAYS.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"),
+    "seconds": DAYS.astype("datetime64[s]"),
+    "periods": DAYS.dt.to_period("D"),
+    "objects": DAYS.astype(object),
+    "days": DAYS.dt.date.astype(object),
+    "text": DAYS.dt.strftime("%Y-%m-%d"),
+    "text with offsets": pd.Series(
+        [t.isoformat() for t in DAYS.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")]
+    ),
+    "objects with offsets": pd.Series(
+        list(DAYS.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")), dtype=object
+    ),
+    "Arrow": DAYS.astype("timestamp[us][pyarrow]"),
+    "Arrow, zoned": DAYS.dt.tz_localize("UTC").astype("timestamp[us, tz=UTC][pyarrow]"),
+    "Arrow days": DAYS.dt.date.astype("date32[day][pyarrow]"),
+}
+
+
+@pytest.mark.parametrize("kind", LATER)
+@pytest.mark.parametrize("first", ["naive", "zoned", "text", "periods", "Arrow"])
+def test_dates_of_all_kinds_are_compared(first, kind):
+    """Dates with a time zone were categories, so that later ones were unknown labels."""
+    frame = pd.DataFrame({"x": np.arange(60.0), "when": LATER[first]})
+    kernel = table_kernel(frame)
+    assert isinstance(kernel.terms[1].kernel, Gaussian)
+    assert as_table(frame).column_types["when"] == "date"
+    later = frame.assign(when=LATER[kind])
+    assert_allclose(kernel(frame, later), kernel(frame), rtol=1e-12)
+    pca = KernelPCA(2, kernel=kernel).fit(frame)
+    assert_allclose(pca.transform(later), pca.transform(frame), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([Decimal("1.5"), None, Decimal(3), Decimal(7)], [1.5, np.nan, 3, 7]),
+        ([Decimal("1.5"), 2, 3.5, np.float32(7)], [1.5, 2, 3.5, 7]),
+        (pd.to_timedelta([1, 2, None, 5], unit="h"), [1 / 24, 2 / 24, np.nan, 5 / 24]),
+        (
+            pd.Series([timedelta(1), None, timedelta(2), timedelta(5)], dtype=object),
+            [1, np.nan, 2, 5],
+        ),
+        (pd.array([1, None, 2**53, 4], dtype="int64[pyarrow]"), [1, np.nan, 2**53, 4]),
+        (pd.Series([1, 2, 4, 7]).astype("Sparse[int]"), [1, 2, 4, 7]),
+    ],
+    ids=["decimals", "mixed", "durations", "timedeltas", "Arrow integers", "sparse"],
+)
+def test_numbers_of_all_kinds_are_numbers(values, expected):
+    frame = pd.DataFrame({"x": values})
+    kernel = table_kernel(frame)
+    assert isinstance(kernel.kernel, Gaussian)
+    table = as_table(frame, missing="keep")
+    assert table.column_types == {"x": "number"}
+    assert_allclose(table.frame["x"], np.array(expected)[table.rows])
+    assert kernel.kernel == table_kernel(pd.DataFrame({"x": expected})).kernel
+
+
+@pytest.mark.parametrize("dtype", [complex, object])
+def test_complex_numbers_are_rejected(dtype):
+    frame = pd.DataFrame({"z": pd.Series([1j, 2.0, 3.0], dtype=dtype), "x": [1.0, 2.0, 5.0]})
+    with raises(ValueError, "'z'", "complex"):
+        table_kernel(frame)
+    with raises(ValueError, "'z'", "complex"):
+        as_table(frame)
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"]], ids=["equal", "number"])
+def test_duplicate_column_names_are_rejected(names):
+    frame = pd.DataFrame(np.arange(10.0).reshape(5, 2) ** 2, columns=names)
+    kernel = On(0, Gaussian(1.0))
+    for use in (table_kernel, as_table, lambda X: KernelPCA(2, kernel=kernel).fit(X)):
+        with raises(ValueError, names[1]):
+            use(frame)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "Arrow columns"])
+def test_frames_of_other_libraries(library):
+    frame = FRAME.drop(columns="size").assign(
+        when=pd.date_range("2024-01-01", periods=9, tz="UTC"),
+        count=pd.array([1, 2, 3, None, 5, 6, 7, 8, 9], dtype="Int64"),
+    )
+    other = as_library(frame, library)
+    kernel = table_kernel(frame)
+    assert table_kernel(other)(frame) == pytest.approx(kernel(frame))
+    for X, Y in [(other, None), (other, frame), (frame, other)]:
+        assert_array_equal(kernel(X, Y), kernel(frame))
+    assert_array_equal(kernel.diagonal(other), kernel.diagonal(frame))
+    assert as_table(other).column_types == as_table(frame).column_types
+    for fitted in (frame, other):
+        pca = KernelPCA(2, kernel=kernel).fit(fitted)
+        assert pca.feature_names_in_.tolist() == list(frame.columns)
+        assert_array_equal(pca.transform(other), pca.transform(frame))
+    numbers = as_library(frame[["age", "height"]], library)
+    vectors = KernelPCA(2).fit(numbers)
+    assert vectors.feature_names_in_.tolist() == ["age", "height"]
+    assert_array_equal(vectors.transform(numbers), vectors.transform(frame[["age", "height"]]))
+
+
+def as_library(frame, library):
+    if library == "polars":
+        return pytest.importorskip("polars").from_pandas(frame)
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pandas(frame)
+    return table if library == "pyarrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
 # --- missing values ----------------------------------------------------------------------------

@@ -1,84 +1,219 @@
-"""Comparison of published values with ours: verdicts, text tables and written files."""
+"""Comparison of published values with ours: ranges, verdicts, text tables and written files."""
 
+import ast
 import json
+import re
 import sys
-from math import nan
+from math import inf, nan
+from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import pytest
 
+from mercer.datasets.files import DataNotFoundError
 from papers import (
     PAPERS,
-    AtLeast,
-    AtMost,
+    Correction,
     Picture,
     Row,
-    Same,
     Table,
-    Within,
+    accepted_range,
     load_paper,
     reproduce,
 )
 from papers.__main__ import main
-from papers.comparison import count_verdicts, show
+from papers.comparison import IDENTITY_TOLERANCE, count_verdicts, show
 from papers.text_tables import WIDTH, lines, print_table
 from tests.expectations import names_values, raises
 
 mpl.use("Agg")
+ROOT = Path(__file__).parents[2]
+
+# --- the range of a printed value --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("accepted", "inside", "outside", "text"),
+    ("printed", "agree", "differ"),
     [
-        (Within(1.5, 2.5), [1.5, 2, 2.5], [1.49, 2.51], "1.5 to 2.5 %"),
-        (AtMost(10.0), [-5, 10], [10.01], "≤ 10 %"),
-        (AtLeast(85.0), [85, 99.0], [84.9], "≥ 85 %"),
-        (Same(7), [7, 7.0], [6], "7 %"),
+        ("10.7", [10.65, 10.7, 32 / 3, 10.75], [10.64, 10.76]),
+        ("3", [3, 2.5, 3.49], [4, 2.4]),
+        (".0188", [0.01875], [0.0187]),
+        ("-.1305", [-0.13048], [0.1305, -0.1306]),
+        ("≈ 20", [15.0, 24.9], [14.9, 25.1]),
+        ("≈ .96", [0.955, 0.965], [0.95, 0.97]),
+        ("20 to 25", [19.5, 23.3, 25.5], [17.8, 25.6]),
+        ("< 10", [9.99, -5.0], [10.0]),
+        ("> 10", [10.01], [10.0]),
+        ("≤ .05", [0.05, 0.0], [0.052]),
+        ("≥ .2657", [0.2657, 1.0], [0.2656]),
+        (".52 .089", [(0.521, 0.0889)], [(0.526, 0.0889), (0.52, 0.09), (0.52,), 0.52]),
+        ("12.424 4 2.576", [(12.4244, 4.0, 2.5756)], [(12.4244, 4.1, 2.5756)]),
+        (frozenset({1, 4}), [{4, 1}, frozenset({1, 4})], [{1, 2}]),
+        ((1, 10, 4), [(1, 10, 4)], [(1, 4, 10)]),
+        ("mixture", ["mixture"], ["series"]),
+        (True, [True], [False]),
     ],
 )
-def test_values_are_inside_or_outside_of_ranges(accepted, inside, outside, text):
-    assert all(Row("", "", value, accepted).verdict == "inside" for value in inside)
-    assert all(Row("", "", value, accepted).verdict == "outside" for value in outside)
-    assert Row("", "", 1, accepted, " %").range == text
+def test_range_is_that_of_the_printed_digits(printed, agree, differ):
+    accepted = accepted_range(printed)
+    assert all(accepted.holds(value) for value in agree)
+    assert not any(accepted.holds(value) for value in differ)
 
 
-def test_sets_ignore_order_and_tuples_do_not():
-    assert Row("", "", frozenset({4, 1}), Same({1, 4})).verdict == "inside"
-    assert Row("", "", (1, 10, 4), Same((1, 4, 10))).verdict == "outside"
+@pytest.mark.parametrize("printed", ["10.7", "≈ 20", "20 to 25", "< 10", "≥ 3", ".5 .1", "series"])
+def test_nan_never_agrees(printed):
+    assert not accepted_range(printed).holds(nan)
+    assert not accepted_range(printed, 1.0 if printed != "series" else None).holds(nan)
 
 
-def test_rows_without_a_range_are_not_judged():
-    row = Row("seconds", "12", 3.0)
-    assert row.verdict == "not judged"
-    assert row.range == ""
+def test_sampling_error_widens_the_range_to_99_percent():
+    """A normal value with this standard deviation is inside in 99 % of the samples."""
+    from scipy.stats import norm
+
+    (low, high) = accepted_range("2.600", sampling_error=0.2).limits[0]
+    inside = norm.cdf(high - 0.0005, 2.6, 0.2) - norm.cdf(low + 0.0005, 2.6, 0.2)
+    assert inside == pytest.approx(0.99, abs=1e-6)
+    each = accepted_range("1.0 2.0", sampling_error=(0.0, 1.0))
+    assert each.holds((1.04, 4.5))
+    assert not each.holds((1.06, 2.0))
+    with raises(ValueError):
+        accepted_range("1.0 2.0", sampling_error=(0.1,))
 
 
-@pytest.mark.parametrize("accepted", [AtMost(1.0), AtLeast(1.0), Within(0, 2), Same(nan)])
-def test_nan_is_outside_of_every_range(accepted):
-    assert Row("", "", nan, accepted).verdict == "outside"
+def test_range_always_accepts_the_printed_value_itself():
+    """No range excludes the number that the paper prints, with or without sampling error."""
+    for printed, value in [("10.7", 10.7), ("≈ 20", 20), ("444", 444), ("-.0072", -0.0072)]:
+        for error in (None, 0.0, 3.0):
+            assert accepted_range(printed, error).holds(value)
+
+
+def test_rows_of_all_papers_use_the_same_function():
+    """Ranges cannot be given by hand: a row has no such argument."""
+    assert "accepted" not in Row.__dataclass_fields__
+    assert accepted_range("10.7") == Row("", "10.7", 1.0).accepted
+    assert accepted_range("10.7", 0.5) == Row("", "10.7", 1.0, sampling_error=0.5).accepted
+
+
+# --- verdicts ----------------------------------------------------------------------------------
+
+ROUTE = "tests/papers/test_comparison.py::test_corrections_need_a_second_route"
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        (Row("", "5.1", 5.06), "agrees"),
+        (Row("", "5.1", 6.7), "does not reproduce"),
+        (Row("", "5.1", nan), "does not reproduce"),
+        (Row("", "5.1", inf), "does not reproduce"),
+        (Row("", "5.1", 6.7, sampling_error=1.0), "agrees"),
+        (Row("", "", 6.7), "not printed"),
+        (Row("", ".5", 1.0024, correction=Correction("1.0024", ROUTE)), "corrects the paper"),
+        (Row("", ".5", 0.51, correction=Correction("1.0024", ROUTE)), "agrees"),
+        (Row("", ".5", 0.7, correction=Correction("1.0024", ROUTE)), "does not reproduce"),
+        (Row("", True, False, correction=Correction(False, ROUTE)), "corrects the paper"),
+        (Row("", "equal", 1e-16, identity=True), "identity"),
+        (Row("", "equal", 2 * IDENTITY_TOLERANCE, identity=True), "does not reproduce"),
+    ],
+)
+def test_verdict_is_computed(row, verdict):
+    assert row.verdict == verdict
+
+
+def test_corrections_need_a_second_route():
+    """Every test that a paper's module names exists."""
+    named = set()
+    for path in (ROOT / "papers").rglob("*.py"):
+        named |= set(re.findall(r"\btest_\w+(?=\")", path.read_text(encoding="utf-8")))
+    assert len(named) >= 10
+    defined = {
+        node.name
+        for path in (ROOT / "tests" / "papers").glob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert named - defined == set()
+
+
+def test_reason_is_shown_only_if_the_value_does_not_reproduce():
+    assert "few splits" in Row("", "1", 3.0, reason="few splits").comment
+    assert "unknown" in Row("", "1", 3.0).comment
+    assert Row("", "1", 1.0, reason="few splits", remark="r").comment == "r"
+    corrected = Row("", "1", 3.0, correction=Correction("3", ROUTE)).comment
+    assert names_values(corrected, "3", ROUTE.rpartition("::")[2]) == []
+
+
+def test_verdicts_are_counted():
+    rows = (
+        Row("", "1", 1),
+        Row("", "1", 2),
+        Row("", "", 1),
+        Row("", "1", 1, recomputed=True),
+        Row("", "equal", 0.0, identity=True),
+    )
+    counts = count_verdicts([Table(rows)])
+    assert counts == {
+        "agrees": 1,
+        "corrects the paper": 0,
+        "does not reproduce": 1,
+        "identity": 1,
+        "not printed": 1,
+    }
+    assert count_verdicts([Table(rows)], recomputed=True)["agrees"] == 1
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_counts_of_the_pages_are_those_of_their_rows(paper):
+    """The first line of a generated page, and the overview of all papers."""
+    page = (ROOT / "docs" / "papers" / "tables" / f"{paper}.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    ours = [line for line in rows if "(recomputed)" not in line]
+    counts = [
+        sum(line.endswith(f"| {verdict} |") for line in ours)
+        for verdict in ("agrees", "corrects the paper", "does not reproduce", "identity")
+    ]
+    found = re.search(r"(\d+) agree, (\d+) correct.*?, (\d+) do not.*?, (\d+) ident", page)
+    assert [int(number) for number in found.groups()] == counts
+    overview = (ROOT / "docs" / "papers" / "tables" / "counts.md").read_text(encoding="utf-8")
+    assert f"({paper}.md)" in overview
+    (line,) = [line for line in overview.splitlines() if f"({paper}.md)" in line]
+    assert line.endswith(f"| {' | '.join(map(str, counts))} |")
+
+
+# --- text --------------------------------------------------------------------------------------
 
 
 def test_values_are_formatted():
     assert show(frozenset({9, 1, 2})) == "{1, 2, 9}"
     assert show((1, 10, 4)) == "1, 10, 4"
+    assert show(True) == "yes"
     assert show(10.666, " %") == "10.7 %"
     assert show(0.0, " %") == "0 %"
     assert show(4.4e-16) == "4.4e-16"
-    assert Row("", "", 28.71, unit=" %", spread=4.43).shown == "28.7 ± 4.4 %"
     assert show("as printed") == "as printed"
-    assert Row("", "", 28.71234, unit=" %", digits=5).shown == "28.712 %"
-    assert Row("", "", 5, Same(5), " of 5 seeds").range == "5 of 5 seeds"
+    assert Row("", "", 28.71, unit=" %", spread=4.43).shown == "28.7 ± 4.4 %"
+
+
+def test_ours_has_one_digit_more_than_printed():
+    assert Row("", "5.1", 5.0562, " %").shown == "5.06 %"
+    assert Row("", ".36 4", (0.3612, 4.04)).shown == "0.361 4.0"
+    assert Row("", "5", 5, " of 5").range == "5 of 5"
+    assert Row("", "5.1", 5.0, " %").range == "5.05 to 5.15 %"
+    assert Row("", "< 10", 5.0, " %").range == "≤ 10 %"
+    assert Row("", "1", 1, recomputed=True).paper == "1 (recomputed)"
 
 
 def test_lines_are_at_most_100_columns():
-    row = Row("item " * 30, "paper " * 8, 1.0, AtMost(2.0), remark="why " * 60)
-    table = Table("A table", (row,), note="note " * 60)
+    row = Row("item " * 30, "paper " * 8, 1.0, remark="why " * 60)
+    table = Table((row, Row("x", "1", 1.0)), note="note " * 60, title="A table")
     assert max(map(len, lines(table))) <= WIDTH
-    assert any(line.endswith("  inside") for line in lines(table))
+    assert any(line.endswith("  agrees") for line in lines(table))
+    assert any(line.endswith("  does not reproduce") for line in lines(table))
 
 
 def test_lines_of_a_table_without_rows():
-    assert list(lines(Table("T", (), layout="a\nb", note="n"))) == [
+    assert list(lines(Table((), layout="a\nb", note="n", title="T"))) == [
         "T",
         "─" * WIDTH,
         "a",
@@ -90,9 +225,8 @@ def test_lines_of_a_table_without_rows():
 
 
 def test_printed_lines_equal_written_lines(capsys, monkeypatch):
-    table = Table(
-        "T", (Row("x", "1", 2, Same(1), remark="[bold]not markup"),), note="n", layout="  l"
-    )
+    row = Row("x", "1", 2, remark="[bold]not markup")
+    table = Table((row,), note="n", layout="  l", title="T")
     monkeypatch.setenv("COLUMNS", "40")  # lines are not wrapped at the width of the terminal
     print_table(table)
     assert capsys.readouterr().out.rstrip("\n") == "\n".join(lines(table))
@@ -100,14 +234,9 @@ def test_printed_lines_equal_written_lines(capsys, monkeypatch):
 
 def test_plain_text_without_rich(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    table = Table("T", (Row("x", "1", 1, Same(1)),))
+    table = Table((Row("x", "1", 1),), title="T")
     print_table(table)
     assert capsys.readouterr().out == "\n".join([*lines(table), "", ""])
-
-
-def test_verdicts_are_counted():
-    rows = (Row("", "", 1, Same(1)), Row("", "", 2, Same(1)), Row("", "", 1), Row("", "", 1))
-    assert count_verdicts([Table("", rows)]) == {"inside": 1, "outside": 1, "not judged": 2}
 
 
 class Tiny:
@@ -117,15 +246,21 @@ class Tiny:
 
     def __init__(self):
         self.calls = []
+        self.TABLES = {"Numbers": self.numbers}
+        self.FIGURES = {"Fig. 1": self.figures}
 
-    def tables(self, quick):
+    def numbers(self, quick):
         self.calls.append(quick)
-        yield Table("Numbers", (Row("x", "1", 1.04, Within(0.9, 1.1)), Row("y", "", nan)))
+        return Table((Row("x", "1", 1.04), Row("y", "", nan)))
 
     def figures(self, quick):
         import matplotlib.pyplot as plt
 
         yield Picture("fig01", "Fig. 1. A caption.", plt.figure(figsize=(2, 1)))
+
+
+def absent(quick):
+    raise DataNotFoundError("usps.npz was not found. Set MERCER_DATA.")
 
 
 def test_run_writes_tables_and_figures(tmp_path):
@@ -143,19 +278,21 @@ def test_run_writes_tables_and_figures(tmp_path):
         "tables.txt",
     ]
     assert plt.get_fignums() == []
-    image = plt.imread(done.figures[0])
+    image = plt.imread(next(iter(done.figures)))
     assert image.shape[:2] == (150, 300)  # 150 dots per inch
     text = (tmp_path / "new" / "tables.txt").read_text(encoding="utf-8")
     assert text.startswith("A tiny paper\n")
     assert "fig01.png: Fig. 1. A caption." in text
     assert text.rstrip().endswith(done.summary)
-    assert names_values(done.summary, "1 of 1", "0 outside", "1 more") == []
+    assert names_values(done.summary, "1 agree", "0 do not reproduce", "1 more") == []
     record = json.loads((tmp_path / "new" / "tables.json").read_text(encoding="utf-8"))
     assert record["quick"] is True
-    assert record["verdicts"] == {"inside": 1, "outside": 0, "not judged": 1}
+    assert record["verdicts"]["agrees"] == record["verdicts"]["not printed"] == 1
+    assert record["tables"][0]["title"] == "Numbers"
     first, second = record["tables"][0]["rows"]
     assert first["number"] == 1.04
-    assert first["accepted_range"] == "0.9 to 1.1"
+    assert first["accepted_range"] == "0.5 to 1.5"
+    assert first["verdict"] == "agrees"
     assert second["number"] is None  # JSON has no nan
 
 
@@ -165,20 +302,50 @@ def test_run_without_figures(tmp_path, monkeypatch):
     assert not (tmp_path / "fig01.png").exists()
 
 
+def test_files_are_written_after_each_table(tmp_path):
+    """An interrupted run leaves the tables that were finished."""
+    paper = Tiny()
+
+    def interrupted(quick):
+        raise KeyboardInterrupt
+
+    paper.TABLES["Later"] = interrupted
+    with raises(KeyboardInterrupt):
+        reproduce(paper, tmp_path)
+    record = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
+    assert [table["title"] for table in record["tables"]] == ["Numbers"]
+
+
+def test_tables_without_data_are_skipped(tmp_path):
+    paper, skipped = Tiny(), []
+    paper.TABLES = {"Digits": absent, **paper.TABLES}
+    paper.FIGURES = {"Fig. 2": absent, **paper.FIGURES}
+    done = reproduce(paper, tmp_path, on_skip=skipped.append)
+    assert [table.title for table in done.tables] == ["Numbers"]
+    assert len(done.figures) == 1
+    assert [item.what for item in skipped] == ["Digits", "Fig. 2"]
+    assert names_values(done.summary, "Digits", "Fig. 2") == []
+    record = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
+    assert names_values(record["skipped"]["Digits"], "usps.npz", "MERCER_DATA") == []
+
+
 def test_papers_can_be_loaded():
     for name in PAPERS:
-        assert load_paper(name).TITLE
+        paper = load_paper(name)
+        assert paper.TITLE
+        assert all(map(callable, [*paper.TABLES.values(), *paper.FIGURES.values()]))
     with raises(KeyError, "nobody-1900", *PAPERS):
         load_paper("nobody-1900")
 
 
-def test_block_matrices_are_inside_their_ranges():
+def test_block_matrices_have_the_closed_forms():
     """Closed forms and identities of Jenssen (2010), section 3."""
     from papers.jenssen_2010 import blocks
 
-    closed, identities = blocks.tables(quick=True)
-    assert [row.verdict for row in closed.rows] == ["inside"] * 5
-    assert [row.verdict for row in identities.rows] == ["inside"] * 4
+    closed, identities = (make(True) for make in blocks.TABLES.values())
+    verdicts = [row.verdict for row in closed.rows]
+    assert verdicts == ["identity", "identity", "agrees", "identity", "not printed"]
+    assert [row.verdict for row in identities.rows] == ["identity"] * 4
     assert "{1, 3}" in "\n".join(lines(closed))
     (picture,) = blocks.figures(quick=True)
     left, right = picture.figure.axes
@@ -218,10 +385,43 @@ def test_command_rejects_unknown_papers(capsys):
 
 
 def test_command_without_data(tiny, tmp_path, monkeypatch, capsys):
-    def absent(self, quick):
-        raise FileNotFoundError("usps.npz was not found. Set MERCER_DATA.")
+    """Exit code 0, the reason on standard error, the remaining tables on standard output."""
+    paper = Tiny()
+    paper.TABLES = {"Digits": absent, **paper.TABLES}
+    monkeypatch.setattr("papers.__main__.load_paper", lambda name: paper)
+    assert main(["jenssen-2010", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert names_values(printed.err, "Digits", "usps.npz", "MERCER_DATA") == []
+    assert names_values(printed.out, "Numbers", "Digits") == []
 
-    monkeypatch.setattr(Tiny, "tables", absent)
-    assert main(["jenssen-2010", "--out", str(tmp_path / "x")]) == 1
-    assert "usps.npz" in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()
+
+def test_command_reports_a_folder_that_cannot_be_written(tiny, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["jenssen-2010", "--out", str(tmp_path / "file" / "x")]) == 1
+    assert "file" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
+def test_papers_without_data_files_skip_tables_and_name_the_file(tmp_path, monkeypatch):
+    """As in a fresh clone without data and without network: Liang's digits are skipped."""
+    from mercer.datasets import files, mirrors
+
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    monkeypatch.setattr(files, "_project_root", lambda start: None)
+    monkeypatch.setattr(mirrors, "_failures", [])
+    from papers.liang_2014 import digits, polynomial
+
+    digits._digits.cache_clear()
+    digits._components.cache_clear()
+
+    part = SimpleNamespace(
+        TITLE="two parts",
+        TABLES={**digits.TABLES, **polynomial.TABLES},
+        FIGURES={"Figures 3.7 to 3.10": digits.figures},
+    )
+    done = reproduce(part, tmp_path / "out", quick=True)
+    assert [item.what for item in done.skipped] == [*digits.TABLES, "Figures 3.7 to 3.10"]
+    for item in done.skipped:
+        assert names_values(item.reason, "usps.npz", "MERCER_DATA", "OpenML") == []
+    assert [table.title for table in done.tables] == list(polynomial.TABLES)

@@ -148,7 +148,7 @@ def test_eigenfunctions_of_one_cluster_are_hermite_functions():
 
 
 def test_mixture_is_closer_than_the_series_if_it_is_the_true_model():
-    """Divergences have the published size, but the opposite order (errata)."""
+    """The mixture's divergence has about the published size, the series' is four times as large."""
     from sklearn.mixture import GaussianMixture
 
     X, _ = make_clusters(spread=ROOT, random_state=0)

@@ -4,6 +4,8 @@ Numbers come from the thesis as corrected by the project's list of errata. Each 
 by the closed form of the library, and by quadrature that is implemented here.
 """
 
+from math import comb
+
 import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
@@ -198,6 +200,25 @@ def test_variables_of_the_mixture_are_not_independent():
     """The thesis assumes that they are; they are independent within each part only."""
     cov = CLOUDS.moment((1, 1)) - CLOUDS.moment((1, 0)) * CLOUDS.moment((0, 1))
     assert_allclose(cov, -2.5)
+    X, w = nodes_of(CLOUDS, 8)
+    assert_allclose(w @ X.prod(axis=1) - (w @ X).prod(), -2.5)
+
+
+def features(X, degree):
+    """Monomials of the highest degree and their multinomial coefficients, x1^d first."""
+    powers = np.arange(degree + 1)
+    monomials = X[:, :1] ** (degree - powers) * X[:, 1:] ** powers
+    return monomials, np.array([comb(degree, k) for k in powers])
+
+
+def test_cubic_numerators_by_quadrature():
+    """Eigenvectors of the moment matrix of explicit features; the thesis has -.791."""
+    X, w = nodes_of(CLOUDS, 8)
+    monomials, binomials = features(X, 3)
+    root = np.sqrt(binomials)
+    M = (monomials * root).T @ (w[:, None] * monomials * root)
+    first = np.linalg.eigh(M)[1][:, -1] * root
+    assert_close_up_to_sign(first, [0.8477, -0.7904, 0.4374, -0.0965], atol=6e-5)
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0])
@@ -282,6 +303,14 @@ def test_moment_matrix_of_uncentered_data(m, k):
 def test_first_eigenvalue_far_from_the_origin_is_m_to_the_fourth():
     """The thesis has half of it."""
     assert_allclose(PolynomialOperator(2, shifted(50)).eigenvalues[0] / 50**4, 1.0024, atol=5e-5)
+    found = by_quadrature(polynomial(2), shifted(50), 1, n=8)[0]
+    assert_allclose(found / 50**4, 1.0024, atol=5e-5)
+
+
+def test_leading_monomials_tie_at_m_1_and_k_2():
+    """The thesis has x₂² for m ≤ 1; at m = 1 the first two eigenvalues are equal."""
+    found = by_quadrature(polynomial(2), shifted(1.0, 2.0), 3, center=True, n=8)
+    assert_allclose(found, [8, 8, 6])
 
 
 def leading_monomial(m, k):
@@ -611,6 +640,20 @@ def test_discriminants_equal_published_ones(degree, B, W, ratio, C, f):
     assert_allclose((means[1] - means[0]) ** 2 / np.mean(variances), ratio, rtol=1e-10)
     assert_allclose(np.mean(variances), 1, rtol=1e-10)  # C'W*C = 1
     assert means[1] > means[0]
+
+
+def test_cubic_discriminant_by_quadrature():
+    """Coefficients W⁻¹(m₁ - m₀) on raw monomials, scaled to variance 1 within classes."""
+    parts = []
+    for measure in CLASSES:
+        X, w = nodes_of(measure, 8)
+        monomials, _ = features(X, 3)
+        mean = w @ monomials
+        parts.append((mean, (monomials - mean).T @ (w[:, None] * (monomials - mean))))
+    within = np.mean([cov for _, cov in parts], axis=0)
+    a = np.linalg.solve(within, parts[1][0] - parts[0][0])
+    a /= np.sqrt(a @ within @ a)
+    assert_close_up_to_sign(a, [0.0414, -0.0212, -0.0157, -0.0460], atol=6e-5)
 
 
 def test_vector_d_of_the_cubic_equals_the_published_one():

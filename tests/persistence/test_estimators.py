@@ -100,6 +100,11 @@ def test_components_of_every_kernel_are_preserved(estimator, kernel, path):
 
 
 OTHERS = {
+    "robust": mercer.RobustKernelPCA(2, kernel=Polynomial(2)),
+    "clustering with means": mercer.EntropyClustering(2, kernel=Gaussian(1.0), isolated="nearest"),
+    "series by eigenvalue": mercer.SeriesDensity(
+        kernel=Gaussian(0.5), components=[0, 2], weights="learned"
+    ),
     "clustering": mercer.EntropyClustering(2, random_state=0),
     "clustering-auto": mercer.EntropyClustering("auto", bandwidths=[0.7, 1.0, 1.4]),
     "denoiser": mercer.KernelDenoiser(3, kernel=Gaussian(1.0)),

@@ -133,6 +133,23 @@ def test_outliers_dominate_high_degrees():
     assert len(effect.to_dict()["rows"]) == 4
 
 
+def test_extreme_fraction_is_that_of_the_points_farthest_out():
+    """The 1 % farthest from the origin (centered: from the mean), not the largest scores."""
+    X = np.random.default_rng(0).uniform([-0.8, -1.0], [1.0, 0.9], size=(300, 2))
+    for center, origin in ((False, 0.0), (True, X.mean(axis=0))):
+        effect = degree_effect(X, degrees=(3,), center=center)
+        features = np.column_stack(
+            [np.sqrt(c) * X[:, 0] ** a * X[:, 1] ** (3 - a) for a, c in enumerate((1, 3, 3, 1))]
+        )
+        features -= center * features.mean(axis=0)
+        scores = features @ np.linalg.svd(features)[2][0]
+        farthest = np.argsort(-np.linalg.norm(X - origin, axis=1))[:3]
+        expected = (scores[farthest] ** 2).sum() / (scores**2).sum()
+        assert_allclose(effect.rows[0].extreme_fraction, expected, rtol=1e-9)
+        largest = np.sort(scores**2)[-3:].sum() / (scores**2).sum()
+        assert expected < 0.99 * largest  # the two definitions differ for this sample
+
+
 def test_degree_effect_does_not_depend_on_units():
     X, y = two_sides()
     first, second = degree_effect(X, y, degrees=(3, 7)), degree_effect(1e30 * X, y, degrees=(3, 7))

@@ -310,6 +310,23 @@ def test_centered_error_bound_holds():
     assert np.abs(operator.eigenvalues - expected).max() <= operator.error_bound
 
 
+def test_centered_error_bound_covers_the_functions_that_a_factor_omits():
+    """A bandwidth of 0.001 needs more than the 1000 functions that are computed."""
+    operator = GaussianOperator(0.001, Normal(0), center=True, n_components=60)
+    s = np.sqrt(1 + 4e6)
+    q, orders = np.arange(1, 20000), np.arange(0, 40000, 2)
+    step = 2e6 / (1 + 2e6 + s)
+    values = np.sqrt(2 / (1 + 2e6 + s)) * step**orders
+    ratios = np.sqrt((2 * q - 1) / (2 * q)) * (s - 1) / (s + 1)
+    means = s**0.25 * np.sqrt(2 / (s + 1)) * np.cumprod(np.r_[1.0, ratios])
+    assert_allclose((means**2).sum(), 1, rtol=1e-6)
+    longer = secular_eigenvalues(values[:3000], means[:3000])[:30]
+    expected = np.sort(np.r_[longer, values[:30] * step])[::-1][:60]
+    assert operator.error_bound >= values[500]
+    assert np.abs(operator.eigenvalues - expected).max() <= operator.error_bound
+    assert_allclose(operator.trace, 1 - 1 / np.sqrt(1 + 2e6), rtol=1e-12)
+
+
 def test_signs_follow_the_mean_and_then_the_largest_probe():
     probes = np.array([[1.0, 0.1], [-2.0, 0.3]])
     for means, flips in [([-0.5, 0.0], [-1, 1]), ([0.0, -1e-14], [-1, 1])]:

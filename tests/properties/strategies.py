@@ -95,32 +95,38 @@ def fit_or_skip(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
         assume(False)
 
 
-def condition_or_skip(case: Case, sample: Sample, y: Any, tie: float = 0.0) -> float:
+def condition_or_skip(
+    case: Case, sample: Sample, y: Any, tie: float = 0.0, weights: Any = None
+) -> float:
     """Return the condition number; skip the example if it is too large."""
     try:
-        condition = condition_number(case, sample, y, tie)
+        condition = condition_number(case, sample, y, tie, weights)
     except RankError:
         condition = np.inf
     assume(condition < min(case.max_condition, MAX_CONDITION))
     return condition
 
 
-def condition_number(case: Case, sample: Sample, y: Any, tie: float = 0.0) -> float:
+def condition_number(
+    case: Case, sample: Sample, y: Any, tie: float = 0.0, weights: Any = None
+) -> float:
     """Return the amplification of rounding errors from K to the results of an estimator.
 
     Eigenvalues that differ by less than ``tie`` times the largest may be treated as equal.
     """
     if not case.spectral:
         return 1.0
-    model = fit(case.make(sample.bandwidth).set_params(solver=Dense()), sample.X, y)
+    model = fit(case.make(sample.bandwidth).set_params(solver=Dense()), sample.X, y, weights)
     spectra = [model.spectrum_]
     if isinstance(model, EntropyClustering):  # the choice of a bandwidth depends on all of them
         models = [KernelECA(2, kernel=record.kernel, solver=Dense()) for record in model.path_]
-        spectra = [trial.fit(sample.X).spectrum_ for trial in models]
+        spectra = [trial.fit(sample.X, sample_weight=weights).spectrum_ for trial in models]
     condition = max(subspace_condition(spectrum, tie) for spectrum in spectra)
     if hasattr(model, "coef_"):  # condition number of the least-squares problem
         ones = np.ones((len(sample.X), int(model.fit_intercept)))
-        condition *= float(np.linalg.cond(np.hstack([ones, model.spectrum_.projections])))
+        columns = np.hstack([ones, model.spectrum_.projections])
+        roots = np.sqrt(model.spectrum_.counts)[:, None]
+        condition *= float(np.linalg.cond(roots * columns))
     return case.amplification * condition
 
 
@@ -138,7 +144,7 @@ def subspace_condition(spectrum: Spectrum, tie: float) -> float:
     if not selected.all():
         differences = np.subtract.outer(values[selected], values[~selected])
         gap = min(gap, float(np.abs(differences).min()))
-    diagonal = spectrum.kernel.diagonal(spectrum.points.data)
+    diagonal = spectrum.counts * spectrum.kernel.diagonal(spectrum.points.data)
     norm = max(float(values.max()), float(diagonal.sum()))  # of K before centering
     condition = norm / gap if gap > 0 else np.inf
     if spectrum.target == "entropy" and not selected.all():

@@ -108,6 +108,41 @@ def test_integer_weights_equal_repeated_rows(case, sample, seed):
     assert_same_results(results(positive, sample.new), weighted, case, condition)
 
 
+@every("weight scale")
+@property_test
+@given(sample=samples(), seed=seeds)
+def test_scaled_weights(case, sample, seed):
+    """The scale of weights changes nothing but the eigenvalues of K, which are proportional to it.
+
+    Where the sample size n matters, results are equal if n = (Σw)²/Σw² on both sides.
+    """
+    weights = np.random.default_rng(seed).uniform(0.2, 1.0, len(sample.X))  # Σw < (Σw)²/Σw²
+    y = targets(case, sample.X)
+    condition = condition_or_skip(case, sample, y, weights=weights)
+    one = fit_or_skip(case.make(sample.bandwidth), sample.X, y, weights)
+    expected = results(one, sample.new)
+    for scale in (2.0**-40, 1e-12, 1 / weights.sum(), 1 / 3, 1e6, 1e300):
+        model = case.make(sample.bandwidth)
+        if scale > 1 and case.uses_sample_size:
+            assert_fits_many_copies(model, sample, y, scale * weights)
+            continue
+        found = results(fit(model, sample.X, y, scale * weights), sample.new)
+        if scales_with_n(one):
+            found["eigenvalues"] = found["eigenvalues"] / scale
+        assert_same_results(found, expected, case, condition)
+
+
+def assert_fits_many_copies(model, sample, y, weights):
+    """Check that a fit succeeds, unless a fixed ``alpha`` is negligible for so many copies."""
+    try:
+        fitted = fit(model, sample.X, y, weights)
+    except ValueError as error:
+        if "alpha=" not in str(error):
+            raise
+        return
+    assert not any(np.isnan(value).any() for value in results(fitted, sample.new).values())
+
+
 @every("scaling")
 @property_test
 @given(sample=samples(), exponent=st.floats(-30, 30))
@@ -279,6 +314,7 @@ def test_saved_models_give_the_same_results(case, sample):
 
 def test_exemptions_have_a_reason():
     properties = {"permutation", "doubling", "weights", "scaling", "zeros", "in sample", "frames"}
+    properties |= {"weight scale"}
     for case in CASES:
         assert case.exempt.keys() <= properties | {"single precision"}
         assert all(len(reason.split()) > 4 for reason in case.exempt.values())

@@ -36,13 +36,16 @@ USES_ROWS = {
 NAMES = {case.name for case in CASES}
 TWO_COMPONENTS = {
     *(name for name in NAMES if name.startswith(("KernelPCA", "KernelECA", "KernelDenoiser"))),
+    "RobustKernelPCA",
     "SeriesDensity",
+    "SeriesDensity-eigenvalue",
 } - {"KernelPCA-linear", "KernelPCA-cosine"}
 CENTERED = {
     *(name for name in NAMES if name.startswith("KernelPCA")),
     "KernelLDA",
+    "RobustKernelPCA",
 } - {"KernelPCA-uncentered"}
-CLUSTERING = {"EntropyClustering", "EntropyClustering-sweep"}
+CLUSTERING = {name for name in NAMES if name.startswith("EntropyClustering")}
 CLASSIFIERS = {case.name for case in CASES if case.y == "classification"}
 SERIES = {"OrthogonalSeries", "OrthogonalSeries-legendre"}
 

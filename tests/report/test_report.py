@@ -321,6 +321,26 @@ def test_files_are_unchanged_if_writing_fails(tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_targets_are_checked_before_the_analysis(tmp_path, monkeypatch):
+    monkeypatch.setattr(mercer.report, "analyze", None)
+    (tmp_path / "report.json").mkdir()
+    with raises(IsADirectoryError, tmp_path / "report.json"):
+        write_report(blobs(), tmp_path)
+    (tmp_path / "file").write_text("old")
+    with raises(NotADirectoryError, tmp_path / "file"):
+        write_report(blobs(), tmp_path / "file")
+
+
+def test_rows_in_the_other_format_are_removed_but_not_a_folder(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "rows.parquet").write_text("of an earlier report")
+    (tmp_path / "two" / "rows.parquet").mkdir(parents=True)
+    for name in ("one", "two"):
+        write_report(blobs(), tmp_path / name)
+    assert not (tmp_path / "one" / "rows.parquet").exists()
+    assert (tmp_path / "two" / "rows.parquet").is_dir()
+
+
 def test_nothing_is_written_if_the_page_cannot_be_rendered(tmp_path, monkeypatch):
     def fail(analysis):
         raise RuntimeError("no page")

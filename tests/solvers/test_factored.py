@@ -49,7 +49,9 @@ def test_entropy_components_are_those_of_the_full_decomposition(
     assert_allclose(found.information_potential_, dense.information_potential_, rtol=accuracy)
     assert_allclose(found.renyi_entropy_, dense.renyi_entropy_, atol=accuracy)
     assert found.certified_
-    assert np.array_equal(found.component_ranks_, dense.component_ranks_)
+    # an approximation to 1e-6 does not determine ranks
+    expected = None if solver == Fourier(1e-6) else dense.component_ranks_
+    assert np.array_equal(found.component_ranks_, expected)
     new = np.random.default_rng(2).normal(size=(50, d)) * 3
     # vectors turn by error/gap; gaps here are above 1e-2 λ₁
     slack = 300 * accuracy

@@ -10,7 +10,17 @@ from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
 from mercer.data import Points
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram
 from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
-from mercer.solvers import Auto, Dense, Fourier, Lanczos, Nystrom, as_solver, mean_window
+from mercer.solvers import (
+    Auto,
+    Dense,
+    Fourier,
+    Lanczos,
+    Nystrom,
+    as_solver,
+    eigenvalue_ranks,
+    mean_window,
+    ranks,
+)
 from mercer.solvers.plan import FiniteFeatures, Plan, Request, plan
 from tests.expectations import raises
 
@@ -202,6 +212,47 @@ def test_component_ranks_are_not_looked_up_in_an_approximation(rng):
         assert isinstance(planned(Gaussian(1.0), X, budget=2e6).operator, Nystrom)
         eca = KernelECA(2, kernel=Gaussian(1.0), solver=Lanczos(stored=False)).fit(X)
         assert eca.component_ranks_ is None
+
+
+def test_ranks_that_are_too_costly_are_not_computed():
+    """A lower bound on the rank is enough to know; the kernel is not evaluated."""
+
+    class Costly(Gaussian):
+        def tiles(self, X, Y=None):
+            raise AssertionError("evaluated")
+
+    sample = Sample(Costly(1.0), Points(np.zeros((4500, 5))))
+    values = np.array([3.0, 1.0])
+    assert eigenvalue_ranks(sample, values, 0.0, at_least=300) is None
+    assert eigenvalue_ranks(sample, values, 0.0, at_least=60, products=50) is None
+    with pytest.raises(AssertionError):
+        eigenvalue_ranks(sample, values, 0.0, at_least=30, products=50)
+
+
+def test_ranks_are_found_by_one_iteration_from_their_lower_bound(monkeypatch, rng):
+    calls = []
+    find = ranks.leading_eigenpairs
+    monkeypatch.setattr(
+        ranks, "leading_eigenpairs", lambda *a, **k: calls.append(a) or find(*a, **k)
+    )
+    X = rng.normal(size=(1000, 8))
+    eca = KernelECA(3, kernel=Gaussian(3.0), solver="lanczos").fit(X)
+    dense = KernelECA(3, kernel=Gaussian(3.0), solver="dense").fit(X)
+    assert np.array_equal(eca.component_ranks_, dense.component_ranks_)
+    assert eca.component_ranks_.max() > 16
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("n_landmarks", "known"), [(30, False), (60, False), (300, True)])
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
+def test_ranks_of_landmarks_are_known_if_the_error_is_negligible(n_landmarks, known, rng):
+    """With 60 landmarks the error is below 0.1 % of the eigenvalues, which may exchange some."""
+    X = rng.normal(size=(300, 2))
+    eca = KernelECA(4, kernel=Gaussian(1.0), solver=Nystrom(n_landmarks)).fit(X)
+    assert (eca.spectrum_.error_bound <= 1e-6 * eca.eigenvalues_.min()) == known
+    dense = KernelECA(4, kernel=Gaussian(1.0), solver="dense").fit(X)
+    expected = dense.component_ranks_ if known else None
+    assert np.array_equal(eca.component_ranks_, expected)
 
 
 def test_component_ranks_are_computed_once(monkeypatch, rng):

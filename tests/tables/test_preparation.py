@@ -48,6 +48,35 @@ def test_rows_that_do_not_match_the_model_are_rejected():
         columns.transform(np.zeros((1, 2)))
 
 
+def test_dates_and_numbers_are_not_confused():
+    columns = TypedColumns({"a": "number", "b": "date"}).fit(None)
+    dates = pd.to_datetime(["2024-01-31", "2024-02-29"])
+    with raises(ValueError, "'a'", "2024-01-31"):
+        columns.transform(pd.DataFrame({"a": dates, "b": dates}))
+    with raises(ValueError, "'b'", "17"):
+        columns.transform(pd.DataFrame({"a": [1, 2], "b": [17, 18]}))
+    text = pd.DataFrame({"a": ["1", "2.5"], "b": ["2024-01-31", None]})
+    found = columns.transform(text)
+    assert found["a"].tolist() == [1, 2.5]
+    assert found["b"].tolist()[0] == dates[0]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_pipeline_takes_frames_of_other_libraries(library):
+    pytest.importorskip(library)
+    table = read_table("machines")
+    prepared = prepare(table)
+    pipeline = prepared.pipeline(KernelECA(3, kernel=prepared.kernel)).fit(table.frame)
+    import pyarrow as pa
+
+    other = pa.Table.from_pandas(table.frame)
+    if library == "polars":
+        import polars as pl
+
+        other = pl.from_arrow(other)
+    assert pipeline.transform(other) == pytest.approx(pipeline.transform(table.frame), abs=1e-9)
+
+
 def test_deprecated_names():
     from mercer import tables
 

@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import lzma
+import sys
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,9 @@ NAMES = {
     "note\nthe red fox\na blue whale\n": ["note"],
     "\n \na,b\n1,2\n3,4\n": ["a", "b"],
     '"a"x\tb\n1\t2\n3\t4\n': ["ax", "b"],
+    "a, cm;b, cm\n1;2\n3;4\n": ["a, cm", "b, cm"],
+    "a|b\n1,5|2,5\n3,5|4\n": ["a", "b"],
+    "x\n1,5\n2,5\n": ["x"],
 }
 
 
@@ -59,7 +63,7 @@ def test_separators_in_quotes_do_not_count(content):
 
 def test_separator_detection_does_not_split_all_lines():
     """Bug D9."""
-    from mercer.tables.readers import _find_separator
+    from mercer.tables.text_files import _find_separator
 
     class Text(str):
         def splitlines(self, keepends=False):
@@ -99,6 +103,39 @@ def test_decimal_commas_are_read():
     assert len(table.notes) == 1
     table = read_text("name;empty;b\nx y;;1,5\ny x;;2\nx y;;4,5\n")  # not in the first column
     assert table.frame["b"].tolist() == [1.5, 2, 4.5]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_decimal_commas_are_found_in_any_cell(separator):
+    """Only the first cell was considered, and never in files with tabs."""
+    rows = [["x", "y"], ["3", "1"], ["2,5", "4"], ["-1", "7"], ["", "2"], ["1,5e3", "0"]]
+    table = read_text("\n".join(separator.join(row) for row in rows))
+    assert table.frame["x"].tolist() == [3, 2.5, -1, 1500]
+    assert len(table.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "notes"),
+    [
+        ("x;y\n3;1\n1.234,5;4\n7;1\n", [3, 1234.5, 7], 1),
+        ("x;y\n1.234;1,5\n2.000.000;4\n7;1\n", [1234, 2000000, 7], 2),
+        ("x;y\n1.5;1,5\n2.25;4\n7;1\n", [1.5, 2.25, 7], 1),  # not thousands
+        ("x;y\n1,234;1\n2,5;4\n7;1\n", [1.234, 2.5, 7], 1),
+        ("x;y\n1,234;2,345.5\n2,500;4\n7;1\n", [1234, 2500, 7], 1),
+        ('x,y\n"1,234",1\n"22,500",4\n7,1\n', [1234, 22500, 7], 1),
+        ('x,y\n"1,5",1\n"2,25",4\n7,1\n', [1.5, 2.25, 7], 1),
+        ("x\ty\n1 234,5\t1\n2\t4\n7\t1\n", [1234.5, 2, 7], 1),
+    ],
+)
+def test_thousands_separators(content, expected, notes):
+    table = read_text(content)
+    assert table.frame["x"].tolist() == expected
+    assert len(table.notes) == notes
+
+
+def test_quoted_lists_are_not_numbers():
+    frame, _ = read_frame(io.BytesIO(b'x,list\n1.5,"1,2"\n2.5,"3,4"\n'))
+    assert frame["list"].tolist() == ["1,2", "3,4"]
 
 
 def test_file_without_header_keeps_its_first_row():
@@ -151,6 +188,32 @@ def test_cells_can_be_read_as_written():
     assert len(typed.notes) == 1
 
 
+def test_identifiers_with_leading_zeros_are_text():
+    table = read_text("zip,x\n01067,1\n80331,2\n01067,4\n80331,5\n")
+    assert table.column_types == {"zip": "category", "x": "number"}
+    assert table.frame["zip"].tolist() == ["01067", "80331", "01067", "80331"]
+    table = read_text("x,y\n0.5,00.5\n0,1\n-0.25,2\n")
+    assert set(table.column_types.values()) == {"number"}
+
+
+def test_large_integers_with_missing_values_are_exact():
+    frame, _ = read_frame(io.BytesIO(b"id,x\n9007199254740993,1\n9007199254740992,2\n,3\n"))
+    assert frame["id"].dropna().tolist() == [2**53 + 1, 2**53]
+
+
+def test_parquet_keeps_large_integers_with_missing_values(tmp_path):
+    ids = pd.array([2**53 + 1, 2**53, None, 2**53], dtype="Int64")
+    pd.DataFrame({"id": ids, "x": [1.0, 2.0, 5.0, 3.0]}).to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", label="id")
+    assert table.labels[table.has_label].tolist() == ["9007199254740993", *["9007199254740992"] * 2]
+
+
+def test_mixed_utc_offsets_are_dates():
+    table = read_text("when,x\n2024-03-30T12:00+01:00,1\n2024-03-31T12:00+02:00,2\n2024-04-01,5\n")
+    assert table.column_types["when"] == "date"
+    assert table.frame["when"].dt.hour.tolist() == [11, 10, 0]
+
+
 # --- compressed and binary files ---------------------------------------------------------------
 
 
@@ -183,11 +246,8 @@ def test_parquet_keeps_types(tmp_path):
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
-    def absent(*_, **__):
-        raise ImportError("pyarrow or fastparquet is required")
-
     pd.DataFrame({"x": [1.0, 2.0, 4.0]}).to_parquet(tmp_path / "t.parquet")
-    monkeypatch.setattr(pd, "read_parquet", absent)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with raises(ModuleNotFoundError, "pyarrow", "mercer[io]"):
         read_table(tmp_path / "t.parquet")
 

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mercer import KernelECA
 from mercer.datasets import make_machines
-from mercer.tables import EMBEDDED, Omission, as_table, read_table
+from mercer.kernels import table_kernel
+from mercer.tables import EMBEDDED, Omission, as_table, prepare, read_table
 from mercer.tables.column_types import as_column_type
 from mercer.tables.table import labels_of
 from tests.expectations import names_values, raises
@@ -160,6 +162,23 @@ def test_duplicate_column_names_are_rejected(names):
         as_table(frame, name="cars")
 
 
+def test_columns_of_numbers_are_not_selected_one_by_one(monkeypatch):
+    """A table of 100,000 columns took minutes."""
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 200))).rename(columns=str)
+    wide.iloc[0, 3] = np.nan
+    select, selected = pd.DataFrame.__getitem__, []
+
+    def count(frame, key):
+        selected.append(isinstance(key, str))
+        return select(frame, key)
+
+    monkeypatch.setattr(pd.DataFrame, "__getitem__", count)
+    table = as_table(wide)
+    prepare(table).pipeline(KernelECA(2)).fit(table.frame)
+    assert selected
+    assert not any(selected)
+
+
 def test_arrays_are_rejected():
     with raises(TypeError, "ndarray"):
         as_table(np.eye(3))
@@ -190,6 +209,15 @@ def test_numbers_whose_squares_overflow_are_omitted(tmp_path):
         assert "1.7e+308" in table.omissions[0].reason
 
 
+def test_integers_beyond_the_range_of_floats_are_missing():
+    cells = ["1", "2", "1" + "0" * 400, "7", "9", "4"]
+    table = read_text("x\n" + "\n".join(cells), missing="keep")
+    assert table.frame["x"].dropna().tolist() == [1, 2, 7, 9, 4]
+    frame = pd.DataFrame({"x": pd.Series([1, 2, 10**400], dtype=object)})
+    with raises(ValueError, "'x'"):
+        table_kernel(frame)
+
+
 # --- labels ------------------------------------------------------------------------------------
 
 
@@ -197,6 +225,37 @@ def test_numeric_labels_stay_numbers():
     table = read_text("a,n\n1,10\n3,20\n8,30\n", label="n")
     assert table.labels.tolist() == [10, 20, 30]
     assert table.has_label.all()
+
+
+def test_labels_of_text_files_are_as_distinct_as_their_cells():
+    """Labels were parsed as numbers first."""
+    assert read_text("a,n\n1,01\n3,1\n8,001\n", label="n").labels.tolist() == ["01", "1", "001"]
+    assert read_text("a,n\n1,1.1\n3,1.10\n8,2\n", label="n").labels.tolist() == ["1.1", "1.10", "2"]
+    table = read_text("a,n\n1,9007199254740993\n3,9007199254740992\n8,\n", label="n")
+    assert table.labels[table.has_label].tolist() == ["9007199254740993", "9007199254740992"]
+    table = read_text("a,n\n1,1.0\n3,2.0\n8,\n", label="n")  # as pandas writes integers
+    assert table.labels[table.has_label].tolist() == ["1", "2"]
+
+
+def test_only_empty_cells_are_missing_labels():
+    table = read_text("a,n\n1,NA\n3,None\n8,\n9,nan\n", label="n")
+    assert table.has_label.tolist() == [True, True, False, True]
+    assert table.labels[table.has_label].tolist() == ["NA", "None", "nan"]
+    assert read_text("a,n\n1,NA\n3,2\n8,\n9,5\n4,4\n", missing="keep").missing == {"n": 2}
+
+
+def test_categories_of_text_files_are_as_written():
+    table = read_text("zip,a\n01,1\n1,3\n001,8\nNA,9\n,2\n", categorical=["zip"])
+    assert table.frame["zip"].tolist()[:4] == ["01", "1", "001", "NA"]
+    assert table.missing == {"zip": 1}
+    assert table.categorical == ("zip",)
+
+
+@pytest.mark.parametrize("spelling", [str, str.lower, str.upper])
+def test_booleans_have_one_spelling(spelling):
+    rows = "".join(f"{spelling(value)},{i}\n" for i, value in enumerate(["True", "False"] * 2))
+    for options in ({}, {"categorical": ["b"]}):
+        assert read_text("b,x\n" + rows, **options).frame["b"].tolist() == ["True", "False"] * 2
 
 
 @pytest.mark.parametrize("dtype", [float, object, "Int64"])

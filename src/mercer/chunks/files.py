@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from mercer.atomic_files import current_umask
+from mercer.atomic_files import replace_folder, staging_folder
 from mercer.errors import MercerError
 from mercer.maths.types import Array
 
@@ -28,6 +26,11 @@ __all__ = [
     "write_parts",
 ]
 
+# The defaults of pandas.read_csv, which cannot be changed for one column only.
+_MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
 _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 
@@ -62,7 +65,7 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
     return frame[list(columns)]
 
 
-def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
+def open_parts(path: str | Path, *, encoding: str = "utf-8", label: str | None = None) -> Any:
     """Return a lazy Dask data frame with all columns of a folder of files, or of one file.
 
     Parameters
@@ -71,6 +74,8 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
         As in :func:`read_parts`.
     encoding : str
         Encoding of CSV files.
+    label : str or None
+        Column of class labels. In CSV files its cells stay strings; only empty cells are missing.
     """
     import dask.dataframe as dd
 
@@ -79,7 +84,17 @@ def open_parts(path: str | Path, *, encoding: str = "utf-8") -> Any:
     with readable(str(path)):
         if kind == "parquet":
             return dd.read_parquet(names)
-        return dd.read_csv(names, encoding=encoding)
+        options = {} if label is None else _label_options(names[0], encoding, label)
+        return dd.read_csv(names, encoding=encoding, **options)
+
+
+def _label_options(name: str, encoding: str, label: str) -> dict[str, Any]:
+    """Return options of ``read_csv`` that keep the cells of one column as they are written."""
+    import pandas as pd
+
+    columns = pd.read_csv(name, encoding=encoding, nrows=0).columns
+    missing = {column: [""] if column == label else _MISSING for column in columns}
+    return {"dtype": {label: str}, "keep_default_na": False, "na_values": missing}
 
 
 @contextmanager
@@ -151,8 +166,10 @@ def write_parts(
     """Compute lazy columns and write them as Parquet files, one per chunk.
 
     Files are written to a temporary folder next to the target, which is renamed when all are
-    written, so the target is never incomplete. A file of a worker that died is written again by
-    another. The workers must have access to the folder (a shared file system, or one machine).
+    written, so the target is never incomplete. Replacing a folder takes two renames; if the process
+    is killed between them, the next write next to the target restores the old folder. A file of a
+    worker that died is written again by another. The workers must have access to the folder (a
+    shared file system, or one machine).
 
     Parameters
     ----------
@@ -173,7 +190,12 @@ def write_parts(
 
 
 def write_frames(
-    path: str | Path, frame: Callable[..., Any], columns: Sequence[Any], *, overwrite: bool = False
+    path: str | Path,
+    frame: Callable[..., Any],
+    columns: Sequence[Any],
+    *,
+    overwrite: bool = False,
+    finish: Callable[[Path], None] | None = None,
 ) -> tuple[int, int]:
     """Write a pandas data frame ``frame(i, *chunks)`` for every chunk i, as :func:`write_parts`.
 
@@ -185,20 +207,27 @@ def write_frames(
     columns : sequence of dask.array.Array
         With the same chunks.
     overwrite : bool
+    finish : callable or None
+        Called with the temporary folder when all files are written, before it is renamed.
     """
     from mercer.chunks.tasks import write_chunks
 
-    target = Path(path).absolute()
+    target = Path(os.path.realpath(path))
     if target.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; use another folder, or pass overwrite=True.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
-    try:
-        rows = write_chunks(partial(_write_part, str(folder), frame), columns)
-        folder.chmod(0o777 & ~current_umask())
-        _move(folder, target)
-    finally:
-        _remove(folder)
+    with staging_folder(target.parent) as staging:
+        folder = staging / "new"
+        folder.mkdir()
+        try:
+            rows = write_chunks(partial(_write_part, str(folder), frame), columns)
+        except BaseException:
+            os.rename(folder, staging / "failed")  # tasks that still run cannot write any more
+            raise
+        for incomplete in folder.glob(".part-*"):  # of workers that died while writing
+            incomplete.unlink()
+        if finish is not None:
+            finish(folder)
+        replace_folder(folder, target)
     return len(columns[0].chunks[0]), rows
 
 
@@ -216,33 +245,6 @@ def _write_part(folder: str, make: Callable[..., Any], *arguments: Any) -> int:
     frame.to_parquet(temporary, index=False)
     os.replace(temporary, Path(folder, f"part-{i:05d}.parquet"))
     return len(frame)
-
-
-def _move(folder: Path, target: Path) -> None:
-    """Rename the folder to the target; an existing target is removed afterwards."""
-    for incomplete in folder.glob(".part-*"):  # of workers that died while writing
-        incomplete.unlink()
-    if not target.exists():
-        os.rename(folder, target)
-        return
-    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-old-"))
-    try:
-        os.rename(target, old / "folder")
-        os.rename(folder, target)
-    except OSError:
-        if (old / "folder").exists():
-            os.rename(old / "folder", target)
-        old.rmdir()
-        raise
-    shutil.rmtree(old)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder that tasks may still write to; it is renamed first so that they fail."""
-    removed = folder.with_name(f"{folder.name}-gone")
-    with suppress(FileNotFoundError):  # it was renamed to the target
-        os.rename(folder, removed)
-        shutil.rmtree(removed, ignore_errors=True)
 
 
 def columns_of(array: Array, prefix: str) -> dict[str, Any]:

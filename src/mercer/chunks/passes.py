@@ -80,13 +80,13 @@ class DaskPasses:
         """
         from mercer.chunks.sketches import combine_sketches, sketch_column
 
-        rows, counts = self.sum(
+        sketch = self.sum(
             partial(sketch_column, size=QUANTILE_SKETCH),
             values,
             weights,
             combine=partial(combine_sketches, size=QUANTILE_SKETCH),
         )
-        return float(weighted_quantile(rows[:, 0], counts, level))
+        return float(weighted_quantile(sketch.rows[:, 0], sketch.weights, level))
 
 
 DASK = DaskPasses()

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.chunks.passes import DASK
 from mercer.chunks.remote import RemotePoints
-from mercer.chunks.sketches import combine_sketches, sketch_rows
+from mercer.chunks.sketches import Sketch, combine_sketches, sketch_rows
 from mercer.chunks.survey import Survey, survey_rows
 from mercer.chunks.validation import (
     check_chunk_memory,
@@ -25,9 +25,11 @@ from mercer.chunks.validation import (
     validate_dask_rows,
 )
 from mercer.data import Kind, Points, PointSet
-from mercer.maths.quantiles import evenly_spaced
 from mercer.maths.row_passes import RowPasses, add_up
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import effective_size
+from mercer.subsampling import RepresentativeRows, thin_rows
+from mercer.validation import check_weight_totals
 
 __all__ = ["ChunkedPoints", "validate_dask_points"]
 
@@ -144,8 +146,7 @@ class ChunkedPoints(PointSet):
     def _with_weights(self, weights: Any) -> ChunkedPoints:
         column = validate_dask_column(weights, self.rows, "sample_weight").astype(np.float64)
         survey = survey_rows(self.rows, column)
-        if survey.total == 0:
-            raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+        check_weight_totals(survey.totals)
         if survey.lengths == self.rows.chunks[0]:
             return ChunkedPoints(self.rows, column, self.feature_names, survey=survey)
         from mercer.chunks.tasks import with_lengths
@@ -184,7 +185,7 @@ class ChunkedPoints(PointSet):
 
     def total(self, weights: Any = None) -> float:
         """Return the sum of the weights."""
-        return float(self.n) if weights is None else self.with_weights(weights).survey.total
+        return float(self.n) if weights is None else self.with_weights(weights).survey.totals.total
 
     def ones(self) -> Any:
         """Return a lazy column of ones."""
@@ -219,24 +220,28 @@ class ChunkedPoints(PointSet):
         scale = deviation.max()
         return float(scale * np.sqrt(((deviation / scale) ** 2).mean())) if scale > 0 else 0.0
 
-    def representatives(self, most: int) -> tuple[Array, Array]:
-        """Return at most ``most`` representative rows and their weights.
+    def representatives(self, most: int, *, grouped: bool = False) -> RepresentativeRows:
+        """Return at most ``most`` representative rows and their multiplicities.
 
         They equal those of rows in memory unless a sketch overflows (16,000 distinct rows, fewer if
         rows are long). Beyond that, the rank of each row has a relative error of less than
         ``levels of the tree / 32,000``. Values are then close in the first column and arbitrary in
-        the others, so results differ by the sampling error of ``most`` rows.
+        the others, so results differ by the sampling error of ``most`` rows. ``grouped`` as in
+        :func:`~mercer.subsampling.thin_rows`.
         """
         size = max(2 * most, min(_SKETCH, _SKETCH_BYTES // (8 * self.dimension + 8)))
-        rows, weights = DASK.sum(
+        sketch: Sketch = DASK.sum(
             partial(sketch_rows, size=size),
             self.rows,
             self.weights,
             combine=partial(combine_sketches, size=size),
         )
+        rows, weights = sketch.rows, sketch.weights
         if len(rows) <= most:
-            return rows, weights
-        return rows[evenly_spaced(weights, most)], np.ones(most)
+            return RepresentativeRows(rows, weights * self.survey.totals.factor, 1.0)
+        all_rows = effective_size(weights) if sketch.complete else self.survey.totals.effective_size
+        selected, counts = thin_rows(weights, most, grouped=grouped)
+        return RepresentativeRows(rows[selected], counts, effective_size(counts) / all_rows)
 
     def __reduce__(self) -> Any:
         """Pickle the metadata only; the rows stay on the workers."""

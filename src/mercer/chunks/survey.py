@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.chunks.passes import DASK
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import WeightTotals
 from mercer.validation import check_weights
 
 __all__ = ["Survey", "combine_surveys", "survey_rows"]
@@ -24,8 +25,8 @@ class Survey:
     ----------
     lengths : tuple of int
         Rows with positive weight in each chunk.
-    total : float
-        Sum of the weights.
+    totals : WeightTotals
+        Sums of the weights.
     low, high : arrays of shape (d,)
     mean : array of shape (d,)
     deviation : array of shape (d,)
@@ -33,7 +34,7 @@ class Survey:
     """
 
     lengths: tuple[int, ...]
-    total: float
+    totals: WeightTotals
     low: Array
     high: Array
     mean: Array
@@ -51,15 +52,17 @@ class Survey:
         d = X.shape[1]
         if len(X) == 0:
             zeros = np.zeros(d)
-            return cls((0,), 0.0, zeros + np.inf, zeros - np.inf, zeros, zeros)
+            none = WeightTotals.of(zeros[:0])
+            return cls((0,), none, zeros + np.inf, zeros - np.inf, zeros, zeros)
         counts = np.ones(len(X)) if weights is None else weights
-        total = float(counts.sum())
-        mean = (counts / total) @ X.astype(np.float64, copy=False)
+        totals = WeightTotals.of(counts)
+        normalized = counts / totals.largest / totals.ratio
+        mean = normalized @ X.astype(np.float64, copy=False)
         centered = X - mean
         scale = np.maximum(np.abs(centered).max(axis=0), np.finfo(np.float64).tiny)
-        deviation = scale * np.sqrt((counts / total) @ (centered / scale) ** 2)
+        deviation = scale * np.sqrt(normalized @ (centered / scale) ** 2)
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        return cls((len(X),), total, low, high, mean, deviation)
+        return cls((len(X),), totals, low, high, mean, deviation)
 
     def __add__(self, other: Survey) -> Survey:
         """Combine two surveys by the parallel-axis theorem.
@@ -67,15 +70,18 @@ class Survey:
         It is applied to standard deviations, since variances might overflow.
         """
         lengths = self.lengths + other.lengths
-        if self.total == 0 or other.total == 0:
-            return replace(other if self.total == 0 else self, lengths=lengths)
-        total = self.total + other.total
-        a, b = np.sqrt(self.total / total), np.sqrt(other.total / total)
+        if self.totals.largest == 0 or other.totals.largest == 0:
+            return replace(other if self.totals.largest == 0 else self, lengths=lengths)
+        totals = self.totals + other.totals
+        a, b = (
+            np.sqrt(part.ratio / totals.ratio * (part.largest / totals.largest))
+            for part in (self.totals, other.totals)
+        )
         step = other.mean - self.mean
         within = np.hypot(a * self.deviation, b * other.deviation)
         return Survey(
             lengths,
-            total,
+            totals,
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             self.mean + step * b**2,

@@ -66,8 +66,14 @@ class Engine(ABC, Generic[RowsType, UsableType]):
         yield
 
     @abstractmethod
-    def read(self) -> RowsType:
-        """Return the table with all rows and columns; it has a ``name``."""
+    def read(self, model: Any = None) -> RowsType:
+        """Return the table with all rows and columns; it has a ``name``.
+
+        Parameters
+        ----------
+        model : Pipeline or None
+            A fitted model, which knows columns of labels that look like numbers.
+        """
 
     @abstractmethod
     def select(self, rows: RowsType, task: Task) -> SelectedTable:

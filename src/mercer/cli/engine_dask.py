@@ -30,6 +30,8 @@ from mercer.cli.options import Output, Reading
 from mercer.cli.output_files import check_folder, write_marker
 from mercer.tables.chunked_table import ChunkedRows, ChunkedTable, read_chunked_rows
 from mercer.tables.chunked_table import usable as usable_mask
+from mercer.tables.column_types import as_strings
+from mercer.tables.number_formats import as_labels
 from mercer.tables.table import labels_of
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
             with connected(self.scheduler, _TIMEOUT):
                 yield
 
-    def read(self) -> ChunkedRows:
+    def read(self, model: Any = None) -> ChunkedRows:
         """Read the names and types of the columns."""
         return read_chunked_rows(
             self.data, label=self.reading.label, encoding=self.reading.encoding
@@ -207,8 +209,7 @@ def _usable_frames(rows: ChunkedRows, usable: UsableChunks) -> Any:
 
 def _write(output: Output, data: Path, frame: Callable[..., Any], arrays: list[Any]) -> None:
     check_folder(output.out, data, output.overwrite)  # it may have changed during the fit
-    write_frames(output.out, frame, arrays, overwrite=True)
-    write_marker(output.out)
+    write_frames(output.out, frame, arrays, overwrite=True, finish=write_marker)
 
 
 def _with_names(X: Any, pipeline: Any) -> Any:
@@ -226,14 +227,20 @@ def _transform(steps: Any, names: list[str], frame: Any) -> Array:
 
 
 def _targets(task: Task, label: str | None, frame: Any) -> Any:
-    return task.targets(labels_of(frame[label]), label)
+    return task.targets(labels_of(_labels(frame[label])), label)
+
+
+def _labels(column: Any) -> Any:
+    """Return labels as they are read in memory: as numbers if no labels are lost."""
+    is_text = all(isinstance(cell, str) for cell in column.dropna())
+    return as_labels(column) if is_text else column
 
 
 def _count_correct(
     task: Task, label: str, names: list[str], frame: Any, predicted: Array
 ) -> tuple[int, int]:
-    labels = frame[label][usable_mask(names, None, frame)].to_numpy()
-    return task.count_correct(labels, label, {"predicted": predicted})
+    labels = as_strings(_labels(frame[label][usable_mask(names, None, frame)]))
+    return task.count_correct(labels.to_numpy(), label, {"predicted": predicted})
 
 
 def _output_frame(

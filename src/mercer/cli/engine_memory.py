@@ -66,7 +66,7 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
             raise UsageError("--keep cannot be used with .npy, which holds numeric columns only.")
         check_file(output.out)
 
-    def read(self) -> LoadedRows:
+    def read(self, model: Any = None) -> LoadedRows:
         """Read the whole table."""
         from mercer.tables import EMBEDDED, read_rows
 
@@ -76,7 +76,13 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
                 "of a folder."
             )
         source = open_data(self.data)
-        rows = read_rows(source, label=self.reading.label, encoding=self.reading.encoding)
+        rows = read_rows(
+            source,
+            label=self.reading.label,
+            categorical=self.reading.categorical if model is None else model["columns"].categorical,
+            texts=() if model is None else model["columns"].texts,
+            encoding=self.reading.encoding,
+        )
         return LoadedRows(rows, source)
 
     def select(self, rows: LoadedRows, task: Task) -> Table:
@@ -107,10 +113,12 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
         self, rows: LoadedRows, usable: UsableMask, columns: Any, task: Task
     ) -> tuple[int, int]:
         """Compare predictions with the label column, if the table has it."""
+        from mercer.tables.column_types import as_strings
+
         label, frame = rows.rows.label, rows.rows.frame
         if label is None or label not in frame:
             return 0, 0
-        return task.count_correct(frame[label].to_numpy(), label, columns)
+        return task.count_correct(as_strings(frame[label]).to_numpy(), label, columns)
 
     def prepare_output(
         self, rows: LoadedRows, usable: UsableMask, columns: Any, output: Output, task: Task

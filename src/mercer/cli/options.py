@@ -91,10 +91,12 @@ class Reading:
     ----------
     label
         Column of class labels. It is not used as a feature; `discriminate` learns to predict it.
+        Labels of text files are used as written (01 and 1 differ); only empty cells are missing.
     ignore
         Column to ignore. Can be given several times.
     categorical
-        Column to treat as categorical, such as numeric codes. Can be given several times.
+        Column to treat as categorical, such as numeric codes, which are used as written. Can be
+        given several times.
     missing
         drop fits to complete rows only. keep fits to all rows: missing values are represented by
         the column's mean embedding. auto drops incomplete rows of numeric tables unless they are

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from mercer import __version__
+from mercer.atomic_files import atomic_write, check_parent, check_target
+from mercer.csv_files import to_csv
 
 __all__ = [
     "MARKER",
@@ -30,11 +31,8 @@ MARKER = "_mercer.json"
 
 def check_file(path: Path) -> None:
     """Raise OSError if a file cannot be written to this path."""
-    if str(path) == "-":
-        return
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Add a file name.")
-    _check_parents(path)
+    if str(path) != "-" and not is_special(path):
+        check_target(path)
 
 
 def check_folder(path: Path, data: Path, overwrite: bool) -> None:
@@ -57,7 +55,7 @@ def check_folder(path: Path, data: Path, overwrite: bool) -> None:
         raise ValueError(f"{path} contains the input data. Choose another folder for --out.")
     if path.is_dir():
         _check_replaceable(path, overwrite)
-    _check_parents(path)
+    check_parent(path)
 
 
 def _check_replaceable(folder: Path, overwrite: bool) -> None:
@@ -97,14 +95,6 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _check_parents(path: Path) -> None:
-    folder = next(folder for folder in path.absolute().parents if folder.exists())
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder.")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path} cannot be written: the folder {folder} is read-only.")
-
-
 # --- writing ----------------------------------------------------------------------------------
 
 
@@ -115,6 +105,8 @@ def write_file(path: Path, content: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        if error.errno is None:  # raised by mercer, with the path
+            raise
         name = "standard output" if str(path) == "-" else path
         raise OSError(f"{name} cannot be written: {error.strerror or error}") from error
 
@@ -126,24 +118,23 @@ def _write(path: Path, content: bytes) -> None:
         while rest:  # an unbuffered stream (PYTHONUNBUFFERED) may write a part, without an error
             rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.buffer.flush()
-    elif path.exists() and not path.is_file():  # a device or a named pipe must not be replaced
+    elif is_special(path):  # a device or a named pipe must not be replaced
         path.write_bytes(content)
     else:
-        from mercer.atomic_files import atomic_write
-
-        with atomic_write(Path(os.path.realpath(path))) as file:  # the target of a symbolic link
+        with atomic_write(path) as file:
             file.write(content)
 
 
 def encode_frame(frame: Any, suffix: str) -> bytes:
-    """Encode a data frame in the format of a file name suffix; floats have all digits."""
+    """Encode a data frame in the format of a file name suffix; floats have all digits.
+
+    In CSV and TSV files, formulas are escaped.
+    """
     if suffix == ".parquet":
         return _parquet(frame)
     if suffix == ".npy":
         return _npy(frame)
-    separator = "\t" if suffix == ".tsv" else ","
-    text: str = frame.to_csv(index=False, sep=separator, lineterminator="\n")
-    return text.encode("utf-8")
+    return to_csv(frame, separator="\t" if suffix == ".tsv" else ",").encode("utf-8")
 
 
 def _parquet(frame: Any) -> bytes:

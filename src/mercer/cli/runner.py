@@ -111,7 +111,7 @@ def run_task(
             usable = engine.find_usable(rows, model, table)
         else:
             model = _load(task, output.apply)
-            rows = engine.read()
+            rows = engine.read(model)
             usable = engine.find_usable(rows, model)
             messages.print(f"{rows.name}: {format_count(usable.n_rows, 'row')}")
         messages.print_all(_check_usable(rows.name, usable))

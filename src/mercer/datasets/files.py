@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.datasets.mirrors import Arrays, Mirror, fetch
 from mercer.validation import check_choice
 
-__all__ = ["Arrays", "DataFile", "find"]
-
-Arrays = Mapping[str, NDArray[Any]]
+__all__ = ["Arrays", "DataFile", "DataNotFoundError", "find"]
 
 _SUBSETS: tuple[str, ...] = ("all", "train", "test")
+
+
+class DataNotFoundError(FileNotFoundError):
+    """A data set that is neither in a folder nor on OpenML."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class DataFile:
         Description of the data.
     citation : str
         Source of the data.
-    openml_id : int or None
-        Identifier (``data_id``) on OpenML.
+    mirror : Mirror or None
+        Copy on OpenML.
     units : str
         Remark on units, for the message about a missing file.
     """
@@ -49,7 +49,7 @@ class DataFile:
     arrays: tuple[str, ...]
     about: str
     citation: str
-    openml_id: int | None = None
+    mirror: Mirror | None = None
     units: str = ""
 
     @property
@@ -70,20 +70,13 @@ def find(data_file: DataFile, subset: str = "all") -> tuple[Arrays, str]:
             return _read(folder / data_file.file, data_file), str(folder / data_file.file)
         else:
             searched.append(f"{name}: no such file in {folder}")
-    if data_file.openml_id is not None:
-        openml = f"OpenML, data_id={data_file.openml_id}"
-        if subset == "all":
-            try:
-                return _fetch(data_file.openml_id), openml
-            except (OSError, ValueError) as error:  # no network; OpenML's errors are ValueErrors
-                cause = error
-                searched.append(f"{openml}: {error}")
-        else:
-            searched.append(
-                f"{openml}: not used, because it does not distinguish training and test rows "
-                f"(subset={subset!r}); use subset='all'"
-            )
-    raise FileNotFoundError(
+    if data_file.mirror is not None:
+        try:
+            return fetch(data_file.mirror), str(data_file.mirror)
+        except (OSError, ValueError) as error:  # no network; OpenML's errors are ValueErrors
+            cause = error
+            searched.append(f"{data_file.mirror}: {error}")
+    raise DataNotFoundError(
         f"{data_file.file} was not found. Searched:\n"
         + "".join(f"  - {line}\n" for line in searched)
         + "Put the file in a folder and set the environment variable MERCER_DATA to its path. The "
@@ -123,16 +116,3 @@ def _read(path: Path, data_file: DataFile) -> Arrays:
                 f"{', '.join(data_file.arrays)}. Move it, or set MERCER_DATA to another folder."
             )
         return {name: archive[name] for name in data_file.arrays}
-
-
-def _fetch(data_id: int) -> Arrays:
-    """Download a data set from OpenML; classes are strings."""
-    from sklearn.datasets import fetch_openml
-
-    # the other parser of scikit-learn requires pandas, an optional dependency
-    fetched = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
-    return {
-        "X": np.asarray(fetched.data, dtype=np.float64),
-        "y": np.asarray(fetched.target),
-        "feature_names": np.array(fetched.feature_names),
-    }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.datasets import openml
 from mercer.datasets.files import Arrays, DataFile, find
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _PENDIGITS = DataFile(
     "digits. The training rows are by 30 writers, the test rows by 14 others.",
     "E. Alpaydin, F. Alimoglu (1996), Pen-Based Recognition of Handwritten Digits, UCI Machine "
     "Learning Repository, doi:10.24432/C5MG6K.",
-    openml_id=32,
+    mirror=openml.PENDIGITS,
 )
 _SEGMENT = DataFile(
     "segment.npz",
@@ -46,7 +47,7 @@ _SEGMENT = DataFile(
     "images, 330 regions of each class. The column region-pixel-count is constant.",
     "Vision Group, University of Massachusetts (1990), Image Segmentation, UCI Machine Learning "
     "Repository, doi:10.24432/C5GP4N.",
-    openml_id=36,
+    mirror=openml.SEGMENT,
 )
 _THYROID = DataFile(
     "newthyroid.npz",
@@ -54,6 +55,7 @@ _THYROID = DataFile(
     "New thyroid: five laboratory values of 215 patients; 1 normal, 2 hyper-, 3 hypothyroid.",
     "D. Coomans, donated by S. Aeberhard; new-thyroid in Thyroid Disease, UCI Machine Learning "
     "Repository, doi:10.24432/C5D010.",
+    mirror=openml.THYROID,
 )
 _USPS = DataFile(
     "usps.npz",
@@ -61,7 +63,7 @@ _USPS = DataFile(
     "USPS digits: 9298 gray images of 16 x 16 pixels, row by row, -1 background, +1 ink.",
     "Y. LeCun et al. (1990), US Postal Service digits; distributed with T. Hastie, R. Tibshirani, "
     "J. Friedman, The Elements of Statistical Learning.",
-    openml_id=41082,
+    mirror=openml.USPS,
     units=" (pixels as int16, in thousandths)",
 )
 _NEWSGROUPS = DataFile(
@@ -99,8 +101,7 @@ def load_pendigits(
     ----------
     subset : {"all", "train", "test"}
         All 10992 rows, the 7494 training rows or the 3498 test rows, in the original order
-        ("all": training rows first). The copy on OpenML does not distinguish training and test
-        rows, and its order may differ.
+        ("all": training rows first).
     return_X_y : bool
         Return ``(data, target)`` instead of a Bunch.
 
@@ -143,8 +144,7 @@ def load_segment(
     ----------
     subset : {"all", "train", "test"}
         All 2310 rows, the 210 training rows or the 2100 test rows, in the original order ("all":
-        training rows first). The copy on OpenML does not distinguish training and test rows, and
-        its order may differ.
+        training rows first).
     return_X_y : bool
         Return ``(data, target)`` instead of a Bunch.
 
@@ -172,18 +172,14 @@ def load_segment(
     """
     found, source = find(_SEGMENT, subset)
     rows = _rows(found, subset)
-    names = ["BRICKFACE", "SKY", "FOLIAGE", "CEMENT", "WINDOW", "PATH", "GRASS"]
-    y = found["y"]
-    if y.dtype.kind not in "iu":  # OpenML has names in lower case
-        y = np.array([1 + names.index(str(name).upper()) for name in y])
     return _result(
         _SEGMENT,
         source,
         found["X"][rows],
-        y[rows],
+        found["y"][rows],
         return_X_y,
         feature_names=found["feature_names"].tolist(),
-        target_names=np.array(names),
+        target_names=np.array(openml.SURFACES),
     )
 
 
@@ -234,8 +230,7 @@ def load_usps(
     ----------
     subset : {"all", "train", "test"}
         All 9298 rows, the 7291 training rows or the 2007 test rows, in the original order ("all":
-        training rows first). The copy on OpenML does not distinguish training and test rows, and
-        its order may differ.
+        training rows first).
     return_X_y : bool
         Return ``(data, target)`` instead of a Bunch.
 
@@ -258,17 +253,10 @@ def load_usps(
     (2007, 16, 16)
     """
     found, source = find(_USPS, subset)
-    if "X_train" in found:
-        parts = ("train", "test") if subset == "all" else (subset,)
-        # the file stores thousandths, because the original has three decimals
-        X = np.vstack([found[f"X_{part}"] for part in parts]) / 1000.0
-        y = np.concatenate([found[f"y_{part}"] for part in parts])
-    else:
-        # OpenML labels the digits 0 to 9 as 1 to 10, and the scale of its pixels may change
-        low, high = found["X"].min(), found["X"].max()
-        X = 2 * (found["X"] - low) / (high - low) - 1
-        y = found["y"].astype(np.int64)
-        y = y - y.min()
+    parts = ("train", "test") if subset == "all" else (subset,)
+    # the file stores thousandths, because the original has three decimals
+    X = np.vstack([found[f"X_{part}"] for part in parts]) / 1000.0
+    y = np.concatenate([found[f"y_{part}"] for part in parts])
     return _result(
         _USPS,
         source,

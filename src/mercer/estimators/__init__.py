@@ -13,6 +13,7 @@ from mercer.estimators.novelty import MercerNovelty
 from mercer.estimators.orthogonal_series import OrthogonalSeries
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.estimators.pca import KernelPCA
+from mercer.estimators.robust_pca import RobustKernelPCA
 from mercer.estimators.series_density import SeriesDensity
 from mercer.estimators.stacked_density import SelectedGaussianMixture, StackedDensity
 
@@ -33,6 +34,7 @@ __all__ = [
     "OrthogonalSeries",
     "ParzenDensity",
     "SelectedGaussianMixture",
+    "RobustKernelPCA",
     "SeriesDensity",
     "StackedDensity",
 ]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
+
 __all__ = ["all_or_nothing"]
 
 Estimator = TypeVar("Estimator")
@@ -42,7 +44,10 @@ def all_or_nothing(
     def guarded(self: Estimator, /, *args: Params.args, **kwargs: Params.kwargs) -> Any:
         before = vars(self).copy()
         try:
-            return fit(self, *args, **kwargs)
+            # Kernel values of distant points underflow to 0, which is correct. The state of the
+            # caller, such as np.errstate(all="raise"), must not turn this into an error.
+            with np.errstate(under="ignore"):
+                return fit(self, *args, **kwargs)
         except BaseException:
             self.__dict__ = before  # a single assignment, which an interrupt cannot split
             raise

@@ -88,11 +88,12 @@ class BandwidthRecord:
 def with_stability(records: list[BandwidthRecord], sample: Sample) -> list[BandwidthRecord]:
     """Return the records with their stability: agreement with nearby and adjacent bandwidths."""
     logs = np.log([float(record.bandwidth or np.nan) for record in records])
+    weights = None if sample.weights is None else sample.multiplicities
     agreement = np.full((len(records), len(records)), np.nan)
     for i, j in zip(*np.triu_indices(len(records), 1), strict=True):
         if j == i + 1 or logs[j] - logs[i] <= _NEARBY:
             agreement[i, j] = agreement[j, i] = adjusted_rand_index(
-                records[i].labels, records[j].labels, sample.weights, rows=sample.passes
+                records[i].labels, records[j].labels, weights, rows=sample.passes
             )
     means = np.nanmean(agreement, axis=1)
     return [replace(r, stability=float(m)) for r, m in zip(records, means, strict=True)]

@@ -28,6 +28,7 @@ from mercer.preimages import Preimage, preimages
 from mercer.progress import show_progress
 from mercer.solvers import Plan, as_solver, streaming_gram
 from mercer.spectrum import Spectrum
+from mercer.validation import warn_if_heavy
 
 __all__ = ["KernelEstimator", "SpectralTransformer", "own_points"]
 
@@ -113,7 +114,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _validate_training(
-        self, X: Any, sample_weight: Any, fitted: Kernel | None = None
+        self,
+        X: Any,
+        sample_weight: Any,
+        fitted: Kernel | None = None,
+        weight_unit: float | None = None,
     ) -> Sample:
         """Validate X and weights, fit the kernel, drop rows with zero weight.
 
@@ -121,12 +126,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         fitted : Kernel or None
             The fitted kernel of an earlier batch; X must then have the columns of that batch.
+        weight_unit : float or None
+            Unit of the sample's weights, if it must be the same in several batches.
         """
         kernel = as_kernel(self.kernel) if fitted is None else fitted
         points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
-        return Sample.of(fit_kernel(kernel, points, weights), points, weights)
+        sample = Sample.of(fit_kernel(kernel, points, weights), points, weights, weight_unit)
+        if sample_weight is not None:
+            warn_if_heavy(sample.sample_size, sample.points.n)
+        return sample
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""
@@ -255,10 +265,10 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         """
         earlier = getattr(self, "_stream", None)
         if earlier is None:
-            sample = self._validate_training(X, sample_weight)
+            sample = self._validate_training(X, sample_weight, weight_unit=1.0)
             gram = streaming_gram(sample, self.solver)
         else:
-            sample = self._validate_training(X, sample_weight, fitted=self.kernel_)
+            sample = self._validate_training(X, sample_weight, self.kernel_, weight_unit=1.0)
             gram = earlier.with_points(sample.points, sample.weights)
             gram.absorb(earlier)
         with show_progress() if self.verbose else nullcontext():
@@ -279,6 +289,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         self.n_components_ = spectrum.n_components
         self.eigenvalues_ = spectrum.eigenvalues
 
+    @np.errstate(under="ignore")
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit and project the same points (rows with zero weight are projected as new points)."""
         self.fit(X, sample_weight=sample_weight)
@@ -307,6 +318,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         points = self._validate_new(X)
         return self.spectrum_.project(points).astype(points.dtype, copy=False)
 
+    @np.errstate(under="ignore")
     def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:
         """Return points whose projections are close to the given ones (pre-images).
 

@@ -19,6 +19,7 @@ from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     RankError,
+    WeightWarning,
     suppress_warnings,
     warn,
 )
@@ -32,12 +33,12 @@ from mercer.estimators.bandwidth_sweep import (
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.eca import KernelECA, fit_eca
+from mercer.estimators.isolated_points import ClusterMeans, assign_points, check_isolated
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.angular import (
     AngularClusters,
     angular_cost,
     angular_kmeans,
-    assign_directions,
     shortest,
 )
 from mercer.maths.types import Array
@@ -48,7 +49,7 @@ from mercer.solvers import Auto, Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
 from mercer.subsampling import representative_rows
-from mercer.validation import check_integer
+from mercer.validation import check_integer, warn_if_heavy
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
@@ -91,6 +92,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         Largest number of k-means iterations; a few usually suffice.
     random_state : int or None
         Seed of the solver's random start; results do not depend on it beyond rounding error.
+    isolated : {"label", "nearest"}
+        What to do with isolated points, whose projections are zero up to rounding error: label them
+        -1, or assign them to the cluster whose mean has the smallest angle to them in the full
+        kernel space (only a point whose kernel with all others is exactly 0 keeps -1). Not for
+        Dask collections.
     verbose : bool
         Show a progress bar from the start of the sweep. On a terminal it appears automatically if
         the sweep takes long.
@@ -98,7 +104,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : int array of shape (n,)
-        -1 for points whose projection is zero up to rounding error: they are isolated.
+        -1 for points whose projection is zero up to rounding error: they are isolated (see the
+        ``isolated`` parameter).
     cluster_centers_ : array of shape (n_clusters_, n_clusters_)
         Unit directions in component space.
     cost_ : float
@@ -147,6 +154,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         solver: Any = "auto",
         max_iter: int = 100,
         random_state: int | None = None,
+        isolated: Literal["label", "nearest"] = "label",
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -155,6 +163,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.solver = solver
         self.max_iter = max_iter
         self.random_state = random_state
+        self.isolated = isolated
         self.verbose = verbose
 
     @all_or_nothing
@@ -176,8 +185,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         points = own_points(validate_points(X, kernel.compares, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         check_integer(self.max_iter, "max_iter")
+        check_isolated(self.isolated, points)
         n_clusters = self._count(kernel, points, weights)
-        _check_clusters(n_clusters, Sample.of(kernel, points, weights).points.n)
+        sample = Sample.of(kernel, points, weights)
+        _check_clusters(n_clusters, sample.points.n)
+        warn_if_heavy(sample.sample_size, sample.points.n)
         candidates = self._candidates(kernel, points, weights)
         rows, records, best = None, None, candidates[0]
         if len(candidates) > 1:
@@ -204,7 +216,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         int array of shape (m,)
-            -1 for points that are isolated from the sample.
+            -1 for points that are isolated from the sample, unless ``isolated="nearest"``.
         """
         return self._labels(self._validate_new(X))
 
@@ -225,7 +237,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         request = Request("entropy", n_clusters, solver)
         planned = plan_gram(sample, request)
         eca = fit_eca(sample, planned, request, random_state=self.random_state)
-        Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_))
+        Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_, sample.unit))
         noise = eca.spectrum_.expansion.noise
         found = angular_kmeans(
             Z,
@@ -235,8 +247,12 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             noise=noise,
             rows=sample.passes,
         )
+        means = None
+        if self.isolated == "nearest" and (found.labels < 0).any():
+            means = ClusterMeans.of(sample, found.labels)
+            found = replace(found, labels=means.assign_training(sample, found.labels))
         record = _record(sample, candidate, planned.gram, eca, Z, found)
-        return _Trial(eca, found, shortest(Z, noise, rows=sample.passes), record)
+        return _Trial(eca, found, shortest(Z, noise, rows=sample.passes), record, means)
 
     def _set_clusters(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
@@ -250,6 +266,10 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.cost_ = trial.record.cost
         self.labels_ = trial.record.labels
         self._zero_norm = trial.zero_norm
+        self._means = trial.means
+        if self.isolated == "nearest" and self._means is None:
+            sample = Sample.of(self.kernel_, points, weights)
+            self._means = ClusterMeans.of(sample, trial.record.labels)
         if len(self.labels_) < points.n:  # rows with zero weight get a label too
             self.labels_ = self._labels(points)
             if not points.is_chunked:
@@ -265,13 +285,15 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             warn(
                 f"{n_unassigned} of {len(self.labels_)} points are labeled -1: their projections "
                 "are zero up to rounding error, so they are isolated from all clusters. Use a "
-                "larger bandwidth.",
+                "larger bandwidth, or isolated='nearest'.",
                 ApproximationWarning,
             )
 
     def _labels(self, points: Points) -> Array:
         project = self.spectrum_.without_points().project
-        return points.map_rows(partial(_assign, project, self.cluster_centers_, self._zero_norm))
+        means = getattr(self, "_means", None)  # absent in older model files
+        directions = self.cluster_centers_
+        return points.map_rows(partial(assign_points, project, directions, self._zero_norm, means))
 
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
 
@@ -337,10 +359,10 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _grid(self, points: Points, weights: Array | None) -> Array:
         if self.bandwidths is None:
-            return median_distance(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
+            return _median(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
         if isinstance(self.bandwidths, Integral):
             count = check_integer(self.bandwidths, "bandwidths")
-            return median_distance(points, weights) * np.linspace(*_PAPER_RANGE, count)
+            return _median(points, weights) * np.linspace(*_PAPER_RANGE, count)
         grid = np.asarray(self.bandwidths)
         usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
         if not usable or not (np.isfinite(grid) & (grid > 0)).all():
@@ -362,9 +384,10 @@ class _Trial:
     clusters: AngularClusters
     zero_norm: float  # norm up to which a projection is noise
     record: BandwidthRecord
+    means: ClusterMeans | None  # for isolated points
 
 
-def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
+def _projections(gram: GramOperator, spectrum: Spectrum, unit: float) -> Array:
     """Return the projections of the training points by the formula for new points.
 
     An iteration leaves noise of 1e-13 in the zeros of an eigenvector; one more product divides it
@@ -372,8 +395,13 @@ def _projections(gram: GramOperator, spectrum: Spectrum) -> Array:
     """
     if isinstance(gram, FactoredGram):  # same formula for training and new points
         return spectrum.projections
-    product = gram.product(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues)
+    product = gram.product(spectrum.eigenvectors) / np.sqrt(spectrum.eigenvalues / unit)
     return np.asarray(product / gram.start[:, None])
+
+
+def _median(points: Points, weights: Array | None) -> float:
+    with suppress_warnings(WeightWarning):  # the fit warns
+        return median_distance(points, weights)
 
 
 def _bandwidth_of(kernel: Kernel) -> Any:
@@ -408,15 +436,15 @@ def _record(
     eca_cost = angular_cost((sums**2).sum(axis=1), sums @ total, counts, float(total @ total))
     return BandwidthRecord(
         bandwidth=candidate.bandwidth,
-        cost=cost + unassigned,
-        eca_cost=eca_cost + unassigned,
+        cost=(cost + unassigned) * sample.unit,
+        eca_cost=(eca_cost + unassigned) * sample.unit,
         labels=found.labels,
         stability=np.nan,
         entropy_ratio=float(eca.entropy_ratio_.sum()),
         coherence=found.objectives[-1] / lengths,
         eigenvalues=spectrum.eigenvalues,
         certified=spectrum.certified,
-        _sample=Sample(sample.kernel, sample.points, sample.weights),
+        _sample=replace(sample, matrix=None, indices=None),
         _error=spectrum.error_bound,
         _ranks=spectrum.known_ranks,
     )
@@ -438,10 +466,6 @@ def _cluster_sums(
     return counts, np.column_stack(sums), float(weights @ lengths)
 
 
-def _assign(project: Any, centers: Array, zero_norm: float, points: Points) -> Array:
-    return assign_directions(project(points), centers, zero_norm)
-
-
 def _count_unassigned(labels: Array) -> int:
     return int((labels < 0).sum())
 
@@ -449,7 +473,7 @@ def _count_unassigned(labels: Array) -> int:
 def _subsample(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
     """Return at most 1000 representative rows: their indices if known, points and weights."""
     if points.is_chunked:
-        rows, multiplicities = points.with_weights(weights).representatives(_SWEEP_ROWS)
+        rows, multiplicities, _ = points.with_weights(weights).representatives(_SWEEP_ROWS)
         return None, Points(rows, "vectors", points.feature_names), multiplicities
     counts = np.ones(points.n) if weights is None else weights
     present = np.flatnonzero(counts > 0)

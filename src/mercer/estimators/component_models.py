@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.targets import class_labels, encode_classes, numeric_targets
+from mercer.estimators.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.kernels import Kernel
 from mercer.maths.least_squares import NestedLeastSquares
 from mercer.maths.types import Array
@@ -178,7 +179,22 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         sample, used = self._validate_with_rows(X, sample_weight)
         targets = numeric_targets(y, len(used))
         columns = targets.reshape(len(targets), -1)[used]
-        return self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
+        # squared errors overflow or underflow in some units of y: y is divided by a power of two
+        exponent = unit_exponent(columns)
+        columns = np.ldexp(columns, -exponent)
+        self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
+        self._multiply_targets(exponent)
+        return self
+
+    def _multiply_targets(self, exponent: Array) -> None:
+        """Multiply the fitted targets by a power of two."""
+        nested = self._nested
+        self._nested = replace(nested, effects=np.ldexp(nested.effects, exponent))
+        self.intercept_ = np.ldexp(self.intercept_, exponent)
+        self.coef_ = np.ldexp(self.coef_, exponent)
+        if isinstance(self.n_components, str):
+            with np.errstate(over="ignore"):  # inf if y² overflows; the smallest is known already
+                self.cv_errors_ = np.ldexp(self.cv_errors_, 2 * exponent)
 
     @rowwise
     def predict(self, X: Any) -> Array:
@@ -186,11 +202,13 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         values = self._evaluate(X)
         return values[:, 0] if self._is_vector else values
 
+    @np.errstate(under="ignore")
     def path(self, X: Any, y: Any) -> Array:
         """Return the mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)
         targets = numeric_targets(y, points.n)
-        return self._path(points, targets.reshape(len(targets), -1))
+        with np.errstate(over="ignore"):  # inf if y² overflows
+            return self._path(points, targets.reshape(len(targets), -1))
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
         squares = ((predictions - targets) ** 2).mean(axis=2)
@@ -297,6 +315,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         check_is_fitted(self)
         return self.classes_[_predicted_codes(self._evaluate(X))]
 
+    @np.errstate(under="ignore")
     def path(self, X: Any, y: Any) -> Array:
         """Return the error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)

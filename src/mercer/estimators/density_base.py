@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.chunks import passes_for
 from mercer.data import Sample, validate_weights
 from mercer.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
-from mercer.kernels import as_kernel
+from mercer.kernels import Gaussian, as_kernel
+from mercer.maths.gaussian_terms import GaussianTerms
 from mercer.maths.types import Array
+from mercer.operators import WindowSum
 from mercer.validation import check_weights
 
 __all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
@@ -29,6 +32,7 @@ class Density(DensityMixin):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X.
 
@@ -44,6 +48,7 @@ class Density(DensityMixin):  # type: ignore[misc]
         logs = self.score_samples(X)
         return passes_for(logs).map(exponential, logs)
 
+    @np.errstate(under="ignore")
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log density of the rows of X.
 
@@ -84,6 +89,8 @@ def _log_sums(logs: Array, weights: Array | None) -> tuple[float, float]:
 class KernelDensityEstimator(Density, KernelEstimator):
     """A density that is a sum of normalized kernels ``k(x, x_j) / ∫k`` at training points."""
 
+    _sum: WindowSum
+
     def _validate_density_training(self, X: Any, sample_weight: Any) -> Sample:
         """Validate training data; raise for a kernel that has no finite integral."""
         kernel = as_kernel(self.kernel)
@@ -94,6 +101,20 @@ class KernelDensityEstimator(Density, KernelEstimator):
         self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
         _warn_if_sparse(sample)
         return sample
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the density as a sum of normal densities; None if it is not such a sum.
+
+        It is one for a Gaussian kernel, unless negative values of a series are clipped.
+        """
+        check_is_fitted(self)
+        window, kernel = self._sum, self.kernel_
+        clipped = getattr(self, "clipped_mass_", 0.0) > 0
+        if not isinstance(kernel, Gaussian) or window.points.is_chunked or clipped:
+            return None
+        means = window.points.data.astype(np.float64)
+        covariance = np.diag(kernel.bandwidth_vector(means.shape[1]) ** 2)
+        return (GaussianTerms(window.coefficients / window.mass, means, covariance),)
 
     @property
     def why_not_saved(self) -> str | None:

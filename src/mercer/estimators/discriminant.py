@@ -24,7 +24,7 @@ from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
 from mercer.solvers import Auto
 from mercer.spectrum import Spectrum
-from mercer.validation import check_integer, check_real
+from mercer.validation import check_integer, check_real, round_down
 
 __all__ = ["KernelLDA"]
 
@@ -63,10 +63,13 @@ class KernelLDA(_Discriminant, KernelEstimator):
     :math:`\pi_0 \pi_1 \delta'W^{-1}\delta`.
 
     Classes are predicted as Gaussian with a common covariance: their scores are
-    :math:`s_l = \log \pi_l - |f - f_l|^2 / 2`. Probabilities are the softmax of
+    :math:`s_l = \log \pi_l + f'f_l - |f_l|^2 / 2`. Probabilities are the softmax of
     :math:`t s_l`. The factor t ≤ 1 (``confidence_``) maximizes the leave-one-out likelihood of the
     classes: discriminants in many coordinates separate the training sample better than new rows,
-    and probabilities with t = 1 would be overconfident.
+    and probabilities with t = 1 would be overconfident. If the likelihood is then lower than that
+    of the priors, because the classes hardly depend on X, probabilities are proportional to
+    :math:`\pi_l \exp(t f'f_l - t \rho |f_l|^2 / 2)` with t and ρ (``shrinkage_``) in [0, 1] chosen
+    in the same way; with t = 0 they are the priors.
 
     Parameters
     ----------
@@ -79,9 +82,9 @@ class KernelLDA(_Discriminant, KernelEstimator):
         log-probability; it needs no refits
         (:func:`mercer.maths.discriminant.leave_one_out_scores`).
     rank : int or None
-        Maximum number of coordinates. None: a quarter of the rows (at least 10, at most 300). With
-        more, the estimate of W is poor; with fewer, accuracy decreases. Components with an
-        eigenvalue below 1e-8 of the trace, or near rounding error, are dropped.
+        Maximum number of coordinates. None: a quarter of the sample size (at least 10, at most
+        300). With more, the estimate of W is poor; with fewer, accuracy decreases. Components with
+        an eigenvalue below 1e-8 of the trace, or near rounding error, are dropped.
     priors : array-like of shape (n_classes,) or None
         Probabilities of ``classes_`` (sorted labels); None for class frequencies.
     solver : str or solver
@@ -106,6 +109,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         γ.
     confidence_ : float
         t.
+    shrinkage_ : float or None
+        ρ, the factor of class means; None if t multiplies the whole score.
     cv_results_ : dict
         ``regularization`` (one value, or the grid of "cv") with the leave-one-out ``error`` and
         mean ``log_probability``.
@@ -171,7 +176,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         rank = self._rank_for(sample)
         solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
-        rows, weights = sample.passes, sample.weights
+        rows = sample.passes
+        weights = None if sample.weights is None else sample.multiplicities
         Z = rows.persist(spectrum.projections[:, : _n_usable(spectrum)])
         moments = ClassMoments.of(Z, codes, weights, priors, rows=rows)
         _check_variation(moments, spectrum)
@@ -189,7 +195,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         self.n_components_ = min(count, len(self.eigenvalues_))
         self.rank_ = Z.shape[1]
         self.regularization_, self.ridge_ = float(grid[best]), float(ridges[best])
-        self.confidence_ = trials[best].confidence
+        self.confidence_, self.shrinkage_ = trials[best].confidence, trials[best].shrinkage
         self.cv_results_ = {
             "regularization": grid,
             "error": np.array([trial.error for trial in trials]),
@@ -243,8 +249,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         return np.asarray(softmax(self._scores(X), axis=1))
 
     def _scores(self, X: Any) -> Array:
-        points = self._validate_new(X)
-        return self.confidence_ * self._discriminants.scores(self._coordinates(points))
+        Z = self._coordinates(self._validate_new(X))
+        return self._discriminants.scores(Z, self.confidence_, self.shrinkage_)
 
     def _coordinates(self, points: Points) -> Array:
         return self.spectrum_.project(points)[:, : self.rank_]
@@ -266,9 +272,11 @@ class KernelLDA(_Discriminant, KernelEstimator):
     def _rank_for(self, sample: Sample) -> int:
         n = sample.points.n
         if self.rank is None:
-            rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
-            return min(n, max(_MIN_RANK, min(_MAX_RANK, rows // _ROWS_PER_COORDINATE)))
-        return min(n, check_integer(self.rank, "rank", remedy="None is a quarter of the rows."))
+            rank = round_down(sample.sample_size / _ROWS_PER_COORDINATE, _MAX_RANK)
+            return min(n, max(_MIN_RANK, rank))
+        return min(
+            n, check_integer(self.rank, "rank", remedy="None is a quarter of the sample size.")
+        )
 
     @property
     def _n_features_out(self) -> int:

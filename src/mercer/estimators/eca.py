@@ -59,8 +59,9 @@ class KernelECA(MonitoredTransformer):
     residual_potential_ : float
         V minus the selected terms.
     component_ranks_ : array of int or None
-        1-based rank of each selected eigenvalue among all. Known after a dense solve; otherwise
-        computed on first access, and None if that costs too much or K is approximated.
+        1-based rank of each selected eigenvalue among all. Known after a dense solve and for a
+        precomputed K; otherwise computed on first access. None if that costs too much (more than
+        4000 points and a rank beyond 256) or K is approximated.
     certified_ : bool
         Whether it is proven that no other component has a larger term.
     n_components_ : int
@@ -121,6 +122,7 @@ class KernelECA(MonitoredTransformer):
         return self
 
     @property
+    @np.errstate(under="ignore")
     def component_ranks_(self) -> Array | None:
         """1-based rank of each selected eigenvalue among all, or None (see the class)."""
         check_is_fitted(self)

@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from mercer.data import Sample
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.mixture_base import KernelMixture, maximize_alpha
-from mercer.estimators.targets import class_labels, encode_classes, numeric_targets
+from mercer.estimators.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.maths.conditional_mixture import (
     Conditional,
     condition,
@@ -39,8 +39,8 @@ class _JointMixture(KernelMixture):
 
     def _fit_joint(self, sample: Sample, T: Array) -> Self:
         """Fit to the kernel coordinates of x and the coordinates T of y."""
-        Z, weights = self._fit_coordinates(sample), sample.counts
-        joined, total = np.hstack([Z, T]), float(weights.sum())
+        Z, weights = self._fit_coordinates(sample), sample.multiplicities
+        joined, total = np.hstack([Z, T]), sample.sample_size
         residuals = self._training_residuals(Z, sample.passes)
 
         def likelihood(alpha: float) -> float:
@@ -49,7 +49,7 @@ class _JointMixture(KernelMixture):
 
         if not isinstance(self.alpha, str):
             alpha = float(self.alpha)
-        elif len(Z) < 3 or total <= 1:
+        elif len(Z) < 3:
             alpha = _FEW_ROWS_ALPHA * total
         else:
             alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
@@ -152,10 +152,12 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         given = self._conditional(X)
         return given.log_choice(self._vertices())
 
+    @np.errstate(under="ignore")
     def predict_proba(self, X: Any) -> Array:
         """Return class probabilities, of shape (m, n_classes)."""
         return np.asarray(np.exp(self._log_probabilities(X)))
 
+    @np.errstate(under="ignore")
     def predict(self, X: Any) -> Array:
         """Return the most likely classes."""
         log_probabilities = self._log_probabilities(X)
@@ -177,8 +179,8 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     kernel : str or Kernel
         Kernel on X: vectors, tables, strings, graphs, ….
     alpha : float or "auto"
-        α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component;
-        for more, with the responsibilities of all rows).
+        α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component,
+        except that y is not standardized again; for more, with the responsibilities of all rows).
     beta : float
     center : bool
     rank : int, float or None
@@ -217,10 +219,14 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         targets = numeric_targets(y, len(used))
         self._is_vector = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)[used]
-        self._location = np.average(columns, axis=0, weights=sample.weights)
-        spread = np.average((columns - self._location) ** 2, axis=0, weights=sample.weights)
-        self._scale = np.where(spread > 0, np.sqrt(spread), 1.0)
-        return self._fit_joint(sample, (columns - self._location) / self._scale)
+        # squares of y overflow or underflow in some units of y, so y is divided by a power of two
+        exponents = unit_exponent(columns, axis=0)
+        columns = np.ldexp(columns, -exponents)
+        location = np.average(columns, axis=0, weights=sample.weights)
+        spread = np.average((columns - location) ** 2, axis=0, weights=sample.weights)
+        scale = np.where(spread > 0, np.sqrt(spread), 1.0)
+        self._location, self._scale = np.ldexp(location, exponents), np.ldexp(scale, exponents)
+        return self._fit_joint(sample, (columns - location) / scale)
 
     def _leave_one_out(
         self,
@@ -233,6 +239,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     ) -> float:
         return held_out_likelihood(Z, T, residuals, weights, responsibilities, alpha, self.beta)
 
+    @np.errstate(under="ignore")
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of y given x, and their standard deviations if ``return_std``."""
         given = self._conditional(X)
@@ -241,6 +248,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
             return self._shaped(means)
         return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
 
+    @np.errstate(under="ignore")
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
         given = self._conditional(X)
@@ -250,7 +258,10 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
             raise ValueError(
                 f"y has {columns.shape[1]} columns, but the model was fitted to {len(self._scale)}."
             )
-        logs = given.log_density((columns - self._location) / self._scale)
+        exponents = unit_exponent(np.array([self._location, self._scale]), axis=0)
+        location, scale = np.ldexp(self._location, -exponents), np.ldexp(self._scale, -exponents)
+        with np.errstate(over="ignore"):  # the density of a distant y is 0
+            logs = given.log_density((np.ldexp(columns, -exponents) - location) / scale)
         return np.asarray(logs - np.log(self._scale).sum())
 
     def _shaped(self, values: Array) -> Array:

@@ -184,10 +184,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             del self.normalization_
         return self
 
+    @np.errstate(under="ignore")
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the component index of every row."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
+    @np.errstate(under="ignore")
     def normalize(self, domain: Domain) -> Self:
         """Normalize over a domain; later densities refer to that domain.
 
@@ -240,13 +242,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 "not supported for Dask collections. Pass a number for alpha, 'auto' or 'scaled', "
                 "or choose it on a sample of the rows."
             )
-        total = float(sample.counts.sum())
-        if sample.points.n < 2 or total <= 1:
+        if sample.points.n < 2:
             raise ValueError(
-                "alpha='leave-one-out' requires at least 2 rows with a total weight above 1; got "
-                f"n_samples={sample.points.n} with a total weight of {total:.6g}. Pass a number "
-                "for alpha."
+                "alpha='leave-one-out' requires at least 2 rows with a positive weight; got "
+                f"n_samples={sample.points.n}. Pass a number for alpha."
             )
+        total = sample.sample_size
         likelihood = self._leave_one_out_likelihood(Z, sample, domain)
         return maximize_alpha(likelihood, _LOW * total, _HIGH * total)
 
@@ -254,7 +255,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         self, Z: Array, sample: Sample, domain: Domain
     ) -> Callable[[float], float]:
         """Return the mean leave-one-out log-density as a function of α."""
-        weights = sample.counts
+        weights = sample.multiplicities
         nodes = domain.nodes()
         at_nodes = self._coordinates(self._node_points(nodes))
         residuals = self._training_residuals(Z, sample.passes)
@@ -300,6 +301,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         logs = self._log_components(points) - found.log_constants + self.mixture_.log_weights
         return np.asarray(logsumexp(logs, axis=1)) + found.domain.log_base(points)
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the induced density ``exp(score_samples(X))``."""
         logs = self.score_samples(X)
@@ -324,6 +326,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     def _mean_log_density(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         return mean_log_density(self.score_samples(X), sample_weight)
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, *, random_state: int | None = None) -> tuple[Any, Array]:
         """Draw from the density over the domain.
 

@@ -129,7 +129,7 @@ class KernelMixture(KernelEstimator):
 
     def _alpha_by_rule(self, Z: Array, sample: Sample) -> float | None:
         """Return α given as a number or by "auto" or "scaled"; None for other rules."""
-        rows, weights = sample.passes, sample.counts
+        rows, weights = sample.passes, sample.multiplicities
         if self.alpha == "auto":
             return _AUTO_ALPHA * rows.sum(_total, weights)
         if self.alpha == "scaled":
@@ -140,7 +140,7 @@ class KernelMixture(KernelEstimator):
 
     def _run_em(self, Z: Array, sample: Sample, alpha: float) -> GaussianMixtureFit:
         """Run EM from all starts and return the run with the largest penalized likelihood."""
-        rows, weights = sample.passes, sample.counts
+        rows, weights = sample.passes, sample.multiplicities
         rng = np.random.default_rng(self.random_state)
         best: GaussianMixtureFit | None = None
         for start in range(self.n_init if self.n_components > 1 else 1):
@@ -174,7 +174,7 @@ class KernelMixture(KernelEstimator):
         self.responsibilities_ = fit.responsibilities
         self.weights_ = np.exp(fit.mixture.log_weights)
         self.effective_weights_ = effective_weights(
-            sample.counts, fit.responsibilities, rows=sample.passes
+            sample.multiplicities, fit.responsibilities, rows=sample.passes
         )
         self.lower_bounds_ = fit.lower_bounds
         self.converged_ = fit.converged

@@ -55,12 +55,14 @@ class MonitoredTransformer(SpectralTransformer):
         """Control limits at the 99 % level; see :meth:`control_limits`."""
         return self.control_limits()
 
+    @np.errstate(under="ignore")
     def control_limits(self, level: float = 0.99) -> dict[str, dict[str, float]]:
         """Return limits that a normal point exceeds with probability 1 - level.
 
         Each statistic has two limits: the ``"quantile"`` of the training values, and the common
         parametric form, ``"f"`` for T² (``k(n²-1)/(n(n-k)) F_{k,n-k}``, for Gaussian scores) and
-        ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954).
+        ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954). With weights, n is
+        the sample size ``max(Σw, (Σw)² / Σw²)``.
 
         Parameters
         ----------
@@ -70,14 +72,17 @@ class MonitoredTransformer(SpectralTransformer):
             raise ValueError(f"level={level!r} must lie in (0, 1), for example 0.99.")
         spectrum = self.spectrum_
         z = spectrum.projections
-        weights = spectrum.counts
-        n, k = spectrum.total_weight, spectrum.n_components
+        weights = spectrum.multiplicities_of_rows
         rows = spectrum.points.passes
-        hotelling = rows.map(partial(_scaled_squares, np.sqrt(n / spectrum.eigenvalues)), z)
+        scale = np.sqrt(spectrum.total_weight / spectrum.eigenvalues)
+        hotelling = rows.map(partial(_scaled_squares, scale), z)
         norms = spectrum.expansion.training_squared_norms()
         error = rows.persist(rows.map(_residuals, norms, z))
-        mean = rows.sum(_weighted_sum, error, weights) / n
-        variance = rows.sum(partial(_weighted_squares, mean), error, weights) / n
+        total, weighted = rows.sum(_weighted_sum, error, weights)
+        mean = weighted / total
+        variance = rows.sum(partial(_weighted_squares, mean), error, weights) / total
+        # after partial_fit n is that of all batches; beyond 1e12 the limit no longer changes
+        n, k = min(max(total, spectrum.total_weight), 1e12), spectrum.n_components
         f_limit = n > k and k * (n**2 - 1) / (n * (n - k)) * f.ppf(level, k, n - k)
         chi2_limit = variance > 0 and variance / (2 * mean) * chi2.ppf(
             level, 2 * mean**2 / variance
@@ -93,6 +98,7 @@ class MonitoredTransformer(SpectralTransformer):
             },
         }
 
+    @np.errstate(under="ignore")
     def contributions(self, X: Any, statistic: Statistic = "reconstruction_error") -> Array:
         """Return the contribution of each column to a statistic.
 
@@ -138,8 +144,8 @@ def _residuals(norms: Array, z: Array) -> Array:
     return np.maximum(norms - _squared(z), 0)
 
 
-def _weighted_sum(values: Array, weights: Array) -> float:
-    return float(weights @ values)
+def _weighted_sum(values: Array, weights: Array) -> tuple[float, float]:
+    return float(weights.sum()), float(weights @ values)
 
 
 def _weighted_squares(mean: float, values: Array, weights: Array) -> float:

@@ -14,7 +14,7 @@ from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.mixture_base import KernelMixture
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.validation import check_real
+from mercer.validation import check_real, round_down
 
 __all__ = ["MercerNovelty"]
 
@@ -41,8 +41,8 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         Fraction of the training rows below the threshold.
     center : bool
     rank : int, float or None
-        Number of coordinates. None: a tenth of the number of rows (of the total weight, if that is
-        larger), at most 100. With all coordinates the training rows, unlike new ones, would be
+        Number of coordinates. None: a tenth of the sample size (of the number of rows without
+        weights), at most 100. With all coordinates the training rows, unlike new ones, would be
         within their span, and the threshold would be too high for new rows.
     solver : str or solver
     n_init, max_iter, tol, random_state
@@ -115,7 +115,7 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         assert alpha is not None, "alpha is a number or one of _alpha_rules"
         self._fit_em(Z, sample, alpha)
         scores = self._training_scores(Z, sample.passes)
-        quantile = sample.passes.quantile(scores, sample.counts, contamination)
+        quantile = sample.passes.quantile(scores, sample.multiplicities, contamination)
         # the margin prevents rounding errors from turning the row at the quantile into an outlier
         self.offset_ = quantile - _ROUNDING * max(1.0, abs(quantile))
         return self
@@ -137,7 +137,6 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
 
 
 def _default_rank(sample: Sample) -> int:
-    """Return a tenth of the number of rows; integer weights are equivalent to repeated rows."""
-    n = sample.points.n
-    rows = n if sample.weights is None else max(n, int(sample.points.total(sample.weights)))
-    return min(max(rows // 10, 1), _MAX_DEFAULT_RANK, n)
+    """Return a tenth of the sample size."""
+    largest = min(_MAX_DEFAULT_RANK, sample.points.n)
+    return max(1, round_down(sample.sample_size / 10, largest))

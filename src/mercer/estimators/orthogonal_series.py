@@ -18,6 +18,8 @@ from mercer.maths.negative_mass import grid_points, negative_mass_on_grid
 from mercer.maths.orthonormal_bases import BASES
 from mercer.maths.series_terms import check_terms, choose_terms
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import multiplicities
+from mercer.validation import warn_if_heavy
 
 __all__ = ["OrthogonalSeries"]
 
@@ -103,8 +105,9 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         data = validate_points(X, "vectors", estimator=self).data.astype(np.float64)
         weights = validate_weights(sample_weight, len(data))
-        weights = np.ones(len(data)) if weights is None else weights
+        weights = np.ones(len(data)) if weights is None else multiplicities(weights)
         data, weights = data[weights > 0], weights[weights > 0]
+        warn_if_heavy(float(weights.sum()), len(data))
         self._check_data(data)
         n = float(weights.sum())
         self._offset, self._scale = self._scaling(data, weights / n, n)
@@ -143,7 +146,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"No scale can be estimated from {rows}. Every column must vary.")
 
     def _scaling(self, data: Array, weights: Array, n: float) -> tuple[Array, Array]:
-        """Return the offset and scale of every column, for a total weight of n."""
+        """Return the offset and scale of every column, for a sample size of n."""
         if self.domain is None:
             pad = 0.5 * np.ptp(data, axis=0) / max(n - 1, 1)
             low, high = data.min(axis=0) - pad, data.max(axis=0) + pad
@@ -216,6 +219,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         values = self._unclipped(self._standardized(data))
         return np.maximum(values, 0) / (1 + self.clipped_mass_) if self.positive else values
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X; with ``positive=False`` it may be negative.
 
@@ -233,6 +237,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             logs = np.log(np.abs(values)) - self._log_volume
             return np.asarray(np.sign(values) * np.exp(logs))
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log-density at every row of X; -inf if the density is not positive.
 
@@ -247,6 +252,7 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(self._signed_density(X), 0)) - self._log_volume)
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the clipped density on a fine grid, uniformly within each cell.
 

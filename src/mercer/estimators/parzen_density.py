@@ -19,7 +19,7 @@ from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_gram
 from mercer.solvers import Lanczos, mean_window
 
-__all__ = ["ParzenDensity"]
+__all__ = ["ParzenDensity", "maximum_likelihood"]
 
 
 class ParzenDensity(KernelDensityEstimator):
@@ -127,7 +127,7 @@ class ParzenDensity(KernelDensityEstimator):
         self.support_ = _support(sample)
         self.likelihood_gap_ = float("nan")
         if self.weights == "learned":
-            sample, selected, self.likelihood_gap_ = _maximum_likelihood(sample)
+            sample, selected, self.likelihood_gap_ = maximum_likelihood(sample)
             self.support_ = self.support_[selected]
         self._sum = mean_window(sample, self.solver)
         self.weights_ = self._sum.coefficients
@@ -154,6 +154,7 @@ class ParzenDensity(KernelDensityEstimator):
 
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
 
@@ -172,6 +173,7 @@ class ParzenDensity(KernelDensityEstimator):
         _, logs = self._sum.signed_log(points)
         return logs - self._log_normalizer
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a training point by weight, plus a draw from the kernel.
 
@@ -202,7 +204,7 @@ def _support(sample: Sample) -> Any:
     return np.arange(sample.points.n) if sample.indices is None else sample.indices
 
 
-def _maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
+def maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
     """Return the points with positive learned weights, their indices, and the likelihood gap."""
     kernel, points = sample.kernel, sample.points
     gram = Lanczos().gram(Sample(kernel, points))

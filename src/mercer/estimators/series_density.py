@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,6 +14,7 @@ from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.density_base import KernelDensityEstimator, exponential
+from mercer.estimators.parzen_density import maximum_likelihood
 from mercer.kernels import Kernel
 from mercer.maths.negative_mass import grid_points, negative_mass_by_draws, negative_mass_on_grid
 from mercer.maths.series_terms import check_terms, choose_terms
@@ -21,7 +22,9 @@ from mercer.maths.types import Array
 from mercer.operators import Expansion, WindowSum
 from mercer.operators.fourier import FourierExpansion
 from mercer.solvers import mean_window
+from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
+from mercer.validation import check_choice
 
 __all__ = ["SeriesDensity"]
 
@@ -49,7 +52,18 @@ class SeriesDensity(KernelDensityEstimator):
         Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" selects all with
         :math:`(1'e_i)^2 > 2n/(n+1)`, "kronmal-tarter-run" those before the first violation, and
         "diggle-hall" the leading ones with the smallest estimated square error. An integer
-        selects that many eigenpairs, those with the largest entropy terms; None selects all.
+        selects that many eigenpairs, the first in ``order``; None selects all.
+    order : {"entropy", "eigenvalue"}
+        Which eigenpairs an integer number of terms selects: those with the largest entropy terms,
+        or those with the largest eigenvalues, as in the paper's truncation at M (eqs. 2.4 and 4.1).
+    components : array-like of int or None
+        Indices of the eigenpairs to select, 0 for the largest eigenvalue; ``terms`` and ``order``
+        are then ignored.
+    weights : None or "learned"
+        How the sample is weighted in the coefficients :math:`\hat c_k = \sum_j a_j \Phi_k(x_j)`:
+        by :math:`a_j = 1/n` (or sample weights), or by the maximum likelihood weights of
+        :class:`ParzenDensity` (footnote 2 of the paper). The selection of terms does not depend on
+        it. Not for Dask collections.
     positive : bool
         Clip negative values and renormalize. The mass of the negative part is computed by
         quadrature in one or two dimensions, if that is accurate, and otherwise from draws of the
@@ -68,11 +82,17 @@ class SeriesDensity(KernelDensityEstimator):
         The eigenpairs considered.
     selected_ : array of int
         Indices of the selected eigenpairs in ``spectrum_``, which is ordered by eigenvalue if
-        ``terms`` is a rule, and by entropy term if it is an integer or None.
+        ``terms`` is a rule, ``order="eigenvalue"`` or ``components`` are given, and by entropy term
+        otherwise.
+    coefficients_ : array
+        :math:`\hat c_k` of all eigenpairs considered, for the functions
+        :math:`\Phi_k = \sqrt{\lambda_k/n}\,\phi_k` (the projections of the points). If K is the
+        Gram matrix of the unnormalized kernel, the series is
+        :math:`\sum_k \hat c_k \Phi_k(x) / c`.
     mass_ : float
         Mass of the truncated series before renormalization.
     term_masses_ : array
-        (1'e_i)²/n of all eigenpairs considered: the mass of each term.
+        The mass of each eigenpair considered: (1'e_i)²/n, or (a'e_i)(1'e_i) with learned weights.
     entropy_terms_ : array
         ψ_i = λ_i (1'e_i)²/n² of all eigenpairs considered.
     error_terms_ : array
@@ -93,6 +113,15 @@ class SeriesDensity(KernelDensityEstimator):
     array([0, 1, 2])
     >>> round(density.mass_, 2)
     0.99
+
+    The first five eigenvalues, as in the paper, and the five largest entropy terms:
+
+    >>> X, y = make_clusters(noise=0.38, random_state=0)
+    >>> for order in ("eigenvalue", "entropy"):
+    ...     series = SeriesDensity(kernel=Gaussian(0.1**0.5), terms=5, order=order).fit(X)
+    ...     print(series.spectrum_.eigenvalues.round(1))
+    [38.3 32.9 28.4 18.6 17.1]
+    [38.3 32.9 28.4  7.2  7.6]
     """
 
     def __init__(
@@ -100,12 +129,18 @@ class SeriesDensity(KernelDensityEstimator):
         *,
         kernel: str | Kernel = "gaussian",
         terms: str | int | None = "kronmal-tarter",
+        order: Literal["entropy", "eigenvalue"] = "entropy",
+        components: Any = None,
+        weights: Literal["learned"] | None = None,
         positive: bool = True,
         solver: Any = "auto",
         max_terms: int = 200,
     ) -> None:
         self.kernel = kernel
         self.terms = terms
+        self.order = order
+        self.components = components
+        self.weights = weights
         self.positive = positive
         self.solver = solver
         self.max_terms = max_terms
@@ -121,33 +156,100 @@ class SeriesDensity(KernelDensityEstimator):
         sample_weight : array-like of shape (n,) or None
             Sample weights; an integer weight is equivalent to repeated rows.
         """
-        check_terms(self.terms)
-        if self.max_terms < 1:
-            raise ValueError(f"max_terms={self.max_terms} must be at least 1.")
+        components = self._check_parameters()
         sample = self._validate_density_training(X, sample_weight)
-        self.spectrum_ = self._decompose(sample)
-        self._select_terms(self.spectrum_)
-        self._parzen = mean_window(sample, "auto" if self.terms is None else "lanczos")
-        self._sum = self._parzen if self.terms is None else self._truncated(self.spectrum_)
+        self.spectrum_ = self._decompose(sample, components)
+        whole = components is None and self.terms is None
+        self._parzen = mean_window(sample, "auto" if whole else "lanczos")
+        weights = self._learned_weights(sample)
+        self._select_terms(self.spectrum_, components, weights, sample.sample_size)
+        if not whole:
+            self._sum = self._truncated(self.spectrum_)
+        elif weights is None:
+            self._sum = self._parzen
+        else:
+            self._sum = WindowSum(sample.kernel, sample.points, weights)
         self.mass_ = self._sum.mass
         self.clipped_mass_, self.clipped_mass_error_ = self._negative_mass()
         return self
 
-    def _decompose(self, sample: Sample) -> Spectrum:
+    def _check_parameters(self) -> Array | None:
+        """Check the parameters and return the components as an array, if they are given."""
+        check_terms(self.terms)
+        check_choice(self.order, "order", ("entropy", "eigenvalue"))
+        if self.max_terms < 1:
+            raise ValueError(f"max_terms={self.max_terms} must be at least 1.")
+        if self.weights not in (None, "learned"):
+            raise ValueError(
+                f"weights={self.weights!r} must be None or 'learned'. Pass fixed weights to fit as "
+                "sample_weight."
+            )
+        if self.components is None:
+            return None
+        components = np.asarray(self.components)
+        if components.ndim != 1 or components.size == 0 or components.dtype.kind not in "iu":
+            raise ValueError(
+                f"components={self.components!r} must be a nonempty sequence of indices, 0 for the "
+                "largest eigenvalue."
+            )
+        if components.min() < 0 or len(np.unique(components)) < len(components):
+            raise ValueError(
+                f"components={self.components!r} must be distinct indices of at least 0."
+            )
+        return np.sort(components)
+
+    def _decompose(self, sample: Sample, components: Array | None) -> Spectrum:
+        if components is not None:
+            count = int(components.max()) + 1
+            if count > sample.points.n:
+                raise ValueError(
+                    f"components go up to {count - 1}, but there are {sample.points.n} eigenpairs, "
+                    "one per row."
+                )
+            return decompose(sample, "variance", count, solver=self.solver)
         if isinstance(self.terms, str):
             count = min(self.max_terms, sample.points.n)
             return decompose(sample, "variance", count, solver=self.solver, at_most=True)
-        return decompose(sample, "entropy", self.terms, solver=self.solver)
+        target: Target = "entropy" if self.order == "entropy" else "variance"
+        return decompose(sample, target, self.terms, solver=self.solver)
 
-    def _select_terms(self, spectrum: Spectrum) -> None:
+    def _learned_weights(self, sample: Sample) -> Array | None:
+        """Return the maximum likelihood weights of all rows; None for equal weights."""
+        if self.weights is None:
+            return None
+        if sample.points.is_chunked:
+            raise ValueError(
+                "weights='learned' needs the rows in memory, but X is a Dask collection. Fit a "
+                "subsample."
+            )
+        found, support, _ = maximum_likelihood(sample)
+        weights = np.zeros(sample.points.n)
+        weights[support] = found.weights
+        return weights
+
+    def _select_terms(
+        self,
+        spectrum: Spectrum,
+        components: Array | None,
+        weights: Array | None,
+        sample_size: float,
+    ) -> None:
         n = spectrum.total_weight
-        self.term_masses_ = spectrum.overlaps**2 / n
+        roots = np.sqrt(spectrum.eigenvalues)
+        if weights is None:
+            self.coefficients_ = roots * spectrum.overlaps / n
+        else:
+            self.coefficients_ = weights @ spectrum.projections
+        self.term_masses_ = self.coefficients_ / roots * spectrum.overlaps
         self.entropy_terms_ = spectrum.entropy_terms
         with np.errstate(divide="ignore", over="ignore"):  # densities may overflow
             self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
+        if components is not None:
+            self.selected_ = components
+            return
         second_moments = spectrum.eigenvalues / n
         rule = self.terms if isinstance(self.terms, str) else None
-        self.selected_ = choose_terms(rule, self.entropy_terms_, second_moments, n)
+        self.selected_ = choose_terms(rule, self.entropy_terms_, second_moments, sample_size)
         if len(self.selected_) == 0:  # for a single point no term passes the criterion
             self.selected_ = np.array([int(np.argmax(self.entropy_terms_))])
 
@@ -155,19 +257,19 @@ class SeriesDensity(KernelDensityEstimator):
         """Return the selected terms as one sum of kernels, and as Fourier features if available."""
         selected = self.selected_
         roots = np.sqrt(spectrum.eigenvalues[selected])
-        means = spectrum.overlaps[selected] / spectrum.total_weight
+        coefficients = self.coefficients_[selected]
         fourier = None
         if isinstance(spectrum.expansion, FourierExpansion):
             chosen = spectrum.expansion.take(selected)
-            fourier = chosen.combination(means * roots)
-            single = chosen.combination(means / roots).without_points()
-            coefficients = spectrum.points.map_rows(partial(_first_column, single))
+            fourier = chosen.combination(coefficients)
+            single = chosen.combination(coefficients / roots**2).without_points()
+            at_points = spectrum.points.map_rows(partial(_first_column, single))
         else:
-            combine = partial(_linear_combination, selected, means / roots)
-            coefficients = spectrum.points.passes.map(combine, spectrum.projections)
+            combine = partial(_linear_combination, selected, coefficients / roots**2)
+            at_points = spectrum.points.passes.map(combine, spectrum.projections)
         if spectrum.weights is not None:
-            coefficients = coefficients * spectrum.weights
-        return WindowSum(spectrum.kernel, spectrum.points, coefficients, fourier)
+            at_points = at_points * spectrum.weights
+        return WindowSum(spectrum.kernel, spectrum.points, at_points, fourier)
 
     # --- clipping -------------------------------------------------------------------------------
 
@@ -201,6 +303,7 @@ class SeriesDensity(KernelDensityEstimator):
 
     # --- evaluation -----------------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
 
@@ -217,6 +320,7 @@ class SeriesDensity(KernelDensityEstimator):
         total = np.log(self.mass_) + np.log1p(self.clipped_mass_)
         return np.where(sign > 0, logs - self._log_normalizer - total, -np.inf)
 
+    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X; with ``positive=False`` it may be negative.
 
@@ -249,6 +353,7 @@ class SeriesDensity(KernelDensityEstimator):
         """
         return self.spectrum_.eigenfunctions(self._validate_new(X))[:, self.selected_]
 
+    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the (clipped) density by rejection sampling from the Parzen window estimate.
 

@@ -14,7 +14,13 @@ from sklearn.utils.validation import column_or_1d
 from mercer.maths.row_passes import RowPasses
 from mercer.maths.types import Array
 
-__all__ = ["class_labels", "encode_classes", "encode_lazy_classes", "numeric_targets"]
+__all__ = [
+    "class_labels",
+    "encode_classes",
+    "encode_lazy_classes",
+    "numeric_targets",
+    "unit_exponent",
+]
 
 
 def numeric_targets(y: Any, n: int) -> Array:
@@ -23,6 +29,22 @@ def numeric_targets(y: Any, n: int) -> Array:
     targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     _check_length(targets, n)
     return column_or_1d(targets) if targets.ndim == 1 else targets
+
+
+def unit_exponent(values: Array, axis: int | None = None) -> Array:
+    """Return e such that the largest absolute value divided by 2^e is between 1 and 2.
+
+    Squares of targets overflow or underflow in some units. Divided by 2^e, which is exact, they do
+    not; ``np.ldexp(values, -e)`` divides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.estimators.targets import unit_exponent
+    >>> int(unit_exponent(np.array([3e200, -1e200])))
+    666
+    """
+    return np.asarray(np.frexp(np.abs(values).max(axis=axis))[1] - 1)
 
 
 def class_labels(y: Any, n: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import secrets
 import socket
 import sys
@@ -35,6 +36,8 @@ def explore(
 ) -> None:
     """Serve the explorer until it is interrupted (Ctrl+C).
 
+    Requests need a token, which is part of the printed address.
+
     Parameters
     ----------
     data : str, Path or None
@@ -52,13 +55,12 @@ def explore(
     port : int
         Port to listen on; 0 for a free one.
     host : str
-        Address to listen on. Other addresses than loopback require a token, which is part of the
-        printed address.
+        Address to listen on.
     open_browser : bool
     limits : Limits or None
         Limits for requests and uploads; None for the defaults.
     log : callable
-        Called with one line that contains the address.
+        Called with one line that contains the address with the token.
 
     Examples
     --------
@@ -86,33 +88,33 @@ def explore(
         categorical=list(categorical),
         missing=missing,
     )
-    listener = _listen(host, port)
-    with listener:
+    with _listen(host, port) as listener:
         port = listener.getsockname()[1]
-        token = None if is_loopback(host) else secrets.token_urlsafe(24)
+        token = secrets.token_urlsafe(24)
         limits = limits or Limits()
         app = make_app(
+            token,
             limits=limits,
             given=given,
             encoding=encoding,
-            token=token,
+            hosts=() if is_loopback(host) else (host, socket.gethostname()),
             cookie=f"mercer-explorer-{port}",  # cookies are shared by all ports of a host
         )
-        if token is not None:
-            query.append(("token", token))
-        address = _address(host, port, query)
+        address = _address(host, port, [*query, ("token", token)])
         log(f"The explorer is at {address} (stop it with Ctrl+C).")
         if sys.stdout is not None:
             with suppress(OSError):
                 sys.stdout.flush()  # in a pipe, the address would be buffered until the end
         if open_browser:
-            threading.Timer(0.5, webbrowser.open, [address]).start()
+            page = _write_redirection(address, app.state.sessions.folder)
+            threading.Timer(0.5, webbrowser.open, [page.as_uri()]).start()
         config = uvicorn.Config(
             app,
             http="h11",
             ws="none",
             h11_max_incomplete_event_size=limits.head,
             log_level="warning",
+            access_log=False,  # the first address contains the token
             timeout_graceful_shutdown=2,
         )
         with suppress(KeyboardInterrupt):
@@ -170,6 +172,18 @@ def _listen(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port} ({error.strerror}). Omit the port to use a free one."
         ) from error
     return listener
+
+
+def _write_redirection(address: str, folder: Path) -> Path:
+    """Write a page that opens an address.
+
+    The address contains the token, and other users can read the arguments of the browser's process.
+    They cannot read the folder.
+    """
+    page = folder / "open.html"
+    refresh = f'<meta http-equiv="refresh" content="0; url={html.escape(address)}">'
+    page.write_text(f"<!doctype html><title>mercer explorer</title>{refresh}", encoding="utf-8")
+    return page
 
 
 def _address(host: str, port: int, query: list[tuple[str, str]]) -> str:

@@ -1,14 +1,21 @@
 """Access control: which requests are answered, sessions and security headers.
 
-The explorer listens on the loopback interface, but any page in the user's browser can send requests
-there. A request is rejected if its Host is not this machine (DNS rebinding), if its Origin is
-another site, or if the browser reports that it comes from another site. If the explorer listens on
-another interface, a token is required.
+Every request needs the token of the explorer, because all users of a machine can connect to its
+loopback interface. The address that is opened first has it in its query. The page stores it for
+its origin and sends it as a header. It is never a cookie: a browser sends cookies to all ports of a
+host, so the server of another user would receive it. The session cookie opens the page and its
+static files only, which contain no data.
+
+Any page in the user's browser can send requests as well. A request is rejected if its Host is not
+this machine (DNS rebinding), if its Origin is another site, or if the browser reports that it comes
+from another site.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
+from collections.abc import Collection
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -35,6 +42,7 @@ SECURITY_HEADERS = {
 }
 _SAFE_METHODS = ("GET", "HEAD")
 _HEADER_OVERHEAD = 32  # bytes per header, as in HTTP/2
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]:]*)(:[0-9]*)?")  # name or [IPv6 address], port
 
 
 def is_loopback(host: str) -> bool:
@@ -58,9 +66,10 @@ class AccessControl:
     ----------
     app : ASGI application
     sessions : Sessions
-    token : str or None
-        Required if it is not None: in the query once, then in a cookie. Without a token only
-        requests with a loopback Host are answered.
+    token : str
+        Required in the query or as a bearer token in the header Authorization.
+    hosts : collection of str
+        Accepted host names other than loopback and the address the client connected to.
     cookie : str
         Name of the session cookie.
     max_head : int
@@ -68,9 +77,16 @@ class AccessControl:
     """
 
     def __init__(
-        self, app: ASGIApp, sessions: Sessions, token: str | None, cookie: str, max_head: int
+        self,
+        app: ASGIApp,
+        sessions: Sessions,
+        token: str,
+        hosts: Collection[str],
+        cookie: str,
+        max_head: int,
     ) -> None:
         self.app, self.sessions, self.token, self.cookie = app, sessions, token, cookie
+        self.hosts = {host.lower() for host in hosts}
         self.max_head = max_head
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +98,8 @@ class AccessControl:
         rejection = self._rejection(request)
         if rejection is not None:
             status, message = rejection
-            response = JSONResponse({"error": message}, status, headers=SECURITY_HEADERS)
+            headers = SECURITY_HEADERS | ({"www-authenticate": "Bearer"} if status == 401 else {})
+            response = JSONResponse({"error": message}, status, headers=headers)
             await response(scope, receive, send)
             return
         sent_key = request.cookies.get(self.cookie)
@@ -93,9 +110,8 @@ class AccessControl:
             if message["type"] == "http.response.start":
                 headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
                 if session.key != sent_key:
-                    headers.append(_set_cookie(self.cookie, session.key))
-                if self.token is not None and self.token == request.query_params.get("token"):
-                    headers.append(_set_cookie(f"{self.cookie}-token", self.token))
+                    cookie = f"{self.cookie}={session.key}; Path=/; HttpOnly; SameSite=Strict"
+                    headers.append((b"set-cookie", cookie.encode()))
                 message["headers"] = [*message["headers"], *headers]
             await send(message)
 
@@ -103,8 +119,11 @@ class AccessControl:
 
     def _rejection(self, request: Request) -> tuple[int, str] | None:
         """Return status and message if the request is rejected."""
+        if not self._is_authorized(request):
+            return 401, "Token required. Open the address that was printed at the start."
         raw = request.headers.raw
-        size = len(request.url.query) + sum(len(k) + len(v) + _HEADER_OVERHEAD for k, v in raw)
+        size = len(request.scope["query_string"])
+        size += sum(len(k) + len(v) + _HEADER_OVERHEAD for k, v in raw)
         if size > self.max_head:
             return 431, f"The headers are larger than {self.max_head:,} bytes."
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
@@ -112,25 +131,32 @@ class AccessControl:
         if "\0" in request.scope["path"]:
             return 400, "The path contains a null byte."
         host = request.headers.get("host", "")
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if self.token is None and not is_loopback(name):
-            return 421, f"Host {name[:80]!r} is not this machine."
+        if not self._is_own_host(request, host):
+            return (
+                421,
+                f"Host {host[:80]!r} is not this machine. Open the printed address.",
+            )
         origin = request.headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             return 403, f"Requests from {origin[:80]!r} are not allowed."
         site = request.headers.get("sec-fetch-site", "none")
-        opens_page = request.url.path == "/" and request.method in _SAFE_METHODS
+        opens_page = request.scope["path"] == "/" and request.method in _SAFE_METHODS
         if site not in ("same-origin", "none") and not opens_page:
             return 403, "Requests from other sites are not allowed."
-        if self.token is not None and not self._has_token(request):
-            return 401, "Token required. Open the address that was printed at the start."
         return None
 
-    def _has_token(self, request: Request) -> bool:
-        assert self.token is not None
-        sent = request.query_params.get("token") or request.cookies.get(f"{self.cookie}-token", "")
-        return secrets.compare_digest(sent.encode(), self.token.encode())
+    def _is_authorized(self, request: Request) -> bool:
+        """Return whether the request has the token, or a session cookie for a file of the page."""
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        sent = request.query_params.get("token") or (bearer if scheme.lower() == "bearer" else "")
+        if sent:
+            return secrets.compare_digest(sent.encode(), self.token.encode())
+        path = request.scope["path"]
+        is_page = path == "/" or path.startswith("/static/")
+        return is_page and self.sessions.has(request.cookies.get(self.cookie))
 
-
-def _set_cookie(name: str, value: str) -> tuple[bytes, bytes]:
-    return b"set-cookie", f"{name}={value}; Path=/; HttpOnly; SameSite=Strict".encode()
+    def _is_own_host(self, request: Request, host: str) -> bool:
+        matched = _HOST.fullmatch(host)
+        name = matched.group(1).strip("[]").lower() if matched else ""
+        connected = (request.scope.get("server") or ("",))[0]
+        return is_loopback(name) or name in {*self.hosts, connected}

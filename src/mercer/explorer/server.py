@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -35,15 +35,17 @@ __all__ = ["STATIC", "make_app"]
 
 STATIC = Path(__file__).parent / "static"
 _MAX_QUERY = 50_000  # characters
+_READERS = 2  # uploads that are read at the same time
 _MAX_JSON = 1_000_000  # bytes of a request body other than an upload
 
 
 def make_app(
+    token: str,
     *,
     limits: Limits | None = None,
     given: Path | None = None,
     encoding: str = "utf-8",
-    token: str | None = None,
+    hosts: Collection[str] = (),
     cookie: str = "mercer-explorer",
     workers: int = 2,
 ) -> Starlette:
@@ -51,14 +53,15 @@ def make_app(
 
     Parameters
     ----------
+    token : str
+        Required in all requests; see :mod:`mercer.explorer.access`.
     limits : Limits or None
     given : Path or None
         File that every session may use.
     encoding : str
         Encoding of the given file.
-    token : str or None
-        Required if it is not None: in the query once, then in a cookie. Without a token only
-        requests with a loopback Host are answered.
+    hosts : collection of str
+        Accepted host names other than loopback and the address the client connected to.
     cookie : str
         Name of the session cookie.
     workers : int
@@ -74,6 +77,7 @@ def make_app(
             yield
         finally:
             queue.close()
+            handlers.reading.close()
             sessions.close()
 
     handlers = _Handlers(limits, sessions, service, queue)
@@ -94,7 +98,12 @@ def make_app(
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
     app.add_middleware(
-        AccessControl, sessions=sessions, token=token, cookie=cookie, max_head=limits.head
+        AccessControl,
+        sessions=sessions,
+        token=token,
+        hosts=hosts,
+        cookie=cookie,
+        max_head=limits.head,
     )
     app.state.sessions = sessions
     return app
@@ -111,6 +120,7 @@ class _Handlers:
         self, limits: Limits, sessions: Sessions, service: Service, queue: WorkQueue
     ) -> None:
         self.limits, self.sessions, self.service, self.queue = limits, sessions, service, queue
+        self.reading = WorkQueue(_READERS)  # slow files do not delay computations
         self._active_uploads = 0
 
     async def start(self, request: Request) -> Response:
@@ -160,14 +170,18 @@ class _Handlers:
 
     async def _upload(self, request: Request) -> Response:
         name = request.query_params.get("name", "table")
-        session = _session(request)
         content = await read_body(request, self.limits.upload, self.limits.body_timeout)
-        work = partial(self.service.read_upload, content, name[:80])
-        frame, description = await self._compute(request, "upload", work)
         try:
-            upload = self.sessions.store(session, name, content)
+            path = self.sessions.write(content)
         except ValueError as error:
             raise HTTPException(507, str(error)) from error
+        try:
+            work = partial(self.service.read_upload, path, name[:80])
+            frame, description = await self._compute(request, "upload", work, self.reading)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        upload = self.sessions.store(_session(request), name, path)
         self.service.cache_frame(upload.key, frame)
         return JSONResponse({"data": upload.key, "name": upload.name, **description})
 
@@ -184,8 +198,14 @@ class _Handlers:
         content = await self._compute(request, "model", work)
         return _file(content, "view.mercer", "application/octet-stream")
 
-    async def _compute(self, request: Request, kind: str, work: Callable[[], Any]) -> Any:
-        """Run work in the queue and translate exceptions into HTTP errors."""
+    async def _compute(
+        self,
+        request: Request,
+        kind: str,
+        work: Callable[[], Any],
+        queue: WorkQueue | None = None,
+    ) -> Any:
+        """Run work in a queue and translate exceptions into HTTP errors."""
         tab = request.headers.get("x-mercer-tab", "")[:64]
 
         def without_warnings() -> Any:  # warnings are shown on the page, not in the log
@@ -193,7 +213,8 @@ class _Handlers:
                 return work()
 
         try:
-            result = self.queue.run(f"{_session(request).key} {tab} {kind}", without_warnings)
+            queue = queue or self.queue
+            result = queue.run(f"{_session(request).key} {tab} {kind}", without_warnings)
             return await _until_disconnected(request, result)
         except asyncio.CancelledError:  # only the shutdown of the server cancels
             raise HTTPException(503, "The explorer is shutting down.") from None

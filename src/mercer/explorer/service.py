@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from mercer.csv_files import to_csv
 from mercer.explorer.cache import Cache
 from mercer.explorer.capture_warnings import capture_warnings
 from mercer.explorer.dataset import Dataset, is_scaled
 from mercer.explorer.export_code import python_code
 from mercer.explorer.models import Models
-from mercer.explorer.sessions import Limits, Session
+from mercer.explorer.sessions import Limits, Session, check_shape
 from mercer.explorer.state import State
-from mercer.explorer.upload_size import decompress_upload
+from mercer.explorer.upload_worker import read_upload
 from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
-from mercer.tables.column_types import column_type
+from mercer.tables.column_types import find_column_types
 from mercer.tables.readers import read_frame
 
 __all__ = ["DataNotFoundError", "Service"]
@@ -29,6 +29,7 @@ __all__ = ["DataNotFoundError", "Service"]
 _TABLE_CACHE = 400_000_000  # bytes
 _MODEL_CACHE = 60_000_000  # enough for the last hundreds of slider steps
 _MAX_ROWS = 500  # rows per response
+_MAX_CELL = 1000  # characters of a cell in a response
 
 
 class DataNotFoundError(LookupError):
@@ -73,7 +74,7 @@ class Service:
         return {"summary": facts, "views": views, "query": state.query()}
 
     def rows(self, session: Session, state: State, rows: Sequence[int]) -> dict[str, Any]:
-        """Return the cells of some rows as they were read."""
+        """Return the cells of some rows as they were read; long texts are cut."""
         frame = self._frame(session, state.data)
         valid = [row for row in rows if 0 <= row < len(frame)][:_MAX_ROWS]
         cells = frame.iloc[valid].astype(object).where(frame.iloc[valid].notna(), None)
@@ -107,7 +108,7 @@ class Service:
         frame["cluster"] = labels
         for column, rank in zip(scores.T, models.components.ranks, strict=True):
             frame[f"component_{'' if rank is None else rank}"] = column
-        return str(frame.to_csv(index=False))
+        return to_csv(frame)
 
     def model(self, session: Session, state: State) -> bytes:
         """Return a model file that takes raw rows.
@@ -130,25 +131,22 @@ class Service:
             save(pipeline, path)
             return path.read_bytes()
 
-    def read_upload(self, content: bytes, name: str) -> tuple[Any, dict[str, Any]]:
+    def read_upload(self, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
         """Return the data frame of an uploaded file and a description of it.
 
         Raises
         ------
-        ValueError
+        ValueError, MemoryError
             If the file is not a table or is too large.
         """
-        stream = io.BytesIO(decompress_upload(content, name, self.limits.expanded))
-        stream.name = name
-        frame, notes = read_frame(stream)
-        self._check_size(frame, name)
+        frame, notes = read_upload(path, name, self.limits)
         as_table(frame, name=name)
         columns = [str(column) for column in frame.columns]
         return frame, {"rows": len(frame), "columns": columns, "notes": notes}
 
     def cache_frame(self, data: str, frame: Any) -> None:
         """Cache the data frame of an upload, so that its first view does not read it again."""
-        self._tables.get((data, "frame"), lambda: _with_size(frame))
+        self._tables.get((data, "frame", None), lambda: _with_size(frame))
 
     def source(self, session: Session, data: str) -> str:
         """Return the name of a data set as a user would write it in Python."""
@@ -176,7 +174,7 @@ class Service:
         return self._tables.get((state.data, "data", options), compute)
 
     def _table(self, session: Session, state: State) -> Table:
-        frame = self._frame(session, state.data)
+        frame = self._frame(session, state.data, state.label or None, state.categorical)
         label, ignore = state.label or None, list(state.ignore)
         if state.data in EMBEDDED and "class" in frame:
             if state.label is None:
@@ -192,18 +190,31 @@ class Service:
             missing=state.missing,  # type: ignore[arg-type] # one of the choices
         )
 
-    def _frame(self, session: Session, data: str) -> Any:
+    def _frame(
+        self,
+        session: Session,
+        data: str,
+        label: str | None = None,
+        categorical: Sequence[str] = (),
+    ) -> Any:
+        """Return the data frame; the cells of labels and categories in text files stay strings."""
         path = self._path(session, data)
 
         def compute() -> tuple[Any, int]:
             if path is None:
                 return _with_size(read_rows(data).frame)
-            encoding = self.encoding if data == "given" else "utf-8"
-            frame, _ = read_frame(path, encoding=encoding)
-            self._check_size(frame, self.source(session, data))
+            name = self.source(session, data)
+            if data == "given":
+                frame, _ = read_frame(
+                    path, encoding=self.encoding, label=label, categorical=categorical
+                )
+                check_shape(frame, name, self.limits)
+            else:
+                frame, _ = read_upload(path, name, self.limits, label, categorical)
             return _with_size(frame)
 
-        return self._tables.get((data, "frame"), compute)
+        key = (data, "frame", label, *sorted(categorical))
+        return self._tables.get((data, "frame", None) if path is None else key, compute)
 
     def _path(self, session: Session, data: str) -> Path | None:
         """Return the file of a data set; None for embedded data sets."""
@@ -223,19 +234,10 @@ class Service:
         frame = self._frame(session, state.data)
 
         def compute() -> tuple[list[list[str]], int]:
-            head = frame.iloc[:2000]
-            return [[str(name), column_type(head[name])] for name in frame.columns], 1000
+            types = find_column_types(frame.iloc[:2000])
+            return [[name, kind] for name, kind in types.items()], 1000
 
         return self._tables.get((state.data, "columns"), compute)
-
-    def _check_size(self, frame: Any, name: str) -> None:
-        n, d = frame.shape
-        if n > self.limits.rows or d > self.limits.columns:
-            raise ValueError(
-                f"{name} has {n:,} rows and {d:,} columns. The explorer accepts at most "
-                f"{self.limits.rows:,} rows and {self.limits.columns:,} columns. Use a smaller "
-                "table, or the library."
-            )
 
 
 def _with_size(frame: Any) -> tuple[Any, int]:
@@ -243,8 +245,9 @@ def _with_size(frame: Any) -> tuple[Any, int]:
 
 
 def _cell(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float | np.floating):
         return rounded(np.array([value]))[0]
-    return str(value)
+    text = str(value)
+    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}…"

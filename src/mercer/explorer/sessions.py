@@ -12,8 +12,9 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
-__all__ = ["Limits", "Session", "Sessions", "Upload"]
+__all__ = ["Limits", "Session", "Sessions", "Upload", "check_shape"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,10 @@ class Limits:
     ----------
     upload : int
         Bytes of one uploaded file.
-    expanded : int
-        Bytes of one uploaded file after decompression.
+    memory : int
+        Bytes of memory to read one uploaded file, and bytes of its table in memory.
+    read_timeout : float
+        Seconds to read one uploaded file.
     all_uploads : int
         Bytes of the stored files of all sessions.
     concurrent_uploads : int
@@ -45,7 +48,8 @@ class Limits:
     """
 
     upload: int = 100_000_000
-    expanded: int = 1_000_000_000
+    memory: int = 1_000_000_000
+    read_timeout: float = 120.0
     all_uploads: int = 2_000_000_000
     concurrent_uploads: int = 4
     uploads: int = 5
@@ -55,6 +59,17 @@ class Limits:
     idle: float = 4 * 3600.0
     head: int = 65_536
     body_timeout: float = 120.0
+
+
+def check_shape(frame: Any, name: str, limits: Limits) -> None:
+    """Raise ValueError if a table has too many rows or columns."""
+    n, d = frame.shape
+    if n > limits.rows or d > limits.columns:
+        raise ValueError(
+            f"{name} has {n:,} rows and {d:,} columns. The explorer accepts at most "
+            f"{limits.rows:,} rows and {limits.columns:,} columns. Use a smaller table, or the "
+            "library."
+        )
 
 
 @dataclass(frozen=True)
@@ -89,10 +104,10 @@ class Sessions:
     >>> session = sessions.find(None)
     >>> sessions.find(session.key) is session, sessions.find("unknown key") is session
     (True, False)
-    >>> upload = sessions.store(session, "../etc/my table.csv", b"a,b")
-    >>> upload.name, upload.path.parent == sessions.folder
-    ('my table.csv', True)
-    >>> sessions.close(); upload.path.exists()
+    >>> path = sessions.write(b"a,b")
+    >>> sessions.store(session, "../etc/my table.csv", path).name
+    'my table.csv'
+    >>> sessions.close(); path.exists()
     False
     """
 
@@ -110,8 +125,12 @@ class Sessions:
         self._touch(session)
         return session
 
-    def store(self, session: Session, name: str, content: bytes) -> Upload:
-        """Store an uploaded file.
+    def has(self, key: str | None) -> bool:
+        """Return whether a cookie belongs to a session."""
+        return key in self._sessions
+
+    def write(self, content: bytes) -> Path:
+        """Write the content of an upload to a new file of the folder.
 
         Raises
         ------
@@ -124,16 +143,19 @@ class Sessions:
                 f"The uploads of all sessions take {stored / 1e6:,.0f} MB of the limit of "
                 f"{self.limits.all_uploads / 1e6:,.0f} MB. Try again later."
             )
-        key = f"upload-{secrets.token_hex(8)}"
-        path = self.folder / key
+        path = self.folder / f"upload-{secrets.token_hex(8)}"
         try:
             path.write_bytes(content)
         except OSError as error:
             path.unlink(missing_ok=True)
             raise ValueError(f"The upload cannot be stored: {error.strerror}.") from error
+        return path
+
+    def store(self, session: Session, name: str, path: Path) -> Upload:
+        """Add a file of the folder to a session."""
         self._touch(session)  # it may have been removed during the upload
-        upload = Upload(key, _base_name(name), path, len(content))
-        session.uploads[key] = upload
+        upload = Upload(path.name, _base_name(name), path, path.stat().st_size)
+        session.uploads[upload.key] = upload
         while len(session.uploads) > self.limits.uploads:
             self.drop(session, next(iter(session.uploads)))
         return upload

@@ -3,11 +3,17 @@
 The kernel can be interpreted in two ways. With ``estimator="mean"`` (Jenssen) the kernel is the
 Parzen window and V is the mean density at the sample. With ``estimator="integral"`` (Girolami,
 Paiva) V is ``∫ p̂²`` of the Parzen density p̂, a sum over the kernel convolved with itself: for a
-Gaussian of bandwidth h, one of bandwidth √2 h.
+Gaussian of bandwidth h, one of bandwidth √2 h. Laplacian and Matérn kernels, and sums of them, have
+closed forms too.
 """
 
 from __future__ import annotations
 
+from mercer.information.density_distances import (
+    DensityDistance,
+    integrated_squared_error,
+    kullback_leibler,
+)
 from mercer.information.divergence import cauchy_schwarz_divergence
 from mercer.information.matrix_entropy import (
     matrix_renyi_bounds,
@@ -24,10 +30,13 @@ from mercer.information.potential import (
 from mercer.information.samples import log_normalizer
 
 __all__ = [
+    "DensityDistance",
     "cauchy_schwarz_divergence",
     "entropy_terms",
     "feature_variance",
     "information_potential",
+    "integrated_squared_error",
+    "kullback_leibler",
     "log_normalizer",
     "matrix_renyi_bounds",
     "matrix_renyi_entropy",

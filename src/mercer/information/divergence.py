@@ -12,6 +12,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
 from mercer.maths.types import Array
+from mercer.maths.weight_totals import multiplicities
 from mercer.operators import FourierGram, GramOperator, Sample
 from mercer.operators.cross_gram import cross_product
 from mercer.solvers import summing_gram
@@ -22,8 +23,10 @@ __all__ = ["cauchy_schwarz_divergence"]
 # below, all pairs are summed, if there are not too many.
 _MIN_SIGNAL_TO_NOISE = 1e3
 _MAX_SUMMED_PAIRS = 10**10
+_ROUNDING = 16  # rounding errors of a mean, in units of the precision
 
 
+@np.errstate(under="ignore")
 def cauchy_schwarz_divergence(
     X: Any,
     Y: Any,
@@ -40,8 +43,12 @@ def cauchy_schwarz_divergence(
     Parameters
     ----------
     X, Y : array-likes with the same columns
+        For ``kernel="precomputed"``, X is the Gram matrix K of all points, and Y a pair of index
+        arrays: the rows of K in the first and in the second sample, which may overlap (a cluster
+        and all points, for example).
     kernel : str or Kernel
     sample_weight : pair of array-likes or None
+        Weights of the rows of the first and of the second sample.
 
     Examples
     --------
@@ -52,12 +59,20 @@ def cauchy_schwarz_divergence(
     >>> apart = [cauchy_schwarz_divergence(X, X + shift, Gaussian(0.5)) for shift in (0, 1, 2)]
     >>> np.round(apart, 2).tolist()
     [0.0, 0.23, 0.89]
+
+    From a precomputed matrix:
+
+    >>> K = Gaussian(0.5)(np.vstack([X, X + 1]))
+    >>> samples = np.arange(500), np.arange(500, 1000)
+    >>> round(cauchy_schwarz_divergence(K, samples, "precomputed"), 2)
+    0.23
     """
     if not isinstance(sample_weight, tuple | list) or len(sample_weight) != 2:
         raise ValueError("sample_weight must be a pair: the weights (or None) of X and of Y.")
     kernel = as_kernel(kernel)
     if kernel.compares == "gram":
-        raise ValueError("kernel='precomputed' cannot compare two samples; pass a kernel object.")
+        within, between, precision = _precomputed_means(X, Y, sample_weight)
+        return _divergence(within, between, _ROUNDING * precision)
     both = [validate_points(Z, kernel.compares) for Z in (X, Y)]
     if both[0].dimension != both[1].dimension:
         raise ValueError(
@@ -69,16 +84,62 @@ def cauchy_schwarz_divergence(
     samples = [Sample.of(kernel, p, w) for p, w in zip(both, weights, strict=True)]
     grams = [summing_gram(sample, _common_box(samples)) for sample in samples]
     within = [gram.potential for gram in grams]
+    return _divergence(within, _between(samples, grams), _rounding(grams))
+
+
+def _divergence(within: list[float], between: float, rounding: float) -> float:
+    """Return the divergence from the means of k within each sample and between them.
+
+    Equal samples have divergence 0, and their means differ by rounding errors.
+    """
     if min(within) <= 0:
         raise ValueError(
             f"V = 1'K1/n² of a sample is {min(within):.3g}; the angle between mean embeddings "
             "needs V > 0. Use a positive semi-definite kernel."
         )
-    between = _between(samples, grams)
     if between <= 0:
         return float("inf")
     divergence = 0.5 * np.log(within[0]) + 0.5 * np.log(within[1]) - np.log(between)
-    return clip_negative(divergence)
+    return clip_negative(divergence) if divergence > rounding else 0.0
+
+
+def _rounding(grams: list[GramOperator]) -> float:
+    """Return the relative error of the means of the kernel within the samples."""
+    error = _ROUNDING * max(float(np.finfo(gram.precision).eps) for gram in grams)
+    if isinstance(grams[0], FourierGram):
+        error += grams[0].grid.entry_error / min(gram.potential for gram in grams)
+    return error
+
+
+def _precomputed_means(K: Any, pair: Any, sample_weight: Any) -> tuple[list[float], float, float]:
+    """Return the means of a precomputed K within samples and between them, and its precision."""
+    matrix = validate_points(K, "gram").data
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ValueError(
+            "For kernel='precomputed' pass the Gram matrix of all points as X, and as Y a pair of "
+            "index arrays: the rows of the first and of the second sample."
+        )
+    indices, weights = [], []
+    for rows, given in zip(pair, sample_weight, strict=True):
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or len(rows) == 0 or rows.dtype.kind not in "iu":
+            raise ValueError(
+                f"A sample of a precomputed matrix must be a nonempty array of row indices; got "
+                f"shape {rows.shape} and type {rows.dtype}. np.flatnonzero(mask) converts a mask."
+            )
+        if rows.min() < 0 or rows.max() >= len(matrix):
+            raise ValueError(
+                f"Row indices from {rows.min()} to {rows.max()} are not all within the "
+                f"{len(matrix)} rows of K."
+            )
+        valid = validate_weights(given, len(rows))
+        indices.append(rows)
+        weights.append(np.full(len(rows), 1 / len(rows)) if valid is None else valid / valid.sum())
+
+    def mean(i: int, j: int) -> float:
+        return float(weights[i] @ matrix[np.ix_(indices[i], indices[j])] @ weights[j])
+
+    return [mean(0, 0), mean(1, 1)], mean(0, 1), float(np.finfo(matrix.dtype).eps)
 
 
 def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:
@@ -116,5 +177,7 @@ def _fit_to_both(kernel: Kernel, both: list[Points], weights: list[Array | None]
     union = concatenate_points(both)
     if all(w is None for w in weights):
         return fit_kernel(kernel, union)
-    filled = [np.ones(p.n) if w is None else w for p, w in zip(both, weights, strict=True)]
+    filled = [
+        np.ones(p.n) if w is None else multiplicities(w) for p, w in zip(both, weights, strict=True)
+    ]
     return fit_kernel(kernel, union, np.concatenate(filled))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = ["matrix_renyi_bounds", "matrix_renyi_entropy", "vendi_score"]
 _UNIT_TOLERANCE = 1e-6  # of k(x, x) = 1
 
 
+@np.errstate(under="ignore")
 def matrix_renyi_entropy(
     X: Any, kernel: str | Kernel = "gaussian", alpha: float = 2.0, *, sample_weight: Any = None
 ) -> float:
@@ -65,6 +67,7 @@ def matrix_renyi_entropy(
     return clip_negative(spectral_entropy(positive / positive.sum(), alpha))
 
 
+@np.errstate(under="ignore")
 def vendi_score(
     X: Any, kernel: str | Kernel = "gaussian", q: float = 1.0, *, sample_weight: Any = None
 ) -> float:
@@ -89,6 +92,7 @@ def vendi_score(
     return float(np.exp(matrix_renyi_entropy(X, kernel, q, sample_weight=sample_weight)))
 
 
+@np.errstate(under="ignore")
 def matrix_renyi_bounds(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -168,4 +172,4 @@ def _mean_square(sample: Sample) -> float:
         squared: Kernel = kernel.with_bandwidth(np.asarray(kernel.bandwidth) / np.sqrt(2))
     else:
         squared = kernel * kernel
-    return summing_gram(Sample(squared, sample.points, sample.weights)).potential
+    return summing_gram(replace(sample, kernel=squared)).potential

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+@np.errstate(under="ignore")
 def information_potential(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -56,13 +57,17 @@ def information_potential(
     """
     sample = fitted_sample(X, kernel, sample_weight)
     potential = summing_gram(sample).potential
-    if not normalize:
-        return potential
-    dimension = sample.points.dimension or 0
-    with np.errstate(over="ignore"):
-        return float(np.exp(np.log(potential) - sample.kernel.log_normalizer(dimension)))
+    return _normalized(potential, sample) if normalize else potential
 
 
+def _normalized(value: float, sample: Sample) -> float:
+    """Divide by the kernel's normalizer; inf or 0 on overflow or underflow."""
+    log_normalizer = sample.kernel.log_normalizer(sample.points.dimension or 0)
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(np.sign(value) * np.exp(np.log(np.abs(value)) - log_normalizer))
+
+
+@np.errstate(under="ignore")
 def renyi_entropy(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -81,7 +86,9 @@ def renyi_entropy(
     X : array-like of shape (n, d), or data that the kernel compares
     kernel : str or Kernel
     estimator : {"mean", "integral"}
-        How the kernel is interpreted (see :mod:`mercer.information`); "integral" needs a Gaussian.
+        How the kernel is interpreted (see :mod:`mercer.information`). "integral" needs the kernel's
+        self-convolution: Gaussian, Laplacian, Matern and sums of them have a closed form
+        (:meth:`~mercer.kernels.Kernel.self_convolution`).
     sample_weight : array-like of shape (n,) or None
 
     Examples
@@ -103,6 +110,7 @@ def renyi_entropy(
     return log_normalizer(sample.kernel, sample.points) - float(np.log(potential))
 
 
+@np.errstate(under="ignore")
 def entropy_terms(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -136,12 +144,26 @@ def entropy_terms(
     return decompose(sample, "entropy", n_components, solver=solver).entropy_terms
 
 
+@np.errstate(under="ignore")
 def feature_variance(
-    X: Any, kernel: str | Kernel = "gaussian", *, sample_weight: Any = None
+    X: Any,
+    kernel: str | Kernel = "gaussian",
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
 ) -> float:
     """Return the total variance in feature space, ``mean k(x, x) - V`` (Paiva, eq. 17).
 
     It equals the sum of the eigenvalues of the centered Gram matrix divided by n.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or data that the kernel compares
+    kernel : str or Kernel
+    sample_weight : array-like of shape (n,) or None
+    normalize : bool
+        Divide by the kernel's normalizer, as in :func:`information_potential`: in the paper the
+        kernel is a density.
 
     Examples
     --------
@@ -151,16 +173,23 @@ def feature_variance(
     >>> from mercer.kernels import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
     >>> pca = KernelPCA(None, kernel=Gaussian(1.0)).fit(X)
-    >>> bool(np.isclose(feature_variance(X, Gaussian(1.0)), pca.eigenvalues_.sum() / 50))
+    >>> variance = feature_variance(X, Gaussian(1.0))
+    >>> bool(np.isclose(variance, pca.eigenvalues_.sum() / 50))
+    True
+    >>> normalized = feature_variance(X, Gaussian(1.0), normalize=True)
+    >>> bool(np.isclose(normalized, variance / (2 * np.pi)))
     True
     """
-    gram = summing_gram(fitted_sample(X, kernel, sample_weight))
+    sample = fitted_sample(X, kernel, sample_weight)
+    gram = summing_gram(sample)
     mean_norm = gram.trace / gram.total
     variance = mean_norm - gram.potential
     rounding = np.finfo(np.float64).eps * gram.total * abs(mean_norm)
-    return 0.0 if -rounding <= variance < 0 else variance
+    variance = 0.0 if -rounding <= variance < 0 else variance
+    return _normalized(variance, sample) if normalize else variance
 
 
+@np.errstate(under="ignore")
 def potential_gradient(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -203,6 +232,8 @@ def potential_gradient(
     kernel = fit_kernel(kernel, points, weights)
     assert isinstance(kernel, Gaussian)
     d = points.data.shape[1]
+    if weights is not None:
+        weights = weights / weights.max()  # squares of their sum must not overflow
     sample = Sample(kernel, points, weights)
     weights, gram = sample.normalized_weights, summing_gram(sample)
     if isinstance(gram, FourierGram):

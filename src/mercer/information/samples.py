@@ -22,7 +22,9 @@ def fitted_sample(
     points = validate_points(X, kernel.compares)
     weights = validate_weights(sample_weight, points.n)
     kernel = fit_kernel(kernel, points, weights)
-    return Sample.of(kernel.self_convolution() if convolve else kernel, points, weights)
+    if convolve:
+        kernel = kernel.self_convolution(points.dimension)
+    return Sample.of(kernel, points, weights)
 
 
 def clip_negative(value: float) -> float:

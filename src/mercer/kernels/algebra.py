@@ -8,30 +8,52 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data import Kind
-from mercer.kernels.base import Kernel, Tiles
+from mercer.frames import as_frame
+from mercer.kernels.base import Kernel, Tiles, checked_depth
 from mercer.maths.types import Array
 
 __all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
 
 
 def add(left: Kernel, right: Any) -> Kernel:
-    """Return ``left + right``; the terms of sums are joined in one sum."""
+    """Return ``left + right``; the terms of sums, also of their multiples, are joined."""
     if not isinstance(right, Kernel):
         return NotImplemented
-    return Sum((*_terms(left, Sum), *_terms(right, Sum)))
+    return Sum((*_summands(left), *_summands(right)))
 
 
 def multiply(left: Kernel, right: Any) -> Kernel:
-    """Return ``left * right``, the product of two kernels or of a kernel and a number."""
-    if isinstance(right, Kernel):
-        return Product((*_terms(left, Product), *_terms(right, Product)))
+    """Return ``left * right``, the product of two kernels or of a kernel and a number.
+
+    Multiples of multiples are one multiple, and the factors of products, also of their multiples,
+    are joined, so that repeated operations do not nest.
+    """
     if isinstance(right, int | float | np.number):
-        return Scaled(float(right), left)
-    return NotImplemented
+        number, inner = _multiple(left)
+        return Scaled(float(right) * number, inner)
+    if not isinstance(right, Kernel):
+        return NotImplemented
+    (first, left_factors), (second, right_factors) = _factors(left), _factors(right)
+    product = Product((*left_factors, *right_factors))
+    return product if first == second == 1 else Scaled(first * second, product)
 
 
-def _terms(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
-    return kernel.terms if isinstance(kernel, kind) else (kernel,)
+def _multiple(kernel: Kernel) -> tuple[float, Kernel]:
+    """Return the number and the kernel of a multiple; 1 for other kernels."""
+    return (kernel.factor, kernel.kernel) if type(kernel) is Scaled else (1.0, kernel)
+
+
+def _summands(kernel: Kernel) -> tuple[Kernel, ...]:
+    number, inner = _multiple(kernel)
+    if not isinstance(inner, Sum):
+        return (kernel,)
+    return inner.terms if inner is kernel else tuple(term * number for term in inner.terms)
+
+
+def _factors(kernel: Kernel) -> tuple[float, tuple[Kernel, ...]]:
+    """Return the number in front of a product, and its factors."""
+    number, inner = _multiple(kernel)
+    return (number, inner.terms) if isinstance(inner, Product) else (1.0, (kernel,))
 
 
 class _Combination(Kernel):
@@ -39,6 +61,7 @@ class _Combination(Kernel):
 
     def __init__(self, terms: tuple[Kernel, ...]) -> None:
         self.terms = terms
+        self._depth = checked_depth(terms)
 
     _join: ClassVar[Callable[..., Array]]
     _symbol: ClassVar[str]
@@ -73,6 +96,7 @@ class _Combination(Kernel):
 
     def diagonal(self, X: Any) -> Array:
         """Combine the terms' diagonals."""
+        X = as_frame(X)
         total = self.terms[0].diagonal(X).copy()
         for term in self.terms[1:]:
             type(self)._join(total, term.diagonal(X), out=total)
@@ -163,6 +187,7 @@ class Scaled(Kernel):
     def __init__(self, factor: float, kernel: Kernel) -> None:
         self.factor = factor
         self.kernel = kernel
+        self._depth = checked_depth([kernel])
 
     @property
     def compares(self) -> Kind:  # type: ignore[override]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from mercer.data import Kind, select_rows
+from mercer.frames import as_frame
 from mercer.kernels.density_kernels import DensityMethods
 from mercer.maths.types import Array
 
@@ -19,6 +20,7 @@ __all__ = [
     "Kernel",
     "Tiles",
     "as_kernel",
+    "checked_depth",
     "copy_into",
     "map_leaves",
 ]
@@ -31,6 +33,10 @@ Tiles = Callable[[slice, slice, Array | None], Array]
 KERNEL_NAMES: dict[str, type[Kernel]] = {}
 
 _ALL = slice(None)
+
+# Methods of kernels inside kernels are recursive. The deepest recursion, a copy by copy.deepcopy,
+# needs six of Python's 1000 calls per level.
+_MAX_DEPTH = 100
 
 
 class FitParts(NamedTuple):
@@ -81,6 +87,7 @@ class Kernel(DensityMethods):
 
     # --- evaluation ---------------------------------------------------------------------------
 
+    @np.errstate(under="ignore")
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """Return the Gram matrix ``k(x_i, y_j)``; with one argument, of X against itself."""
         X = self._as_points(X)
@@ -154,7 +161,7 @@ class Kernel(DensityMethods):
 
     def _as_points(self, X: Any) -> Any:
         if self.compares == "objects":
-            return X
+            return as_frame(X)
         X = np.asarray(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
@@ -236,10 +243,19 @@ class Kernel(DensityMethods):
         """
         if not 0 < factor < float("inf"):
             raise ValueError(f"factor={factor!r} must be a finite number above 0.")
-        scaled = map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(factor))
-        if factor != 1 and scaled == self:
+        if factor != 1 and not self.has_bandwidth:
             raise ValueError(f"{self!r} has no bandwidth that could be multiplied.")
-        return scaled
+        return map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(factor))
+
+    @property
+    def has_bandwidth(self) -> bool:
+        """Whether a part of this fitted kernel has a bandwidth (or a ρ) that can be multiplied.
+
+        >>> from mercer.kernels import Gaussian, Linear
+        >>> Linear().has_bandwidth, (Linear() + Gaussian(1.0)).has_bandwidth
+        (False, True)
+        """
+        return map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(2.0)) != self
 
     def widened(self, factor: float) -> Kernel:
         """Deprecated alias of :meth:`scale_bandwidths`."""
@@ -316,6 +332,17 @@ def map_leaves(kernel: Kernel, change: Callable[[Kernel], Kernel]) -> Kernel:
     if not parts:
         return change(kernel)
     return kernel.with_inner_kernels([map_leaves(part, change) for part in parts.values()])
+
+
+def checked_depth(parts: Iterable[Any]) -> int:
+    """Return the number of levels of a kernel with these parts; more than 100 raise ValueError."""
+    depth = 1 + max((getattr(part, "_depth", 1) for part in parts), default=0)
+    if depth > _MAX_DEPTH:
+        raise ValueError(
+            f"The kernel has more than {_MAX_DEPTH} levels of kernels inside each other. Write "
+            "nested sums as one sum: 0.5 * (0.5 * (a + b) + c) is 0.25 * a + 0.25 * b + 0.5 * c."
+        )
+    return depth
 
 
 def copy_into(block: Array, out: Array | None) -> Array:

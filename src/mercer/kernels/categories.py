@@ -56,7 +56,8 @@ class _Powers(Kernel):
         return np.ones(len(X))
 
     def _with_scaled_bandwidth(self, factor: float) -> Kernel:
-        rho = self._checked_rho() ** (1 / factor**2)
+        rho = self._checked_rho()
+        rho = float(np.copysign(abs(rho) ** (1 / factor**2), rho))
         return type(self)(**{**self.get_params(deep=False), "rho": rho})
 
     def _checked_rho(self) -> float:
@@ -107,14 +108,16 @@ class Hamming(_Powers):
     r"""Hamming kernel, :math:`k(x, y) = \rho^{\#\{j : x_j \ne y_j\}}`.
 
     Each position contributes :math:`(1 - \rho)[x_j = y_j] + \rho`: the first term is an inner
-    product of indicators, the second a constant, so for 0 < ρ ≤ 1 each factor is positive
-    semi-definite, and so is their product (Schur).
+    product of indicators, the second a constant, so for 0 ≤ ρ ≤ 1 each factor is positive
+    semi-definite, and so is their product (Schur). On m categories a factor has the eigenvalues
+    1 - ρ and 1 + (m - 1)ρ, so a negative ρ is possible too: down to -1 for bits (Macready 2003),
+    and down to -1/(m - 1) in general. Rows with more categories raise ValueError.
 
     Points are strings of equal length, or rows of numbers, booleans or labels.
 
     Parameters
     ----------
-    rho : float in (0, 1]
+    rho : float in [-1, 1]
         ρ, the factor for each position that differs.
 
     Examples
@@ -124,7 +127,30 @@ class Hamming(_Powers):
     array([[1.    , 0.5   , 0.0625],
            [0.5   , 1.    , 0.125 ],
            [0.0625, 0.125 , 1.    ]])
+    >>> Hamming(-0.5)(["01", "00", "10"])
+    array([[ 1.  , -0.5 ,  0.25],
+           [-0.5 ,  1.  , -0.5 ],
+           [ 0.25, -0.5 ,  1.  ]])
     """
+
+    def distances(self, X: Array, Y: Array | None) -> tuple[_Distances, int]:
+        """Return the number of differing positions; for ρ < 0 check the number of categories."""
+        left, right, sizes = encode(X, Y)
+        rho, categories = self._checked_rho(), int(sizes.max())
+        if 1 + (categories - 1) * rho < 0:
+            raise ValueError(
+                f"Hamming(rho={self.rho!r}) is not positive semi-definite on a position with "
+                f"{categories} categories: rho must be at least {-1 / (categories - 1):.4g}."
+            )
+        return _hamming_distances(left, right, sizes), left.shape[1]
+
+    def _checked_rho(self) -> float:
+        if not -1 <= self.rho <= 1:
+            raise ValueError(
+                f"Hamming(rho={self.rho!r}) must be in [-1, 1]: it is the factor for a position "
+                "that differs; equal ones have 1."
+            )
+        return float(self.rho)
 
     def table(self, X: Any) -> Array:
         """Return the categories; the characters of a string are its positions."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.kernels.column_types import as_days
 from mercer.maths.types import Array
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "encode",
     "is_missing",
     "numbers_of",
+    "numbers_of_column",
     "to_codes",
 ]
 
@@ -64,6 +66,12 @@ def column_of(X: Any, name: Any) -> tuple[Array, Array]:
     return cells, np.asarray(series.isna(), dtype=bool)
 
 
+def numbers_of_column(X: Any, name: Any) -> Array:
+    """Return one column as floats, with NaN for missing values; times are in days."""
+    days = as_days(X[name]) if hasattr(X, "columns") else None
+    return numbers_of(*column_of(X, name), name) if days is None else days
+
+
 def numbers_of(cells: Array, missing: Array, name: Any) -> Array:
     """Return floats (times in days), with NaN for missing values; infinite values raise."""
     if cells.dtype.kind in "mM":
@@ -72,7 +80,7 @@ def numbers_of(cells: Array, missing: Array, name: Any) -> Array:
     else:
         try:
             numbers = np.where(missing, np.nan, cells).astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             example = next(cell for cell in cells[~missing] if not _is_number(cell))
             raise ValueError(
                 f"Column {name!r} holds {example!r:.60}, but its kernel compares numbers; use "
@@ -87,7 +95,7 @@ def numbers_of(cells: Array, missing: Array, name: Any) -> Array:
 def _is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

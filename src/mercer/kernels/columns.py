@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data import Kind
-from mercer.kernels.base import FitParts, Kernel, Tiles
-from mercer.kernels.cells import as_array, column_of, numbers_of, to_codes
+from mercer.frames import as_frame, is_frame
+from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth
+from mercer.kernels.cells import as_array, column_of, numbers_of_column, to_codes
 from mercer.maths.quantiles import distinct_rows, evenly_spaced
 from mercer.maths.types import Array
 
@@ -105,6 +106,7 @@ class On(Kernel):
         self.kernel = kernel
         self.observed = observed
         self._squared_mean: tuple[Kernel, Observed, float] | None = None
+        self._depth = checked_depth([kernel])
 
     @property
     def is_psd(self) -> bool:
@@ -164,7 +166,7 @@ class On(Kernel):
 
     def diagonal(self, X: Any) -> Array:
         """Return the diagonal of the inner kernel, with k(?, ?) for missing values."""
-        cells, missing = self._filled(X)
+        cells, missing = self._filled(X if is_frame(X) else as_frame(X))
         diagonal = self.kernel.diagonal(cells)
         return np.where(missing, self._potential(), diagonal) if missing.any() else diagonal
 
@@ -215,12 +217,12 @@ class On(Kernel):
             raise ValueError(f"{self!r}: a precomputed Gram matrix has no columns to select.")
         names = _names(X, self.columns)
         several = isinstance(names, list)
-        columns = [column_of(X, name) for name in (names if several else [names])]
-        missing = np.logical_or.reduce([absent for _, absent in columns])
+        listed = names if several else [names]
         if self.kernel.compares == "vectors":
-            listed = zip(names if several else [names], columns, strict=True)
-            numbers = [numbers_of(cells, absent, name) for name, (cells, absent) in listed]
-            return np.column_stack(numbers), missing
+            numbers = np.column_stack([numbers_of_column(X, name) for name in listed])
+            return numbers, np.isnan(numbers).any(axis=1)
+        columns = [column_of(X, name) for name in listed]
+        missing = np.logical_or.reduce([absent for _, absent in columns])
         if not several:
             return columns[0][0], missing
         arrays = [cells for cells, _ in columns]
@@ -241,21 +243,24 @@ def describe_columns(columns: Any) -> str:
 def _names(X: Any, columns: Any) -> Any:
     """Return validated names (frames) or positions (arrays); a list if several are selected."""
     several = isinstance(columns, list | tuple | slice | np.ndarray)
-    available = list(X.columns) if hasattr(X, "columns") else list(range(_n_columns(X, columns)))
+    named = hasattr(X, "columns")
+    available = X.columns if named else range(_n_columns(X, columns))
     if isinstance(columns, slice):
-        selected = available[columns]
+        selected = list(available[columns])
     else:
         wanted = list(columns) if several else [columns]
-        selected = [_find_column(name, available, hasattr(X, "columns")) for name in wanted]
+        selected = [_find_column(name, available, named) for name in wanted]
     if not selected:
         raise ValueError(f"On({columns!r}, …) selects none of the {len(available)} columns of X.")
     return selected if several else selected[0]
 
 
-def _find_column(name: Any, available: list[Any], named: bool) -> Any:
+def _find_column(name: Any, available: Any, named: bool) -> Any:
+    # Lookup in an index takes constant time; tables may have thousands of columns.
     if name in available:
-        if available.count(name) > 1:
-            raise ValueError(f"X has {available.count(name)} columns named {name!r}; rename them.")
+        if named and not available.is_unique and list(available).count(name) > 1:
+            count = list(available).count(name)
+            raise ValueError(f"X has {count} columns named {name!r}; rename them.")
         return name
     if isinstance(name, int | np.integer) and -len(available) <= name < len(available):
         return available[name]
@@ -288,8 +293,8 @@ def _observed(cells: Array, counts: Array) -> Observed:
     else:
         cells, counts = _distinct_objects(cells, counts)
     if len(cells) > _MAX_EXACT_VALUES:
-        cells = cells[evenly_spaced(counts, _N_REPRESENTATIVES)]
-        counts = np.ones(len(cells))
+        selected, counts = evenly_spaced(counts, _N_REPRESENTATIVES)
+        cells = cells[selected]
     return Observed(cells, counts / counts.sum())
 
 

@@ -45,9 +45,17 @@ class DensityMethods:
         """Draw n points of d coordinates from the normalized kernel centered at 0."""
         raise ValueError(f"{self!r} does not support sampling. {_DENSITY_KERNELS}")
 
-    def self_convolution(self) -> Any:
-        """Return the kernel whose density is the self-convolution of this kernel's density."""
-        raise ValueError(
-            f"{self!r} has no self-convolution in closed form; only Gaussian has one. Use "
-            "estimator='mean' or a Gaussian kernel."
-        )
+    def self_convolution(self, d: int | None = None) -> Any:
+        """Return a kernel whose density is the self-convolution of this kernel's density.
+
+        Gaussian, Laplacian and Matérn kernels and their sums have closed forms
+        (``mercer.kernels.convolution``); other kernels raise ValueError.
+
+        Parameters
+        ----------
+        d : int or None
+            Number of columns, needed by Matérn kernels and sums.
+        """
+        from mercer.kernels.convolution import self_convolution
+
+        return self_convolution(self, d)  # type: ignore[arg-type]

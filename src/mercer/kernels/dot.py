@@ -203,8 +203,28 @@ class Cosine(DotProduct):
         return np.asarray(X / np.where(norms == 0, 1, norms))
 
     def profile(self, t: Array) -> Array:
-        """Return the inner products of unit rows unchanged."""
-        return t
+        """Return the inner products of unit rows; those beyond ±1 by rounding error become ±1."""
+        return np.clip(t, -1, 1, out=t)
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Evaluate tiles by matrix products; k(x, x) is exactly 1 on the diagonal of K."""
+        inner = super().tiles(X, Y)
+        if Y is not None:
+            return inner
+        exact = self.diagonal(X)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = inner(rows, columns, out)
+            if rows == columns:
+                np.fill_diagonal(block, exact[rows])
+            return block
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """Return 1 for every row, and 0 for zero rows."""
+        X = self._as_points(X)
+        return X.any(axis=1).astype(X.dtype)
 
     def features(self, X: Any) -> Array | None:
         """Rows of unit norm: the kernel has rank d."""

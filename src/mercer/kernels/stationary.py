@@ -285,7 +285,7 @@ class Matern(Radial):
                 h[...] = factor
             else:
                 np.multiply(1 + r if self.nu == 1.5 else 1 + r + r * r / 3, factor, out=h)
-            return h
+            return np.minimum(h, 1, out=h)  # rounding errors exceed 1 for small r
         h[...] = _matern(r.astype(np.float64), self.nu)
         return h
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from math import exp, sqrt
-from operator import mul
 from typing import Any
 
 import numpy as np
 
+from mercer.frames import as_frame, check_distinct_names, is_frame
+from mercer.kernels.algebra import Product
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Categorical
-from mercer.kernels.cells import codes_of, column_of, numbers_of
+from mercer.kernels.cells import codes_of, column_of, numbers_of_column
+from mercer.kernels.column_types import are_texts, column_type
 from mercer.kernels.columns import On
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.ngram import NGram
@@ -19,10 +20,6 @@ from mercer.maths.types import Array
 
 __all__ = ["are_texts", "table_kernel"]
 
-# Strings are texts if there are many distinct ones, or if most rows have a distinct one and these
-# are long.
-_MANY_LABELS = 50
-_LONG_LABEL = 12
 _N_TEXTS = 200  # enough to estimate the typical similarity of texts
 
 # A column whose rows rarely differ must not dominate the product. Its mean difference is replaced
@@ -37,7 +34,7 @@ def table_kernel(X: Any) -> Kernel:
     ============================== ============================================================
     column                         kernel
     ============================== ============================================================
-    numbers, dates                 ``Gaussian``
+    numbers, dates, durations      ``Gaussian``
     booleans, categories, labels   ``Categorical``; ordered if the column's type is
     texts                          ``NGram(3, normalize=True)``
     constant                       none
@@ -62,6 +59,7 @@ def table_kernel(X: Any) -> Kernel:
     Parameters
     ----------
     X : data frame
+        Of pandas, polars or pyarrow.
 
     Returns
     -------
@@ -81,11 +79,13 @@ def table_kernel(X: Any) -> Kernel:
            [0.28, 0.56, 0.65, 0.24],
            [0.76, 0.06, 0.24, 1.  ]])
     """
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+    X = as_frame(X)
+    if not is_frame(X):
         raise TypeError(
             f"table_kernel chooses from the types of a data frame's columns; got "
             f"{type(X).__name__}. Pass pandas.DataFrame(X), or write On(column, kernel) terms."
         )
+    check_distinct_names(X.columns)
     observed = {name: _observed_cells(X, name) for name in X.columns}
     varying = [name for name, cells in observed.items() if _varies(cells, name)]
     if not varying:
@@ -93,20 +93,16 @@ def table_kernel(X: Any) -> Kernel:
             f"None of the {len(observed)} columns varies; the table needs at least one that does."
         )
     target = 1 / len(varying)
-    kernels = {
-        name: _column_kernel(X[name].dtype, observed[name], name, target) for name in varying
-    }
+    kernels = {name: _column_kernel(X, name, observed[name], target) for name in varying}
     # The kernels have no bandwidth rules, so fitting only stores the observed values.
-    fitted = [
+    fitted = tuple(
         On(name, kernel).split_for_fit(X, None).assemble([kernel])
         for name, kernel in kernels.items()
-    ]
-    return reduce(mul, fitted)
+    )
+    return fitted[0] if len(fitted) == 1 else Product(fitted)
 
 
 def _observed_cells(X: Any, name: Any) -> Array:
-    if list(X.columns).count(name) > 1:
-        raise ValueError(f"X has several columns named {name!r}; rename them.")
     cells, missing = column_of(X, name)
     if missing.all():
         raise ValueError(f"Column {name!r} is missing in all {len(X)} rows; drop it.")
@@ -124,40 +120,22 @@ def _varies(cells: Array, name: Any) -> bool:
         ) from None
 
 
-def _column_kernel(dtype: Any, cells: Array, name: Any, target: float) -> Kernel:
+def _column_kernel(X: Any, name: Any, cells: Array, target: float) -> Kernel:
     """Return a kernel with a mean logarithm of about ``-target``."""
+    dtype = X[name].dtype
     if getattr(dtype, "ordered", False):
         order = tuple(dtype.categories.tolist())
         steps = np.array([order.index(cell) for cell in cells.tolist()], dtype=np.float64)
         return Categorical(_rho(_mean_difference(steps), target), order)
-    is_category = hasattr(dtype, "categories")
-    if not is_category and _are_numbers(cells):
-        numbers = numbers_of(cells, np.zeros(len(cells), dtype=bool), name)
-        return Gaussian(_rounded(_spread(numbers) / sqrt(target)))
-    if not is_category and are_texts(cells):
+    kind = column_type(X[name])
+    if kind in ("number", "date"):
+        numbers = numbers_of_column(X, name)
+        return Gaussian(_rounded(_spread(numbers[~np.isnan(numbers)]) / sqrt(target)))
+    if kind == "text":
         return NGram(3, normalize=True, rho=_text_rho(cells, target))
     codes, _ = codes_of(cells)
     proportions = np.bincount(codes) / len(codes)
     return Categorical(_rho(1 - float(proportions @ proportions), target))
-
-
-def _are_numbers(cells: Array) -> bool:
-    if cells.dtype.kind == "O":
-        return all(
-            isinstance(c, int | float | np.number) and not isinstance(c, bool) for c in cells
-        )
-    return cells.dtype.kind != "b"
-
-
-def are_texts(cells: Array) -> bool:
-    """Whether strings are texts rather than labels; the rule is in :func:`table_kernel`."""
-    if not all(isinstance(cell, str) for cell in cells):
-        return False
-    distinct = set(cells)
-    if len(distinct) > max(_MANY_LABELS, sqrt(len(cells))):
-        return True
-    lengths = [len(cell) for cell in distinct]
-    return len(distinct) > len(cells) / 2 and float(np.median(lengths)) > _LONG_LABEL
 
 
 def _spread(numbers: Array) -> float:

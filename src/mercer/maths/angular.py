@@ -62,7 +62,7 @@ def farthest_directions(Z: Array, n_clusters: int, *, rows: RowPasses = IN_MEMOR
     The first two come from a double sweep: the row farthest from the longest row, then the row
     farthest from that one. Each further row has the smallest sum of cosines to those before it, as
     in the paper. The paper finds the first two by a search over all pairs, which costs O(n²) and
-    leads to the same partitions.
+    led to the same partition in 67 of 68 experiments (in the other one to a worse one).
 
     >>> farthest_directions(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 2)
     array([[0., 1.],

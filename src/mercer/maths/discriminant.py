@@ -10,12 +10,13 @@ Notation: :math:`z` coordinates, :math:`\pi_l` priors, :math:`m_l` class means,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 
 from mercer.maths.row_passes import IN_MEMORY, RowPasses
 from mercer.maths.types import Array
@@ -24,12 +25,15 @@ __all__ = [
     "ClassMoments",
     "Discriminants",
     "LeaveOneOutScore",
+    "class_signs",
     "leave_one_out_scores",
 ]
 
 _SINGULAR = 1e-12  # smallest ratio of eigenvalues of W + γI that is inverted
-_NO_MEAN = 1e-8  # a class mean this small relative to the largest has no sign
 _LEAST_CONFIDENCE = 1e-6  # lower bound; classes are then almost equally likely
+_ROUNDING = 1e-5  # log-probabilities closer than this to that of the priors are as good
+_SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
+_NO_MEAN = 1e-8  # a class mean this small relative to the largest has no sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +63,30 @@ class Discriminants:
         """Return ``f = a'(z - m)`` for rows z, of shape (n, q)."""
         return np.asarray((Z - self.center) @ self.directions)
 
-    def scores(self, Z: Array) -> Array:
-        """Return log-posteriors up to a constant per row, ``log π_l - |f - f_l|²/2 + |f|²/2``."""
-        level = np.log(self.priors) - np.einsum("lj,lj->l", self.class_means, self.class_means) / 2
-        return np.asarray(self(Z) @ self.class_means.T + level)
+    @property
+    def levels(self) -> Array:
+        """``|f_l|²/2`` of each class."""
+        return np.asarray(np.einsum("lj,lj->l", self.class_means, self.class_means) / 2)
+
+    def scores(self, Z: Array, confidence: float = 1.0, shrinkage: float | None = None) -> Array:
+        r"""Return log-posteriors up to a constant per row.
+
+        With the default these are the scores of discriminant analysis times t,
+        ``t (log π_l + f'f_l - |f_l|²/2)``, and otherwise ``log π_l + t (f'f_l - ρ |f_l|²/2)``: in
+        each class f is Gaussian with mean :math:`\rho f_l` and variance :math:`\rho / t`.
+
+        Parameters
+        ----------
+        Z : array of shape (n, r)
+        confidence : float
+            t. With ρ, 0 gives the priors.
+        shrinkage : float or None
+            ρ.
+        """
+        products, log_priors = self(Z) @ self.class_means.T, np.log(self.priors)
+        if shrinkage is None:
+            return np.asarray(confidence * (log_priors + products - self.levels))
+        return np.asarray(log_priors + confidence * (products - shrinkage * self.levels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +164,7 @@ class ClassMoments:
         _, roots, axes = np.linalg.svd(np.sqrt(self.priors)[:, None] * shifts, full_matrices=False)
         q = min(len(self.means) - 1, len(self.within))
         class_means = shifts @ axes[:q].T
-        signs = _signs(class_means)
+        signs = class_signs(class_means)
         return Discriminants(
             ratios=roots[:q] ** 2,
             directions=whitening @ axes[:q].T * signs,
@@ -172,7 +196,8 @@ def _scatter_within(
     return np.asarray(residuals.T @ residuals)
 
 
-def _signs(class_means: Array) -> Array:
+def class_signs(class_means: Array) -> Array:
+    """Return signs (one per column) that make the last nonzero mean of a class positive."""
     sizes = np.abs(class_means)
     nonzero = sizes > _NO_MEAN * sizes.max(axis=0)
     last = len(class_means) - 1 - np.argmax(nonzero[::-1], axis=0)
@@ -223,22 +248,30 @@ def leave_one_out_scores(
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutScore:
-    """Leave-one-out performance of discriminants.
+    """Leave-one-out performance of discriminants, and the calibration of their posteriors.
+
+    The posteriors are those of :meth:`Discriminants.scores`. The t that maximizes the likelihood of
+    the true classes multiplies the whole scores, which changes no decision. If the result is less
+    likely than the priors, because the classes hardly depend on Z, only the likelihoods are raised
+    to the power t, with class means multiplied by ρ: new rows are closer to the center than
+    training rows.
 
     Attributes
     ----------
     error : float
         Fraction of misclassified rows.
-    confidence : float
-        The t in (0, 1] that maximizes the likelihood of the true classes under
-        ``softmax(t · scores)``.
     log_probability : float
-        Mean log-probability of the true class at that t.
+        Mean log-probability of the true class, not lower than that of the priors.
+    confidence : float
+        t, in [0, 1].
+    shrinkage : float or None
+        ρ, from a grid in [0, 1]; None if t multiplies the whole scores.
     """
 
     error: float
-    confidence: float
     log_probability: float
+    confidence: float
+    shrinkage: float | None
 
     @classmethod
     def of(
@@ -256,59 +289,67 @@ class LeaveOneOutScore:
         Classes are weighted by their priors. A row that is the only one of its class is skipped.
         """
         margins = rows.persist(rows.map(partial(_margins, moments, ridge), Z, codes, weights))
-        factors = moments.priors / moments.masses
-        confidence = _best_confidence(margins, codes, weights, factors, rows)
-        mass, wrong, logs = rows.sum(
-            partial(_error_sums, confidence, factors), margins, codes, weights
-        )
-        return cls(wrong / mass, confidence, logs / mass)
+        log_priors = np.log(moments.priors)
+        levels = moments.discriminants(ridge).levels
+
+        def best(shrinkage: float | None) -> LeaveOneOutScore:
+            """Return the score with the best t: logits are ``fixed + t (margins + shifts)``."""
+            if shrinkage is None:
+                fixed, shifts, least = np.zeros(len(levels)), log_priors, _LEAST_CONFIDENCE
+            else:
+                fixed, shifts, least = log_priors, (1 - shrinkage) * levels, 0.0
+
+            def sums(confidence: float) -> tuple[float, ...]:
+                terms = partial(_score_sums, moments, confidence, fixed, shifts)
+                return rows.sum(terms, margins, codes, weights)
+
+            confidence = _concave_maximum(lambda t: sums(t)[3], least)
+            mass, wrong, logs, _ = sums(confidence)
+            return cls(wrong / mass, logs / mass, confidence, shrinkage)
+
+        whole = best(None)
+        terms = partial(_score_sums, moments, 0.0, log_priors, np.zeros(len(levels)))
+        mass, _, logs, _ = rows.sum(terms, margins, codes, weights)
+        if whole.log_probability >= logs / mass - _ROUNDING:
+            return whole
+        return max(map(best, _SHRINKAGES), key=lambda score: score.log_probability)
 
 
 def _margins(
     moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
-    """Return leave-one-out scores minus that of the true class; NaN for the only row of a class."""
-    scores = leave_one_out_scores(Z, codes, weights, moments, ridge)
-    return np.asarray(scores - scores[np.arange(len(scores)), codes][:, None])
+    """Return log-likelihoods minus that of the true class; NaN for the only row of a class."""
+    likelihoods = leave_one_out_scores(Z, codes, weights, moments, ridge) - np.log(moments.priors)
+    return np.asarray(likelihoods - likelihoods[np.arange(len(Z)), codes][:, None])
 
 
-def _scored(
-    factors: Array, margins: Array, codes: Array, weights: Array | None
-) -> tuple[Array, Array, Array]:
-    """Return the rows that have a leave-one-out score, their classes and their weights."""
+def _score_sums(
+    moments: ClassMoments,
+    confidence: float,
+    fixed: Array,
+    shifts: Array,
+    margins: Array,
+    codes: Array,
+    weights: Array | None,
+) -> tuple[float, float, float, float]:
+    """Return sums over rows: weight, weight of errors, log-probability and its slope in t."""
     scored = np.isfinite(margins).all(axis=1)
-    counts = factors[codes[scored]]
+    codes = codes[scored]
+    counts = (moments.priors / moments.masses)[codes]
     counts = counts if weights is None else counts * weights[scored]
-    return margins[scored], codes[scored], counts
+    slopes = margins[scored] + shifts
+    slopes -= slopes[np.arange(len(codes)), codes][:, None]
+    logs = log_softmax(fixed + confidence * slopes, axis=1)
+    wrong = np.argmax(logs, axis=1) != codes
+    slope = -np.einsum("ij,ij->i", np.exp(logs), slopes)
+    own = logs[np.arange(len(codes)), codes]
+    return float(counts.sum()), float(counts @ wrong), float(counts @ own), float(counts @ slope)
 
 
-def _error_sums(
-    confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
-) -> tuple[float, float, float]:
-    """Return the total weight, the weight of misclassified rows and the log-probability sum."""
-    margins, codes, counts = _scored(factors, margins, codes, weights)
-    logs = log_softmax(confidence * margins, axis=1)[np.arange(len(margins)), codes]
-    wrong = np.argmax(margins, axis=1) != codes
-    return float(counts.sum()), float(counts @ wrong), float(counts @ logs)
-
-
-def _best_confidence(
-    margins: Array, codes: Array, weights: Array | None, factors: Array, rows: RowPasses
-) -> float:
-    """Return the t that maximizes the likelihood, which is concave in t."""
-
-    def slope(confidence: float) -> float:
-        return -rows.sum(partial(_negative_slope, confidence, factors), margins, codes, weights)
-
+def _concave_maximum(slope: Callable[[float], float], low: float) -> float:
+    """Return the maximum between ``low`` and 1 of a concave function with this derivative."""
     if slope(1.0) >= 0:
         return 1.0
-    if slope(_LEAST_CONFIDENCE) <= 0:
-        return _LEAST_CONFIDENCE
-    return float(brentq(slope, _LEAST_CONFIDENCE, 1.0, xtol=1e-15, rtol=1e-14))
-
-
-def _negative_slope(
-    confidence: float, factors: Array, margins: Array, codes: Array, weights: Array | None
-) -> float:
-    margins, _, counts = _scored(factors, margins, codes, weights)
-    return float(counts @ np.einsum("ij,ij->i", softmax(confidence * margins, axis=1), margins))
+    if slope(low) <= 0:
+        return low
+    return float(brentq(slope, low, 1.0, xtol=1e-15, rtol=1e-14))

@@ -21,14 +21,14 @@ def effective_weights(
 ) -> Array:
     """Return the weights of the components that are neither empty nor equal, largest first.
 
-    They add up to 1. A component is empty if all rows together give it less than one row's average
-    weight. Two components are equal if every row is equally likely under both, that is, if their
-    responsibilities are in the ratio of their weights.
+    They add up to 1. A component is empty if all rows together give it a weight of less than 1,
+    where weights are multiplicities. Two components are equal if every row is equally likely under
+    both, that is, if their responsibilities are in the ratio of their weights.
 
     >>> effective_weights(np.ones(4), np.full((4, 2), 0.5))
     array([1.])
     """
-    (n, mass), sums = rows.sum(_sums, weights, responsibilities)
+    mass, sums = rows.sum(_sums, weights, responsibilities)
     proportions = sums / mass
     positive = np.maximum(proportions, np.finfo(float).tiny)
     highest, differences = rows.sum(
@@ -36,7 +36,7 @@ def effective_weights(
     )
     merged: list[tuple[int, float]] = []
     for m in np.argsort(-proportions):
-        if proportions[m] * n < 1 and merged:
+        if sums[m] < 1 and merged:
             continue
         for i, (other, proportion) in enumerate(merged):
             if differences[m, other] <= _SAME * max(1.0, highest[m]):
@@ -49,7 +49,7 @@ def effective_weights(
 
 
 def _sums(weights: Array, responsibilities: Array) -> Any:
-    return (len(weights), float(weights.sum())), weights @ responsibilities
+    return float(weights.sum()), weights @ responsibilities
 
 
 def _profile_differences(proportions: Array, responsibilities: Array) -> tuple[Array, Array]:

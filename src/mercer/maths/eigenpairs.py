@@ -21,6 +21,7 @@ from scipy.linalg import qr
 from mercer.maths.types import Array
 
 __all__ = [
+    "RANK_ERROR",
     "TERM_FLOOR",
     "TIE",
     "ComponentRequest",
@@ -40,6 +41,10 @@ __all__ = [
 # Eigenvalues closer than TIE * λ₁ are treated as equal. (1e-9 would merge four eigenvalues of the
 # Frey faces that double precision separates well.)
 TIE = 1e-11
+
+# An approximation of K exchanges eigenvalues that differ by less than its error, so its ranks are
+# not those of K, unless the error is below this fraction of the smallest eigenvalue.
+RANK_ERROR = 1e-6
 
 # Tied eigenvalues must also agree relative to themselves: rotating small eigenvalues of different
 # size would make their eigenvectors inaccurate.

@@ -183,7 +183,14 @@ def _parameters(
         mass = max(totals[m], _EMPTY)
         means[m] = found.means[m]
         covariance = found.scatters[m] + alpha * np.eye(r)
-        factors[m] = np.linalg.cholesky(covariance / (mass + beta))
+        try:
+            factors[m] = np.linalg.cholesky(covariance / (mass + beta))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"The covariance of a component is singular: alpha={alpha:.3g} is negligible for "
+                f"its total weight of {mass:.3g}. Use a larger alpha, or divide the sample weights "
+                "by their mean."
+            ) from error
         variances[m] = alpha / (mass + beta)
     with np.errstate(divide="ignore"):  # log 0 = -∞ for an empty component
         return GaussianMixture(np.log(totals / totals.sum()), means, factors, variances)

@@ -12,6 +12,8 @@ from mercer.maths.types import Array
 
 __all__ = ["adjusted_rand_index"]
 
+_MAX_TOTAL = 1e12  # for larger totals the index no longer changes, and products would overflow
+
 
 def adjusted_rand_index(
     one: Array, other: Array, weights: Array | None = None, *, rows: RowPasses = IN_MEMORY
@@ -26,6 +28,7 @@ def adjusted_rand_index(
     cells = rows.sum(_cells, one, other, weights)
     first, second = (sorted({cell[side] for cell in cells}) for side in (0, 1))
     table = np.array([[cells[a, b] for b in second] for a in first])
+    table *= min(1.0, _MAX_TOTAL / table.sum())
     together = _pairs(table).sum()
     in_one, in_other = _pairs(table.sum(axis=1)).sum(), _pairs(table.sum(axis=0)).sum()
     expected = in_one * in_other / max(_pairs(table.sum()), np.finfo(float).tiny)

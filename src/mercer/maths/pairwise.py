@@ -6,6 +6,8 @@ Gaussian, which one matrix product of augmented rows yields without further oper
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mercer.maths.types import Array
@@ -13,16 +15,20 @@ from mercer.maths.types import Array
 __all__ = [
     "augment_columns",
     "augment_rows",
+    "distance_blocks",
     "euclidean_distances",
     "finite_product",
     "half_squared_differences",
     "half_squared_products",
+    "nearest_distances",
     "products_would_cancel",
 ]
 
 # The exponent h computed from products has an error of about eps * |x|² (|x|: distance from the
 # common origin, in bandwidths). Beyond these errors of h the slower differences are used.
 _CANCELLATION_LIMIT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 2e-4}
+
+_ROWS_PER_BLOCK = 256  # of distances
 
 # for euclidean_distances:
 _FEW_COLUMNS = 4  # up to this number, differences are as fast as products with corrections
@@ -105,6 +111,26 @@ def euclidean_distances(X: Array, Y: Array) -> Array:
     rows, columns = np.nonzero(cancelled)
     squares[rows, columns] = _squared_norms(X[rows] - Y[columns])
     return np.asarray(np.sqrt(squares) * scale)
+
+
+def distance_blocks(X: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield ranges of rows and their distances to all rows."""
+    for first in range(0, len(X), _ROWS_PER_BLOCK):
+        rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
+        yield rows, euclidean_distances(X[rows], X)
+
+
+def nearest_distances(X: Array) -> Array:
+    """Return the distance of each row to its nearest neighbor.
+
+    >>> nearest_distances(np.array([[0.0], [1.0], [3.0]]))
+    array([1., 1., 2.])
+    """
+    nearest = np.empty(len(X))
+    for rows, distances in distance_blocks(X):
+        distances[np.arange(len(distances)), np.arange(rows.start, rows.stop)] = np.inf
+        nearest[rows] = distances.min(axis=1)
+    return nearest
 
 
 def _squared_norms(X: Array) -> Array:

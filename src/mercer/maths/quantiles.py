@@ -6,7 +6,13 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["distinct_rows", "evenly_spaced", "weighted_median", "weighted_quantile"]
+__all__ = [
+    "distinct_rows",
+    "evenly_spaced",
+    "group_medians",
+    "weighted_median",
+    "weighted_quantile",
+]
 
 
 def weighted_median(values: Array, weights: Array) -> Array:
@@ -33,7 +39,8 @@ def weighted_median(values: Array, weights: Array) -> Array:
 def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
     """Return the quantile along the last axis, with linear interpolation.
 
-    Integer weights give exactly ``np.quantile`` of the repeated values.
+    Weights are multiplicities: their sum is the sample size. Integer weights give exactly
+    ``np.quantile`` of the repeated values.
 
     >>> weighted_quantile(np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 2.0]), 0.5)
     array(3.5)
@@ -65,8 +72,43 @@ def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:
     return order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
 
 
-def evenly_spaced(weights: Array, count: int) -> Array:
-    """Return the indices of ``count`` entries at evenly spaced fractions of the total weight."""
+def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
+    """Return the entries at ``count`` evenly spaced fractions of the total weight.
+
+    Returns
+    -------
+    indices : int array
+        Increasing; entries with more than an average weight may be selected several times.
+    multiplicities : array
+        How often each was selected, as floats. They sum to ``count`` and differ from
+        ``count * weights / weights.sum()`` by less than 1.
+
+    Examples
+    --------
+    >>> evenly_spaced(np.array([1.0, 1.0, 5.0, 1.0]), 4)
+    (array([0, 2]), array([1., 3.]))
+    """
     cumulative = np.cumsum(weights)
     at = np.searchsorted(cumulative, (np.arange(count) + 0.5) / count * cumulative[-1])
-    return np.minimum(at, len(weights) - 1)
+    indices, multiplicities = np.unique(np.minimum(at, len(weights) - 1), return_counts=True)
+    return indices, multiplicities.astype(np.float64)
+
+
+def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
+    """Divide entries into groups of consecutive ones, and represent each by its weighted median.
+
+    Returns
+    -------
+    indices : int array of shape (count,)
+    totals : array of shape (count,)
+        Total weight of each group.
+
+    Examples
+    --------
+    >>> group_medians(np.array([1.0, 1.0, 5.0, 1.0]), 2)
+    (array([0, 2]), array([2., 6.]))
+    """
+    edges = np.arange(count + 1) * len(weights) // count
+    totals, cumulative = np.add.reduceat(weights, edges[:-1]), np.cumsum(weights)
+    middles = np.searchsorted(cumulative, cumulative[edges[1:] - 1] - totals / 2)
+    return np.clip(middles, edges[:-1], edges[1:] - 1), totals

@@ -99,6 +99,12 @@ def _upgrade_clustering(state: State) -> State:
     return state
 
 
+def _upgrade_discriminant(state: State) -> State:
+    """Add ``shrinkage_``; None means that the factor t multiplies the whole score."""
+    state["shrinkage_"] = None
+    return state
+
+
 def _upgrade_observed(state: State) -> State:
     """Rename ``shares`` to ``weights``."""
     state["weights"] = state.pop("shares")
@@ -114,6 +120,7 @@ def _upgrade_auto(state: State) -> State:
 #: Stable name of a class -> function from its attributes in format 1 to its current attributes.
 UPGRADES: dict[str, Callable[[State], State]] = {
     "mercer.EntropyClustering": _upgrade_clustering,
+    "mercer.KernelLDA": _upgrade_discriminant,
     "mercer.Spectrum": _upgrade_spectrum,
     "mercer.internal.ExplicitGram": _upgrade_gram,
     "mercer.internal.FourierGram": _upgrade_gram,

@@ -25,8 +25,24 @@ _BISECTIONS = 120
 
 
 def centered_matrix(eigenvalues: Array, means: Array) -> Array:
-    r"""Return ``M̃ = Λ^½ (I - μμ') Λ^½``.
+    r"""Return ``M̃ = Λ^½ (I - μμ') Λ^½``, whose eigenvalues are those of the centered operator.
 
+    Parameters
+    ----------
+    eigenvalues, means : arrays of shape (k,)
+        ``λ_i`` and ``E φ_i`` of an uncentered expansion: of a population operator, or of any other
+        orthonormal expansion of the kernel.
+
+    Returns
+    -------
+    array of shape (k, k)
+        An eigenvector v belongs to the centered eigenfunction
+        ``Σ_i √λ_i v_i (φ_i - E φ_i) / √λ̃``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.population import centered_matrix
     >>> centered_matrix(np.array([1.0, 0.5]), np.array([0.6, 0.8])).round(4).tolist()
     [[0.64, -0.3394], [-0.3394, 0.18]]
     """
@@ -46,6 +62,13 @@ def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
     eigenvalues : array of shape (k,), positive
     means : array of shape (k,)
         With ``Σ μ² ≤ 1``.
+
+    Examples
+    --------
+    >>> from mercer.population import GaussianOperator, Normal, secular_eigenvalues
+    >>> operator = GaussianOperator(1.5, Normal(2, 1))
+    >>> secular_eigenvalues(operator.eigenvalues, operator.means)[:3].round(6).tolist()
+    [0.1875, 0.068518, 0.011719]
     """
     order = np.argsort(-eigenvalues, kind="stable")
     poles, squares = eigenvalues[order], means[order] ** 2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from mercer.maths.gaussian_terms import GaussianTerms
 from mercer.maths.proportions import checked_proportions
 from mercer.maths.types import Array
 from mercer.population.measure import Measure
@@ -58,6 +60,23 @@ class Mixture(Measure):
 
     def _pdf(self, X: Array) -> Array:
         return np.asarray(self.weights @ np.array([part._pdf(X) for part in self.parts]))
+
+    def _logpdf(self, X: Array) -> Array:
+        logs = np.array([part._logpdf(X) for part in self.parts])
+        return np.asarray(np.logaddexp.reduce(logs + np.log(self.weights)[:, None]))
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the terms of all parts, if all have some."""
+        found = [part.gaussian_terms() for part in self.parts]
+        return (
+            tuple(
+                replace(term, coefficients=weight * term.coefficients)
+                for weight, terms in zip(self.weights, found, strict=True)
+                for term in terms or ()
+            )
+            if all(found)
+            else None
+        )
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         labels = rng.choice(len(self.parts), size=n, p=self.weights)
@@ -148,6 +167,9 @@ class Product(Measure):
 
     def _pdf(self, X: Array) -> Array:
         return np.prod([part._pdf(columns) for part, columns in self._over_parts(X)], axis=0)
+
+    def _logpdf(self, X: Array) -> Array:
+        return np.sum([part._logpdf(columns) for part, columns in self._over_parts(X)], axis=0)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return np.hstack([part._sample(n, rng) for part in self.parts])

@@ -36,7 +36,8 @@ class DegreeRow:
     explained : float
         Fraction of the trace in the first two components.
     extreme_fraction : float
-        Fraction of the variance of the first component that is due to the 1 % most extreme points.
+        Fraction of the variance of the first component that is due to the 1 % of the points that
+        are farthest out: from the origin or, with ``center=True``, from the mean.
     relative_error : float
         ``√((E φ⁴ - 1)/n)``, the relative standard error of the first eigenvalue.
     separation : float or None
@@ -161,14 +162,15 @@ def _degree_row(
     kernel = Polynomial(degree, constant)
     operator = operator_of(kernel, Empirical(X), center=center, n_components=2)
     functions = operator.eigenfunctions(X)
-    squares = np.sort(functions[:, 0] ** 2)[::-1]
+    squares = functions[:, 0] ** 2
     n = len(X)
-    extreme = int(np.ceil(_EXTREME_FRACTION * n))
+    distances = ((X - center * X.mean(axis=0)) ** 2).sum(axis=1)
+    extreme = np.argsort(-distances, kind="stable")[: int(np.ceil(_EXTREME_FRACTION * n))]
     fourth = float((squares**2).mean())
     return DegreeRow(
         int(degree),
         float(operator.eigenvalues[:2].sum() / operator.trace),
-        float(squares[:extreme].sum() / squares.sum()),
+        float(squares[extreme].sum() / squares.sum()),
         float(np.sqrt(max(fourth - 1, 0.0) / n)),
         None if classes is None else _separation(functions[:, :2], classes),
     )

@@ -90,7 +90,9 @@ class GaussianOperator(PopulationOperator):
         self.center = bool(center)
         count = check_integer(n_components, "n_components")
         bandwidths = self.kernel.bandwidth_vector(self.measure.dimension)
-        factors = _factors(self.measure, bandwidths, count if not center else _MAX_COUPLED)
+        # half of the functions of a factor may have mean 0
+        per_factor = max(_MAX_COUPLED, 2 * count) if center else count
+        factors = _factors(self.measure, bandwidths, per_factor)
         if factors is None:
             self._solution: _Solution | KernelOperator = KernelOperator(
                 self.kernel, self.measure, center=self.center, n_components=count
@@ -192,7 +194,9 @@ def _solve_centered(
     mixing = np.sqrt(coupled.eigenvalues)[:, None] * vectors[:, ::-1]
     functions = _CenteredFunctions(coupled, mixing, uncoupled, order, all_values[order])
     means, flips = orient(np.zeros(len(order)), functions(measure.probes()))
-    potentials = [float(f.eigenvalues @ f.means**2) for f in factors]
+    potentials = [
+        float(f.eigenvalues @ f.means**2) if f.potential is None else f.potential for f in factors
+    ]
     return _Solution(
         all_values[order],
         means,
@@ -212,7 +216,11 @@ def _with_mean(factors: tuple[Factor, ...]) -> tuple[ProductPairs, float]:
     count = min(int(np.count_nonzero(values > _ROUNDING * values[0])), _MAX_COUPLED)
     columns = [indices[column] for indices, column in zip(selected, local[:count].T, strict=True)]
     omitted = float(values[count]) if len(values) > count else 0.0
-    return ProductPairs(factors, np.column_stack(columns)), omitted
+    largest = np.array([f.eigenvalues[0] for f in factors])
+    beyond = [
+        factor.omitted * float(np.prod(np.delete(largest, i))) for i, factor in enumerate(factors)
+    ]
+    return ProductPairs(factors, np.column_stack(columns)), max(omitted, *beyond)
 
 
 def _without_mean(factors: tuple[Factor, ...], count: int) -> ProductPairs:
@@ -268,6 +276,7 @@ def _part_factors(part: Measure, bandwidths: Array, block: slice, count: int) ->
                 operator.means,
                 _OperatorFunctions(operator),
                 operator.error_bound,
+                float(operator.eigenvalues[-1]) if operator.n_components == count else 0.0,
             ),
         )
     return tuple(_on_columns(factor, block) for factor in inner)
@@ -325,16 +334,23 @@ def normal_factor(ratio: float, count: int, coordinate: Callable[[Array], Array]
         return Factor(np.ones(1), np.ones(1), _constant_functions)
     beta = 2 * ratio**2
     s = float(np.sqrt(1 + 2 * beta))
-    orders = np.arange(count)
+    orders = np.arange(count + 1)
     step = beta / (1 + beta + s)
     with np.errstate(under="ignore"):
         eigenvalues = np.sqrt(2 / (1 + beta + s)) * step**orders
-    count = max(1, int(np.count_nonzero(eigenvalues > 0)))
+    omitted = float(eigenvalues[-1])
+    count = max(1, int(np.count_nonzero(eigenvalues[:-1] > 0)))
     q = np.arange(1, (count + 1) // 2)
     ratios = np.sqrt((2 * q - 1) / (2 * q)) * (s - 1) / (s + 1)
     means = np.zeros(count)
     means[::2] = s**0.25 * np.sqrt(2 / (s + 1)) * np.cumprod(np.r_[1.0, ratios])
-    return Factor(eigenvalues[:count], means, _HermiteFunctions(ratio, s, coordinate))
+    return Factor(
+        eigenvalues[:count],
+        means,
+        _HermiteFunctions(ratio, s, coordinate),
+        omitted=omitted,
+        potential=float(1 / np.sqrt(1 + beta)),
+    )
 
 
 @dataclass(frozen=True)

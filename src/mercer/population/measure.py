@@ -12,9 +12,10 @@ import numpy as np
 from mercer.data import validate_points
 from mercer.errors import ApproximationWarning, warn
 from mercer.formatting import format_count
+from mercer.maths.gaussian_terms import GaussianTerms
 from mercer.maths.types import Array
 from mercer.population.monomials import monomial_values
-from mercer.population.quadrature import Quadrature, refine, shifted_sobol
+from mercer.population.quadrature import Quadrature, refine, shifted_sobol, union
 from mercer.validation import check_integer
 
 __all__ = ["Measure", "admit_vectors"]
@@ -94,6 +95,18 @@ class Measure(ABC):
         """Return the density at points, shape (n,)."""
         return self._pdf(admit_vectors(X, self.dimension))
 
+    def logpdf(self, X: Any) -> Array:
+        """Return the logarithm of the density at points, shape (n,)."""
+        return self._logpdf(admit_vectors(X, self.dimension))
+
+    def _logpdf(self, X: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._pdf(X)))
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the density as a sum of normal densities; None if it is not one."""
+        return None
+
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Array:
         """Draw independent points, shape (n, d).
 
@@ -120,7 +133,13 @@ class Measure(ABC):
             )
         return float(self.moments(row.astype(np.int64)[None, :])[0])
 
-    def expectation(self, function: Callable[[Array], Array], *, tolerance: float = 1e-10) -> Array:
+    def expectation(
+        self,
+        function: Callable[[Array], Array],
+        *,
+        tolerance: float = 1e-10,
+        return_error: bool = False,
+    ) -> Any:
         """Return ``E f(X)`` by quadrature, refined until its error is below the tolerance.
 
         Parameters
@@ -130,16 +149,20 @@ class Measure(ABC):
             length n.
         tolerance : float
             Allowed error, relative to the size of the result or to 1 if that is larger.
+        return_error : bool
+            Also return the estimated error, and do not warn about it.
 
         Returns
         -------
-        array
+        value : array
             Of the shape of one value of the function. If the tolerance is not reached, an
             :class:`~mercer.errors.ApproximationWarning` reports the accuracy.
+        error : array
+            Only with ``return_error=True``.
         """
-        if self.is_discrete:
-            return self.grid(1)(function)
-        value, error = self._refined(function, tolerance)
+        value, error, _ = self.integrate(lambda rule: rule(function), tolerance)
+        if return_error:
+            return value, error
         scale = np.maximum(1.0, np.abs(value))
         if not (error <= tolerance * scale).all():
             warn(
@@ -150,22 +173,48 @@ class Measure(ABC):
             )
         return value
 
-    def _refined(self, function: Callable[[Array], Array], tolerance: float) -> tuple[Array, Array]:
+    def integrate(
+        self,
+        evaluate: Callable[[Quadrature], Array],
+        tolerance: float,
+        max_nodes: int = _MAX_NODES,
+    ) -> tuple[Array, Array, Quadrature]:
+        """Return what ``evaluate`` computes from a rule, its error, and the last rule.
+
+        Tensor rules are refined until the error is below the tolerance, relative to the value or to
+        1 if that is larger. If they are too large, several shifted rules of scattered nodes are
+        averaged. The points of a discrete measure are an exact rule.
+
+        Parameters
+        ----------
+        evaluate : callable
+            Takes a :class:`Quadrature` and returns an array.
+        tolerance : float
+        max_nodes : int
+            Largest number of nodes of a tensor rule, or of all scattered rules.
+        """
+        if self.is_discrete:
+            rule = self.grid(1)
+            value = np.asarray(evaluate(rule))
+            return value, np.zeros_like(value), rule
+
         def is_accurate(value: Array, error: Array) -> bool:
             return bool((error <= tolerance * np.maximum(1.0, np.abs(value))).all())
 
-        values = (rule(function) for rule in self.grids(_MAX_NODES))
-        refined = refine(values, np.asarray, is_accurate)
+        results = ((np.asarray(evaluate(rule)), rule) for rule in self.grids(max_nodes))
+        refined = refine(results, lambda result: result[0], is_accurate)
         if refined is not None:
-            return refined
+            (value, rule), error = refined
+            return value, error, rule
         nodes = _MIN_SCATTERED_NODES
         while True:
-            runs = [self.scatter(nodes, seed)(function) for seed in range(_N_SHIFTS)]
+            rules = [self.scatter(nodes, seed) for seed in range(_N_SHIFTS)]
+            runs = [np.asarray(evaluate(rule)) for rule in rules]
             value = np.mean(runs, axis=0)
             # three standard errors of the mean of independently shifted runs
             error = np.asarray(3 * np.std(runs, axis=0, ddof=1) / np.sqrt(_N_SHIFTS))
-            if is_accurate(value, error) or 2 * nodes * _N_SHIFTS > _MAX_NODES:
-                return value, error
+            if is_accurate(value, error) or 2 * nodes * _N_SHIFTS > max_nodes:
+                return value, error, union(np.full(_N_SHIFTS, 1 / _N_SHIFTS), rules)
             nodes *= 2
 
     def grids(self, most: int) -> Iterator[Quadrature]:

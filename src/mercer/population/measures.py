@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from mercer.data import validate_weights
 from mercer.maths.eigenpairs import largest_entry_signs
+from mercer.maths.gaussian_terms import GaussianTerms
 from mercer.maths.types import Array
 from mercer.population.measure import Measure, admit_vectors, sample_monomial_moments
 from mercer.population.monomials import monomial_values
@@ -88,6 +89,15 @@ class Normal(Measure):
         return self.from_axes(ndtri(U))
 
     def _pdf(self, X: Array) -> Array:
+        return np.exp(self._logpdf(X))
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the distribution itself, unless it is singular."""
+        if self.freedom < self.dimension:
+            return None
+        return (GaussianTerms(np.ones(1), self.mean[None, :], self.cov),)
+
+    def _logpdf(self, X: Array) -> Array:
         if self.freedom < self.dimension:
             raise ValueError(
                 f"cov has rank {self.freedom} in {self.dimension} dimensions, so this normal "
@@ -95,7 +105,7 @@ class Normal(Measure):
             )
         z = (X - self.mean) @ self.axes / self.deviations
         logs = -0.5 * (z * z).sum(axis=1) - np.log(self.deviations).sum()
-        return np.asarray(np.exp(logs - 0.5 * self.dimension * np.log(2 * np.pi)))
+        return np.asarray(logs - 0.5 * self.dimension * np.log(2 * np.pi))
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return self.from_axes(rng.standard_normal((n, self.freedom)))
@@ -311,6 +321,9 @@ class Univariate(Measure):
 
     def _pdf(self, X: Array) -> Array:
         return np.asarray(self.distribution.pdf(X[:, 0]))
+
+    def _logpdf(self, X: Array) -> Array:
+        return np.asarray(self.distribution.logpdf(X[:, 0]))
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return np.asarray(self.distribution.rvs(size=(n, 1), random_state=rng))

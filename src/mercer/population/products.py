@@ -29,12 +29,18 @@ class Factor:
         block, shape (n, m). Picklable.
     error : float
         Bound on the error of every eigenvalue.
+    omitted : float
+        Bound on the eigenvalues that are not among these; 0 if there are none.
+    potential : float or None
+        ``E k(X, Y)`` of the block; None to compute it from the eigenpairs.
     """
 
     eigenvalues: Array
     means: Array
     functions: Callable[[Array, int], Array]
     error: float = 0.0
+    omitted: float = 0.0
+    potential: float | None = None
 
 
 def largest_products(sequences: Sequence[Array], count: int) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from mercer.population.monomials import count_monomials
 from mercer.population.operator import PopulationOperator
 from mercer.population.polynomial import MAX_MONOMIALS, PolynomialOperator
 
-__all__ = ["has_moments", "operator_of"]
+__all__ = ["degree_of", "has_moments", "operator_of"]
 
 
 def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomial]:
@@ -22,7 +22,7 @@ def has_moments(kernel: Kernel, measure: Measure) -> TypeGuard[Linear | Polynomi
     """
     if not isinstance(kernel, Linear | Polynomial) or kernel.scale != 1 or kernel.constant < 0:
         return False
-    degree = _degree(kernel)
+    degree = degree_of(kernel)
     monomials = count_monomials(measure.dimension + (kernel.constant > 0), max(1, int(degree)))
     return not measure.is_discrete or monomials <= min(measure.grid_size(1), MAX_MONOMIALS)
 
@@ -35,7 +35,7 @@ def operator_of(
         return GaussianOperator(kernel.bandwidth, measure, center=center, n_components=n_components)
     if has_moments(kernel, measure):
         return PolynomialOperator(
-            _degree(kernel),
+            degree_of(kernel),
             measure,
             constant=kernel.constant,
             center=center,
@@ -44,6 +44,7 @@ def operator_of(
     return KernelOperator(kernel, measure, center=center, n_components=n_components)
 
 
-def _degree(kernel: Linear | Polynomial) -> int:
+def degree_of(kernel: Linear | Polynomial) -> int:
+    """Return the degree of a polynomial kernel as an int, 1 for a linear one."""
     degree = kernel.degree if isinstance(kernel, Polynomial) else 1
     return int(degree) if degree == int(degree) else degree  # kernels accept 2.0 as 2

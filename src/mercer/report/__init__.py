@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.atomic_files import write_together
+from mercer.atomic_files import check_target, write_together
 from mercer.report.analysis import Analysis, analyze
 from mercer.report.numbers import numbers
 from mercer.report.page import page
@@ -60,7 +60,8 @@ def write_report(
     The page is a single file with embedded figures, without scripts or external resources. The
     JSON file holds all numbers of the page. ``rows.csv`` has one line per row (``rows.parquet``
     beyond 200,000 rows); ``clusters.csv``, ``components.csv`` and ``columns.csv`` one per item.
-    If a file cannot be written, all files stay as they were.
+    If a file cannot be written, all files stay as they were; see
+    :func:`mercer.atomic_files.write_together`.
 
     Parameters
     ----------
@@ -96,6 +97,9 @@ def write_report(
     ...     report.html.name, report.analysis.counting.chosen
     ('report.html', 3)
     """
+    folder = Path(out)
+    for name in ("report.html", "report.json"):
+        check_target(folder / name)  # before the analysis, which can take minutes
     analysis = analyze(
         table,
         n_components=n_components,
@@ -104,13 +108,12 @@ def write_report(
         scale=scale,
         verbose=verbose,
     )
-    folder = Path(out)
     tables = {folder / name: content for name, content in result_files(analysis).items()}
     report = Report(folder / "report.html", folder / "report.json", tuple(tables), analysis)
     html = page(analysis)
     text = json.dumps(numbers(analysis), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_together({report.html: html, report.json: text, **tables})
     for name in ROW_FILES:  # remove the table of rows of an earlier report in the other format
-        if folder / name not in tables:
-            (folder / name).unlink(missing_ok=True)
+        if folder / name not in tables and (folder / name).is_file():
+            (folder / name).unlink()
     return report

@@ -9,12 +9,13 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.bandwidth import representatives
-from mercer.cluster_count import can_vary_bandwidth
+from mercer.cluster_count import can_vary_bandwidth, validate_request
 from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
 from mercer.tables import BANDWIDTH_FACTORS
+from mercer.validation import check_integer
 
 __all__ = ["UNASSIGNED", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
 
@@ -96,7 +97,7 @@ class Clusters:
         return int((self.numbers == UNASSIGNED).sum())
 
 
-def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
+def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | None:
     """Cluster at many bandwidths, and choose one without labels.
 
     At most 1000 rows are used. The kernel of a mixed table has no single bandwidth: all its
@@ -106,7 +107,7 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     Parameters
     ----------
     data : array of shape (n, d) or data frame
-    kernel : Kernel
+    kernel : str or Kernel
         Gaussian with the bandwidth "auto" for an array; a table kernel for a data frame.
     n_clusters : int
 
@@ -115,6 +116,8 @@ def sweep_widths(data: Any, kernel: Kernel, n_clusters: int) -> Sweep | None:
     Sweep or None
         None if there are fewer different rows than clusters, or if the kernel has no bandwidth.
     """
+    check_integer(n_clusters, "n_clusters")
+    data, kernel = validate_request(data, kernel)
     is_frame = hasattr(data, "iloc")
     weights = None
     rows = drawn_rows(len(data), _SWEEP_ROWS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.csv_files import to_csv
 from mercer.report.analysis import Analysis
 
 __all__ = ["CSV_ROWS", "ROW_FILES", "result_files", "rows_file"]
@@ -95,5 +96,4 @@ def _frame(lines: list[Any]) -> Any:
 
 
 def _csv(frame: Any) -> bytes:
-    text: str = frame.to_csv(index=False, float_format=_DIGITS, lineterminator="\n")
-    return text.encode("utf-8")
+    return to_csv(frame, float_format=_DIGITS).encode("utf-8")

@@ -1,22 +1,22 @@
 """Tables for the command line, the report and the explorer.
 
-``readers`` reads files as data frames, ``embedded`` contains the built-in data sets,
-``column_types`` determines the type of a column, ``omissions`` finds columns that cannot be
-analyzed, ``table`` selects columns and rows, and ``preparation`` chooses a kernel and builds a
-pipeline.
+``readers`` reads files as data frames (``text_files`` and ``number_formats`` for text files),
+``embedded`` contains the built-in data sets, ``column_types`` converts columns to their types,
+``omissions`` finds columns that cannot be analyzed, ``table`` selects columns and rows, and
+``preparation`` chooses a kernel and builds a pipeline. Names are imported when they are first used,
+so that reading a file does not import kernels.
 """
 
 from __future__ import annotations
 
-from mercer.tables.embedded import EMBEDDED
-from mercer.tables.omissions import Omission
-from mercer.tables.preparation import BANDWIDTH_FACTORS, Preparation, prepare
-from mercer.tables.table import Missing, Rows, Table, as_table, read_rows, read_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-# deprecated names, not in __all__
-WIDTH_FACTORS = BANDWIDTH_FACTORS
-Modelling = Preparation
-modelling = prepare
+if TYPE_CHECKING:
+    from mercer.tables.embedded import EMBEDDED
+    from mercer.tables.omissions import Omission
+    from mercer.tables.preparation import BANDWIDTH_FACTORS, Preparation, prepare
+    from mercer.tables.table import Missing, Rows, Table, as_table, read_rows, read_table
 
 __all__ = [
     "BANDWIDTH_FACTORS",
@@ -31,3 +31,24 @@ __all__ = [
     "read_rows",
     "read_table",
 ]
+
+_HOMES = {
+    **dict.fromkeys(("BANDWIDTH_FACTORS", "Preparation", "prepare"), "preparation"),
+    **dict.fromkeys(("Missing", "Rows", "Table", "as_table", "read_rows", "read_table"), "table"),
+    "EMBEDDED": "embedded",
+    "Omission": "omissions",
+}
+_DEPRECATED = {
+    "WIDTH_FACTORS": "BANDWIDTH_FACTORS",
+    "Modelling": "Preparation",
+    "modelling": "prepare",
+}
+
+
+def __getattr__(name: str) -> Any:
+    new = _DEPRECATED.get(name, name)
+    if new not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[new]}"), new)
+    globals()[name] = value
+    return value

@@ -114,15 +114,15 @@ class ChunkedRows:
         selected = [candidates.index(column) for column in types]
         if scan.missing[selected].any():
             survey = self._sum(partial(_complete_survey, complete_in, label), combine_surveys)
-            dropped = n - int(survey.total)
+            dropped = n - int(survey.totals.total)
             _check_missing_values(self.name, candidates, scan, selected, dropped, missing)
             selected = list(range(len(complete_in)))
         for index, column in zip(list(selected), complete_in, strict=True):
-            if survey.total and survey.low[index] == survey.high[index]:
+            if survey.totals.total and survey.low[index] == survey.high[index]:
                 omissions.append(constant_column(column, "complete row"))
                 del types[column]
                 selected.remove(index)
-        check_enough_data(self.name, types, int(survey.total), n, omissions)
+        check_enough_data(self.name, types, int(survey.totals.total), n, omissions)
         return ChunkedTable(
             name=self.name,
             column_types=types,
@@ -224,7 +224,7 @@ def read_chunked_rows(
     need_pandas()
     from mercer.chunks.files import open_parts
 
-    return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding), label)
+    return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding, label=label), label)
 
 
 # --- statistics of one partition ------------------------------------------------------------------

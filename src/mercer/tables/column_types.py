@@ -1,41 +1,76 @@
-"""Types of columns: numbers, dates, categories and texts."""
+"""Conversion of columns to their types: numbers, dates, categories and texts."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from mercer.kernels.tables import are_texts
+from mercer.kernels.column_types import (
+    ColumnType,
+    as_dates,
+    as_days,
+    column_type,
+    is_plain_number,
+)
 
-__all__ = ["ColumnType", "as_column_type", "as_strings", "column_type"]
+__all__ = [
+    "ColumnType",
+    "as_column_type",
+    "as_strings",
+    "as_typed_frame",
+    "column_type",
+    "find_column_types",
+]
 
-ColumnType = Literal["number", "date", "category", "text"]
 
+def find_column_types(frame: Any, categorical: Iterable[str] = ()) -> dict[str, ColumnType]:
+    """Return the types of all columns; those in ``categorical`` are categories.
 
-def column_type(column: Any) -> ColumnType:
-    """Return the type of a column.
-
-    Parameters
-    ----------
-    column : pandas.Series
-
-    Examples
-    --------
     >>> import pandas as pd
-    >>> column_type(pd.Series(["2024-01-31", "2024-02-29"])), column_type(pd.Series([True, False]))
-    ('date', 'category')
+    >>> find_column_types(pd.DataFrame({"zip": [10115, 80331], "x": [1.5, 2]}), ["zip"])
+    {'zip': 'category', 'x': 'number'}
+    """
+    categories = set(categorical)
+
+    def find(name: str, dtype: Any) -> ColumnType:
+        if name in categories:
+            return "category"
+        # Selecting each of 100,000 columns takes seconds.
+        return "number" if is_plain_number(dtype) else column_type(frame[name])
+
+    return {
+        name: find(name, dtype) for name, dtype in zip(frame.columns, frame.dtypes, strict=True)
+    }
+
+
+def as_typed_frame(frame: Any, column_types: Mapping[str, ColumnType]) -> Any:
+    """Select columns and convert each to its type; see :func:`as_column_type`.
+
+    >>> import pandas as pd
+    >>> as_typed_frame(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), {"a": "number"})
+         a
+    0  1.0
+    1  2.0
     """
     import pandas as pd
 
-    types = pd.api.types
-    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_bool_dtype(column.dtype):
-        return "category"
-    if types.is_numeric_dtype(column.dtype):
-        return "number"
-    if types.is_datetime64_any_dtype(column.dtype) or _are_dates(column):
-        return "date"
-    return "text" if are_texts(as_strings(column).dropna().to_numpy(dtype=object)) else "category"
+    names = list(column_types)
+    frame = frame[names]
+    # Plain numbers are converted as one block, for the same reason as above.
+    plain = [
+        name
+        for name, dtype in zip(names, frame.dtypes, strict=True)
+        if column_types[name] == "number" and is_plain_number(dtype)
+    ]
+    values = frame[plain].to_numpy(dtype=np.float64)
+    numbers = pd.DataFrame(np.where(np.isfinite(values), values, np.nan), frame.index, plain)
+    if len(plain) == len(names):
+        return numbers
+    done = set(plain)
+    others = {c: as_column_type(frame[c], column_types[c]) for c in names if c not in done}
+    return pd.concat([numbers, pd.DataFrame(others, index=frame.index)], axis=1)[names]
 
 
 def as_column_type(column: Any, wanted: ColumnType) -> Any:
@@ -49,18 +84,15 @@ def as_column_type(column: Any, wanted: ColumnType) -> Any:
     Returns
     -------
     pandas.Series
-        Numbers as float64, dates as datetimes, categories as a categorical of strings, texts as
-        strings. Ordered categoricals are returned unchanged.
+        Numbers as float64 (durations in days), dates as datetimes, categories as a categorical of
+        strings, texts as strings. Ordered categoricals are returned unchanged.
     """
     import pandas as pd
 
     if wanted == "number":
         return _numbers(column)
     if wanted == "date":
-        try:
-            return pd.to_datetime(column, format="ISO8601")
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ValueError(f"Column {column.name!r} should contain dates: {error}") from error
+        return as_dates(column)
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return column
     labels = as_strings(column)
@@ -81,43 +113,43 @@ def as_strings(column: Any) -> Any:
     present = column[is_present].astype(object).tolist()
     cells_as_int = [int(c) if isinstance(c, float) and c.is_integer() else c for c in present]
     cells = column.astype(object).where(is_present, None)
-    cells[is_present] = [str(cell) for cell in cells_as_int]
+    strings = np.empty(len(present), dtype=object)  # a list would become an array of fixed width
+    strings[:] = [str(cell) for cell in cells_as_int]
+    cells[is_present] = strings
     return cells
 
 
 def _numbers(column: Any) -> Any:
     import pandas as pd
 
-    if column.dtype == np.float64 and np.isfinite(column.to_numpy()).all():
-        return column  # fast path: tables may have thousands of columns
-    if pd.api.types.is_complex_dtype(column.dtype):
-        raise ValueError(
-            f"Column {column.name!r} contains complex numbers. Split it into real and "
-            "imaginary parts."
-        )
-    numbers = pd.to_numeric(column, errors="coerce")
-    invalid = column[numbers.isna() & column.notna()]
+    values = _as_floats(column)
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return pd.Series(finite, column.index, name=column.name)
+
+
+def _as_floats(column: Any) -> Any:
+    import pandas as pd
+
+    if column.dtype.kind in "iuf":  # also pandas' nullable types
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    days = as_days(column)
+    if days is not None and column_type(column) == "number":
+        return days  # durations
+    try:
+        numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    except OverflowError:  # an integer with more than 308 digits
+        numbers = column.map(_as_float, na_action="ignore").astype(np.float64)
+    invalid = column[(numbers.isna() & column.notna()) | (days is not None)]
     if len(invalid):
         raise ValueError(
             f"Column {column.name!r} should contain numbers, but {str(invalid.iloc[0])[:30]!r} is "
             "not a number."
         )
-    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    finite = np.where(np.isfinite(values), values, np.nan)
-    return pd.Series(finite, column.index, name=column.name)
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _are_dates(column: Any) -> bool:
-    """Return whether all cells are strings in ISO 8601 format."""
-    import pandas as pd
-
-    present = column.dropna()
-    if not len(present) or not all(isinstance(cell, str) for cell in present[:20]):
-        return False
-    if not present.str.match(r"\d{4}-\d{2}").all():
-        return False
+def _as_float(cell: Any) -> float:
     try:
-        pd.to_datetime(present, format="ISO8601")
-    except (ValueError, TypeError, OverflowError):
-        return False
-    return True
+        return float(cell)
+    except (OverflowError, TypeError, ValueError):
+        return float("inf") if isinstance(cell, int) else float("nan")

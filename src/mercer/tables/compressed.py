@@ -7,6 +7,7 @@ from typing import Any
 
 __all__ = ["expanded"]
 
+_PART = 1 << 20  # bytes
 _METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -43,7 +44,7 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
         )
     try:
         with _opened(content, method) as file:
-            plain: bytes = file.read(-1 if largest is None else largest + 1)
+            plain = _read(file, largest)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(
             f"{name} is compressed with {method}, but cannot be decompressed: {error}."
@@ -54,6 +55,19 @@ def expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
             "part of it."
         )
     return plain
+
+
+def _read(file: Any, largest: int | None) -> bytes:
+    """Read a file, or a little more than ``largest`` bytes of it.
+
+    ``file.read(largest)`` would allocate that many bytes for every file.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while (largest is None or size <= largest) and (part := file.read(_PART)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def _opened(content: bytes, method: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,8 +16,9 @@ __all__ = [
     "Omission",
     "OmissionCode",
     "constant_column",
-    "find_omission",
+    "constant_columns",
     "find_omission_of_numbers",
+    "find_omissions",
     "ignored_column",
     "is_successor",
 ]
@@ -78,30 +79,78 @@ def constant_column(column: str, rows: str = "row") -> Omission:
     return Omission(column, f"the same value in every {rows}", "constant")
 
 
-def find_omission(column: Any, column_type: ColumnType, chosen: Collection[str]) -> Omission | None:
-    """Return the reason not to analyze a column, or None.
+def find_omissions(
+    frame: Any, column_types: Mapping[str, ColumnType], chosen: Collection[str]
+) -> dict[str, Omission]:
+    """Return the reasons not to analyze columns, by name.
 
     Parameters
     ----------
-    column : pandas.Series
-        Already converted to its type.
-    column_type : str
+    frame : pandas.DataFrame
+        Columns are already converted to their types.
+    column_types : mapping of str to str
     chosen : collection of str
         Columns that the user declared as categories; they are not identifiers.
     """
+    found = _find_omissions_of_numbers(frame, _numeric(column_types))
+    for name, kind in column_types.items():
+        if kind != "number":
+            found[name] = _find_omission(frame[name], name in chosen, kind)
+    return {name: found[name] for name in column_types if found[name] is not None}  # type: ignore[misc]
+
+
+def constant_columns(frame: Any, column_types: Mapping[str, ColumnType]) -> set[str]:
+    """Return the columns with fewer than two different values."""
+    numeric = _numeric(column_types)
+    low, high = _bounds(frame[numeric].to_numpy())
+    constant = {name for name, is_constant in zip(numeric, low >= high, strict=True) if is_constant}
+    others = set(column_types) - set(numeric)
+    return constant | {name for name in others if frame[name].nunique() < 2}
+
+
+def _numeric(column_types: Mapping[str, ColumnType]) -> list[str]:
+    return [name for name, kind in column_types.items() if kind == "number"]
+
+
+def _bounds(values: Array) -> tuple[Array, Array]:
+    """Return the minima and maxima of the columns; infinity and -infinity without values."""
+    missing = np.isnan(values)
+    low = np.where(missing, np.inf, values).min(axis=0, initial=np.inf)
+    return low, np.where(missing, -np.inf, values).max(axis=0, initial=-np.inf)
+
+
+def _find_omissions_of_numbers(frame: Any, names: list[str]) -> dict[str, Omission | None]:
+    """Return the reasons by name; all columns are scanned at once, because they may be many."""
+    values = frame[names].to_numpy()
+    present = len(values) - np.isnan(values).sum(axis=0)
+    low, high = _bounds(values)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return {
+        name: find_omission_of_numbers(
+            name,
+            rows=len(values),
+            present=int(present[j]),
+            is_constant=bool(low[j] == high[j]),
+            counts_rows=name.lower() in _ROW_NUMBER_NAMES and _counts_rows(values[:, j]),
+            largest=float(largest[j]),
+        )
+        for j, name in enumerate(names)
+    }
+
+
+def _counts_rows(values: Array) -> bool:
+    present = values[~np.isnan(values)]
+    return bool(is_successor(present[1:], present[:-1]).all())
+
+
+def _find_omission(column: Any, is_chosen: bool, column_type: ColumnType) -> Omission | None:
     name, rows, present = str(column.name), len(column), column.dropna()
-    if column_type == "number":
-        values = present.to_numpy()
-        constant = len(values) > 0 and bool((values == values[0]).all())
-        counts_rows = bool(is_successor(values[1:], values[:-1]).all())
-        largest = float(np.abs(values).max(initial=0.0))
-        return find_omission_of_numbers(name, rows, len(values), constant, counts_rows, largest)
     if omission := _too_few_values(name, rows, len(present)):
         return omission
     distinct = present.nunique()
     if distinct == 1:
         return constant_column(name)
-    if column.name in chosen or distinct < len(present) or rows < _MANY_ROWS:
+    if is_chosen or distinct < len(present) or rows < _MANY_ROWS:
         return None
     if column_type in ("category", "text") and not present.astype(str).str.contains(r"\s").any():
         example = str(present.iloc[0])[:30]

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.frames import is_frame
+from mercer.frames import as_frame, is_frame
 from mercer.kernels import Gaussian, Kernel, table_kernel
-from mercer.tables.column_types import ColumnType, as_column_type
+from mercer.tables.column_types import ColumnType, as_typed_frame
 from mercer.tables.table import SelectedTable, Table
 
 __all__ = ["BANDWIDTH_FACTORS", "Preparation", "TypedColumns", "prepare"]
@@ -36,6 +36,9 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     column_types : dict of str to str
         "number", "date", "category" or "text" for each column to select.
+    categorical : tuple of str
+        Columns that the user declared as categories. Readers of text files must not convert their
+        cells; see :func:`mercer.tables.read_table`.
 
     Examples
     --------
@@ -46,8 +49,18 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     0   1.5
     """
 
-    def __init__(self, column_types: dict[str, ColumnType]) -> None:
+    categorical: tuple[str, ...] = ()  # for models saved before this parameter existed
+
+    def __init__(
+        self, column_types: dict[str, ColumnType], categorical: tuple[str, ...] = ()
+    ) -> None:
         self.column_types = column_types
+        self.categorical = categorical
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns whose cells in a text file must not be converted to numbers."""
+        return [name for name, kind in self.column_types.items() if kind in ("category", "text")]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the names of the columns; X is not used."""
@@ -56,9 +69,8 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """Return a data frame of the selected columns."""
-        import pandas as pd
-
         check_is_fitted(self)
+        X = as_frame(X)
         if not is_frame(X):
             raise TypeError(
                 f"X is a {type(X).__name__}, but columns are selected by name. Pass a data frame."
@@ -69,8 +81,7 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"The table has no column {', '.join(map(repr, absent[:5]))}"
                 f"{' …' if len(absent) > 5 else ''}, which the model requires."
             )
-        columns = {name: as_column_type(X[name], t) for name, t in self.column_types.items()}
-        return pd.DataFrame(columns)
+        return as_typed_frame(X, self.column_types)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +111,7 @@ class Preparation:
     def pipeline(self, estimator: Any) -> Pipeline:
         """Return a pipeline of the steps "columns", "scale" (if scaled) and "model"."""
         scale = [("scale", StandardScaler())] if self.scaled else []
-        columns = TypedColumns(self.table.column_types)
+        columns = TypedColumns(self.table.column_types, self.table.categorical)
         return Pipeline([("columns", columns), *scale, ("model", estimator)])
 
     @property

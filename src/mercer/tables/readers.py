@@ -6,36 +6,32 @@ with the line or the remedy; assumptions are recorded in notes.
 
 from __future__ import annotations
 
-import csv
 import io
-import re
 import sys
-import warnings
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from mercer.formatting import format_names
+from mercer.frames import as_frame
 from mercer.tables.compressed import expanded
+from mercer.tables.text_files import TextColumns, read_text
 
 __all__ = ["need_pandas", "read_frame"]
 
-_SEPARATORS = (",", "\t", ";")  # ties are broken in this order
-_BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
-_BINARY_CHECK = 1 << 16  # bytes
-_HEADER_CHECK = 1 << 20  # characters
-_LARGEST_FIELD = 1 << 27  # characters; the default of csv is 131,072
-_FIELD_LIMIT_LOCK = RLock()
-
 
 def read_frame(
-    source: str | Path | BinaryIO, *, encoding: str = "utf-8", as_written: bool = False
+    source: str | Path | BinaryIO,
+    *,
+    encoding: str = "utf-8",
+    as_written: bool = False,
+    label: str | None = None,
+    categorical: Iterable[str] = (),
+    texts: Iterable[str] = (),
+    max_bytes: int | None = None,
 ) -> tuple[Any, list[str]]:
     """Read a file as a data frame.
 
@@ -47,6 +43,15 @@ def read_frame(
         Encoding of text files. A byte order mark takes precedence.
     as_written : bool
         Do not parse the cells of text files: "007", "NA" and "1.50" stay strings.
+    label : str or None
+        Column of class labels. In text files only its empty cells are missing. Its cells stay
+        strings unless they are numbers that are as distinct as the strings.
+    categorical : iterable of str
+        Columns of text files whose cells stay strings; only empty cells are missing.
+    texts : iterable of str
+        Columns of text files whose cells stay strings; cells such as "NA" are missing.
+    max_bytes : int or None
+        Largest size of a gzip, bzip2 or xz file after decompression.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def read_frame(
     ([1.5, 2.5], ['numbers have decimal commas'])
     """
     need_pandas()
-    name, content = _content(source)
+    name, content = _content(source, max_bytes)
     if not content.strip():
         raise ValueError(f"{name} is empty. Expected a header and data rows.")
     notes: list[str] = []
@@ -74,7 +79,8 @@ def read_frame(
     elif content.startswith(b"PK\x03\x04"):
         frame = _from_arrays(name, _load_arrays(name, content))
     else:
-        frame = _text(name, content, encoding, notes, as_written)
+        columns = TextColumns(label, frozenset(categorical), frozenset(texts), as_written)
+        frame = read_text(name, content, encoding, columns, notes)
     frame.columns = _distinct_names([str(column) for column in frame.columns], notes)
     return frame, notes
 
@@ -90,26 +96,26 @@ def need_pandas() -> None:
         ) from error
 
 
-def _content(source: str | Path | BinaryIO) -> tuple[str, bytes]:
+def _content(source: str | Path | BinaryIO, max_bytes: int | None) -> tuple[str, bytes]:
     if not isinstance(source, str | Path):
         name = str(getattr(source, "name", "the file"))
-        return name, expanded(name, source.read())
+        return name, expanded(name, source.read(), max_bytes)
     if str(source) == "-":
-        return "standard input", expanded("standard input", sys.stdin.buffer.read())
+        return "standard input", expanded("standard input", sys.stdin.buffer.read(), max_bytes)
     path = Path(source)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Pass one file in it.")
-    return str(path), expanded(str(path), path.read_bytes())
+    return str(path), expanded(str(path), path.read_bytes(), max_bytes)
 
 
 # --- binary formats --------------------------------------------------------------------------
 
 
 def _parquet(name: str, content: bytes) -> Any:
-    import pandas as pd
-
     try:
-        return pd.read_parquet(io.BytesIO(content)).reset_index(drop=True)
+        import pyarrow.parquet as pq
+
+        return as_frame(pq.read_table(io.BytesIO(content))).reset_index(drop=True)
     except ImportError as error:
         raise ModuleNotFoundError(
             "Reading Parquet needs pyarrow, which is not installed: pip install mercer[io]",
@@ -175,166 +181,6 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
             with _as_columns(name):
                 frame.insert(len(frame.columns), key, array, allow_duplicates=True)
     return frame
-
-
-# --- text ------------------------------------------------------------------------------------
-
-
-def _text(name: str, content: bytes, encoding: str, notes: list[str], as_written: bool) -> Any:
-    import pandas as pd
-
-    text = _decoded(name, content, encoding)
-    if "\n" not in text:
-        text = text.replace("\r", "\n")  # line ends of classic Mac OS
-    separator = _find_separator(text)
-    header = _header(name, text, separator)
-    named = _are_names(header)
-    if not named:
-        notes.append("no header: the first line contains numbers, so columns are named x1, x2, …")
-    options: dict[str, Any] = {
-        "sep": separator,
-        "header": 0 if named else None,
-        "index_col": False,
-        "low_memory": False,
-        "skipinitialspace": True,
-    }
-    if as_written:
-        options |= {"dtype": str, "keep_default_na": False}
-    frame = _parsed(name, text, options)
-    if not named:
-        frame.columns = [f"x{j + 1}" for j in range(len(frame.columns))]
-    if separator == ";" and not as_written and _has_decimal_commas(frame, pd):
-        names = frame.columns
-        frame = _parsed(name, text, {**options, "decimal": ","})
-        frame.columns = names
-        notes.append("numbers have decimal commas")
-    if len(frame) and frame.iloc[:, -1].isna().any():
-        _check_row_lengths(name, text, separator, len(header))
-    repeated = [column for column, count in Counter(header).items() if named and count > 1]
-    if repeated:
-        notes.append(f"columns of the same name are numbered: {format_names(repeated, 5)}")
-    return frame
-
-
-def _decoded(name: str, content: bytes, encoding: str) -> str:
-    for mark, marked in _BYTE_ORDER_MARKS.items():
-        if content.startswith(mark):
-            encoding = marked
-    if b"\0" in content[:_BINARY_CHECK] and not encoding.lower().startswith(("utf-16", "utf-32")):
-        raise ValueError(
-            f"{name} is not a table: it contains zero bytes, so it is not text. Binary files must "
-            "be Parquet, NPY or NPZ."
-        )
-    try:
-        return content.decode(encoding)
-    except LookupError:
-        raise ValueError(f"encoding={encoding!r} is unknown. Try utf-8 or latin-1.") from None
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{name} is not text in {encoding}: line {line} contains the byte "
-            f"0x{content[error.start]:02x}. Pass its encoding, for example latin-1."
-        ) from error
-
-
-def _find_separator(text: str) -> str:
-    """Return the separator with the most fields in the header; quoted separators are ignored."""
-    start = text[:_HEADER_CHECK]
-    counts = {s: _count_fields(start, s, strict=True) for s in _SEPARATORS}
-    if not any(counts.values()):  # malformed quotes
-        counts = {s: _count_fields(start, s, strict=False) for s in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda separator: counts[separator])
-
-
-def _count_fields(text: str, separator: str, strict: bool) -> int:
-    """Return the number of fields in the header, or 0 if the separator splits a quoted field."""
-    with _large_fields():
-        rows = csv.reader(
-            io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=strict
-        )
-        try:
-            return len(next(row for row in rows if "".join(row).strip()))
-        except (csv.Error, StopIteration):
-            return 0
-
-
-def _header(name: str, text: str, separator: str) -> list[str]:
-    with _large_fields():
-        rows = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
-        try:
-            return [cell.strip() for cell in next(row for row in rows if row)]
-        except (csv.Error, StopIteration) as error:
-            raise ValueError(f"{name} has no readable header line: {error}.") from error
-
-
-@contextmanager
-def _large_fields() -> Iterator[None]:
-    """Raise the global field size limit of the csv module temporarily."""
-    with _FIELD_LIMIT_LOCK:
-        limit = csv.field_size_limit(_LARGEST_FIELD)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(limit)
-
-
-def _are_names(header: list[str]) -> bool:
-    """Return whether the first line contains names: not only numbers, or a count from 0 or 1."""
-    counted = [[str(first + j) for j in range(len(header))] for first in (0, 1)]
-    return header in counted or not all(_is_number(cell) for cell in header)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _parsed(name: str, text: str, options: dict[str, Any]) -> Any:
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            return pd.read_csv(io.StringIO(text), **options)
-    except pd.errors.ParserWarning as error:
-        _check_row_lengths(name, text, options["sep"], len(_header(name, text, options["sep"])))
-        raise ValueError(f"{name} cannot be read as a table: {error}") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        _check_row_lengths(name, text, options["sep"], len(_header(name, text, options["sep"])))
-        raise ValueError(
-            f"{name} cannot be read as a table: {str(error).strip()}. Expected one header line and "
-            "the same number of fields in every line."
-        ) from error
-
-
-def _check_row_lengths(name: str, text: str, separator: str, width: int) -> None:
-    """Raise ValueError if a line and the header differ in length; pandas pads short lines."""
-    with _large_fields():
-        rows = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
-        try:
-            for row in rows:
-                if row and len(row) != width:
-                    raise ValueError(
-                        f"{name} cannot be read as a table: line {rows.line_num} has {len(row)} "
-                        f"fields, but the header has {width}. Quote fields that contain the "
-                        "separator."
-                    )
-        except csv.Error as error:
-            raise ValueError(
-                f"{name} cannot be read as a table: line {rows.line_num}: {error}."
-            ) from error
-
-
-def _has_decimal_commas(frame: Any, pd: Any) -> bool:
-    for column in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[column]):
-            cells = frame[column].dropna().astype(str)
-            if len(cells) and _DECIMAL_COMMA.fullmatch(cells.iloc[0]):
-                return True
-    return False
 
 
 def _distinct_names(names: list[str], notes: list[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,22 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from mercer.formatting import format_names
-from mercer.frames import is_frame
+from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.maths.types import Array
-from mercer.tables.column_types import ColumnType, as_column_type, as_strings, column_type
+from mercer.tables.column_types import (
+    ColumnType,
+    as_strings,
+    as_typed_frame,
+    find_column_types,
+)
 from mercer.tables.embedded import EMBEDDED, embedded_parts
-from mercer.tables.omissions import Omission, constant_column, find_omission, ignored_column
+from mercer.tables.omissions import (
+    Omission,
+    constant_column,
+    constant_columns,
+    find_omissions,
+    ignored_column,
+)
 from mercer.tables.readers import need_pandas, read_frame
 from mercer.validation import check_choice
 
@@ -40,6 +50,7 @@ Missing = Literal["auto", "drop", "keep"]
 ACCEPTABLE_LOSS = 0.2
 
 _MIN_ROWS = 3  # two centered components need three rows
+_LONGEST_FIXED_WIDTH = 100  # characters of a label
 _NO_LABEL = "no label"
 _MAX_NAMES = 20
 
@@ -88,6 +99,8 @@ class SelectedTable:
         Columns that are not selected.
     notes : tuple of str
         Assumptions of the reader about the format.
+    categorical : tuple of str
+        Columns that the user declared as categories.
     """
 
     name: str
@@ -96,6 +109,7 @@ class SelectedTable:
     rows_read: int
     omissions: tuple[Omission, ...] = ()
     notes: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -145,6 +159,8 @@ class Table(SelectedTable):
         Columns that are not selected.
     notes : tuple of str
         Assumptions of the reader about the format.
+    categorical : tuple of str
+        Columns that the user declared as categories.
     frame : pandas.DataFrame
         The selected columns and rows.
     labels : array of shape (n,) or None
@@ -179,8 +195,8 @@ class Table(SelectedTable):
     @property
     def missing(self) -> dict[str, int]:
         """Number of missing values in the selected rows, by column, if there are any."""
-        counts = self.frame.isna().sum()
-        return {name: int(counts[name]) for name in self.columns if counts[name]}
+        counts = self.frame.isna().to_numpy().sum(axis=0)
+        return {self.columns[j]: int(counts[j]) for j in np.flatnonzero(counts)}
 
     @property
     def X(self) -> Array:  # noqa: N802 - as in scikit-learn
@@ -211,11 +227,14 @@ def read_table(
         standard input. For a file with the name of an embedded data set, add its folder:
         ``./wine``.
     label : str or None
-        Column with class labels, which is not analyzed. Embedded data sets have a default.
+        Column with class labels, which is not analyzed. Embedded data sets have a default. In
+        text files only empty cells are missing labels; "NA" is a label. Labels are numbers if
+        these are as distinct as the cells: 01, 1 and 001 are three labels.
     ignore : iterable of str
         Columns that are not analyzed.
     categorical : iterable of str
-        Columns of numbers or texts to treat as categories.
+        Columns of numbers or texts to treat as categories. In text files the cells are labels as
+        they are written; only empty cells are missing.
     missing : {"auto", "drop", "keep"}
         "drop" removes rows with missing values. "keep" includes them; missing values are
         represented by the column's mean embedding. "auto" is "drop" for tables of numbers with
@@ -229,7 +248,8 @@ def read_table(
     >>> table.X.shape, table.label
     ((178, 13), 'class')
     """
-    rows = read_rows(data, label=label, encoding=encoding)
+    categorical = list(categorical)
+    rows = read_rows(data, label=label, categorical=categorical, encoding=encoding)
     return as_table(
         rows.frame,
         name=rows.name,
@@ -245,6 +265,8 @@ def read_rows(
     data: str | Path | BinaryIO,
     *,
     label: str | None = None,
+    categorical: Iterable[str] = (),
+    texts: Iterable[str] = (),
     encoding: str = "utf-8",
     as_written: bool = False,
 ) -> Rows:
@@ -252,8 +274,10 @@ def read_rows(
 
     Parameters
     ----------
-    data, label, encoding
+    data, label, categorical, encoding
         As in :func:`read_table`.
+    texts : iterable of str
+        Other columns of text files whose cells are not numbers.
     as_written : bool
         Do not parse the cells of text files.
 
@@ -269,7 +293,14 @@ def read_rows(
 
     if not (isinstance(data, str) and data in EMBEDDED):
         name = _name(data)
-        frame, notes = read_frame(data, encoding=encoding, as_written=as_written)
+        frame, notes = read_frame(
+            data,
+            encoding=encoding,
+            as_written=as_written,
+            label=label,
+            categorical=categorical,
+            texts=texts,
+        )
         return Rows(name, frame, label, tuple(notes))
     columns, classes = embedded_parts(data)
     frame = pd.DataFrame(columns)
@@ -306,8 +337,8 @@ def as_table(
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        Column names are converted to strings and must be distinct.
+    frame : data frame
+        Of pandas, polars or pyarrow. Column names are converted to strings and must be distinct.
     name : str
         Name of the table in messages.
     label, ignore, categorical, missing
@@ -322,37 +353,34 @@ def as_table(
     >>> as_table(frame).column_types
     {'size': 'number', 'color': 'category'}
     """
+    frame = as_frame(frame)
     if not is_frame(frame):
-        raise TypeError(f"frame must be a pandas.DataFrame, not {type(frame).__name__}.")
+        raise TypeError(f"frame must be a data frame, not {type(frame).__name__}.")
+    check_distinct_names(frame.columns, name)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(column) for column in frame.columns]
-    _check_distinct(name, frame.columns)
     ignored, categories = list(ignore), list(categorical)
     check_columns(name, frame.columns, [*([] if label is None else [label]), *ignored, *categories])
     check_choice(missing, "missing", ("auto", "drop", "keep"))
-    omissions = [ignored_column(column) for column in ignored]
-    types: dict[str, ColumnType] = {}
-    cells: dict[str, Any] = {}
-    for column in frame.columns:
-        if column == label or column in ignored:
-            continue
-        found: ColumnType = "category" if column in categories else column_type(frame[column])
-        converted = as_column_type(frame[column], found)
-        omission = find_omission(converted, found, categories)
-        if omission is None:
-            types[column], cells[column] = found, converted
-        else:
-            omissions.append(omission)
-    rows = _selected_rows(cells, len(frame), missing, set(types.values()) <= {"number"})
+    excluded = {label, *ignored}
+    types = find_column_types(frame[[c for c in frame.columns if c not in excluded]], categories)
+    typed = as_typed_frame(frame, types)
+    found = find_omissions(typed, types, categories)
+    omissions = [*map(ignored_column, ignored), *found.values()]
+    types = {column: kind for column, kind in types.items() if column not in found}
+    typed = typed[list(types)]
+    rows = _selected_rows(typed, missing, set(types.values()) <= {"number"})
     check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
-    for column in [] if rows.all() else [c for c in types if cells[c][rows].nunique() < 2]:
-        omissions.append(constant_column(column, "complete row"))
-        del types[column], cells[column]
+    typed = typed[rows].reset_index(drop=True)
+    if not rows.all() and (constant := constant_columns(typed, types)):
+        omissions += [constant_column(c, "complete row") for c in types if c in constant]
+        types = {column: kind for column, kind in types.items() if column not in constant}
+        typed = typed[list(types)]
     check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
     labels = None if label is None else labels_of(frame[label])
     return Table(
         name=name,
-        frame=_frame(cells, rows),
+        frame=typed,
         column_types=types,
         labels=None if labels is None else labels[rows],
         has_label=None if label is None else frame[label].notna().to_numpy()[rows],
@@ -361,16 +389,8 @@ def as_table(
         rows_read=len(frame),
         omissions=tuple(omissions),
         notes=tuple(notes),
+        categorical=tuple(column for column in categories if column in types),
     )
-
-
-def _check_distinct(name: str, columns: Iterable[str]) -> None:
-    repeated = [column for column, count in Counter(columns).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"{name} has several columns with the same name: {format_names(repeated, 5)}. Rename "
-            "them (1 and '1' are the same name)."
-        )
 
 
 def check_columns(name: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
@@ -383,20 +403,11 @@ def check_columns(name: str, columns: Sequence[str], wanted: Iterable[str]) -> N
             )
 
 
-def _frame(cells: dict[str, Any], rows: Array) -> Any:
-    import pandas as pd
-
-    columns = {name: column[rows] for name, column in cells.items()}
-    return pd.DataFrame(columns).reset_index(drop=True)
-
-
-def _selected_rows(cells: dict[str, Any], n: int, missing: Missing, only_numbers: bool) -> Array:
+def _selected_rows(frame: Any, missing: Missing, only_numbers: bool) -> Array:
     """Return a mask of the rows to analyze."""
-    is_missing = np.zeros((n, 0), dtype=bool)
-    if cells:
-        is_missing = np.column_stack([column.isna().to_numpy() for column in cells.values()])
+    is_missing = frame.isna().to_numpy()
     incomplete = is_missing.any(axis=1)
-    is_acceptable = only_numbers and incomplete.sum() <= ACCEPTABLE_LOSS * n
+    is_acceptable = only_numbers and incomplete.sum() <= ACCEPTABLE_LOSS * len(frame)
     drop = missing == "drop" or (missing == "auto" and is_acceptable)
     return np.logical_not(incomplete if drop else is_missing.all(axis=1))
 
@@ -425,11 +436,14 @@ def labels_of(column: Any) -> Array:
     >>> labels_of(pd.Series([1, None, 2])).tolist()
     ['1', 'no label', '2']
     """
-    values: Array = column.to_numpy()
-    if values.dtype.kind in "iuf" and not column.isna().any():
-        return values
+    if column.dtype.kind in "iuf" and not column.isna().any():
+        numbers: Array = column.to_numpy(dtype=column.dtype.kind + "8")
+        return numbers
     strings = as_strings(column).tolist()
     placeholder = _NO_LABEL
     while placeholder in strings:
         placeholder = f"({placeholder})"
-    return np.array([placeholder if label is None else label for label in strings], dtype=str)
+    labels = [placeholder if label is None else label for label in strings]
+    # An array of fixed width pads all labels to the longest one.
+    is_short = max(map(len, labels), default=0) <= _LONGEST_FIXED_WIDTH
+    return np.array(labels, dtype=str if is_short else object)

@@ -24,8 +24,9 @@ def explore(
 ) -> int:
     """Open a web page to explore a table with different kernels, bandwidths and components.
 
-    The page is served on this machine only, until Ctrl+C. No data leave the machine; temporary
-    files are removed at the end.
+    The page is served on this machine only, until Ctrl+C. Its address contains a token, without
+    which other users cannot open it. No data leave the machine; temporary files are removed at the
+    end.
 
     For example:
 
@@ -41,8 +42,7 @@ def explore(
     port
         Port to listen on; 0 for any free port.
     host
-        Address to listen on. Other addresses than those of this machine require a token, which is
-        part of the printed address.
+        Address to listen on. With 0.0.0.0, other machines that know the token can connect.
     browser
         Open the page in the browser.
     """

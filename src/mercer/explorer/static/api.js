@@ -1,5 +1,7 @@
 // Requests to the server.
 
+import { authorization } from "./token.js";
+
 const tab = crypto.getRandomValues(new Uint32Array(2)).join("-");
 const BUSY_DELAYS = [500, 1000, 2000]; // milliseconds before a request to a busy server is repeated
 const MAX_RECONNECT_DELAY = 15; // seconds
@@ -36,7 +38,8 @@ export async function call(path, options = {}) {
   for (let wait = 1; ; wait = Math.min(2 * wait, MAX_RECONNECT_DELAY)) {
     let response;
     try {
-      response = await fetch(path, { ...options, headers: { "X-Mercer-Tab": tab } });
+      const headers = { "X-Mercer-Tab": tab, Authorization: authorization() };
+      response = await fetch(path, { ...options, headers });
     } catch {
       if (isUpload)
         throw new RequestError(0, "The connection was lost during the upload. Try again.");

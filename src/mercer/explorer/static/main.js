@@ -14,6 +14,7 @@ import { getSelected, listen, select, startSelection } from "./selection.js";
 import { markOptimum, startSlider, updateSlider } from "./slider.js";
 import { DEFAULTS, onChange, set, state, toQuery } from "./state.js";
 import { setPalettes, startTheme } from "./theme.js";
+import { readToken } from "./token.js";
 import { draw } from "./views.js";
 
 const ALL_CARDS = CARDS.map((card) => card.id);
@@ -245,6 +246,7 @@ function startPlots() {
 }
 
 async function main() {
+  readToken();
   startTheme(byId("theme"), () => {
     drawn.clear();
     drawCards(ALL_CARDS);

@@ -1,0 +1,217 @@
+"""Read uploaded files in processes of their own, whose memory and time are limited.
+
+A small file can expand to a huge table in many ways: compression, dictionaries, run lengths and
+declared sizes. Only the operating system knows what reading allocates, so the limit is one of the
+process. The table comes back as an uncompressed Feather file: its size is checked before it is
+loaded, and loading it does not run code.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mercer.explorer.sessions import Limits, check_shape
+
+__all__ = ["convert", "read_upload"]
+
+#: Few threads and plain malloc: arenas of threads and memory pools reserve address space.
+_ENVIRONMENT = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "ARROW_IO_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+_MAX_MESSAGE = 2000  # characters
+#: Exceptions of pyarrow are subclasses.
+_NOT_STORABLE = (TypeError, ValueError, OverflowError, NotImplementedError)
+
+
+# --- server ----------------------------------------------------------------------------------
+
+
+def read_upload(
+    path: Path,
+    name: str,
+    limits: Limits,
+    label: str | None = None,
+    categorical: Sequence[str] = (),
+) -> tuple[Any, list[str]]:
+    """Read an uploaded file in another process.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Its folder is used for a temporary file.
+    name : str
+        Name of the file in messages.
+    limits : Limits
+    label : str or None
+    categorical : sequence of str
+        Columns as in :func:`mercer.tables.readers.read_frame`.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    notes : list of str
+        Assumptions about the format.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a table, is too large, or is not read in time.
+    MemoryError
+        If reading needs too much memory.
+    """
+    import pandas as pd
+
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        target = Path(folder, "table")
+        task = {"path": str(path), "name": name, "target": str(target), "limits": asdict(limits)}
+        task["columns"] = {"label": label, "categorical": list(categorical)}
+        result = _run(task, limits.read_timeout)
+        if "error" in result:
+            raise ValueError(result["error"])
+        if "notes" not in result or target.stat().st_size > limits.memory:
+            raise MemoryError(
+                f"{name} cannot be read with {limits.memory / 1e6:,.0f} MB. Use fewer rows, or the "
+                "library."
+            )
+        return pd.read_feather(target), result["notes"]
+
+
+def _run(task: dict[str, Any], timeout: float) -> dict[str, Any]:
+    """Return the result of the worker; it is empty if the worker died."""
+    paths = [path for path in sys.path if path]
+    try:
+        process = subprocess.run(
+            [sys.executable, "-P", "-m", __name__],
+            input=json.dumps(task).encode(),  # other users could read arguments
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)},
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"{task['name']} was not read within {timeout:g} s. Use fewer rows."}
+    # C++ libraries abort if an allocation fails.
+    result: dict[str, Any] = json.loads(process.stdout) if process.returncode == 0 else {}
+    return result
+
+
+# --- worker ----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Read a task from standard input, write the table to a file and print the result."""
+    task = json.load(sys.stdin)
+    limits = Limits(**task["limits"])
+    content = Path(task["path"]).read_bytes()
+    result: dict[str, Any] = {}
+    try:
+        import pandas as pd  # noqa: F401 # before memory is limited
+        import pyarrow.feather  # noqa: F401
+
+        from mercer.tables.readers import read_frame  # noqa: F401
+
+        _limit_process(limits)
+        target = Path(task["target"])
+        result = {"notes": convert(content, task["name"], target, limits, **task["columns"])}
+    except Exception as error:
+        if not _is_memory_error(error):
+            expected = isinstance(error, ValueError | ImportError | OSError)
+            message = str(error) if expected else repr(error)
+            result = {"error": message[:_MAX_MESSAGE]}
+    print(json.dumps(result))
+
+
+def _limit_process(limits: Limits) -> None:
+    """Limit memory and time of this process, where the operating system supports it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+
+    def lower(kind: int, value: int) -> None:
+        bounds = [b for b in (value, *resource.getrlimit(kind)) if b != resource.RLIM_INFINITY]
+        resource.setrlimit(kind, (min(bounds), min(bounds)))
+
+    lower(resource.RLIMIT_CORE, 0)  # no copy of the data on the disk
+    lower(resource.RLIMIT_CPU, int(limits.read_timeout) + 1)  # if the server exits before the end
+    statm = Path("/proc/self/statm")
+    if statm.exists():  # Linux; macOS does not enforce RLIMIT_AS
+        used = int(statm.read_text().split()[0]) * resource.getpagesize()
+        lower(resource.RLIMIT_AS, used + limits.memory)
+
+
+def convert(content: bytes, name: str, target: Path, limits: Limits, **columns: Any) -> list[str]:
+    """Write the table of a file in Feather format; return notes on the format of the file."""
+    from mercer.tables.readers import read_frame
+
+    file = io.BytesIO(content)
+    file.name = name
+    frame, notes = read_frame(file, max_bytes=limits.memory, **columns)
+    check_shape(frame, name, limits)
+    _check_categories(frame, limits.memory)
+    _write(frame, target)
+    return notes
+
+
+def _check_categories(frame: Any, max_bytes: int) -> None:
+    """Raise MemoryError if the texts of all cells are too large: a category is stored once."""
+    import pandas as pd
+
+    size = 0
+    for _, column in frame.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            size += int(column.astype(object).memory_usage(deep=True))
+    if size > max_bytes:
+        raise MemoryError(f"The categories of all rows take {size:,} bytes.")
+
+
+def _write(frame: Any, target: Path) -> None:
+    try:
+        frame.to_feather(target, compression="uncompressed")
+    except _NOT_STORABLE:
+        storable = {name: _storable(column) for name, column in frame.items()}
+        type(frame)(storable).to_feather(target, compression="uncompressed")
+
+
+def _storable(column: Any) -> Any:
+    """Return a column that Arrow can store: long doubles are rounded, objects become strings."""
+    import pyarrow as pa
+
+    try:
+        pa.array(column, from_pandas=True)
+    except _NOT_STORABLE:
+        if column.dtype.kind == "c":
+            raise ValueError(
+                f"Column {column.name!r} contains complex numbers. Split it into real and "
+                "imaginary parts."
+            ) from None
+        if column.dtype.kind == "f":
+            return column.astype(float)
+        return column.astype(object).where(column.isna(), column.astype(str))
+    return column
+
+
+def _is_memory_error(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+if __name__ == "__main__":
+    main()
