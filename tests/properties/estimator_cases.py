@@ -157,6 +157,7 @@ CASES = [
         lambda h: EntropyClustering(
             2, kernel=Gaussian(h), bandwidths=np.array([0.5, 0.6, 0.7]) * h
         ),
+        uses_sample_size="the stability of a sweep counts pairs of rows",
         exempt=SINGLE,
         max_condition=FIFTY,
     ),

@@ -85,7 +85,7 @@ def kullback_leibler(
     >>> parzen = ParzenDensity(kernel=Gaussian(0.5)).fit(p.sample(500, random_state=0))
     >>> distance = kullback_leibler(p, parzen)
     >>> round(distance.value, 2), distance.method
-    (0.02, 'quadrature')
+    (0.01, 'quadrature')
     """
     p, q = _as_density(p), _as_density(q)
     p_terms, q_terms = _gaussian_terms(p), _gaussian_terms(q)
