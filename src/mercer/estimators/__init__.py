@@ -33,8 +33,8 @@ __all__ = [
     "MercerNovelty",
     "OrthogonalSeries",
     "ParzenDensity",
-    "SelectedGaussianMixture",
     "RobustKernelPCA",
+    "SelectedGaussianMixture",
     "SeriesDensity",
     "StackedDensity",
 ]

@@ -13,7 +13,7 @@ from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import KernelDensityEstimator
 from mercer.estimators.pointwise_bandwidths import adapted_density
 from mercer.kernels import Gaussian, Kernel, as_kernel
-from mercer.maths.adaptive_density import SamplePointDensity
+from mercer.maths.adaptive_density import Adaptation, SamplePointDensity
 from mercer.maths.mixture_weights import mixture_weights
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_gram
@@ -152,6 +152,8 @@ class ParzenDensity(KernelDensityEstimator):
             self.bandwidths_ = 1 / density.inverses
         return self
 
+    _adapted: SamplePointDensity | None
+    adaptation_: Adaptation | None
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 
     @np.errstate(under="ignore")

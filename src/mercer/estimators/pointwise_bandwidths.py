@@ -18,7 +18,7 @@ from mercer.maths.adaptive_density import (
     local_shapes,
 )
 from mercer.maths.types import Array
-from mercer.subsampling import representative_rows
+from mercer.subsampling import representative_rows, select_representatives
 
 __all__ = ["adapted_density"]
 
@@ -42,7 +42,7 @@ def adapted_density(
     if not isinstance(kernel, Gaussian):
         raise ValueError(f"adaptive={mode!r} needs a Gaussian kernel, not {kernel!r}.")
     X = sample.points.data.astype(np.float64, copy=False)
-    weights = sample.counts
+    weights = sample.multiplicities
     found = _parameters(X, weights, kernel, mode)
     Z = found.coordinates.scaled(X)
     rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
@@ -68,17 +68,7 @@ def _parameters(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) ->
         d = X.shape[1]
         origin = Coordinates(X.mean(axis=0), kernel.from_units(np.eye(d)).T)
         return Adaptation(origin, 1.0, float("nan"), pilot=1.0, exponent=_ABRAMSON)
-    rows, masses = representative_rows(X, weights, _SEARCH_ROWS)
+    rows, masses, size_ratio = select_representatives(X, weights, _SEARCH_ROWS)
     found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(X[rows], masses)
-    # the best bandwidth falls with the sample size at this rate
-    shrink = (_effective(masses) / _effective_of_all(X, weights)) ** (1 / (X.shape[1] + 4))
+    shrink = size_ratio ** (1 / (X.shape[1] + 4))  # the rate at which the best bandwidth falls
     return replace(found, bandwidth=shrink * found.bandwidth, pilot=shrink * found.pilot)
-
-
-def _effective(weights: Array) -> float:
-    return float(weights.sum() ** 2 / (weights**2).sum())
-
-
-def _effective_of_all(X: Array, weights: Array) -> float:
-    _, masses = representative_rows(X, weights, len(X))
-    return _effective(masses)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import log, pi
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from mercer.data import PointSet
 from mercer.kernels.base import Tiles
 from mercer.kernels.stationary import Radial, SpectralDensity, normal_spectral_density
+from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 
-__all__ = ["Gaussian"]
+__all__ = ["Gaussian", "sample_metric"]
 
+_SINGULAR = 1e-12  # smallest eigenvalue of a correlation matrix
 _SYMMETRY = 1e-10  # allowed asymmetry of a metric, relative to its largest entry
 
 
@@ -49,11 +53,6 @@ class Gaussian(Radial):
         super().__init__(bandwidth)
         self.metric = metric
 
-    @property
-    def has_metric_rule(self) -> bool:
-        """Whether the metric depends on the training sample."""
-        return isinstance(self.metric, str)
-
     def with_metric(self, metric: Array) -> Gaussian:
         """Return the same kernel with another metric."""
         return type(self)(self.bandwidth, metric)
@@ -74,17 +73,12 @@ class Gaussian(Radial):
         factor = self._metric_factor(X.shape[1])
         return np.asarray(solve_triangular(factor, X.T, lower=True, check_finite=False).T)
 
-    def without_bandwidth(self) -> Gaussian:
-        """Return the kernel of bandwidth 1 with the same metric."""
-        return type(self)(1.0, self.metric)
-
     def _metric_factor(self, d: int) -> Array:
         """Check the metric and return its lower Cholesky factor."""
         if isinstance(self.metric, str):
             raise ValueError(
-                f"Gaussian(metric={self.metric!r}) must be a matrix, or 'covariance' in a kernel "
-                "that is fitted to data: fit an estimator, or call "
-                "mercer.bandwidth.fit_kernel(kernel, X)."
+                f"Gaussian(metric={self.metric!r}) is a rule, which needs data. Fit an estimator, "
+                "call mercer.bandwidth.fit_kernel(kernel, X), or pass a matrix."
             )
         M = np.asarray(self.metric, dtype=np.float64)
         if M.shape != (d, d):
@@ -145,6 +139,44 @@ class Gaussian(Radial):
         """Return the density of the standard normal distribution."""
         return normal_spectral_density(d)
 
-    def self_convolution(self) -> Gaussian:
-        """Return the Gaussian of bandwidth √2 σ."""
-        return self.with_bandwidth(np.asarray(self.bandwidth) * np.sqrt(2))
+    def bandwidth_matrix(self, d: int) -> Array:
+        """Return the covariance matrix of the kernel's density: ``σ² M``."""
+        steps = self.from_units(np.eye(d))
+        return np.asarray(steps.T @ steps)
+
+
+def sample_metric(rule: str, data: Any, weights: Array | None) -> Array:
+    """Return the metric that a rule names: the covariance matrix of a sample.
+
+    Parameters
+    ----------
+    rule : {"covariance"}
+    data : array of shape (n, d) or PointSet
+    weights : array of shape (n,) or None
+        None for a PointSet, which has its weights.
+    """
+    if rule != "covariance":
+        raise ValueError(f"Gaussian(metric={rule!r}) must be None, 'covariance' or a matrix.")
+    if isinstance(data, PointSet):
+        moments = data.sum_rows(_moments, data.weights, combine=_add_moments)  # type: ignore[attr-defined]
+    else:
+        moments = Moments.of(data.astype(np.float64, copy=False), weights)
+    covariance = moments.scatter / moments.total
+    scale = np.sqrt(covariance.diagonal())
+    correlation = covariance / np.outer(scale, scale) if (scale > 0).all() else np.zeros((1, 1))
+    lowest = float(np.linalg.eigvalsh(correlation)[0])
+    if not lowest > _SINGULAR:
+        raise ValueError(
+            "Gaussian(metric='covariance') needs an invertible covariance matrix; the smallest "
+            f"eigenvalue of the correlation matrix is {lowest:.3g}. Drop constant and redundant "
+            "columns."
+        )
+    return np.asarray(covariance)
+
+
+def _moments(points: Any, weights: Array | None) -> Moments:
+    return Moments.of(points.data.astype(np.float64, copy=False), weights)
+
+
+def _add_moments(parts: Sequence[Moments]) -> Moments:
+    return reduce(Moments.__add__, [part for part in parts if part.total > 0])

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import log, pi
 
@@ -236,12 +237,13 @@ def _search_bandwidths(X: Array, weights: Array, coordinates: Coordinates) -> Ad
             logs = log_bandwidth + adjustment
             exponents = h * np.exp(-2 * logs)
             exponents += np.log(weights[used]) - d * logs
-            total += weights[held] @ (_log_sum(exponents) - log(weights[used].sum()))
-        return float(total / weights.sum() - constant)
+            held_out = _log_sum(exponents) - log(weights[used].sum())
+            total += float(weights[held] @ held_out)
+        return total / float(weights.sum()) - constant
 
     zeros = [np.zeros(len(used)) for _, used in folds]
-    start, best = _best_of_grid(lambda at: score(at, zeros))
-    chosen = Adaptation(coordinates, float(np.exp(start)), best)
+    start, highest = _best_of_grid(lambda at: score(at, zeros))
+    chosen = Adaptation(coordinates, float(np.exp(start)), highest)
     for factor in _PILOT_FACTORS:
         pilot = factor * float(np.exp(start))
         values = np.exp(halves / pilot**2)
@@ -250,8 +252,8 @@ def _search_bandwidths(X: Array, weights: Array, coordinates: Coordinates) -> Ad
             f = np.log(values[np.ix_(used, used)] @ weights[used])
             logs.append(f - weights[used] @ f / weights[used].sum())
         for exponent in _EXPONENTS:
-            adjustments = [-exponent * f for f in logs]
-            at, value = _refine(lambda b, v=adjustments: score(b, v), start - 1.2, start + 0.6)
+            adjusted = partial(score, adjustments=[-exponent * f for f in logs])
+            at, value = _refine(adjusted, start - 1.2, start + 0.6)
             if value > chosen.score:
                 chosen = Adaptation(coordinates, float(np.exp(at)), value, pilot, exponent)
     return chosen

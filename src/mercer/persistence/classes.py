@@ -40,6 +40,11 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
     "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
+    "mercer.StackedDensity": ("mercer.estimators.stacked_density", "StackedDensity"),
+    "mercer.SelectedGaussianMixture": (
+        "mercer.estimators.stacked_density",
+        "SelectedGaussianMixture",
+    ),
     "mercer.Spectrum": ("mercer.spectrum", "Spectrum"),
     "mercer.domains.Box": ("mercer.domains.spaces", "Box"),
     "mercer.domains.FiniteSpace": ("mercer.domains.spaces", "FiniteSpace"),
@@ -115,6 +120,7 @@ _SKLEARN = {
     "sklearn.compose._column_transformer": "_RemainderColsList",  # until 1.8
     "sklearn.decomposition": "PCA",
     "sklearn.impute": "MissingIndicator SimpleImputer",
+    "sklearn.mixture": "GaussianMixture",
     "sklearn.pipeline": "FeatureUnion Pipeline",
     "sklearn.preprocessing": "FunctionTransformer LabelEncoder MaxAbsScaler MinMaxScaler "
     "Normalizer OneHotEncoder OrdinalEncoder PowerTransformer QuantileTransformer RobustScaler "
