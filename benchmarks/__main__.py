@@ -17,6 +17,7 @@ MODULES = [
     "bandwidth_rule",
     "density",
     "mixed_tables",
+    "mixed_density",
     "discriminant",
     "high_dimension",
     "dask_arrays",

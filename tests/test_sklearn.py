@@ -8,6 +8,7 @@ from mercer import (
     ComponentRegressor,
     EntropyClustering,
     JointMixtureClassifier,
+    JointMixtureDensity,
     JointMixtureRegressor,
     KernelDenoiser,
     KernelECA,
@@ -39,6 +40,7 @@ DEFAULTS = [
     MercerMixture(),
     MercerNovelty(),
     JointMixtureClassifier(),
+    JointMixtureDensity(),
     JointMixtureRegressor(),
 ]
 VARIANTS = [

@@ -28,6 +28,7 @@ _HOMES = {
     "MercerMixture": "mercer.estimators",
     "MercerNovelty": "mercer.estimators",
     "JointMixtureClassifier": "mercer.estimators",
+    "JointMixtureDensity": "mercer.estimators",
     "JointMixtureRegressor": "mercer.estimators",
     "Spectrum": "mercer.spectrum",
     "load": "mercer.persistence",

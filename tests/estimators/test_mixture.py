@@ -76,11 +76,29 @@ def test_responsibilities_are_predicted_at_full_rank(halo):
     assert_array_equal(mixture.fit_predict(X), mixture.responsibilities_.argmax(axis=1))
 
 
-def test_predict_proba_adds_the_residual_of_a_limited_rank(halo):
+def test_responsibilities_are_predicted_with_a_limited_rank(halo):
+    """All components share the variance outside the coordinates, so it cancels."""
     X, _ = halo
     mixture = MercerMixture(2, kernel=Gaussian(1.0), alpha=1.0, rank=3).fit(X)
     assert mixture.rank_ == 3
-    assert np.abs(mixture.predict_proba(X) - mixture.responsibilities_).max() > 1e-6
+    assert_allclose(mixture.predict_proba(X), mixture.responsibilities_, atol=1e-9)
+
+
+def test_variance_outside_a_limited_rank_is_estimated():
+    """ε is the mode of the posterior given the residuals in h directions of equal variance."""
+    X = np.vstack([points(60), points(60, seed=1) + 6])
+    w = np.random.default_rng(0).integers(1, 4, size=120)
+    kernel, alpha, beta, n = Gaussian(2.0), 0.5, 1.0, w.sum()
+    mixture = MercerMixture(2, kernel=kernel, alpha=alpha, beta=beta, rank=5)
+    mixture.fit(X, sample_weight=w)
+    values, vectors = np.linalg.eigh(kernel(np.repeat(X, w, axis=0)))
+    residual = (vectors[:, :-5] * values[:-5]) @ vectors[:, :-5].T
+    mean = residual.trace() / n
+    h = mean**2 / (residual[~np.eye(n, dtype=bool)] ** 2).mean()
+    expected = (n * mean / h + alpha) / (n + beta)
+    assert_allclose(mixture.mixture_.residual_variances, expected, rtol=1e-6)
+    # it is between the prior's variance and that of all residuals in one direction
+    assert alpha / (n + beta) < expected < mean + alpha / (n + beta)
 
 
 def test_auto_alpha_grows_with_the_sample():
@@ -111,8 +129,18 @@ def test_leave_one_out_weights_equal_repeated_rows():
 
 def test_collapsed_components_warn():
     with warns(IdentifiabilityWarning, "n_components=2", 1, "rank=10"):
-        mixture = MercerMixture(2, kernel=Gaussian(0.5), alpha=15.0).fit(points(100))
+        mixture = MercerMixture(2, kernel=Gaussian(0.5), alpha=15.0, rank=100).fit(points(100))
     assert len(mixture.effective_weights_) == 1
+
+
+def test_several_components_have_a_low_rank_by_default():
+    """Three separated clouds are three components, for a kernel of high rank."""
+    X = np.vstack([points(50, seed=s) + 6 * np.array([s, -s]) for s in range(3)])
+    mixture = MercerMixture(3, kernel=Gaussian(2.0), random_state=0).fit(X)
+    assert mixture.rank_ == 10
+    assert_allclose(mixture.effective_weights_, 1 / 3, atol=0.01)
+    labels = mixture.predict(X).reshape(3, 50)
+    assert (labels == labels[:, :1]).mean() > 0.98
 
 
 def test_scaled_alpha_follows_the_scale_of_the_kernel():
@@ -124,6 +152,60 @@ def test_scaled_alpha_follows_the_scale_of_the_kernel():
     assert_allclose(scaled.alpha_, 100 * plain.alpha_)
     assert_allclose(plain.effective_weights_, [0.5, 0.5], atol=0.01)
     assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_alpha_does_not_depend_on_the_scale_of_the_kernel(center):
+    """The model of (c k, c α) is the same for all c."""
+    X = points(60, 1)
+    settings = {"alpha": "leave-one-out", "domain": Box(-6, 6), "center": center}
+    fits = {c: MercerMixture(kernel=c * Gaussian(0.7), **settings).fit(X) for c in (1e-4, 1.0, 1e4)}
+    for c, fit in fits.items():
+        # the smallest coordinates have rounding errors; the search stops within 5 % of α
+        assert_allclose(fit.alpha_ / c, fits[1.0].alpha_, rtol=1e-4)
+        assert_allclose(fit.score(X), fits[1.0].score(X), rtol=1e-5)
+    auto = [MercerMixture(kernel=c * Gaussian(0.7)).fit(X).alpha_ / c for c in fits]
+    assert_allclose(auto, 0.075 * 60)
+    y = np.sin(X[:, 0]) + 0.1 * points(60, 1, seed=1)[:, 0]
+    joint = [JointMixtureRegressor(kernel=c * Gaussian(0.7)).fit(X, y) for c in fits]
+    for model in joint:
+        assert_allclose(model.predict(X), joint[1].predict(X), rtol=1e-5)
+
+
+def test_alpha_at_a_limit_warns():
+    """The best density for uniform bits is the uniform one, that of an infinite α."""
+    space = bit_strings(5)
+    with warns(IdentifiabilityWarning, "alpha=", "upper limit"):
+        fit = MercerMixture(kernel=Hamming(0.6), alpha="leave-one-out", domain=space)
+        fit.fit(space.objects)
+    assert_allclose(fit.alpha_, 100 * 32)
+    assert_allclose(fit.pdf(space.objects), 1 / 32, rtol=1e-3)
+
+
+def test_alpha_beyond_the_first_limit_is_found(halo):
+    X, _ = halo
+    settings = {"kernel": Polynomial(4), "domain": Box(-4, 4)}
+    found = MercerMixture(alpha="leave-one-out", **settings).fit(X)
+    assert found.alpha_ > 100
+
+    def held_out(alpha):
+        mixture = MercerMixture(alpha=alpha, **settings)
+        return sum(mixture.fit(np.delete(X, i, axis=0)).score(X[[i]]) for i in range(0, 100, 10))
+
+    assert held_out(found.alpha_) > max(held_out(found.alpha_ * 3), held_out(found.alpha_ / 3))
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(2, constant=1.0), Gaussian(1.5)])
+def test_centering_does_not_change_several_components(halo, kernel):
+    """A direction that is constant in the sample counts with and without centering."""
+    X = np.vstack([halo[0][:15], halo[0][50:85]])
+    plain, centered = (
+        MercerMixture(2, kernel=kernel, alpha=1.0, rank=len(X), center=center).fit(X)
+        for center in (False, True)
+    )
+    assert plain.rank_ == centered.rank_
+    assert_allclose(centered.responsibilities_, plain.responsibilities_, atol=1e-6)
+    assert_allclose(centered.predict_proba(X + 0.5), plain.predict_proba(X + 0.5), atol=1e-6)
 
 
 def test_max_iter_warns(halo):
@@ -212,6 +294,46 @@ def test_unhashable_objects_belong_to_their_space():
 
 
 # --- domains -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half", [6, 100, 400])
+def test_score_does_not_depend_on_an_empty_part_of_the_box(halo, half):
+    """The quadratic kernel has a normalizer over the plane: the grid must resolve the density."""
+    X, _ = halo
+    reference = Box(-6, 6, n_nodes=300**2).for_dimension(2).nodes()
+    mixture = MercerMixture(kernel=Polynomial(2), alpha=1.0, domain=Box(-half, half)).fit(X)
+    logs = mixture._log_components(reference.points)[:, 0]
+    exact = np.logaddexp.reduce(logs + reference.log_weights)
+    assert_allclose(mixture.normalization_.log_constants, exact, atol=5e-3)
+    assert mixture.normalization_.standard_errors[0] < 0.01
+
+
+def test_grid_finds_narrow_peaks_between_its_nodes():
+    """Two peaks of width 0.01 at a distance of 1000, and a constant density elsewhere."""
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 0.01, 50), rng.normal(1000, 0.01, 50)][:, None]
+    mixture = MercerMixture(kernel=Gaussian(0.01), alpha=0.5, domain=Box(-10, 1010)).fit(X)
+    parts = [Box(-0.2, 0.2, n_nodes=20_000), Box(999.8, 1000.2, n_nodes=20_000)]
+    logs = []
+    for part in parts:
+        nodes = part.for_dimension(1).nodes()
+        logs += [*(mixture._log_components(nodes.points)[:, 0] + nodes.log_weights)]
+    background = mixture._log_components(Points(np.array([[500.0]])))[0, 0]
+    exact = np.logaddexp.reduce([*logs, background + np.log(1020 - 0.8)])
+    assert_allclose(mixture.normalization_.log_constants[0], exact, atol=5e-3)
+    drawn, _ = mixture.sample(2000, random_state=0)
+    inside = np.exp(np.logaddexp.reduce(logs) - exact)
+    near = np.abs(drawn - 1000 * np.round(drawn / 1000)) < 0.2
+    assert abs(near.mean() - inside) < 0.05
+
+
+def test_density_that_the_grid_cannot_resolve_warns():
+    X = np.random.default_rng(0).uniform(-500, 500, size=(300, 1))
+    with warns(ApproximationWarning, "Box", "n_nodes", "%"):
+        mixture = MercerMixture(
+            kernel=Gaussian(1e-3), alpha=1.0, domain=Box(-500, 500, n_nodes=100)
+        ).fit(X)
+    assert mixture.normalization_.standard_errors[0] > 0.05
 
 
 def test_few_and_many_sobol_points_agree():
@@ -345,6 +467,34 @@ def test_draws_have_component_labels(halo):
     assert (mixture.predict(drawn) == labels).mean() > 0.9
     again, _ = mixture.sample(400, random_state=0)
     assert_array_equal(drawn, again)
+
+
+def test_both_posteriors_are_available(halo):
+    """In a domain, Bayes' rule with the density of each component; labels of draws follow it."""
+    X, _ = halo
+    mixture = MercerMixture(
+        2, kernel=Polynomial(degree=2), alpha=1.0, n_init=8, random_state=0, domain=Box(-4, 4)
+    ).fit(X)
+    grid = Box(-4, 4, n_nodes=200**2).for_dimension(2).nodes()
+    G = np.exp(mixture._log_components(grid.points))
+    normalized = G / (G * np.exp(grid.log_weights)[:, None]).sum(axis=0) * mixture.weights_
+    positive = normalized.sum(axis=1) > 1e-200
+    data, normalized = grid.points.data[positive], normalized[positive]
+    assert_allclose(mixture.pdf(data), normalized.sum(axis=1), rtol=5e-3)
+    expected = normalized / normalized.sum(axis=1, keepdims=True)
+    found = mixture.predict_proba(data, posterior="domain")
+    assert_allclose(found, expected, atol=5e-3)
+    assert_array_equal(mixture.predict(data, posterior="domain"), found.argmax(axis=1))
+    feature = mixture.predict_proba(data)
+    assert_array_equal(feature, mixture.predict_proba(data, posterior="feature"))
+    assert np.abs(feature - found).max() > 0.5
+    drawn, labels = mixture.sample(4000, random_state=0)
+    certain = mixture.predict_proba(drawn, posterior="domain")
+    assert abs(certain[:, 1].mean() - labels.mean()) < 0.03
+    with raises(ValueError, "posterior='data'", "domain"):
+        mixture.predict(data, posterior="data")
+    with raises(NoDomainError, "posterior='domain'"):
+        MercerMixture(kernel="linear").fit(X).predict(X, posterior="domain")
 
 
 # --- choice of parameters ----------------------------------------------------------------------

@@ -129,12 +129,14 @@ OTHERS = {
     "mixture-base": mercer.MercerMixture(domain=GaussianBase(n_nodes=200)),
     "novelty": mercer.MercerNovelty(),
     "joint-classifier": mercer.JointMixtureClassifier(),
+    "joint-density": mercer.JointMixtureDensity(),
     "joint-regressor": mercer.JointMixtureRegressor(),
 }
 
 
 def fit(estimator, data=X):
     targets = {"ComponentRegressor": VALUES, "JointMixtureRegressor": VALUES}
+    targets["JointMixtureDensity"] = VALUES
     return estimator.fit(data, targets.get(type(estimator).__name__, LABELS))
 
 

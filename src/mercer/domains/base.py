@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,11 @@ class Nodes:
         Number of independent repetitions, stored consecutively, whose spread gives the error; 1 if
         each node is an independent draw.
     exact : bool
-        Whether the integral has no error (a finite space), or an unknown one (a grid).
+        Whether the integral has no error (a finite space), or one that is not random (a grid).
+    widths : array of shape (N, d) or None
+        Sides of the cells of a grid.
+    errors : array of shape (M,) or None
+        Estimates of the relative errors of the integrals of M densities over a refined grid.
 
     Examples
     --------
@@ -41,6 +46,8 @@ class Nodes:
     log_weights: Array
     groups: int = 1
     exact: bool = False
+    widths: Array | None = None
+    errors: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,8 @@ class Normalization:
     log_constants : array of shape (M,)
         log ∫ p_m.
     standard_errors : array of shape (M,)
-        Relative standard errors of the constants: 0 if the integral is exact, nan on a grid, whose
-        error is not known.
+        Relative standard errors of the constants: 0 if the integral is exact; on a grid an estimate
+        of the error, which is mostly too large.
     effective_sizes : array of shape (M,)
         ``(Σ w)² / Σ w²``, the effective number of nodes.
     n_nodes : int
@@ -95,11 +102,24 @@ class Domain(ABC):
     def nodes(self) -> Nodes:
         """Return nodes for an integral."""
 
-    @abstractmethod
-    def candidates(self, count: int, rng: np.random.Generator) -> Nodes:
-        """Return nodes from which ``count`` points are resampled."""
+    def resolve(self, evaluate: Callable[[Any], Array]) -> tuple[Nodes, Array]:
+        """Return nodes at which the integrals of M densities are accurate, and their logarithms.
 
-    def jitter(self, points: Points, rng: np.random.Generator) -> Points:
+        Parameters
+        ----------
+        evaluate : callable
+            Maps nodes to log-densities of shape (N, M).
+        """
+        nodes = self.nodes()
+        return nodes, evaluate(nodes.points)
+
+    @abstractmethod
+    def candidates(
+        self, count: int, rng: np.random.Generator, evaluate: Callable[[Any], Array]
+    ) -> tuple[Nodes, Array]:
+        """Return nodes from which ``count`` points are resampled, and the log-densities there."""
+
+    def jitter(self, points: Points, widths: Array | None, rng: np.random.Generator) -> Points:
         """Move resampled nodes at random within the cells that they represent."""
         return points
 

@@ -6,12 +6,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mercer.domains.base import Domain, Nodes, Normalization
-from mercer.domains.spaces import Box
 from mercer.errors import ApproximationWarning, warn
 from mercer.maths.types import Array
 
 __all__ = ["integrate", "resample"]
 
+_NOTICEABLE_ERROR = 0.05  # relative; a grid with a larger one warns
 _MIN_EFFECTIVE_NODES = 100  # an integral with fewer warns
 
 
@@ -44,7 +44,14 @@ def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
         )
     probabilities = np.exp(terms - totals)
     sizes = 1 / (probabilities**2).sum(axis=0)
-    errors = np.full(len(totals), np.nan if isinstance(domain, Box) else 0.0)
+    errors = np.zeros(len(totals)) if nodes.errors is None else nodes.errors
+    if nodes.exact and errors.max() > _NOTICEABLE_ERROR:
+        warn(
+            f"The normalizer over {domain!r} may be wrong by {errors.max():.0%}: the density "
+            f"varies within the cells of {len(probabilities)} nodes. Use more nodes (n_nodes=…), "
+            "a domain closer to the data, or a larger alpha or bandwidth.",
+            ApproximationWarning,
+        )
     if not nodes.exact:
         n_groups = nodes.groups if nodes.groups > 1 else len(probabilities)
         parts = probabilities.reshape(n_groups, -1, len(totals)).sum(axis=1) * n_groups

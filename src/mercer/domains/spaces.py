@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import ceil, log2
 from typing import Any, Self
@@ -11,6 +13,7 @@ from scipy.stats import multivariate_normal, qmc
 
 from mercer.data import Points
 from mercer.domains.base import Domain, Nodes
+from mercer.domains.refinement import refine
 from mercer.maths.moments import Moments
 from mercer.maths.types import Array
 from mercer.validation import check_integer, check_real
@@ -18,6 +21,7 @@ from mercer.validation import check_integer, check_real
 __all__ = ["Box", "FiniteSpace", "GaussianBase", "bit_strings"]
 
 _N_SCRAMBLES = 8
+_MAX_ANCHORS = 4096  # training points that are stored to find the peaks of a density
 _MAX_BITS = 20
 _MAX_NODES = 10**7
 _CANDIDATES_PER_DRAW = 20  # but at least as many as the nodes of an integral
@@ -60,9 +64,11 @@ class FiniteSpace(Domain):
         """Return all objects, each with weight 1."""
         return Nodes(self.objects, np.zeros(len(self.objects)), exact=True)
 
-    def candidates(self, count: int, rng: np.random.Generator) -> Nodes:
+    def candidates(
+        self, count: int, rng: np.random.Generator, evaluate: Callable[[Any], Array]
+    ) -> tuple[Nodes, Array]:
         """Return all objects."""
-        return self.nodes()
+        return self.resolve(evaluate)
 
     def log_base(self, points: Points) -> Array:
         """Return 0 for elements (and for all unhashable objects) and -inf for other objects."""
@@ -142,6 +148,8 @@ class Box(_Vectors):
         self.n_nodes = n_nodes
         self.random_state = random_state
 
+    _anchors: Array | None = None  # training points
+
     def fit(self, points: Points, weights: Array | None) -> Domain:
         """Check the dimension, and that the box contains the training points."""
         super().fit(points, weights)
@@ -152,6 +160,8 @@ class Box(_Vectors):
                 f"{outside} of the {points.n} training points are outside {self!r}, where the "
                 "density is 0. Enlarge the box, or use GaussianBase()."
             )
+        some = np.unique(np.linspace(0, points.n - 1, min(points.n, _MAX_ANCHORS)).astype(int))
+        box._anchors = points.take(some).data.astype(np.float64)
         return box
 
     def for_dimension(self, d: int) -> Box:
@@ -188,19 +198,45 @@ class Box(_Vectors):
         ]
         return self._scaled(np.concatenate(unit), _N_SCRAMBLES)
 
-    def candidates(self, count: int, rng: np.random.Generator) -> Nodes:
-        """Return the grid, or uniform draws."""
-        if len(self.low) <= 2:
-            return self._grid()
-        n_candidates = max(_CANDIDATES_PER_DRAW * count, self._node_count(2**15))
-        return self._scaled(rng.random((n_candidates, len(self.low))))
+    def resolve(self, evaluate: Callable[[Any], Array]) -> tuple[Nodes, Array]:
+        """Return nodes and log-densities; a grid is refined where it does not resolve them."""
+        anchors = self._anchors
+        if len(self.low) > 2 or anchors is None:
+            return super().resolve(evaluate)
+        shape = self._cells()
+        sides = (self.high - self.low) / shape
+        cells = refine(
+            self._grid().points.data,
+            tuple(shape.tolist()),
+            sides,
+            anchors,
+            lambda data: evaluate(Points(data, "vectors")),
+        )
+        widths = sides * 0.5 ** cells.levels[:, None]
+        nodes = Nodes(
+            Points(cells.centers, "vectors"),
+            np.log(widths).sum(axis=1),
+            exact=True,
+            widths=widths,
+            errors=cells.errors,
+        )
+        return nodes, cells.logs
 
-    def jitter(self, points: Points, rng: np.random.Generator) -> Points:
+    def candidates(
+        self, count: int, rng: np.random.Generator, evaluate: Callable[[Any], Array]
+    ) -> tuple[Nodes, Array]:
+        """Return the refined grid, or uniform draws."""
+        if len(self.low) <= 2:
+            return self.resolve(evaluate)
+        n_candidates = max(_CANDIDATES_PER_DRAW * count, self._node_count(2**15))
+        nodes = self._scaled(rng.random((n_candidates, len(self.low))))
+        return nodes, evaluate(nodes.points)
+
+    def jitter(self, points: Points, widths: Array | None, rng: np.random.Generator) -> Points:
         """Move the points uniformly within their grid cells."""
-        if len(self.low) > 2:
+        if widths is None:
             return points
-        cell = (self.high - self.low) / self._cells()
-        return Points(points.data + cell * (rng.random(points.data.shape) - 0.5), "vectors")
+        return Points(points.data + widths * (rng.random(points.data.shape) - 0.5), "vectors")
 
     def log_base(self, points: Points) -> Array:
         """Return 0 inside the box and -inf outside."""
@@ -222,13 +258,14 @@ class Box(_Vectors):
     def _grid(self) -> Nodes:
         axes = [(np.arange(cells) + 0.5) / cells for cells in self._cells()]
         unit = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-        return self._scaled(unit, exact=True)
+        widths = np.broadcast_to((self.high - self.low) / self._cells(), unit.shape)
+        return replace(self._scaled(unit), exact=True, widths=widths)
 
-    def _scaled(self, unit: Array, groups: int = 1, exact: bool = False) -> Nodes:
+    def _scaled(self, unit: Array, groups: int = 1) -> Nodes:
         data = self.low + (self.high - self.low) * unit
         volume = np.log(self.high - self.low).sum()
         weights = np.full(len(data), volume - np.log(len(data)))
-        return Nodes(Points(data, "vectors"), weights, groups, exact)
+        return Nodes(Points(data, "vectors"), weights, groups)
 
     def __repr__(self) -> str:
         low, high = (np.asarray(side).tolist() for side in (self.low, self.high))
@@ -314,9 +351,12 @@ class GaussianBase(_Vectors):
         """Return draws from q, always with the same seed."""
         return self._draws(self.n_nodes, np.random.default_rng(self.random_state))
 
-    def candidates(self, count: int, rng: np.random.Generator) -> Nodes:
+    def candidates(
+        self, count: int, rng: np.random.Generator, evaluate: Callable[[Any], Array]
+    ) -> tuple[Nodes, Array]:
         """Return new draws from q."""
-        return self._draws(max(_CANDIDATES_PER_DRAW * count, self.n_nodes), rng)
+        nodes = self._draws(max(_CANDIDATES_PER_DRAW * count, self.n_nodes), rng)
+        return nodes, evaluate(nodes.points)
 
     def log_base(self, points: Points) -> Array:
         """Return ``log q(x)``."""

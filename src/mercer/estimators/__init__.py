@@ -6,6 +6,7 @@ from mercer.estimators.component_models import ComponentClassifier, ComponentReg
 from mercer.estimators.denoising import KernelDenoiser
 from mercer.estimators.discriminant import KernelLDA
 from mercer.estimators.eca import KernelECA
+from mercer.estimators.joint_density import JointMixtureDensity
 from mercer.estimators.joint_mixture import JointMixtureClassifier, JointMixtureRegressor
 from mercer.estimators.maximum_entropy import MaximumEntropyProjection
 from mercer.estimators.mixture import MercerMixture
@@ -23,6 +24,7 @@ __all__ = [
     "ComponentRegressor",
     "EntropyClustering",
     "JointMixtureClassifier",
+    "JointMixtureDensity",
     "JointMixtureRegressor",
     "KernelDenoiser",
     "KernelECA",

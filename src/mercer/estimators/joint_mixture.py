@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from mercer.data import Sample
 from mercer.estimators.atomic_fit import all_or_nothing
-from mercer.estimators.mixture_base import KernelMixture, maximize_alpha
+from mercer.estimators.mixture_base import KernelMixture, maximize_alpha, total_squared_norm
 from mercer.estimators.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.maths.conditional_mixture import (
     Conditional,
@@ -27,7 +27,7 @@ from mercer.maths.types import Array
 
 __all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
 
-_LOW, _HIGH = 1e-5, 1.0  # limits of α in the search, in units of n
+_LOW, _HIGH = 1e-5, 1.0  # limits of α in the search, in units of n (the mean of k(x, x) is 1)
 _FEW_ROWS_ALPHA = 0.01  # in units of n, for fewer than 3 rows
 
 
@@ -40,12 +40,24 @@ class _JointMixture(KernelMixture):
     def _fit_joint(self, sample: Sample, T: Array) -> Self:
         """Fit to the kernel coordinates of x and the coordinates T of y."""
         Z, weights = self._fit_coordinates(sample), sample.multiplicities
-        joined, total = np.hstack([Z, T]), sample.sample_size
+        total = sample.sample_size
         residuals = self._training_residuals(Z, sample.passes)
+        # The coordinates of y have unit scale, so those of x get it too, whatever that of k is.
+        self._unit = np.sqrt(total_squared_norm(sample) / total)
+        Z, residuals = Z / self._unit, residuals / self._unit**2
+        joined = np.hstack([Z, T])
+        outside = self._residual_variance(residuals, sample)
 
         def likelihood(alpha: float) -> float:
             run = self._run_em(joined, sample, alpha)
-            return self._leave_one_out(Z, T, residuals, weights, run.responsibilities, alpha)
+            variances = (
+                None
+                if outside is None
+                else outside.without_each(residuals, weights, alpha, self.beta)
+            )
+            return self._leave_one_out(
+                Z, T, residuals, weights, run.responsibilities, alpha, variances
+            )
 
         if not isinstance(self.alpha, str):
             alpha = float(self.alpha)
@@ -53,7 +65,7 @@ class _JointMixture(KernelMixture):
             alpha = _FEW_ROWS_ALPHA * total
         else:
             alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
-        self._fit_em(joined, sample, alpha)
+        self._fit_em(joined, sample, alpha, residuals)
         return self
 
     @abstractmethod
@@ -65,12 +77,15 @@ class _JointMixture(KernelMixture):
         weights: Array,
         responsibilities: Array,
         alpha: float,
+        residual_variances: Array | None,
     ) -> float:
         """Return the mean leave-one-out log-likelihood of y given x."""
 
     def _conditional(self, X: Any) -> Conditional:
         points = self._validate_new(X)
-        return condition(self.mixture_, *self._coordinates(points))
+        Z, residuals = self._coordinates(points)
+        unit = getattr(self, "_unit", 1.0)  # absent in files of version 0.1
+        return condition(self.mixture_, Z / unit, residuals / unit**2)
 
 
 class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[misc]
@@ -141,11 +156,20 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         weights: Array,
         responsibilities: Array,
         alpha: float,
+        residual_variances: Array | None,
     ) -> float:
         codes = T.argmax(axis=1)
         vertices = self._vertices()
         return held_out_class_likelihood(
-            Z, codes, vertices, residuals, weights, responsibilities, alpha, self.beta
+            Z,
+            codes,
+            vertices,
+            residuals,
+            weights,
+            responsibilities,
+            alpha,
+            self.beta,
+            residual_variances,
         )
 
     def _log_probabilities(self, X: Any) -> Array:
@@ -236,8 +260,11 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         weights: Array,
         responsibilities: Array,
         alpha: float,
+        residual_variances: Array | None,
     ) -> float:
-        return held_out_likelihood(Z, T, residuals, weights, responsibilities, alpha, self.beta)
+        return held_out_likelihood(
+            Z, T, residuals, weights, responsibilities, alpha, self.beta, residual_variances
+        )
 
     @np.errstate(under="ignore")
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -17,16 +17,18 @@ from mercer.errors import NoDomainError
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.density_base import mean_log_density
-from mercer.estimators.mixture_base import KernelMixture, maximize_alpha
+from mercer.estimators.mixture_base import KernelMixture, maximize_alpha, total_squared_norm
 from mercer.kernels import Kernel
+from mercer.maths.gaussian_mixture import GaussianMixture, log_components
 from mercer.maths.leave_one_out import leave_each_out
 from mercer.maths.types import Array
-from mercer.validation import check_integer
+from mercer.validation import check_choice, check_integer
 
 __all__ = ["MercerMixture"]
 
 _BLOCK_NODES = 2048  # nodes whose densities under all leave-one-out fits are in memory
-_LOW, _HIGH = 1e-3, 1.0  # limits of α in the search, in units of n
+_LOW, _HIGH = 1e-3, 1.0  # limits of α in the search, in units of Σ k(x, x)
+_MAX_ROUNDS = 4  # of a search for α followed by a refinement of the nodes
 
 
 class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
@@ -45,27 +47,29 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int
-        M. M > 1 is meaningful only for kernels of low rank or with a limited rank; otherwise the
-        component with the larger weight dominates, and a warning is issued.
+        M. M > 1 is meaningful only in few coordinates (``rank``); in many the component with the
+        larger weight absorbs the others. A collapse causes a warning.
     kernel : str or Kernel
         Any kernel: on vectors, tables, strings, graphs, ….
     alpha : float, "auto", "scaled" or "leave-one-out"
-        α: large values make covariances spherical and densities smooth. It should grow with n.
-        "auto" is 0.075 n, for one component and k(x, x) near 1. "scaled" is 0.075 n times the mean
-        variance of the coordinates, for several components with a limited rank. "leave-one-out"
-        maximizes the leave-one-out likelihood over the domain (for M > 1 with the responsibilities
-        of all rows).
+        α: large values make covariances spherical and densities smooth. It should grow with n and
+        with the scale of the kernel. "auto" is 0.075 times the sum of k(x, x) for one component,
+        and "scaled" divided by M for several. "scaled" is 0.075 n times the mean variance of the
+        coordinates. "leave-one-out" maximizes the leave-one-out likelihood over the domain (for
+        M > 1 with the responsibilities of all rows); it warns at its limits.
     beta : float
         β. For M = 1 its only effect is a power of the density.
     domain : Domain or None
         Domain of the density: a :class:`~mercer.domains.FiniteSpace`,
-        :class:`~mercer.domains.Box` or :class:`~mercer.domains.GaussianBase`. With None the density
-        is not normalized.
+        :class:`~mercer.domains.Box`, :class:`~mercer.domains.GaussianBase` or, for tables,
+        :class:`~mercer.domains.ProductDomain`. With None the density is not normalized.
     center : bool
-        Move the origin of feature space to the mean.
+        Move the origin of feature space to the mean. It makes a difference only with a rank cut,
+        which then selects directions of large variance instead of large second moment.
     rank : int, float or None
         Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
-        error (at most 1000).
+        error, at most 1000 for one component and 10 for several. After a cut the variance of the
+        remaining directions is estimated from the residuals of the training rows.
     solver : str or solver
     n_init : int
         Number of EM runs: the first starts from k-means in feature space, the others from random
@@ -84,8 +88,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     effective_weights_ : array
         Weights of the components that are neither empty nor equal: shorter than M after a collapse.
     responsibilities_ : array of shape (n, M)
-        p(m | z) of the training rows with positive weight. With a limited rank they depend on the
-        coordinates only, as in EM; ``predict_proba`` adds the residual term.
+        p(m | z) of the training rows with positive weight.
     lower_bounds_ : array
         Penalized log-likelihood after each step; never decreases.
     converged_ : bool
@@ -106,8 +109,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     Setting p(x) proportional to the density in feature space ignores the volume change of Φ, so the
     masses of components are wrong: in the paper's first example 99 % instead of 50 % at the center.
     With a domain each component is therefore normalized separately,
-    :math:`p(x) = \sum_m \rho_m G_m(x) / \int G_m`. ``predict`` and ``predict_proba`` use the
-    densities in feature space, with or without a domain.
+    :math:`p(x) = \sum_m \rho_m G_m(x) / \int G_m`. The posterior of this density differs from that
+    in feature space; ``predict`` and ``predict_proba`` offer both by name.
 
     For a local kernel such as the Gaussian the density tends to a positive constant far from the
     data, so it has no normalizer over R^d. A box or a base measure must be given, and the result
@@ -177,7 +180,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         alpha = self._alpha_by_rule(Z, sample)
         if alpha is None:
             alpha = self._leave_one_out_alpha(Z, sample, domain)
-        self._fit_em(Z, sample, alpha)
+        self._fit_em(Z, sample, alpha, self._training_residuals(Z, sample.passes))
         if domain is not None:
             self._normalize(domain)
         elif hasattr(self, "normalization_"):
@@ -210,9 +213,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return self
 
     def _normalize(self, domain: Domain) -> None:
-        nodes = domain.nodes()
-        logs = self._log_components(self._node_points(nodes))
+        nodes, logs = domain.resolve(self._at_nodes(self.mixture_))
         self.normalization_: Normalization = integrate(domain, nodes, logs)
+
+    def _at_nodes(self, mixture: GaussianMixture) -> Callable[[Any], Array]:
+        """Return the log-densities of the components as a function of nodes."""
+        return lambda nodes: log_components(mixture, *self._coordinates(self._as_points(nodes)))
 
     def _fitted_domain(self, domain: Any, points: Points, weights: Array | None) -> Domain | None:
         if domain is None:
@@ -247,26 +253,38 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 "alpha='leave-one-out' requires at least 2 rows with a positive weight; got "
                 f"n_samples={sample.points.n}. Pass a number for alpha."
             )
-        total = sample.sample_size
-        likelihood = self._leave_one_out_likelihood(Z, sample, domain)
-        return maximize_alpha(likelihood, _LOW * total, _HIGH * total)
+        unit = total_squared_norm(sample)
+        alpha, n_nodes = _HIGH * unit, 0
+        for _ in range(_MAX_ROUNDS):  # a smaller α may need more nodes
+            mixture = self._run_em(Z, sample, alpha).mixture
+            nodes, _ = domain.resolve(self._at_nodes(mixture))
+            if len(nodes.log_weights) <= n_nodes:
+                break
+            n_nodes = len(nodes.log_weights)
+            likelihood = self._leave_one_out_likelihood(Z, sample, domain, nodes)
+            alpha = maximize_alpha(likelihood, _LOW * unit, _HIGH * unit)
+        return alpha
 
     def _leave_one_out_likelihood(
-        self, Z: Array, sample: Sample, domain: Domain
+        self, Z: Array, sample: Sample, domain: Domain, nodes: Nodes
     ) -> Callable[[float], float]:
         """Return the mean leave-one-out log-density as a function of α."""
         weights = sample.multiplicities
-        nodes = domain.nodes()
-        at_nodes = self._coordinates(self._node_points(nodes))
+        at_nodes = self._coordinates(self._as_points(nodes.points))
         residuals = self._training_residuals(Z, sample.passes)
         base = domain.log_base(sample.points)
+        outside = self._residual_variance(residuals, sample)
 
         def likelihood(alpha: float) -> float:
             run = self._run_em(Z, sample, alpha)
+            prior = (alpha, self.beta)
+            variances = (
+                None if outside is None else outside.without_each(residuals, weights, *prior)
+            )
             terms = [
                 log_weight + part.at(Z, residuals) - _log_integrals(part, nodes, *at_nodes)
                 for log_weight, part in leave_each_out(
-                    Z, weights, run.responsibilities, alpha, self.beta
+                    Z, weights, run.responsibilities, *prior, variances
                 )
             ]
             return float(np.average(logsumexp(terms, axis=0) + base, weights=weights))
@@ -276,15 +294,36 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     # --- prediction and densities ---------------------------------------------------------------
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the responsibilities of the components in feature space, of shape (m, M)."""
-        joint = self._log_joint(self._validate_new(X))
+    def predict_proba(self, X: Any, posterior: str = "feature") -> Array:
+        r"""Return the probabilities of the components given x, of shape (m, M).
+
+        Parameters
+        ----------
+        X : data that the kernel compares
+        posterior : {"feature", "domain"}
+            "feature": :math:`p(m | \Phi(x)) \propto \rho_m G_m(x)`, the responsibilities of EM.
+            "domain": :math:`p(m | x) \propto \rho_m G_m(x) / \int G_m`, the posterior of ``pdf``,
+            which the labels of ``sample`` follow.
+        """
+        joint = self._log_posterior(X, posterior)
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
     @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return the index of the component with the largest responsibility."""
-        return np.asarray(np.argmax(self._log_joint(self._validate_new(X)), axis=1))
+    def predict(self, X: Any, posterior: str = "feature") -> Array:
+        """Return the index of the most probable component; posteriors as in ``predict_proba``."""
+        return np.asarray(np.argmax(self._log_posterior(X, posterior), axis=1))
+
+    def _log_posterior(self, X: Any, posterior: str) -> Array:
+        check_choice(posterior, "posterior", ("feature", "domain"))
+        joint = self._log_joint(self._validate_new(X))
+        if posterior == "feature":
+            return joint
+        if not hasattr(self, "normalization_"):
+            raise NoDomainError(
+                "posterior='domain' requires a domain. Pass MercerMixture(domain=…), call "
+                "normalize(…), or use posterior='feature'."
+            )
+        return np.asarray(joint - self.normalization_.log_constants)
 
     @rowwise
     def score_samples(self, X: Any) -> Array:
@@ -357,15 +396,17 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         rng = np.random.default_rng(random_state)
         domain = self.normalization_.domain
         counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
-        nodes = domain.candidates(n_samples, rng)
-        points = self._node_points(nodes)
-        chosen = resample(nodes, self._log_components(points), counts, rng)
+        nodes, logs = domain.candidates(n_samples, rng, self._at_nodes(self.mixture_))
         labels = np.repeat(np.arange(len(counts)), counts)
+        chosen = resample(nodes, logs, counts, rng)
         order = rng.permutation(n_samples)
-        return domain.jitter(points.take(chosen[order]), rng).data, labels[order]
+        chosen = chosen[order]
+        widths = None if nodes.widths is None else nodes.widths[chosen]
+        drawn = self._as_points(nodes.points).take(chosen)
+        return domain.jitter(drawn, widths, rng).data, labels[order]
 
-    def _node_points(self, nodes: Nodes) -> Points:
-        return validate_points(nodes.points, self.kernel_.compares, estimator=self, reset=False)
+    def _as_points(self, data: Any) -> Points:
+        return validate_points(data, self.kernel_.compares, estimator=self, reset=False)
 
     def _fitted_spectrum(self) -> Any:
         check_is_fitted(self)

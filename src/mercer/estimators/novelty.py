@@ -113,8 +113,9 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         Z = self._fit_coordinates(sample, default_rank=_default_rank(sample))
         alpha = self._alpha_by_rule(Z, sample)
         assert alpha is not None, "alpha is a number or one of _alpha_rules"
-        self._fit_em(Z, sample, alpha)
-        scores = self._training_scores(Z, sample.passes)
+        residuals = self._training_residuals(Z, sample.passes)
+        self._fit_em(Z, sample, alpha, residuals)
+        scores = self._training_scores(Z, residuals, sample.passes)
         quantile = sample.passes.quantile(scores, sample.multiplicities, contamination)
         # the margin prevents rounding errors from turning the row at the quantile into an outlier
         self.offset_ = quantile - _ROUNDING * max(1.0, abs(quantile))

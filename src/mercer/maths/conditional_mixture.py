@@ -114,12 +114,14 @@ def held_out_likelihood(
     responsibilities: Array,
     alpha: float,
     beta: float,
+    residual_variances: Array | None = None,
 ) -> float:
     """Return the leave-one-out mean of ``log p(t_i | x_i)``; exact for one component."""
     joined = np.hstack([Z, T])
-    fits = leave_each_out(joined, weights, responsibilities, alpha, beta)
+    prior = (alpha, beta, residual_variances)
+    fits = leave_each_out(joined, weights, responsibilities, *prior)
     both = [log_weight + part.at(joined, residuals) for log_weight, part in fits]
-    given = _held_out_marginals(Z, residuals, weights, responsibilities, alpha, beta)
+    given = _held_out_marginals(Z, residuals, weights, responsibilities, *prior)
     logs = logsumexp(both, axis=0) - logsumexp(given, axis=0)
     return float(np.average(logs, weights=weights))
 
@@ -133,14 +135,16 @@ def held_out_class_likelihood(
     responsibilities: Array,
     alpha: float,
     beta: float,
+    residual_variances: Array | None = None,
 ) -> float:
     """Return the leave-one-out mean of ``log P(class_i | x_i)``, as in ``log_choice``."""
     joined = np.hstack([Z, corners[codes]])
-    given = _held_out_marginals(Z, residuals, weights, responsibilities, alpha, beta)
+    prior = (alpha, beta, residual_variances)
+    given = _held_out_marginals(Z, residuals, weights, responsibilities, *prior)
     log_responsibilities = np.array(given) - logsumexp(given, axis=0)
     rows = np.arange(len(Z))
     terms = []
-    fits = leave_each_out(joined, weights, responsibilities, alpha, beta)
+    fits = leave_each_out(joined, weights, responsibilities, *prior)
     for log_responsibility, (_, part) in zip(log_responsibilities, fits, strict=True):
         logits = [part.at(np.hstack([Z, np.tile(c, (len(Z), 1))])) for c in corners]
         terms.append(log_responsibility + log_softmax(logits, axis=0)[codes, rows])
@@ -154,7 +158,8 @@ def _held_out_marginals(
     responsibilities: Array,
     alpha: float,
     beta: float,
+    residual_variances: Array | None,
 ) -> list[Array]:
     """Return leave-one-out values of ``log ρ_m p_m(x_i)``, one array per component."""
-    fits = leave_each_out(Z, weights, responsibilities, alpha, beta)
+    fits = leave_each_out(Z, weights, responsibilities, alpha, beta, residual_variances)
     return [log_weight + part.at(Z, residuals) for log_weight, part in fits]

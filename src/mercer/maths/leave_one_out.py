@@ -49,7 +49,9 @@ class LeaveOneOutComponent:
         u.
     total : float
         n.
-    alpha, beta : float
+    beta : float
+    residual_variances : array of shape (n,)
+        ε' for every row.
     """
 
     mean: Array
@@ -59,8 +61,8 @@ class LeaveOneOutComponent:
     remaining: Array
     removed: Array
     total: float
-    alpha: float
     beta: float
+    residual_variances: Array
 
     def at(self, Z: Array, residuals: Array | None = None) -> Array:
         """Return log-densities of row i of Z under the fit without row i, of shape (n,)."""
@@ -88,19 +90,25 @@ class LeaveOneOutComponent:
         lengths = lengths + 2 * step * crossed + step**2 * self.leverages
         crossed = crossed + step * self.leverages
         power = self.remaining + self.beta
-        squared = power * (lengths + downdate * crossed**2 / ratio + residuals / self.alpha)
+        squared = power * (lengths + downdate * crossed**2 / ratio)
+        squared = squared + residuals / self.residual_variances
         r = len(self.mean)
         determinant = 2 * np.log(self.factor.diagonal()).sum() + np.log(ratio) - r * np.log(power)
         return np.asarray(-0.5 * (r * log(2 * pi) + determinant + squared))
 
 
 def leave_each_out(
-    Z: Array, weights: Array, responsibilities: Array, alpha: float, beta: float
+    Z: Array,
+    weights: Array,
+    responsibilities: Array,
+    alpha: float,
+    beta: float,
+    residual_variances: Array | None = None,
 ) -> Iterator[tuple[Array, LeaveOneOutComponent]]:
     """Yield leave-one-out log-weights, of shape (n,), and densities of each component.
 
     One unit of a row's weight is removed (all of it if the weight is less than 1). Empty components
-    are skipped.
+    are skipped. ``residual_variances`` are ε' without each row; None for ``α / (n' + β)``.
     """
     units = np.minimum(weights, 1)
     for column in responsibilities.T:
@@ -116,9 +124,10 @@ def leave_each_out(
         solved = cho_solve((factor, True), D, check_finite=False)
         remaining = np.maximum(total - removed, np.finfo(float).tiny)
         leverages = np.einsum("ij,ij->j", D, solved)
+        variances = alpha / (remaining + beta) if residual_variances is None else residual_variances
         yield (
             np.log(remaining / (weights.sum() - units)),
             LeaveOneOutComponent(
-                mean, factor, solved, leverages, remaining, removed, total, alpha, beta
+                mean, factor, solved, leverages, remaining, removed, total, beta, variances
             ),
         )

@@ -67,7 +67,9 @@ class CenteredGram(DirectGram):
         Eigenvectors of the centered operator are orthogonal to the vector of ones, so
         ``Σ_j c_j k̃(x, x_j) = Σ_j c_j k(x, x_j) - const``.
         """
-        plain = self.base.expansion(values, remove_direction(vectors, self.unit))
+        # rounding errors mix the vector of ones into eigenvectors of small eigenvalues
+        vectors = remove_direction(vectors, self.unit)
+        plain = self.base.expansion(values, vectors)
         assert isinstance(plain, KernelExpansion)
         root_n = np.sqrt(self.total)
         offset = self._mean @ vectors / root_n / np.sqrt(values)
