@@ -47,10 +47,12 @@ def fitted(
     seed: int, n_components: int = 2, alpha: float | str = 2.6, rho: float = 0.6
 ) -> MercerMixture:
     """Fit with the paper's ρ = 0.6 and β = 0.5, normalized over all strings."""
-    mixture = MercerMixture(n_components, kernel=Hamming(rho), alpha=alpha, beta=0.5, domain=SPACE)
+    X = draw(seed)
+    settings = {"kernel": Hamming(rho), "alpha": alpha, "beta": 0.5, "domain": SPACE}
+    mixture = MercerMixture(n_components, rank=len(X), **settings)  # all coordinates
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentifiabilityWarning)  # the collapse is a result
-        return mixture.fit(draw(seed))
+        return mixture.fit(X)
 
 
 def _alternatives(seeds: range) -> dict[str, list[float]]:

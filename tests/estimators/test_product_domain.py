@@ -263,3 +263,19 @@ def test_invalid_domains_raise():
     texts = pd.DataFrame({"text": [f"number {i} of many texts" for i in range(60)]})
     with raises(ValueError, "text", "Strings"):
         table_domain(texts)
+
+
+def test_saved_model_is_the_same(tmp_path):
+    import mercer
+
+    rng = np.random.default_rng(0)
+    table = frame(40)
+    table["visits"] = rng.integers(0, 4, 40)
+    table["word"] = np.array(rng.choice(["a", "ab", "bb"], 40), dtype=object)
+    domain = ProductDomain(DOMAIN.columns | {"visits": Counts(6), "word": Strings("ab", 3)})
+    mixture = MercerMixture(kernel=table_kernel(table), domain=domain).fit(table)
+    mercer.save(mixture, tmp_path / "model.mercer")
+    restored = mercer.load(tmp_path / "model.mercer")
+    assert_allclose(restored.score_samples(table), mixture.score_samples(table))
+    drawn, again = (m.sample(5, random_state=0)[0] for m in (mixture, restored))
+    pd.testing.assert_frame_equal(drawn, again)

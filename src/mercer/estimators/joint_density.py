@@ -1,4 +1,4 @@
-r"""Conditional densities from a mixture of the features of x and of y (Macready, section 5).
+r"""Densities of y given x from a Gaussian mixture of the features of both (Macready, section 5).
 
 Notation: z and t kernel coordinates of x and y, :math:`R_y = k_y(y, y) - |t|^2`. A mixture of
 Gaussians is fitted to (z, t), in the feature space of :math:`k(x, x') + k_y(y, y')`. Given z each
