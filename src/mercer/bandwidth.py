@@ -31,7 +31,7 @@ from mercer.bandwidth_likelihood import most_likely_bandwidth
 from mercer.data import PointSet, validate_points, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
-from mercer.kernels.gaussian import sample_metric
+from mercer.kernels.sample_metric import sample_metric
 from mercer.maths.pairwise import distance_blocks
 from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array

@@ -16,8 +16,8 @@ from scipy.special import erfc, erfcx, exprel
 
 from mercer.kernels.algebra import Scaled, Sum
 from mercer.kernels.base import Kernel, Tiles
-from mercer.kernels.gaussian import Gaussian
-from mercer.kernels.stationary import Laplacian, Matern
+from mercer.kernels.matern import Matern
+from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.maths.types import Array
 
 __all__ = ["CoordinateConvolution", "self_convolution"]

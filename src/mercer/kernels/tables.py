@@ -14,8 +14,8 @@ from mercer.kernels.categories import Categorical
 from mercer.kernels.cells import codes_of, column_of, numbers_of_column
 from mercer.kernels.column_types import are_texts, column_type
 from mercer.kernels.columns import On
-from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.ngram import NGram
+from mercer.kernels.stationary import Gaussian
 from mercer.maths.types import Array
 
 __all__ = ["are_texts", "table_kernel"]
