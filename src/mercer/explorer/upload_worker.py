@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def _write(frame: Any, target: Path) -> None:
 
 
 def _storable(column: Any) -> Any:
-    """Return a column that Arrow can store: long doubles are rounded, objects become strings."""
+    """Return a column that Arrow can store: numbers become floats, other objects strings."""
     import pyarrow as pa
 
     try:
@@ -199,7 +200,7 @@ def _storable(column: Any) -> Any:
                 f"Column {column.name!r} contains complex numbers. Split it into real and "
                 "imaginary parts."
             ) from None
-        if column.dtype.kind == "f":
+        if all(isinstance(cell, Real) for cell in column.dropna()):
             return column.astype(float)
         return column.astype(object).where(column.isna(), column.astype(str))
     return column

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     manifest = {
         "format": FORMAT,
         "mercer": mercer.__version__,
-        "numpy": version("numpy"),
-        "scikit-learn": version("scikit-learn"),
+        "numpy": _installed("numpy"),
+        "scikit-learn": _installed("scikit-learn"),
         "borrowed": sorted(name for name in classes if name.startswith("sklearn.")),
         "value": tree,
     }
@@ -213,6 +214,12 @@ def _current(path: Any, manifest: Any) -> dict[str, Any]:
     return dict(manifest)
 
 
+@cache
+def _installed(package: str) -> str:
+    """Return the version of an installed package, whose metadata are read once."""
+    return version(package)
+
+
 def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
     """Warn if the versions that wrote the file may be incompatible with the installed ones."""
     writer, here = _version_order(manifest["mercer"]), _version_order(mercer.__version__)
@@ -223,7 +230,7 @@ def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
             "Upgrade mercer, or fit and save the models again.",
             VersionWarning,
         )
-    installed = version("scikit-learn")
+    installed = _installed("scikit-learn")
     if manifest["borrowed"] and manifest["scikit-learn"] != installed:
         names = ", ".join(name.rpartition(".")[2] for name in manifest["borrowed"])
         warn(
