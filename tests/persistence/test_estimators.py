@@ -118,6 +118,7 @@ OTHERS = {
     "parzen-adaptive": mercer.ParzenDensity(adaptive=True),
     "parzen-shape": mercer.ParzenDensity(adaptive="shape"),
     "parzen-metric": mercer.ParzenDensity(kernel=Gaussian(metric="covariance")),
+    "selected-mixture": mercer.SelectedGaussianMixture(2),
     "stacked": mercer.StackedDensity([("parzen", mercer.ParzenDensity())]),
     "parzen-learned": mercer.ParzenDensity(weights="learned"),
     "parzen-fourier": mercer.ParzenDensity(solver="fourier"),

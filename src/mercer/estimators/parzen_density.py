@@ -152,7 +152,7 @@ class ParzenDensity(KernelDensityEstimator):
             self.bandwidths_ = 1 / density.inverses
         return self
 
-    _adapted: SamplePointDensity | None
+    _adapted: SamplePointDensity | None = None  # the default for models of earlier versions
     adaptation_: Adaptation | None
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 

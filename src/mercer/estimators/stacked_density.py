@@ -46,7 +46,7 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import SelectedGaussianMixture
+    >>> from mercer import SelectedGaussianMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.r_[rng.normal(size=(200, 1)), rng.normal(9, 1, size=(100, 1))]
     >>> SelectedGaussianMixture().fit(X).n_components_

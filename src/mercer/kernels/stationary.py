@@ -230,6 +230,11 @@ class Gaussian(Radial):
         super().__init__(bandwidth)
         self.metric = metric
 
+    def __repr__(self) -> str:
+        if self.metric is not None:
+            return super().__repr__()
+        return f"{type(self).__name__}(bandwidth={self.bandwidth!r})"
+
     def with_metric(self, metric: Array) -> Gaussian:
         """Return the same kernel with another metric."""
         return type(self)(self.bandwidth, metric)
