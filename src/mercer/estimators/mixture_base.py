@@ -154,8 +154,7 @@ class KernelMixture(KernelEstimator):
         weights, size = sample.multiplicities, sample.sample_size
         some = np.unique(np.linspace(0, sample.points.n - 1, _PAIRED_ROWS).astype(int))
         products = self._residual_products(sample, some)
-        limit = max(size - self.rank_, 1.0)
-        directions = count_directions(products, sample.passes.take(weights, some), limit)
+        directions = count_directions(products, sample.passes.take(weights, some))
         total = sample.passes.sum(_weighted_sum, residuals, weights)
         return ResidualVariance(size, total, directions)
 

@@ -4,8 +4,9 @@ The residual :math:`R = k(x, x) - |z|^2` of a row is the sum of its squares in t
 rank cut leaves out. It is treated as that of h directions with a common variance ε. With the
 covariance C of the residuals, :math:`h = (\mathrm{tr}\, C)^2 / \mathrm{tr}\, C^2`, the number that
 gives :math:`\varepsilon \chi^2_h` the mean and variance of R for Gaussian residuals
-(Satterthwaite). Both traces are means over rows and over pairs of different rows of the residual
-kernel :math:`k(x, y) - z_x'z_y`. With the prior of the covariances (α, β) the mode of ε is
+(Satterthwaite). Both traces follow from the residual kernel :math:`k(x, y) - z_x'z_y` of the
+training rows: they are sums of its eigenvalues and of their squares. With the prior of the
+covariances (α, β) the mode of ε is
 
 .. math:: \varepsilon = \frac{\sum_i w_i R_i / h + \alpha}{n + \beta},
 
@@ -53,17 +54,13 @@ class ResidualVariance:
         return (remaining / self.directions + alpha) / (self.weight - units + beta)
 
 
-def count_directions(products: Array, weights: Array, limit: float) -> float:
-    """Return h from the residual kernel of some rows; at least 1 and at most the limit.
+def count_directions(products: Array, weights: Array) -> float:
+    """Return h from the residual kernel of some rows, at least 1.
 
-    >>> count_directions(np.array([[1.0, 0.5], [0.5, 1.0]]), np.ones(2), limit=9)
-    4.0
+    It is ``(Σ λ)² / Σ λ²`` over the eigenvalues that a rank cut leaves out.
+
+    >>> count_directions(np.diag([1.0, 1.0]), np.ones(2))
+    2.0
     """
-    n = float(weights.sum())
-    diagonal = products.diagonal()
-    # copies of a row, of which a weight has w - 1, are different rows
-    pairs = float(weights @ products**2 @ weights) - float(weights @ diagonal**2)
-    if n <= 1 or pairs <= 0:
-        return limit
-    h = (float(weights @ diagonal) / n) ** 2 / (pairs / (n * n - n))
-    return float(np.clip(h, 1, limit))
+    squares = float(weights @ products**2 @ weights)
+    return max((float(weights @ products.diagonal())) ** 2 / squares, 1.0) if squares > 0 else 1.0
