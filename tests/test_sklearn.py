@@ -20,8 +20,10 @@ from mercer import (
     ParzenDensity,
     RobustKernelPCA,
     SeriesDensity,
+    StackedDensity,
 )
 from mercer.domains import GaussianBase
+from mercer.kernels import Gaussian
 
 DEFAULTS = [
     KernelPCA(),
@@ -53,6 +55,9 @@ VARIANTS = [
     KernelLDA(regularization="cv", solver="lanczos"),
     KernelLDA(kernel="linear"),
     ParzenDensity(weights="learned"),
+    ParzenDensity(adaptive=True),
+    ParzenDensity(adaptive="shape"),
+    StackedDensity([("parzen", ParzenDensity()), ("wide", ParzenDensity(kernel=Gaussian(9.0)))]),
     SeriesDensity(terms=2),
     SeriesDensity(terms=None),
     MercerMixture(2, rank=3, n_init=3, random_state=0),

@@ -41,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
     "operators": {"operators"},
-    "bandwidth": {"bandwidth"},
+    "bandwidth": {"bandwidth", "bandwidth_likelihood"},
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},
     "analysis": {

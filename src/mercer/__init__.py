@@ -24,6 +24,8 @@ _HOMES = {
     "ParzenDensity": "mercer.estimators",
     "RobustKernelPCA": "mercer.estimators",
     "SeriesDensity": "mercer.estimators",
+    "SelectedGaussianMixture": "mercer.estimators",
+    "StackedDensity": "mercer.estimators",
     "MercerMixture": "mercer.estimators",
     "MercerNovelty": "mercer.estimators",
     "JointMixtureClassifier": "mercer.estimators",

@@ -21,17 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
+from mercer.bandwidth_likelihood import most_likely_bandwidth
 from mercer.data import PointSet, validate_points, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
-from mercer.maths.pairwise import distance_blocks, nearest_distances
+from mercer.kernels.sample_metric import sample_metric
+from mercer.maths.pairwise import distance_blocks
 from mercer.maths.quantiles import weighted_median, weighted_quantile
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
@@ -51,9 +52,7 @@ __all__ = [
 ]
 
 _MAX_ROWS = 2000  # between which distances are computed
-_ROWS_PER_BLOCK = 256
 _MAX_SCALE_RATIO = 100.0  # of the columns' standard deviations, beyond which a fit warns
-_N_TRIALS = 25  # bandwidths tried before the best of them is refined
 
 #: Deprecated alias of :func:`mercer.subsampling.representative_rows`.
 representatives = representative_rows
@@ -236,6 +235,8 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
 
 def _fit(kernel: Kernel, data: Any, weights: Array | None) -> Kernel:
     """Fit a kernel, or the kernels inside it, to the data that each compares."""
+    if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
+        kernel = kernel.with_metric(sample_metric(kernel.metric, data, weights))
     if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, str):
         return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
     split = kernel.split_for_fit(data, weights)
@@ -257,8 +258,12 @@ def _bandwidth(kernel: Stationary, data: Any, weights: Array | None) -> float:
             f"bandwidth={kernel.bandwidth!r} is not a rule; use a positive number, one per column, "
             f"or one of {', '.join(map(repr, RULES))}."
         )
-    _warn_of_scales(data, weights)
     sample = _sample_of(data, weights)
+    if isinstance(kernel, Gaussian) and kernel.metric is not None:
+        sample = sample.whitened(Gaussian(1.0, kernel.metric))
+        kernel = Gaussian(kernel.bandwidth)
+    else:
+        _warn_of_scales(data, weights)
     if kernel.bandwidth == "leave-one-out":
         return _leave_one_out(sample, kernel)
     return _FORMULAS[str(kernel.bandwidth)](sample)
@@ -304,6 +309,10 @@ class _InMemory:
     def dimension(self) -> int:
         return self.X.shape[1]
 
+    def whitened(self, metric: Gaussian) -> _InMemory:
+        """Return the sample in the coordinates of a metric."""
+        return _InMemory(metric.to_units(self.X), self.weights)
+
     def spread(self) -> float:
         """Root of the mean marginal variance."""
         return _spread(self.X, _or_ones(self.weights, self.X))
@@ -324,6 +333,10 @@ class _InChunks:
     """The same for a Dask collection."""
 
     points: Any  # ChunkedPoints
+    metric: Gaussian | None = None
+
+    def whitened(self, metric: Gaussian) -> _InChunks:
+        return _InChunks(self.points, metric)
 
     @property
     def n_rows(self) -> int:
@@ -338,10 +351,15 @@ class _InChunks:
         return self.points.dimension
 
     def spread(self) -> float:
-        return self.points.spread()
+        if self.metric is None:
+            return float(self.points.spread())
+        covariance = sample_metric("covariance", self.points, None)
+        units = self.metric.to_units(np.eye(self.dimension))
+        return sqrt(float(np.trace(units.T @ covariance @ units)) / self.dimension)
 
     def representatives(self, grouped: bool = False) -> tuple[Array, Array | None, float]:
-        return self.points.representatives(_MAX_ROWS, grouped=grouped)
+        rows, weights, ratio = self.points.representatives(_MAX_ROWS, grouped=grouped)
+        return rows if self.metric is None else self.metric.to_units(rows), weights, ratio
 
 
 _Sample = _InMemory | _InChunks
@@ -462,38 +480,8 @@ def _mean_distance(X: Array, weights: Array | None) -> float:
 
 
 def _leave_one_out(sample: _Sample, kernel: Stationary) -> float:
-    d = sample.dimension
     rows, weights, size_ratio = sample.representatives(grouped=True)
     weights = _or_ones(weights, rows)
-    shrink = size_ratio ** (1 / (d + 4))
-
-    def cost(log_bandwidth: float) -> float:
-        candidate = kernel.with_bandwidth(float(np.exp(log_bandwidth)))
-        return -_leave_one_out_likelihood(candidate, rows, weights)
-
-    nearest = np.sort(nearest_distances(rows))
-    low = log(max(0.1 * float(np.median(nearest)), 1e-3 * float(nearest[-1])))
-    high = log(2 * max(_spread(rows, weights) * sqrt(d), float(nearest[-1])))
-    trials = np.linspace(low, high, _N_TRIALS)
-    costs = [cost(trial) for trial in trials]
-    best = int(np.argmin(costs))
-    around = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
-    refined = minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-4})
-    return shrink * float(np.exp(refined.x))
-
-
-def _leave_one_out_likelihood(kernel: Stationary, X: Array, weights: Array) -> float:
-    """Mean log density of distinct points given the others; -inf if it is 0 at one of them."""
-    tiles = kernel.log_tiles(X, X.copy())  # a copy: X and itself would be the same points
-    log_weights, total = np.log(weights), 0.0
-    for first in range(0, len(X), _ROWS_PER_BLOCK):
-        rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
-        logs = tiles(rows, slice(0, len(X)), None)
-        logs += log_weights
-        logs[np.arange(len(logs)), np.arange(rows.start, rows.stop)] = -np.inf
-        top = logs.max(axis=1)
-        if np.isneginf(top).any():
-            return -np.inf
-        sums = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
-        total += float(weights[rows] @ (sums - np.log(weights.sum() - weights[rows])))
-    return total / float(weights.sum()) - kernel.log_normalizer(X.shape[1])
+    d = sample.dimension
+    extent = _spread(rows, weights) * sqrt(d)
+    return size_ratio ** (1 / (d + 4)) * most_likely_bandwidth(kernel, rows, weights, extent)

@@ -141,6 +141,18 @@ def length_scales(kernel: Kernel, d: int) -> Array:
     return kernel.bandwidth_vector(d) if isinstance(kernel, Stationary) else np.ones(d)
 
 
+def unit_steps(kernel: Kernel, d: int) -> Array:
+    """Return the matrix whose row j is a step of one unit of :func:`input_distances` along axis j.
+
+    It is diagonal, with the length scales, unless the kernel has a metric.
+    """
+    if isinstance(kernel, Scaled):
+        return unit_steps(kernel.kernel, d)
+    if isinstance(kernel, Gaussian) and kernel.metric is not None:
+        return kernel.from_units(np.eye(d))
+    return np.diag(length_scales(kernel, d))
+
+
 class _Similarity:
     """Products of projections with the images of the (distinct) training points."""
 
@@ -195,9 +207,10 @@ def _chunks(rows: int, columns: int) -> list[slice]:
 def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     similarity = _Similarity(spectrum)
     data, kernel = similarity.data, spectrum.kernel
-    scales = length_scales(kernel, data.shape[1])
-    largest_scale = float(scales.max())
-    relative = scales / largest_scale
+    steps = unit_steps(kernel, data.shape[1])
+    largest_scale = float(np.abs(steps).max())
+    relative = steps / largest_scale
+    inverse = np.linalg.inv(relative)
     count = min(n_neighbors, len(data))
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), max(len(data), count * data.shape[1])):
@@ -213,10 +226,10 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         # far smaller
         neighbors = data[near].astype(np.float64, copy=False)
         middle = neighbors.mean(axis=1)
-        offsets = (neighbors - middle[:, None]) / relative
+        offsets = (neighbors - middle[:, None]) @ inverse
         extent = float(np.abs(offsets).max()) or largest_scale
-        steps = points_at_distances(offsets / extent, squared * (largest_scale / extent) ** 2)
-        found[rows] = middle + extent * relative * steps
+        located = points_at_distances(offsets / extent, squared * (largest_scale / extent) ** 2)
+        found[rows] = middle + extent * located @ relative
     return found
 
 
@@ -227,7 +240,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     data = spectrum.points.data.astype(np.float64, copy=False)
     weights = spectrum.counts
     coefficients = weights[:, None] * spectrum.projections / spectrum.eigenvalues
-    scales = length_scales(kernel, data.shape[1])
+    inverse = np.linalg.inv(unit_steps(kernel, data.shape[1]))
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), len(data)):
         gamma = scores[rows] @ coefficients.T
@@ -245,7 +258,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
             usable = better & (total > np.finfo(np.float64).tiny)
             step = (terms[usable] @ data) / total[usable, None] - x[usable]
             x[usable] += step
-            if not np.abs(step / scales).max(initial=0) > _MIKA_TOLERANCE:
+            if not np.abs(step @ inverse).max(initial=0) > _MIKA_TOLERANCE:
                 break
     return found
 

@@ -152,7 +152,7 @@ def test_upgrades_keep_shared_values_shared(tmp_path, monkeypatch):
     path.write_bytes(forged([("mercer.json", manifest([old, {"again": 3}], format=1))]))
     kernel, bandwidth = mercer.load(path)
     assert kernel.bandwidth is bandwidth
-    assert vars(kernel) == {"bandwidth": [2.0]}
+    assert vars(kernel) == {"bandwidth": [2.0], "metric": None}
 
 
 def test_module_paths_are_names_of_format_1_only(tmp_path):

@@ -16,6 +16,7 @@ from mercer.estimators.parzen_density import ParzenDensity
 from mercer.estimators.pca import KernelPCA
 from mercer.estimators.robust_pca import RobustKernelPCA
 from mercer.estimators.series_density import SeriesDensity
+from mercer.estimators.stacked_density import SelectedGaussianMixture, StackedDensity
 
 __all__ = [
     "BandwidthRecord",
@@ -35,5 +36,7 @@ __all__ = [
     "OrthogonalSeries",
     "ParzenDensity",
     "RobustKernelPCA",
+    "SelectedGaussianMixture",
     "SeriesDensity",
+    "StackedDensity",
 ]

@@ -105,15 +105,18 @@ class KernelDensityEstimator(Density, KernelEstimator):
     def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
         """Return the density as a sum of normal densities; None if it is not such a sum.
 
-        It is one for a Gaussian kernel, unless negative values of a series are clipped.
+        It is one for a Gaussian kernel with the same bandwidth at all points, unless negative
+        values of a series are clipped.
         """
         check_is_fitted(self)
+        if getattr(self, "adaptation_", None) is not None:
+            return None
         window, kernel = self._sum, self.kernel_
         clipped = getattr(self, "clipped_mass_", 0.0) > 0
         if not isinstance(kernel, Gaussian) or window.points.is_chunked or clipped:
             return None
         means = window.points.data.astype(np.float64)
-        covariance = np.diag(kernel.bandwidth_vector(means.shape[1]) ** 2)
+        covariance = kernel.bandwidth_matrix(means.shape[1])
         return (GaussianTerms(window.coefficients / window.mass, means, covariance),)
 
     @property

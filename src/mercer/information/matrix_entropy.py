@@ -169,7 +169,7 @@ def _mean_square(sample: Sample) -> float:
         weights = sample.normalized_weights
         return float(weights @ (sample.matrix.astype(np.float64) ** 2 @ weights))
     if isinstance(kernel, Gaussian):  # its square is a Gaussian, which can be summed in O(n)
-        squared: Kernel = Gaussian(np.asarray(kernel.bandwidth) / np.sqrt(2))
+        squared: Kernel = kernel.with_bandwidth(np.asarray(kernel.bandwidth) / np.sqrt(2))
     else:
         squared = kernel * kernel
     return summing_gram(replace(sample, kernel=squared)).potential

@@ -239,8 +239,12 @@ def potential_gradient(
     if isinstance(gram, FourierGram):
         mean_gradient = gram.mean_gradient(points)
         potential, gradient = gram.potential, 2 * weights[:, None] * mean_gradient
-    else:
+    elif kernel.metric is None:
         potential, gradient = gaussian_potential(points.data, kernel.bandwidth_vector(d), weights)
+    else:
+        units = kernel.to_units(np.eye(d))
+        potential, gradient = gaussian_potential(points.data @ units, np.ones(d), weights)
+        gradient = gradient @ units.T
     if not normalize:
         return float(potential), gradient
     shift = -kernel.log_normalizer(d)

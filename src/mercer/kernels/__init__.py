@@ -9,10 +9,11 @@ from mercer.kernels.checks import check_kernel
 from mercer.kernels.columns import On
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.graph import Graph
+from mercer.kernels.matern import Matern
 from mercer.kernels.ngram import NGram
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.sets import Jaccard, MinMax
-from mercer.kernels.stationary import Epanechnikov, Gaussian, Laplacian, Matern, Stationary
+from mercer.kernels.stationary import Epanechnikov, Gaussian, Laplacian, Stationary
 from mercer.kernels.tables import table_kernel
 
 __all__ = [

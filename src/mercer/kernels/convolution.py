@@ -16,7 +16,8 @@ from scipy.special import erfc, erfcx, exprel
 
 from mercer.kernels.algebra import Scaled, Sum
 from mercer.kernels.base import Kernel, Tiles
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern
+from mercer.kernels.matern import Matern
+from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.maths.types import Array
 
 __all__ = ["CoordinateConvolution", "self_convolution"]
@@ -92,7 +93,10 @@ def _convolution(first: Kernel, second: Kernel, d: int | None) -> Kernel:
     """Return a kernel whose density is the convolution of two densities."""
     first, second = (_without_factor(kernel) for kernel in (first, second))
     if isinstance(first, Gaussian) and isinstance(second, Gaussian):
-        return Gaussian(np.hypot(first.bandwidth, second.bandwidth))
+        if first.metric is second.metric:
+            return Gaussian(np.hypot(first.bandwidth, second.bandwidth), first.metric)
+        d = _required(first, d)
+        return Gaussian(1.0, first.bandwidth_matrix(d) + second.bandwidth_matrix(d))
     if isinstance(first, Matern) and isinstance(second, Matern):
         found = _matern_convolution(first, second, _required(first, d))
         if found is not None:

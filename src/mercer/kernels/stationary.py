@@ -1,4 +1,4 @@
-"""Stationary kernels, functions of x - y: Gaussian, Laplacian, Matérn, Epanechnikov."""
+"""Stationary kernels, functions of x - y: base classes, Gaussian, Laplacian, Epanechnikov."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import lgamma, log, pi, sqrt
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import kve
-from scipy.stats import chi2, f
+from scipy.linalg import solve_triangular
+from scipy.stats import chi2
 
 from mercer.kernels.base import Kernel, Tiles
 from mercer.maths.pairwise import (
@@ -25,18 +25,15 @@ __all__ = [
     "Epanechnikov",
     "Gaussian",
     "Laplacian",
-    "Matern",
     "Radial",
     "SpectralDensity",
     "Stationary",
+    "normal_spectral_density",
 ]
 
 # Up to this many columns, differences are as fast as the matrix product, without cancellation.
 _FEW_COLUMNS = 2
-_BISECTIONS = 60  # enough for double precision
-# Above this smoothness K_ν overflows at distances where three terms of its series are not accurate.
-# The expansion for large ν has an error of at most 1e-13 there.
-_LARGE_ORDER = 100
+_SYMMETRY = 1e-10  # allowed asymmetry of a metric, relative to its largest entry
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,15 @@ class SpectralDensity:
     density: Callable[[Array], Array]
     cutoff: Callable[[float], float]
     reach: Callable[[float], float]
+
+
+def normal_spectral_density(d: int) -> SpectralDensity:
+    """Return the spectral density of the Gaussian kernel in d dimensions, a standard normal."""
+    return SpectralDensity(
+        density=lambda omega2: (2 * pi) ** (-d / 2) * np.exp(-0.5 * omega2),
+        cutoff=lambda tolerance: sqrt(chi2.isf(tolerance, d)),
+        reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
+    )
 
 
 class Stationary(Kernel):
@@ -111,6 +117,14 @@ class Stationary(Kernel):
             )
         return np.broadcast_to(bandwidths, (d,))
 
+    def to_units(self, X: Array) -> Array:
+        """Return coordinates in bandwidths, in which the kernel has bandwidth 1."""
+        return np.asarray(X / self.bandwidth_vector(X.shape[1]))
+
+    def from_units(self, Z: Array) -> Array:
+        """Invert :meth:`to_units`."""
+        return np.asarray(Z * self.bandwidth_vector(Z.shape[1]))
+
     def diagonal(self, X: Any) -> Array:
         """``k(x, x) = 1``."""
         X = self._as_points(X)
@@ -149,7 +163,7 @@ class Radial(Stationary):
     def _from(self, origin: Array, X: Array) -> Array:
         """Return coordinates relative to a common origin, in bandwidths."""
         with np.errstate(over="ignore"):
-            return ((X - origin) / self.bandwidth_vector(X.shape[1])).astype(X.dtype, copy=False)
+            return self.to_units(X - origin).astype(X.dtype, copy=False)
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """Evaluate tiles by matrix products, or by differences if products would cancel."""
@@ -188,10 +202,17 @@ class Radial(Stationary):
 class Gaussian(Radial):
     r"""Gaussian kernel, :math:`k(x, y) = \exp(-\|x - y\|^2 / 2\sigma^2)`.
 
+    With a metric M, :math:`\|x - y\|^2 = (x - y)' M^{-1} (x - y)`, so :math:`\sigma^2 M` is the
+    bandwidth matrix.
+
     Parameters
     ----------
     bandwidth : float, array of shape (d,) or str
         σ, one σ per column, or the name of a rule.
+    metric : None, "covariance" or array of shape (d, d)
+        None for the Euclidean distance; "covariance" for the covariance matrix of the training
+        sample (Mahalanobis distance); or a positive definite matrix M. With a metric there is one
+        bandwidth, and rules choose it in the whitened coordinates.
 
     Examples
     --------
@@ -199,7 +220,76 @@ class Gaussian(Radial):
     >>> Gaussian(1.0)([[0.0], [1.0]]).round(4)
     array([[1.    , 0.6065],
            [0.6065, 1.    ]])
+    >>> Gaussian(1.0, metric=[[4.0, 0.0], [0.0, 1.0]])([[0.0, 0.0]], [[2.0, 0.0]]).round(4)
+    array([[0.6065]])
     """
+
+    def __init__(
+        self, bandwidth: float | Array | str = "auto", metric: str | Array | None = None
+    ) -> None:
+        super().__init__(bandwidth)
+        self.metric = metric
+
+    def __repr__(self) -> str:
+        if self.metric is not None:
+            return super().__repr__()
+        return f"{type(self).__name__}(bandwidth={self.bandwidth!r})"
+
+    def with_metric(self, metric: Array) -> Gaussian:
+        """Return the same kernel with another metric."""
+        return type(self)(self.bandwidth, metric)
+
+    def to_units(self, X: Array) -> Array:
+        """Return coordinates in bandwidths, in which the kernel has bandwidth 1."""
+        if self.metric is None:
+            return super().to_units(X)
+        return self._whitened(X) / self.bandwidth_vector(X.shape[1])
+
+    def from_units(self, Z: Array) -> Array:
+        """Invert :meth:`to_units`."""
+        if self.metric is None:
+            return super().from_units(Z)
+        return np.asarray(super().from_units(Z) @ self._metric_factor(Z.shape[1]).T)
+
+    def _whitened(self, X: Array) -> Array:
+        factor = self._metric_factor(X.shape[1])
+        return np.asarray(solve_triangular(factor, X.T, lower=True, check_finite=False).T)
+
+    def _metric_factor(self, d: int) -> Array:
+        """Check the metric and return its lower Cholesky factor."""
+        if isinstance(self.metric, str):
+            raise ValueError(
+                f"Gaussian(metric={self.metric!r}) is a rule, which needs data. Fit an estimator, "
+                "call mercer.bandwidth.fit_kernel(kernel, X), or pass a matrix."
+            )
+        M = np.asarray(self.metric, dtype=np.float64)
+        if M.shape != (d, d):
+            raise ValueError(
+                f"Gaussian has a metric of shape {M.shape}; {d} columns need ({d}, {d})."
+            )
+        if np.ndim(self.bandwidth) > 0:
+            raise ValueError(
+                f"Gaussian got {np.size(self.bandwidth)} bandwidths and a metric; pass one "
+                "bandwidth, and put the others into the metric."
+            )
+        asymmetry = np.abs(M - M.T).max(initial=0)
+        if not np.isfinite(M).all() or asymmetry > _SYMMETRY * np.abs(M).max(initial=0):
+            raise ValueError("Gaussian(metric=…) must be a symmetric matrix of finite numbers.")
+        try:
+            return np.linalg.cholesky(M)
+        except np.linalg.LinAlgError as error:
+            lowest = float(np.linalg.eigvalsh(M)[0])
+            raise ValueError(
+                f"Gaussian(metric=…) must be positive definite; its smallest eigenvalue is "
+                f"{lowest:.3g}. Drop redundant columns, or add a multiple of the identity."
+            ) from error
+
+    def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
+        if self.metric is None:
+            return super()._exponents(X, Y, profile)
+        origin = X.mean(axis=0, dtype=np.float64)
+        right = None if Y is None or Y is X else self._from(origin, Y)
+        return Gaussian(1.0)._exponents(self._from(origin, X), right, profile)
 
     def profile(self, h: Array) -> Array:
         """``exp h``."""
@@ -214,20 +304,27 @@ class Gaussian(Radial):
         return h
 
     def log_normalizer(self, d: int) -> float:
-        """``log (2π)^(d/2) Π σ_j``."""
+        """``log (2π)^(d/2) Π σ_j``, with a metric ``log (2π)^(d/2) σ^d √det M``."""
         return 0.5 * d * log(2 * pi) + self._log_volume(d)
+
+    def _log_volume(self, d: int) -> float:
+        volume = super()._log_volume(d)
+        if self.metric is None:
+            return volume
+        return volume + float(np.log(self._metric_factor(d).diagonal()).sum())
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
         """Draw normal coordinates."""
-        return rng.standard_normal((n, d)) * self.bandwidth_vector(d)
+        return self.from_units(rng.standard_normal((n, d)))
 
     def spectral_density(self, d: int) -> SpectralDensity | None:
-        """Squared angular frequencies have a χ² distribution with d degrees of freedom."""
-        return SpectralDensity(
-            density=lambda omega2: (2 * pi) ** (-d / 2) * np.exp(-0.5 * omega2),
-            cutoff=lambda tolerance: sqrt(chi2.isf(tolerance, d)),
-            reach=lambda tolerance: sqrt(2 * log(1 / tolerance)),
-        )
+        """Return the density of the standard normal distribution."""
+        return normal_spectral_density(d)
+
+    def bandwidth_matrix(self, d: int) -> Array:
+        """Return the covariance matrix of the kernel's density: ``σ² M``."""
+        steps = self.from_units(np.eye(d))
+        return np.asarray(steps.T @ steps)
 
 
 class Epanechnikov(Radial):
@@ -272,173 +369,7 @@ class Epanechnikov(Radial):
         direction = rng.standard_normal((n, d))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         radius = np.sqrt(rng.beta(0.5 * d, 2.0, n))
-        return radius[:, None] * direction * self.bandwidth_vector(d)
-
-
-class Matern(Radial):
-    r"""Matérn kernel of smoothness ν, in scikit-learn's form.
-
-    :math:`k(r) = \frac{2^{1-\nu}}{\Gamma(\nu)} (\sqrt{2\nu} r)^\nu K_\nu(\sqrt{2\nu} r)` with
-    :math:`r = \|x - y\| / b`; ν = 1/2 is ``exp(-r)``, ν = ∞ the Gaussian of bandwidth b.
-
-    Parameters
-    ----------
-    bandwidth : float, array of shape (d,) or str
-        b.
-    nu : float
-        ν > 0; 0.5, 1.5, 2.5 and infinity are fast.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Matern
-    >>> Matern(1.0, nu=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
-    array([[1.    , 0.3679]])
-    """
-
-    def __init__(self, bandwidth: float | Array | str = "auto", nu: float = 1.5) -> None:
-        super().__init__(bandwidth)
-        self.nu = nu
-
-    def profile(self, h: Array) -> Array:
-        """Return the Matérn function of ``r = √(-2h)``."""
-        self._check_nu()
-        if self.nu == np.inf:
-            return np.exp(h, out=h)
-        with np.errstate(over="ignore"):
-            h *= -4 * self.nu
-        r = np.sqrt(h, out=h)  # √(2ν) r
-        if self.nu in (0.5, 1.5, 2.5):
-            np.minimum(r, 800, out=r)  # exp(-800) is 0; avoids inf * 0 = nan
-            factor = np.exp(-r)
-            if self.nu == 0.5:
-                h[...] = factor
-            else:
-                np.multiply(1 + r if self.nu == 1.5 else 1 + r + r * r / 3, factor, out=h)
-            return np.minimum(h, 1, out=h)  # rounding errors exceed 1 for small r
-        h[...] = _matern(r.astype(np.float64), self.nu)
-        return h
-
-    def inverse_profile(self, values: Array) -> Array:
-        """Invert the profile, a decreasing function, by bisection."""
-        near = np.zeros(np.shape(values))
-        far = np.full(np.shape(values), self._reach(np.finfo(np.float64).tiny))
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (near + far)
-            beyond = self.profile(-0.5 * middle**2) < values
-            near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
-        return np.asarray(near**2)
-
-    def _reach(self, tolerance: float) -> float:
-        """Return a distance beyond which the kernel is below the tolerance."""
-        far = 1.0
-        while self.profile(np.array([-0.5 * far**2]))[0] > tolerance:
-            far *= 1.1
-        return far
-
-    def log_profile(self, h: Array) -> Array:
-        """Return the logarithm of the Matérn function, about ``-√(2ν) r`` for large r."""
-        self._check_nu()
-        if self.nu == np.inf:
-            return h
-        with np.errstate(over="ignore"):
-            h *= -4 * self.nu
-        r = np.sqrt(h.astype(np.float64))
-        h[...] = _log_matern(r, self.nu)
-        return h
-
-    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
-        """Draw a normal vector times the root of a gamma variable (shape ν + d/2, scale 1/ν).
-
-        The characteristic function is ``(1 + |ω|²/2ν)^-(ν + d/2)``, that of the variance-gamma
-        distribution.
-        """
-        self._check_nu()
-        normal = Gaussian(self.bandwidth).draw(n, d, rng)
-        if self.nu == np.inf:
-            return normal
-        return np.asarray(normal * np.sqrt(rng.gamma(self.nu + 0.5 * d, 1 / self.nu, (n, 1))))
-
-    def log_normalizer(self, d: int) -> float:
-        """``log π^{d/2} (2/ν)^{d/2} Γ(ν + d/2) / Γ(ν) Π b_j``: the transform at frequency 0."""
-        self._check_nu()
-        if self.nu == np.inf:
-            return 0.5 * d * log(2 * pi) + self._log_volume(d)
-        half = 0.5 * d
-        ratio = lgamma(self.nu + half) - lgamma(self.nu)
-        return half * log(2 * pi / self.nu) + ratio + self._log_volume(d)
-
-    def spectral_density(self, d: int) -> SpectralDensity | None:
-        """Squared angular frequencies divided by d have an F(d, 2ν) distribution."""
-        self._check_nu()
-        if self.nu == np.inf:
-            return Gaussian(self.bandwidth).spectral_density(d)
-        nu, half = self.nu, 0.5 * d
-        log_constant = lgamma(nu + half) - lgamma(nu) - half * log(2 * nu * pi)
-
-        return SpectralDensity(
-            density=lambda omega2: np.exp(log_constant - (nu + half) * np.log1p(omega2 / (2 * nu))),
-            cutoff=lambda tolerance: sqrt(d * f.isf(tolerance, d, 2 * nu)),
-            reach=self._reach,
-        )
-
-    def _check_nu(self) -> None:
-        if not self.nu > 0:
-            raise ValueError(f"Matern(nu={self.nu!r}) must be above 0; 0.5, 1.5 and 2.5 are usual.")
-
-
-def _matern(t: Array, nu: float) -> Array:
-    """Return ``2^(1-ν)/Γ(ν) t^ν K_ν(t)``, from its series where K_ν overflows (small t)."""
-    if nu > _LARGE_ORDER:
-        return np.exp(_log_matern_of_large_order(t, nu))
-    with np.errstate(all="ignore"):
-        log_value = (1 - nu) * log(2) - lgamma(nu) + nu * np.log(t) - t + np.log(kve(nu, t))
-        value = np.exp(log_value)
-        # K_ν overflows only for ν well above 2
-        series = 1 - t**2 / (4 * (nu - 1)) + t**4 / (32 * (nu - 1) * (nu - 2)) if nu > 2 else 1.0
-    value = np.where(np.isfinite(value), value, np.where(t < max(nu, 1), series, 0.0))
-    return np.minimum(value, 1)
-
-
-def _log_matern(t: Array, nu: float) -> Array:
-    """Return the logarithm of the Matérn function of ``t = √(2ν) r``."""
-    if nu == 0.5:
-        return -t
-    if nu in (1.5, 2.5):
-        with np.errstate(invalid="ignore"):
-            value = np.log1p(t + (t * t / 3 if nu == 2.5 else 0)) - t
-        return np.where(np.isinf(t), -np.inf, value)
-    if nu > _LARGE_ORDER:
-        return _log_matern_of_large_order(t, nu)
-    near = _matern(t, nu)
-    with np.errstate(all="ignore"):
-        far = (1 - nu) * log(2) - lgamma(nu) + nu * np.log(t) - t + np.log(kve(nu, t))
-        return np.where(near > 1e-100, np.log(near), np.where(np.isinf(t), -np.inf, far))
-
-
-def _log_matern_of_large_order(t: Array, nu: float) -> Array:
-    """Return the logarithm of the Matérn function for large ν, from Debye's expansion of K_ν.
-
-    With ``z = t/ν``, ``s = √(1 + z²)`` and ``w = s - 1`` the logarithm is
-    ``ν (log(1 + w/2) - w) - log(s)/2 + log(U(1/s)/U(1))``. The limit at 0, where the Matérn
-    function is 1, has been subtracted analytically, so that no large terms cancel.
-    """
-    with np.errstate(all="ignore"):
-        z = t / nu
-        s = np.hypot(1, z)
-        w = z * (z / (1 + s))
-        ratio = _debye(1 / s, nu) / _debye(1.0, nu)
-        value = nu * (np.log1p(w / 2) - w) - 0.5 * np.log(s) + np.log(ratio)
-    return np.where(np.isinf(t), -np.inf, value)
-
-
-def _debye(p: Any, nu: float) -> Any:
-    """Return ``U(p) = Σ_j u_j(p) / (-ν)^j`` up to j = 4 (Abramowitz and Stegun 9.3.9)."""
-    q = p * p
-    u1 = p * (3 - 5 * q) / 24
-    u2 = q * (81 + q * (-462 + q * 385)) / 1152
-    u3 = p * q * (30375 + q * (-369603 + q * (765765 - q * 425425))) / 414720
-    u4 = 4465125 + q * (-94121676 + q * (349922430 + q * (-446185740 + q * 185910725)))
-    return 1 - u1 / nu + u2 / nu**2 - u3 / nu**3 + q * q * u4 / 39813120 / nu**4
+        return self.from_units(radius[:, None] * direction)
 
 
 class Laplacian(Stationary):
@@ -488,7 +419,7 @@ class Laplacian(Stationary):
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
         """Draw double exponential coordinates."""
-        return rng.laplace(size=(n, d)) * self.bandwidth_vector(d)
+        return self.from_units(rng.laplace(size=(n, d)))
 
     def log_normalizer(self, d: int) -> float:
         """``log 2^d Π b_j``."""

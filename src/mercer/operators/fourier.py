@@ -86,13 +86,14 @@ class FourierGram(FactoredGram):
     def mean_gradient(self, points: Points) -> Array:
         """Return the gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n``, (len, d)."""
         mean = self._grid_coefficients(self.mean_vector[:, None])[0]
-        steps = 2 * np.pi / (self.grid.period * self.grid.widths)
+        steps = 2 * np.pi / self.grid.period
         derivatives = []
         for axis, (step, n) in enumerate(zip(steps, self.grid.shape, strict=True)):
             frequency = step * fft.fftfreq(n, 1 / n)
             factor = frequency.reshape([-1 if a == axis else 1 for a in range(len(steps))])
             derivatives.append(1j * factor * mean)
-        return self.grid.evaluate(np.array(derivatives), points)
+        units = self.grid.kernel.to_units(np.eye(len(steps)))  # derivatives of z with respect to x
+        return self.grid.evaluate(np.array(derivatives), points) @ units.T
 
     @cached_property
     def small_start(self) -> Array:

@@ -27,9 +27,11 @@ class FrequencyGrid:
     Parameters
     ----------
     widths : array of shape (d,)
-        Bandwidths; all lengths below are in these units.
-    center, half_box : arrays of shape (d,)
-        Center and half extent of the box that contains the training points.
+        Units of ``center``: the bandwidths, or 1 for a kernel with a metric.
+    center : array of shape (d,)
+        Center of the box that contains the training points.
+    half_box : array of shape (d,)
+        Half extent of the box in bandwidths, as are all lengths below.
     reach : float
         Distance from the box beyond which the kernel is 0 (up to the tolerance).
     period : array of shape (d,)
@@ -38,6 +40,8 @@ class FrequencyGrid:
         Number of frequencies per dimension: odd, from -M to M.
     tolerance : float
     kernel : Stationary
+    half_range : array of shape (d,) or None
+        Half extent of the columns in the box; None for ``half_box * widths``.
     """
 
     widths: Array
@@ -48,6 +52,7 @@ class FrequencyGrid:
     shape: tuple[int, ...]
     tolerance: float
     kernel: Stationary
+    half_range: Array | None = None
 
     @cached_property
     def roots(self) -> Array:
@@ -101,7 +106,7 @@ class FrequencyGrid:
 
         Angles are multiplied by frequencies in the hundreds, so single precision is not enough.
         """
-        return np.asarray((X - self.center * self.widths) / self.widths)
+        return self.kernel.to_units(X - self.center * self.widths)
 
     def angles(self, scaled: Array) -> list[Array]:
         """Return one contiguous array of angles in [-π, π) per dimension."""
@@ -113,7 +118,8 @@ class FrequencyGrid:
 
     def require_inside(self, points: Points) -> None:
         """Raise ValueError for points outside the box."""
-        middle, half = self.center * self.widths, self.half_box * self.widths
+        middle = self.center * self.widths
+        half = self.half_box * self.widths if self.half_range is None else self.half_range
         slack = 1e-9 * (np.abs(middle) + half)
         low, high = points.bounds()
         outside = (low < middle - half - slack) | (high > middle + half + slack)
@@ -203,9 +209,11 @@ def frequency_grid(
     spectral = kernel.spectral_density(d)
     if spectral is None:
         return NoGrid(f"it needs a Gaussian or Matern kernel, not {kernel!r}")
-    widths = kernel.bandwidth_vector(d)
+    has_metric = getattr(kernel, "metric", None) is not None
+    widths = np.ones(d) if has_metric else kernel.bandwidth_vector(d)
     reach = spectral.reach(tolerance)
-    center, half_box = 0.5 * (low + high) / widths, 0.5 * (high - low) / widths
+    center, half_range = 0.5 * (low + high) / widths, 0.5 * (high - low)
+    half_box = half_range @ np.abs(kernel.to_units(np.eye(d)))  # row j is a unit step in column j
     # a new point may be up to the reach outside the box, and its periodic image must be as far away
     period = 2 * half_box + 2 * reach
     highest = np.ceil(spectral.cutoff(tolerance) * period / (2 * np.pi))
@@ -221,4 +229,6 @@ def frequency_grid(
             memory=True,
         )
     shape = tuple(int(2 * m + 1) for m in highest)
-    return FrequencyGrid(widths, center, half_box, reach, period, shape, tolerance, kernel)
+    return FrequencyGrid(
+        widths, center, half_box, reach, period, shape, tolerance, kernel, half_range
+    )

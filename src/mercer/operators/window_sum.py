@@ -18,8 +18,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from mercer.data import Points
-from mercer.kernels import Kernel, Matern, Stationary
-from mercer.kernels.stationary import Gaussian
+from mercer.kernels import Gaussian, Kernel, Matern, Stationary
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_product, log_cross_sums
 from mercer.operators.expansion import Expansion
@@ -167,8 +166,7 @@ class WindowSum:
 
     def _scaled(self, points: Points) -> Array:
         assert isinstance(self.kernel, Stationary)
-        widths = self.kernel.bandwidth_vector(points.data.shape[1])
-        return np.asarray(points.data.astype(np.float64) / widths)
+        return self.kernel.to_units(points.data.astype(np.float64))
 
     def _near_sums(self, new: Points) -> tuple[Array, Array]:
         """Sum over the points that are not negligible compared with the nearest one."""

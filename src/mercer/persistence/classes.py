@@ -41,6 +41,11 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
     "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
+    "mercer.StackedDensity": ("mercer.estimators.stacked_density", "StackedDensity"),
+    "mercer.SelectedGaussianMixture": (
+        "mercer.estimators.stacked_density",
+        "SelectedGaussianMixture",
+    ),
     "mercer.Spectrum": ("mercer.spectrum", "Spectrum"),
     "mercer.domains.Box": ("mercer.domains.spaces", "Box"),
     "mercer.domains.Categories": ("mercer.domains.column_domains", "Categories"),
@@ -60,7 +65,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.kernels.Jaccard": ("mercer.kernels.sets", "Jaccard"),
     "mercer.kernels.Laplacian": ("mercer.kernels.stationary", "Laplacian"),
     "mercer.kernels.Linear": ("mercer.kernels.dot", "Linear"),
-    "mercer.kernels.Matern": ("mercer.kernels.stationary", "Matern"),
+    "mercer.kernels.Matern": ("mercer.kernels.matern", "Matern"),
     "mercer.kernels.MinMax": ("mercer.kernels.sets", "MinMax"),
     "mercer.kernels.NGram": ("mercer.kernels.ngram", "NGram"),
     "mercer.kernels.On": ("mercer.kernels.columns", "On"),
@@ -85,8 +90,10 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.tables.Preparation": ("mercer.tables.preparation", "Preparation"),
     "mercer.tables.Table": ("mercer.tables.table", "Table"),
     # not public: attributes of the classes above
+    "mercer.internal.Adaptation": ("mercer.maths.adaptive_density", "Adaptation"),
     "mercer.internal.BandwidthRecord": ("mercer.estimators.bandwidth_sweep", "BandwidthRecord"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
+    "mercer.internal.Coordinates": ("mercer.maths.adaptive_density", "Coordinates"),
     "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),
     "mercer.internal.CoordinateConvolution": (
         "mercer.kernels.convolution",
@@ -110,6 +117,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Points": ("mercer.data", "Points"),
     "mercer.internal.ProjectionOutput": ("mercer.estimators.maximum_entropy", "_Output"),
     "mercer.internal.Sample": ("mercer.data", "Sample"),
+    "mercer.internal.SamplePointDensity": ("mercer.maths.adaptive_density", "SamplePointDensity"),
     "mercer.internal.TypedColumns": ("mercer.tables.preparation", "TypedColumns"),
     "mercer.internal.WindowSum": ("mercer.operators.window_sum", "WindowSum"),
 }
@@ -118,6 +126,7 @@ _SKLEARN = {
     "sklearn.compose._column_transformer": "_RemainderColsList",  # until 1.8
     "sklearn.decomposition": "PCA",
     "sklearn.impute": "MissingIndicator SimpleImputer",
+    "sklearn.mixture": "GaussianMixture",
     "sklearn.pipeline": "FeatureUnion Pipeline",
     "sklearn.preprocessing": "FunctionTransformer LabelEncoder MaxAbsScaler MinMaxScaler "
     "Normalizer OneHotEncoder OrdinalEncoder PowerTransformer QuantileTransformer RobustScaler "

@@ -31,7 +31,7 @@ def operator_of(
     kernel: Kernel, measure: Measure, *, center: bool, n_components: int
 ) -> PopulationOperator:
     """Return the operator of a kernel under a measure, by the most accurate method."""
-    if isinstance(kernel, Gaussian):
+    if isinstance(kernel, Gaussian) and kernel.metric is None:
         return GaussianOperator(kernel.bandwidth, measure, center=center, n_components=n_components)
     if has_moments(kernel, measure):
         return PolynomialOperator(
