@@ -1,6 +1,7 @@
 """Search for data files: folders, errors, and OpenML."""
 
 import os
+from pathlib import Path
 import subprocess
 import sys
 from urllib.error import URLError
@@ -23,7 +24,7 @@ from mercer.datasets import (
 from tests.datasets.loading import load_or_skip
 from tests.expectations import raises
 
-DATA = os.environ.get("MERCER_DATA", "")
+DATA = os.environ.get("MERCER_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 
 
 def write_pendigits(folder, n):
