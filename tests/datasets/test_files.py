@@ -1,9 +1,9 @@
 """Search for data files: folders, errors, and OpenML."""
 
 import os
-from pathlib import Path
 import subprocess
 import sys
+from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
