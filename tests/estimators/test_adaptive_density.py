@@ -156,8 +156,8 @@ def test_members_without_weights_are_refused_with_weights():
         StackedDensity(FAST).fit(sample(), sample_weight=np.ones(80))
     with raises(ValueError, "unique"):
         StackedDensity([*FAST, FAST[0]]).fit(sample())
-    with raises(ValueError, 6, 10):
-        StackedDensity(FAST).fit(np.repeat(sample(6), 9, axis=0))
+    with raises(ValueError, 2, 3):
+        StackedDensity(FAST).fit(np.repeat(sample(2), 9, axis=0))
 
 
 def test_selected_mixture_does_not_depend_on_units():

@@ -12,7 +12,7 @@ from mercer.data import Points, Sample
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import KernelDensityEstimator
 from mercer.estimators.pointwise_bandwidths import adapted_density
-from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.maths.adaptive_density import Adaptation, SamplePointDensity
 from mercer.maths.mixture_weights import mixture_weights
 from mercer.maths.types import Array
@@ -54,7 +54,7 @@ class ParzenDensity(KernelDensityEstimator):
     Attributes
     ----------
     kernel_ : Kernel
-        The fitted kernel.
+        The fitted kernel; with ``adaptive`` and a rule, that of a fixed bandwidth, for comparison.
     support_ : array of int
         Indices of the rows of X with positive weight in the density; None for a Dask collection
         (all rows with positive sample weight).
@@ -143,8 +143,6 @@ class ParzenDensity(KernelDensityEstimator):
         given = as_kernel(self.kernel)
         sample = self._validate_density_training(X, sample_weight)
         density, found = adapted_density(sample, given, self.adaptive)
-        metric = found.coordinates.factor @ found.coordinates.factor.T
-        self.kernel_ = Gaussian(found.bandwidth, metric=metric)
         self._adapted, self.adaptation_ = density, found
         self.support_, self.weights_ = _support(sample), density.weights
         self.likelihood_gap_ = float("nan")

@@ -26,6 +26,7 @@ from mercer.validation import check_integer
 __all__ = ["SelectedGaussianMixture", "StackedDensity"]
 
 Members = Sequence[tuple[str, Any]]
+_MIN_ROWS = 3
 
 
 class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
@@ -151,7 +152,7 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         """
         check_integer(self.n_folds, "n_folds", low=2)
         check_integer(self.max_rows, "max_rows", low=10)
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_folds)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=_MIN_ROWS)
         weights = validate_weights(sample_weight, len(X))
         members = self._members(weighted=weights is not None)
         self.weights_, self.cross_validated_scores_ = self._cross_validate(X, weights, members)
@@ -185,14 +186,13 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         counts = np.ones(len(X)) if weights is None else weights
         rows, masses = representative_rows(X[counts > 0], counts[counts > 0], self.max_rows)
         chosen = X[counts > 0][rows]  # distinct rows in lexicographic order
-        fold = random_folds(len(chosen), self.n_folds)
-        if len(chosen) < 2 * self.n_folds:
+        if len(chosen) < _MIN_ROWS:
             raise ValueError(
-                f"X has {len(chosen)} distinct rows; {self.n_folds} folds need at least "
-                f"{2 * self.n_folds}."
+                f"X has {len(chosen)} distinct rows; cross-validation needs at least {_MIN_ROWS}."
             )
+        fold = random_folds(len(chosen), self.n_folds)  # fewer folds if there are fewer rows
         logs = np.empty((len(chosen), len(members)))
-        for held_out in range(self.n_folds):
+        for held_out in range(fold.max() + 1):
             test, train = fold == held_out, fold != held_out
             for column, (_, member) in enumerate(members):
                 if weights is None:  # members need not support weights
