@@ -85,6 +85,7 @@ def test_models_are_saved(mode, tmp_path):
         ({"adaptive": True, "weights": "learned"}, ["'learned'"]),
         ({"adaptive": True, "kernel": Laplacian(1.0)}, ["Laplacian"]),
         ({"adaptive": "shape", "kernel": Gaussian(0.5)}, [0.5]),
+        ({"adaptive": True, "kernel": Gaussian(5e-324)}, [5e-324]),
     ],
 )
 def test_invalid_combinations_are_refused(settings, named):

@@ -198,12 +198,6 @@ CASES = [
         spectral=False,
     ),
     Case(
-        "ParzenDensity-adaptive",
-        lambda h: ParzenDensity(kernel=Gaussian(h), adaptive=True),
-        is_density=True,
-        spectral=False,
-    ),
-    Case(
         "ParzenDensity-learned",
         lambda h: ParzenDensity(kernel=Gaussian(h), weights="learned"),
         is_density=True,

@@ -44,7 +44,13 @@ def adapted_density(
     X = sample.points.data.astype(np.float64, copy=False)
     weights = sample.multiplicities
     found = _parameters(X, weights, kernel, mode)
-    Z = found.coordinates.scaled(X)
+    with np.errstate(over="ignore"):
+        Z = found.coordinates.scaled(X)
+    if not np.isfinite(Z).all():
+        raise ValueError(
+            f"The bandwidth {kernel.bandwidth!r} is too small for these data: coordinates divided "
+            "by it overflow. Use a larger bandwidth, or the rule 'auto'."
+        )
     rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
     if mode == "shape":
         shapes = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
@@ -66,7 +72,8 @@ def _parameters(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) ->
                 f"bandwidth={kernel.bandwidth!r}. Pass Gaussian('auto')."
             )
         d = X.shape[1]
-        origin = Coordinates(X.mean(axis=0), kernel.from_units(np.eye(d)).T)
+        # an outlier would move the mean, and all other coordinates would lose digits
+        origin = Coordinates(np.median(X, axis=0), kernel.from_units(np.eye(d)).T)
         return Adaptation(origin, 1.0, float("nan"), pilot=1.0, exponent=_ABRAMSON)
     rows, masses, size_ratio = select_representatives(X, weights, _SEARCH_ROWS)
     found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(X[rows], masses)
