@@ -94,9 +94,9 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
 class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
     r"""Convex combination of density estimators, weighted by cross-validated likelihood.
 
-    .. math:: \hat p(x) = \sum_m a_m\, \hat p_m(x), \qquad
-              a = \arg\max \sum_i w_i \log \sum_m a_m\, \hat p_m^{(-i)}(x_i)
+    .. math:: \hat p(x) = \sum_m a_m\, \hat p_m(x)
 
+    The weights :math:`a_m` maximize :math:`\sum_i w_i \log \sum_m a_m\, \hat p_m^{(-i)}(x_i)`,
     where :math:`\hat p_m^{(-i)}` is fitted without the fold of row i. The problem is concave and
     has few parameters. In the long run the combination is at least as good as its best member.
 
