@@ -243,7 +243,7 @@ def test_rules_are_continuous_at_30000_rows(rule):
 
 @pytest.mark.slow
 def test_leave_one_out_of_a_subsample_with_heavy_rows():
-    """Heavy rows, which stand for several of the 2000 quantiles, are left out as one point."""
+    """Heavy rows, which represent several of the 2000 quantiles, are left out as one point."""
     X = np.random.default_rng(0).normal(size=(2500, 2))
     weights = np.where(np.arange(2500) % 25 == 0, 10.0, 1.0)
     exact = leave_one_out(X[:2000], weights[:2000])

@@ -158,7 +158,7 @@ def check_parent(path: Path) -> None:
 def replace_folder(new: Path, target: Path) -> None:
     """Rename a folder in a staging folder next to the target to the target, which may exist.
 
-    There is no atomic exchange of folders: a process that is killed between the two renames leaves
+    Folders cannot be exchanged atomically: a process that is killed between the two renames leaves
     the old folder in the staging folder, and the next write next to the target moves it back.
 
     Examples

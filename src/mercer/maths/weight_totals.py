@@ -1,4 +1,4 @@
-r"""Sums of sample weights, and the sample size that they stand for.
+r"""Sums of sample weights, and the effective sample size.
 
 A weight w counts as w copies of its row. Rules that need a sample size n (bandwidths, priors,
 numbers of terms) use

@@ -1,5 +1,5 @@
 // The token that every request needs. The first address contains it; then it is stored for this
-// origin. Cookies are no place for it: browsers send them to all ports of a host.
+// origin, not in a cookie: browsers send cookies to all ports of a host.
 
 const KEY = "mercer-token";
 let token = "";
