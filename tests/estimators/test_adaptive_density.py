@@ -63,6 +63,30 @@ def test_given_bandwidth_is_that_of_the_pilot():
     assert_allclose(density.bandwidths_ * 0.3, bandwidths, rtol=1e-9)
 
 
+def test_refits_leave_nothing_of_the_other_mode():
+    X, density = sample(60), ParzenDensity(kernel=Gaussian(0.5))
+    plain = density.fit(X).score_samples(X)
+    density.set_params(adaptive=True).fit(X)
+    assert not hasattr(density, "_sum")
+    assert_array_equal(density.set_params(adaptive=False).fit(X).score_samples(X), plain)
+    assert not hasattr(density, "bandwidths_")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_metric_of_the_kernel_is_used(mode):
+    X = sample() @ np.array([[1.0, 0.9], [0.0, 0.2]])
+    kernel = Gaussian("auto", metric="covariance")
+    found = ParzenDensity(kernel=kernel, adaptive=mode).fit(X).adaptation_.coordinates.factor
+    assert_allclose(found @ found.T, np.cov(X.T, bias=True), rtol=1e-9)
+
+
+def test_overall_kernel_does_not_overflow():
+    X = sample() @ np.array([[1.0, 0.9], [0.0, 0.2]])
+    kernel = ParzenDensity(adaptive=True).fit(1e200 * X).kernel_
+    plain = ParzenDensity(adaptive=True).fit(X).kernel_
+    assert_allclose(kernel(1e200 * X), plain(X), rtol=1e-6)
+
+
 def test_adaptive_bandwidths_improve_skewed_data():
     X, held_out = sample(300), sample(2000, seed=1)
     fixed = ParzenDensity(kernel=Gaussian("leave-one-out")).fit(X).score(held_out)

@@ -23,6 +23,10 @@ def points(n=40, d=2, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
+def search(adapt, X, weights):
+    return adapt(X, weights, sample_coordinates(X, weights))
+
+
 def density(shape, d=2):
     rng = np.random.default_rng(3)
     factor = np.tril(rng.normal(size=(d, d)), -1) + np.diag(rng.uniform(0.5, 2, d))
@@ -114,7 +118,7 @@ def test_shapes_are_the_scatter_of_neighbors():
 def test_scores_are_cross_validated_and_move_with_the_units(adapt):
     X, weights = points(80), np.ones(80)
     A = np.array([[3.0, 0.0], [0.0, 0.01]])
-    first, second = adapt(X, weights), adapt(X @ A + 5.0, weights)
+    first, second = search(adapt, X, weights), search(adapt, X @ A + 5.0, weights)
     assert_allclose(second.bandwidth, first.bandwidth, rtol=1e-6)
     assert_allclose(second.score, first.score - np.log(0.03), rtol=1e-6)
 
@@ -122,19 +126,21 @@ def test_scores_are_cross_validated_and_move_with_the_units(adapt):
 def test_scale_of_weights_has_no_effect():
     X, weights = points(60), np.random.default_rng(0).uniform(0.5, 2, 60)
     for adapt in (adapt_bandwidths, adapt_shapes):
-        assert_allclose(adapt(X, weights).score, adapt(X, 1e-9 * weights).score, rtol=1e-9)
+        assert_allclose(
+            search(adapt, X, weights).score, search(adapt, X, 1e-9 * weights).score, rtol=1e-9
+        )
 
 
 def test_skewed_samples_get_bandwidths_that_follow_the_density():
     rng = np.random.default_rng(0)
-    skewed = adapt_bandwidths(rng.lognormal(0, 1.5, size=(300, 1)), np.ones(300))
+    skewed = search(adapt_bandwidths, rng.lognormal(0, 1.5, size=(300, 1)), np.ones(300))
     assert skewed.exponent > 0
 
 
 def test_correlations_are_used_only_if_they_help():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)) @ np.array([[1.0, 0.99], [0.0, 0.14]])
-    found = adapt_bandwidths(X, np.ones(200))
+    found = search(adapt_bandwidths, X, np.ones(200))
     assert abs(found.coordinates.factor[1, 0]) > 0
     assert len(sample_coordinates(np.c_[X, X[:, :1]], np.ones(200))) == 1  # singular
 

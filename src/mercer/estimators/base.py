@@ -119,6 +119,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
         fitted: Kernel | None = None,
         weight_unit: float | None = None,
+        kernel: Kernel | None = None,
     ) -> Sample:
         """Validate X and weights, fit the kernel, drop rows with zero weight.
 
@@ -128,8 +129,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             The fitted kernel of an earlier batch; X must then have the columns of that batch.
         weight_unit : float or None
             Unit of the sample's weights, if it must be the same in several batches.
+        kernel : Kernel or None
+            The kernel to fit; None for the parameter ``kernel``.
         """
-        kernel = as_kernel(self.kernel) if fitted is None else fitted
+        kernel = fitted or kernel or as_kernel(self.kernel)
         points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from mercer.data import Points, Sample
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import KernelDensityEstimator
-from mercer.estimators.pointwise_bandwidths import adapted_density
-from mercer.kernels import Kernel, as_kernel
+from mercer.estimators.pointwise_bandwidths import adapted_density, overall_kernel
+from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.maths.adaptive_density import Adaptation, SamplePointDensity
 from mercer.maths.mixture_weights import mixture_weights
 from mercer.maths.types import Array
@@ -54,7 +54,7 @@ class ParzenDensity(KernelDensityEstimator):
     Attributes
     ----------
     kernel_ : Kernel
-        The fitted kernel; with ``adaptive`` and a rule, that of a fixed bandwidth, for comparison.
+        The fitted kernel; with ``adaptive`` the one that has the overall bandwidth h.
     support_ : array of int
         Indices of the rows of X with positive weight in the density; None for a Dask collection
         (all rows with positive sample weight).
@@ -139,16 +139,31 @@ class ParzenDensity(KernelDensityEstimator):
                 f"adaptive={self.adaptive!r} and weights={self.weights!r} cannot be combined; "
                 "pass weights=None."
             )
+        kernel = as_kernel(self.kernel)
+        if not isinstance(kernel, Gaussian):
+            raise ValueError(
+                f"adaptive={self.adaptive!r} needs a Gaussian kernel, not {kernel!r}. Use "
+                "adaptive=False for other kernels."
+            )
         self._refuse_chunks(X)
-        given = as_kernel(self.kernel)
-        sample = self._validate_density_training(X, sample_weight)
-        density, found = adapted_density(sample, given, self.adaptive)
-        self._adapted, self.adaptation_ = density, found
-        self.support_, self.weights_ = _support(sample), density.weights
+        by_rule = isinstance(kernel.bandwidth, str)
+        # cross-validation replaces the rule
+        kernel = kernel.with_bandwidth(1.0) if by_rule else kernel
+        sample = self._validate_training(X, sample_weight, kernel=kernel)
+        self._adapted, self.adaptation_ = adapted_density(sample, by_rule, self.adaptive)
+        self.kernel_ = overall_kernel(self.adaptation_) if by_rule else sample.kernel
+        self._log_normalizer = self.kernel_.log_normalizer(self.n_features_in_)
+        self.support_, self.weights_ = _support(sample), self._adapted.weights
         self.likelihood_gap_ = float("nan")
-        if self.adaptive is True:
-            self.bandwidths_ = 1 / density.inverses
+        self.__dict__.pop("_sum", None)  # of an earlier fit with one bandwidth
         return self
+
+    @property
+    def bandwidths_(self) -> Array:
+        """The bandwidth of every training point, with ``adaptive=True``."""
+        if self._adapted is None or self._adapted.inverses.ndim != 1:
+            raise AttributeError("bandwidths_ is available after a fit with adaptive=True.")
+        return 1 / self._adapted.inverses
 
     _adapted: SamplePointDensity | None = None  # the default for models of earlier versions
     adaptation_: Adaptation | None

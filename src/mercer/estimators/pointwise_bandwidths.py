@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.data import Sample
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian
 from mercer.maths.adaptive_density import (
     Adaptation,
     Coordinates,
@@ -16,11 +16,12 @@ from mercer.maths.adaptive_density import (
     adapt_bandwidths,
     adapt_shapes,
     local_shapes,
+    sample_coordinates,
 )
 from mercer.maths.types import Array
 from mercer.subsampling import representative_rows, select_representatives
 
-__all__ = ["adapted_density"]
+__all__ = ["adapted_density", "overall_kernel"]
 
 _SEARCH_ROWS = 500  # on which parameters are chosen
 _REFERENCE_ROWS = 2000  # of pilot estimates and neighbors
@@ -28,54 +29,73 @@ _ABRAMSON = 0.5
 
 
 def adapted_density(
-    sample: Sample, kernel: Kernel, mode: bool | str
+    sample: Sample, by_rule: bool, mode: bool | str
 ) -> tuple[SamplePointDensity, Adaptation]:
     """Choose the parameters by cross-validation and fit the density to all rows.
 
     Parameters
     ----------
     sample : Sample
-    kernel : Kernel
-        As given by the user. If its bandwidth is a number, no parameter is chosen.
+        With a Gaussian kernel.
+    by_rule : bool
+        Whether to choose the parameters. Otherwise the kernel has the bandwidth of the pilot
+        estimate, and the exponent is Abramson's.
     mode : True or "shape"
     """
-    if not isinstance(kernel, Gaussian):
-        raise ValueError(f"adaptive={mode!r} needs a Gaussian kernel, not {kernel!r}.")
     X = sample.points.data.astype(np.float64, copy=False)
     weights = sample.multiplicities
-    found = _parameters(X, weights, kernel, mode)
-    with np.errstate(over="ignore"):
+    if by_rule:
+        found = _search(X, weights, sample.kernel, mode)
+    elif mode == "shape":
+        raise ValueError(
+            f"adaptive='shape' chooses its bandwidths itself; the kernel has "
+            f"bandwidth={sample.kernel.bandwidth!r}. Pass Gaussian('auto')."
+        )
+    else:
+        coordinates = _coordinates_of(sample.kernel, X)
+        found = Adaptation(coordinates, 1.0, float("nan"), pilot=1.0, exponent=_ABRAMSON)
+    with np.errstate(over="ignore", invalid="ignore"):
         Z = found.coordinates.scaled(X)
     if not np.isfinite(Z).all():
         raise ValueError(
-            f"The bandwidth {kernel.bandwidth!r} is too small for these data: coordinates divided "
-            "by it overflow. Use a larger bandwidth, or the rule 'auto'."
+            f"The bandwidth {sample.kernel.bandwidth!r} is too small for these data: coordinates "
+            "divided by it overflow. Use a larger bandwidth, or the rule 'auto'."
         )
     rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
     if mode == "shape":
-        shapes = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
-        inverses = shapes / found.bandwidth
+        inverses = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
+    elif found.exponent:
+        inverses = np.exp(-abramson_bandwidths(Z, Z[rows], masses, found.pilot, found.exponent))
     else:
-        logs = np.zeros(len(Z))
-        if found.exponent:
-            logs = abramson_bandwidths(Z, Z[rows], masses, found.pilot, found.exponent)
-        inverses = np.exp(-logs) / found.bandwidth
-    density = SamplePointDensity(found.coordinates, Z, weights / weights.sum(), inverses)
-    return density, found
+        inverses = np.ones(len(Z))
+    inverses = inverses / found.bandwidth
+    return SamplePointDensity(found.coordinates, Z, weights / weights.sum(), inverses), found
 
 
-def _parameters(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:
-    if not isinstance(kernel.bandwidth, str):
-        if mode == "shape":
-            raise ValueError(
-                f"adaptive='shape' chooses its bandwidths itself; the kernel has "
-                f"bandwidth={kernel.bandwidth!r}. Pass Gaussian('auto')."
-            )
-        d = X.shape[1]
-        # an outlier would move the mean, and all other coordinates would lose digits
-        origin = Coordinates(np.median(X, axis=0), kernel.from_units(np.eye(d)).T)
-        return Adaptation(origin, 1.0, float("nan"), pilot=1.0, exponent=_ABRAMSON)
+def overall_kernel(found: Adaptation) -> Gaussian:
+    """Return the Gaussian kernel of bandwidth h in the chosen coordinates."""
+    factor = found.coordinates.factor
+    if (factor == np.diag(factor.diagonal())).all():
+        return Gaussian(found.bandwidth * factor.diagonal())
+    scale = float(np.abs(factor).max())  # squares must not overflow
+    return Gaussian(found.bandwidth * scale, metric=(factor / scale) @ (factor / scale).T)
+
+
+def _search(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:
     rows, masses, size_ratio = select_representatives(X, weights, _SEARCH_ROWS)
-    found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(X[rows], masses)
+    if kernel.metric is None:
+        candidates = sample_coordinates(X[rows], masses)
+    else:
+        candidates = [_coordinates_of(kernel, X)]
+    found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(X[rows], masses, candidates)
     shrink = size_ratio ** (1 / (X.shape[1] + 4))  # the rate at which the best bandwidth falls
     return replace(found, bandwidth=shrink * found.bandwidth, pilot=shrink * found.pilot)
+
+
+def _coordinates_of(kernel: Gaussian, X: Array) -> Coordinates:
+    """Return the coordinates in which a kernel has bandwidth 1.
+
+    Their origin is a median: an outlier would move the mean, and other coordinates would lose
+    digits.
+    """
+    return Coordinates(np.median(X, axis=0), kernel.from_units(np.eye(X.shape[1])).T)

@@ -17,7 +17,7 @@ points: a leave-one-out likelihood with pilots of all points prefers bandwidths 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -105,8 +105,8 @@ def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     if not varies.all():
         constant = int(np.argmin(varies))
         raise ValueError(
-            f"Column {constant} is constant ({X[0, constant]:.6g}), so the sample has no density. "
-            "Drop the column."
+            f"Column {constant} is constant ({X[0, constant]:.6g}) in all distinct rows "
+            f"(n_samples={len(X)}), so the sample has no density. Drop the column, or pass more rows."
         )
     scale = np.abs(X - center).max(axis=0)
     Y = (X - center) / scale  # squares must not overflow
@@ -214,12 +214,12 @@ def abramson_bandwidths(
     return -exponent * (_pilot_logs(Z, reference, weights, pilot) - mean)
 
 
-def adapt_bandwidths(X: Array, weights: Array) -> Adaptation:
-    """Choose coordinates, pilot bandwidth, exponent and h for distinct points.
+def adapt_bandwidths(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
+    """Choose among coordinates, and pilot bandwidth, exponent and h, for distinct points.
 
     The search includes the exponent 0, which gives one bandwidth for all points.
     """
-    found = (_search_bandwidths(X, weights, c) for c in sample_coordinates(X, weights))
+    found = (_search_bandwidths(X, weights, coordinates) for coordinates in candidates)
     return max(found, key=lambda one: one.score)
 
 
@@ -306,9 +306,9 @@ def _inverse_factors(Z: Array, neighbors: Array, masses: Array, s: float) -> Arr
     return np.linalg.inv(np.linalg.cholesky((1 - s) * scatter + s * spherical))
 
 
-def adapt_shapes(X: Array, weights: Array) -> Adaptation:
-    """Choose the number of neighbors, the shrinkage and h for distinct points."""
-    coordinates = sample_coordinates(X, weights)[-1]
+def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
+    """Choose the number of neighbors, the shrinkage and h, in the last of the coordinates."""
+    coordinates = candidates[-1]
     Z = coordinates.scaled(X)
     d = Z.shape[1]
     constant = 0.5 * d * log(2 * pi) + coordinates.log_volume
