@@ -106,7 +106,7 @@ def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
         constant = int(np.argmin(varies))
         raise ValueError(
             f"Column {constant} is constant ({X[0, constant]:.6g}) in all distinct rows "
-            f"(n_samples={len(X)}), so the sample has no density. Drop the column, or pass more rows."
+            f"(n_samples={len(X)}), so the sample has no density. Drop it, or pass more rows."
         )
     scale = np.abs(X - center).max(axis=0)
     Y = (X - center) / scale  # squares must not overflow
