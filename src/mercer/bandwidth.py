@@ -193,7 +193,9 @@ RULES: dict[str, Callable[..., float]] = {
 
 
 @np.errstate(under="ignore")
-def fit_kernel(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
+def fit_kernel(
+    kernel: Kernel, X: Any, sample_weight: Any = None, *, auto: AutoRule | None = None
+) -> Kernel:
     """Return the kernel fitted to a sample.
 
     Every bandwidth rule is replaced by its value, and kernels on columns
@@ -205,6 +207,10 @@ def fit_kernel(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     X : data that the kernel compares, or Points
         Points are taken as validated, and so are the weights then.
     sample_weight : array-like of shape (n,) or None
+    auto : callable or None
+        What the bandwidth "auto" means to an estimator: a function of the kernel and the sample
+        that returns the fitted kernel, such as :func:`mercer.density_bandwidth.most_likely_kernel`.
+        None for the rule of this module.
 
     Examples
     --------
@@ -220,8 +226,8 @@ def fit_kernel(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
         points = validate_points(X, kernel.compares)
         weights = validate_weights(sample_weight, points)
     if points.is_chunked:
-        return _fit(kernel, points.with_weights(weights), None)
-    return _fit(kernel, points.data, weights)
+        return _fit(kernel, points.with_weights(weights), None, auto)
+    return _fit(kernel, points.data, weights, auto)
 
 
 def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
@@ -233,17 +239,19 @@ def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
     return fit_kernel(kernel, X, sample_weight)
 
 
-def _fit(kernel: Kernel, data: Any, weights: Array | None) -> Kernel:
+def _fit(kernel: Kernel, data: Any, weights: Array | None, auto: AutoRule | None) -> Kernel:
     """Fit a kernel, or the kernels inside it, to the data that each compares."""
     if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
         kernel = kernel.with_metric(sample_metric(kernel.metric, data, weights))
+    if isinstance(kernel, Stationary) and auto is not None and kernel.has_rule("auto"):
+        return auto(kernel, _sample_of(data, weights))
     if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, str):
         return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
     split = kernel.split_for_fit(data, weights)
     if split is None:
         return kernel.with_own_parameters()
     try:
-        fitted = [_fit(*part) for part in split.parts]
+        fitted = [_fit(*part, auto) for part in split.parts]
     except ValueError as error:
         if not split.label:
             raise
@@ -363,6 +371,8 @@ class _InChunks:
 
 
 _Sample = _InMemory | _InChunks
+#: A rule for the bandwidth "auto": from a kernel and a sample to the fitted kernel.
+AutoRule = Callable[[Stationary, _Sample], Stationary]
 
 
 def _validated(X: Any, sample_weight: Any) -> _Sample:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.bandwidth import AutoRule
 from mercer.chunks import passes_for
 from mercer.data import Sample, validate_weights
 from mercer.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
+from mercer.density_bandwidth import most_likely_kernel
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.kernels import Gaussian, as_kernel
@@ -90,6 +92,7 @@ class KernelDensityEstimator(Density, KernelEstimator):
     """A density that is a sum of normalized kernels ``k(x, x_j) / ∫k`` at training points."""
 
     _sum: WindowSum
+    _auto_bandwidth: ClassVar[AutoRule | None] = staticmethod(most_likely_kernel)
 
     def _validate_density_training(self, X: Any, sample_weight: Any) -> Sample:
         """Validate training data; raise for a kernel that has no finite integral."""

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.data import Points, Sample
+from mercer.density_bandwidth import gaussian_in
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import KernelDensityEstimator
-from mercer.estimators.pointwise_bandwidths import adapted_density, overall_kernel
+from mercer.estimators.pointwise_bandwidths import adapted_density
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.maths.adaptive_density import Adaptation, SamplePointDensity
 from mercer.maths.mixture_weights import mixture_weights
@@ -151,7 +152,8 @@ class ParzenDensity(KernelDensityEstimator):
         kernel = kernel.with_bandwidth(1.0) if by_rule else kernel
         sample = self._validate_training(X, sample_weight, kernel=kernel)
         self._adapted, self.adaptation_ = adapted_density(sample, by_rule, self.adaptive)
-        self.kernel_ = overall_kernel(self.adaptation_) if by_rule else sample.kernel
+        found = self.adaptation_
+        self.kernel_ = gaussian_in(found.coordinates, found.bandwidth) if by_rule else sample.kernel
         self._log_normalizer = self.kernel_.log_normalizer(self.n_features_in_)
         self.support_, self.weights_ = _support(sample), self._adapted.weights
         self.likelihood_gap_ = float("nan")

@@ -21,7 +21,7 @@ from mercer.maths.adaptive_density import (
 from mercer.maths.types import Array
 from mercer.subsampling import representative_rows, select_representatives
 
-__all__ = ["adapted_density", "overall_kernel"]
+__all__ = ["adapted_density"]
 
 _SEARCH_ROWS = 500  # on which parameters are chosen
 _REFERENCE_ROWS = 2000  # of pilot estimates and neighbors
@@ -70,15 +70,6 @@ def adapted_density(
         inverses = np.ones(len(Z))
     inverses = inverses / found.bandwidth
     return SamplePointDensity(found.coordinates, Z, weights / weights.sum(), inverses), found
-
-
-def overall_kernel(found: Adaptation) -> Gaussian:
-    """Return the Gaussian kernel of bandwidth h in the chosen coordinates."""
-    factor = found.coordinates.factor
-    if (factor == np.diag(factor.diagonal())).all():
-        return Gaussian(found.bandwidth * factor.diagonal())
-    scale = float(np.abs(factor).max())  # squares must not overflow
-    return Gaussian(found.bandwidth * scale, metric=(factor / scale) @ (factor / scale).T)
 
 
 def _search(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:

@@ -1,0 +1,111 @@
+"""The bandwidth "auto" of densities: the kernel with the largest leave-one-out likelihood.
+
+The candidates are one bandwidth per column, proportional to the standard deviations, and for the
+Gaussian kernel a multiple of the covariance matrix too. The factor is chosen for each by the
+leave-one-out likelihood (:func:`mercer.bandwidth.leave_one_out`), on at most 500 representative
+rows; the more likely candidate is refined on at most 2000.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mercer.bandwidth_likelihood import (
+    leave_one_out_likelihood,
+    most_likely_factor,
+    refined_factor,
+    search_range,
+)
+from mercer.kernels import Gaussian, Stationary
+from mercer.maths.adaptive_density import Coordinates, sample_coordinates
+from mercer.maths.types import Array
+from mercer.maths.weight_totals import effective_size
+from mercer.subsampling import random_rows
+
+if TYPE_CHECKING:
+    from mercer.bandwidth import _Sample
+
+__all__ = ["gaussian_in", "most_likely_kernel"]
+
+_TRIAL_ROWS = 500  # on which candidates are compared
+_TOLERANCE = 0.01  # of the logarithm of a bandwidth
+_REFINEMENT = 2.0  # ratio of the bandwidths tried on all rows to the best on 500
+
+
+def most_likely_kernel(kernel: Stationary, sample: _Sample) -> Stationary:
+    """Return a kernel with the bandwidths, or the bandwidth matrix, of largest likelihood.
+
+    Parameters
+    ----------
+    kernel : Stationary
+        Its own bandwidth is not used. A metric is: there is then one bandwidth to choose.
+    sample : weighted sample of :mod:`mercer.bandwidth`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import fit_kernel
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)) * [1.0, 1000.0]
+    >>> fitted = fit_kernel(Gaussian("auto"), X, auto=most_likely_kernel)
+    >>> steps = fitted.from_units(np.eye(2))
+    >>> 500 < steps[1, 1] / steps[0, 0] < 2000
+    True
+    """
+    rows, weights, size_ratio = sample.representatives(grouped=True)
+    weights = np.ones(len(rows)) if weights is None else weights
+    few = random_rows(len(rows), _TRIAL_ROWS)
+    found = [
+        _most_likely_multiple(unit, rows[few], weights[few]) for unit in _units(kernel, rows, weights)
+    ]
+    best, _ = max(found, key=lambda one: one[1])
+    rate = 1 / (rows.shape[1] + 4)  # at which the best bandwidth falls
+    if len(few) < len(rows):
+        shrink = (effective_size(weights[few]) / effective_size(weights)) ** rate
+        best = _scaled(best, shrink)
+        score = leave_one_out_likelihood(best, rows, weights)
+        factor, _ = refined_factor(score, 1 / _REFINEMENT, _REFINEMENT, _TOLERANCE)
+        best = _scaled(best, factor)
+    return _scaled(best, size_ratio**rate)
+
+
+def gaussian_in(coordinates: Coordinates, bandwidth: float) -> Gaussian:
+    """Return the Gaussian kernel with this bandwidth in the given coordinates."""
+    factor = coordinates.factor
+    if len(factor) == 1:
+        return Gaussian(bandwidth * float(factor[0, 0]))
+    if (factor == np.diag(factor.diagonal())).all():
+        return Gaussian(bandwidth * factor.diagonal())
+    scale = float(np.abs(factor).max())  # squares must not overflow
+    return Gaussian(bandwidth * scale, metric=(factor / scale) @ (factor / scale).T)
+
+
+def _units(kernel: Stationary, rows: Array, weights: Array) -> list[Stationary]:
+    """Return the candidates, with bandwidths of one standard deviation."""
+    if isinstance(kernel, Gaussian):
+        if kernel.metric is not None:
+            return [kernel.with_bandwidth(1.0)]
+        return [gaussian_in(coordinates, 1.0) for coordinates in sample_coordinates(rows, weights)]
+    deviations = sample_coordinates(rows, weights)[0].factor.diagonal()
+    return [kernel.with_bandwidth(deviations if len(deviations) > 1 else float(deviations[0]))]
+
+
+def _most_likely_multiple(
+    unit: Stationary, rows: Array, weights: Array
+) -> tuple[Stationary, float]:
+    """Return the kernel with the most likely multiple of its bandwidths, and its likelihood."""
+    Z = unit.to_units(rows)
+    masses = weights / weights.sum()
+    extent = sqrt(float((masses @ (Z - masses @ Z) ** 2).sum()))
+    low, high = search_range(Z, extent)
+    smallest = _scaled(unit, low)
+    score = leave_one_out_likelihood(smallest, rows, weights)
+    factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
+    return _scaled(smallest, factor), highest
+
+
+def _scaled(kernel: Stationary, factor: float) -> Stationary:
+    bandwidth = np.multiply(kernel.bandwidth, factor)  # type: ignore[arg-type]
+    return kernel.with_bandwidth(bandwidth if bandwidth.ndim else float(bandwidth))
