@@ -41,7 +41,9 @@ LAYERS: dict[str, set[str]] = {
     "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
     "operators": {"operators"},
-    "bandwidth": {"bandwidth", "bandwidth_likelihood"},
+    "bandwidth": {
+        *("bandwidth", "bandwidth_likelihood", "density_bandwidth", "fourier_likelihood"),
+    },
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},
     "analysis": {

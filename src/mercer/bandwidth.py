@@ -28,7 +28,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from mercer.bandwidth_likelihood import most_likely_bandwidth
-from mercer.data import PointSet, validate_points, validate_weights
+from mercer.data import Points, PointSet, validate_points, validate_weights
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.kernels.sample_metric import sample_metric
@@ -317,6 +317,10 @@ class _InMemory:
     def dimension(self) -> int:
         return self.X.shape[1]
 
+    @property
+    def points_and_weights(self) -> tuple[PointSet, Array | None]:
+        return Points(self.X), self.weights
+
     def whitened(self, metric: Gaussian) -> _InMemory:
         """Return the sample in the coordinates of a metric."""
         return _InMemory(metric.to_units(self.X), self.weights)
@@ -325,14 +329,16 @@ class _InMemory:
         """Root of the mean marginal variance."""
         return _spread(self.X, _or_ones(self.weights, self.X))
 
-    def representatives(self, grouped: bool = False) -> tuple[Array, Array | None, float]:
+    def representatives(
+        self, grouped: bool = False, most: int = _MAX_ROWS
+    ) -> tuple[Array, Array | None, float]:
         """At most 2000 distinct rows, their multiplicities (None: all 1) and the size ratio."""
-        if self.weights is None and len(self.X) <= _MAX_ROWS:
+        if self.weights is None and len(self.X) <= most:
             rows = self.X[np.lexsort(self.X.T[::-1])]
             if (rows[1:] != rows[:-1]).any(axis=1).all():
                 return rows, None, 1.0
         weights = _or_ones(self.weights, self.X)
-        found = select_representatives(self.X, weights, _MAX_ROWS, grouped=grouped)
+        found = select_representatives(self.X, weights, most, grouped=grouped)
         return self.X[found.rows], found.weights, found.size_ratio
 
 
@@ -358,6 +364,10 @@ class _InChunks:
     def dimension(self) -> int:
         return self.points.dimension
 
+    @property
+    def points_and_weights(self) -> tuple[PointSet, Any]:
+        return self.points, self.points.weights
+
     def spread(self) -> float:
         if self.metric is None:
             return float(self.points.spread())
@@ -365,8 +375,10 @@ class _InChunks:
         units = self.metric.to_units(np.eye(self.dimension))
         return sqrt(float(np.trace(units.T @ covariance @ units)) / self.dimension)
 
-    def representatives(self, grouped: bool = False) -> tuple[Array, Array | None, float]:
-        rows, weights, ratio = self.points.representatives(_MAX_ROWS, grouped=grouped)
+    def representatives(
+        self, grouped: bool = False, most: int = _MAX_ROWS
+    ) -> tuple[Array, Array | None, float]:
+        rows, weights, ratio = self.points.representatives(most, grouped=grouped)
         return rows if self.metric is None else self.metric.to_units(rows), weights, ratio
 
 

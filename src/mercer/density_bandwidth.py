@@ -3,7 +3,12 @@
 The candidates are one bandwidth per column, proportional to the standard deviations, and for the
 Gaussian kernel a multiple of the covariance matrix too. The factor is chosen for each by the
 leave-one-out likelihood (:func:`mercer.bandwidth.leave_one_out`), on at most 500 representative
-rows; the more likely candidate is refined on at most 2000.
+rows; the more likely candidate is refined:
+
+- up to 2000 rows, on all of them;
+- Gaussian kernels in at most three columns, by Fourier sums over all rows, at up to 16,000 of them
+  (unless the grid of frequencies would be too large);
+- otherwise on 2000 rows, and extrapolated to the sample size n by the rate ``n^(-1/(d+4))``.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from mercer.bandwidth_likelihood import (
     refined_factor,
     search_range,
 )
+from mercer.fourier_likelihood import fourier_likelihood
 from mercer.kernels import Gaussian, Stationary
 from mercer.maths.adaptive_density import Coordinates, sample_coordinates
 from mercer.maths.types import Array
@@ -30,8 +36,15 @@ if TYPE_CHECKING:
 
 __all__ = ["gaussian_in", "most_likely_kernel"]
 
+_MAX_ROWS = 2000  # between all pairs of which kernel values are computed
 _TRIAL_ROWS = 500  # on which candidates are compared
 _TOLERANCE = 0.01  # of the logarithm of a bandwidth
+_MAX_FOURIER_COLUMNS = 3
+_FOURIER_ROWS = 16_000  # whose log densities given all other points are averaged
+_STEP = 2.0  # bandwidths between half and twice the first guess are tried
+_MAX_STEPS = 6
+_AT_LOWER_END = 1.1
+_FOURIER_TOLERANCE = 0.02
 _REFINEMENT = 2.0  # ratio of the bandwidths tried on all rows to the best on 500
 
 
@@ -51,24 +64,60 @@ def most_likely_kernel(kernel: Stationary, sample: _Sample) -> Stationary:
     >>> X = np.random.default_rng(0).normal(size=(300, 2)) * [1.0, 1000.0]
     >>> fitted = fit_kernel(Gaussian("auto"), X, auto=most_likely_kernel)
     >>> steps = fitted.from_units(np.eye(2))
-    >>> 500 < steps[1, 1] / steps[0, 0] < 2000
+    >>> bool(500 < steps[1, 1] / steps[0, 0] < 2000)
     True
     """
-    rows, weights, size_ratio = sample.representatives(grouped=True)
+    most = _FOURIER_ROWS if _has_fast_sums(kernel, sample) else _MAX_ROWS
+    rows, weights, size_ratio = sample.representatives(grouped=True, most=most)
     weights = np.ones(len(rows)) if weights is None else weights
     few = random_rows(len(rows), _TRIAL_ROWS)
     found = [
-        _most_likely_multiple(unit, rows[few], weights[few]) for unit in _units(kernel, rows, weights)
+        _most_likely_multiple(unit, rows[few], weights[few])
+        for unit in _units(kernel, rows, weights)
     ]
     best, _ = max(found, key=lambda one: one[1])
     rate = 1 / (rows.shape[1] + 4)  # at which the best bandwidth falls
-    if len(few) < len(rows):
-        shrink = (effective_size(weights[few]) / effective_size(weights)) ** rate
-        best = _scaled(best, shrink)
-        score = leave_one_out_likelihood(best, rows, weights)
-        factor, _ = refined_factor(score, 1 / _REFINEMENT, _REFINEMENT, _TOLERANCE)
-        best = _scaled(best, factor)
-    return _scaled(best, size_ratio**rate)
+    n = effective_size(weights) / size_ratio
+    if _has_fast_sums(kernel, sample):
+        start = _scaled(best, (effective_size(weights[few]) / n) ** rate)
+        refined = _refined_by_sums(start, sample, rows, weights)
+        if refined is not None:
+            return refined
+    if len(few) == len(rows):
+        return best
+    many = random_rows(len(rows), _MAX_ROWS)
+    best = _scaled(best, (effective_size(weights[few]) / effective_size(weights[many])) ** rate)
+    score = leave_one_out_likelihood(best, rows[many], weights[many])
+    factor, _ = refined_factor(score, 1 / _REFINEMENT, _REFINEMENT, _TOLERANCE)
+    return _scaled(best, factor * (effective_size(weights[many]) / n) ** rate)
+
+
+def _has_fast_sums(kernel: Stationary, sample: _Sample) -> bool:
+    """Return whether there are too many rows for pairs, and Fourier sums may be possible."""
+    is_small = sample.dimension <= _MAX_FOURIER_COLUMNS
+    return isinstance(kernel, Gaussian) and is_small and sample.n_rows > _MAX_ROWS
+
+
+def _refined_by_sums(
+    start: Stationary, sample: _Sample, rows: Array, weights: Array
+) -> Stationary | None:
+    """Maximize the likelihood of the rows given all other points; None if it is too expensive.
+
+    The interval of bandwidths is extended downwards while its lower end is the best.
+    """
+    found = None
+    for _ in range(_MAX_STEPS):
+        start = _scaled(start, 1 / _STEP)
+        assert isinstance(start, Gaussian)
+        points, point_weights = sample.points_and_weights
+        score = fourier_likelihood(start, points, point_weights, rows, weights, _STEP**2)
+        if score is None:
+            return found
+        factor, _ = refined_factor(score, 1.0, _STEP**2, _FOURIER_TOLERANCE)
+        found = _scaled(start, factor)
+        if factor > _AT_LOWER_END:
+            return found
+    return found
 
 
 def gaussian_in(coordinates: Coordinates, bandwidth: float) -> Gaussian:
