@@ -27,6 +27,7 @@ from mercer.bandwidth_likelihood import (
 from mercer.fourier_likelihood import fourier_likelihood
 from mercer.kernels import Gaussian, Stationary
 from mercer.maths.adaptive_density import Coordinates, sample_coordinates
+from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import effective_size
 from mercer.subsampling import random_rows
@@ -34,7 +35,7 @@ from mercer.subsampling import random_rows
 if TYPE_CHECKING:
     from mercer.bandwidth import _Sample
 
-__all__ = ["gaussian_in", "most_likely_kernel"]
+__all__ = ["gaussian_in", "most_likely_kernel", "smoothing_gap"]
 
 _MAX_ROWS = 2000  # between all pairs of which kernel values are computed
 _TRIAL_ROWS = 500  # on which candidates are compared
@@ -45,6 +46,7 @@ _STEP = 2.0  # bandwidths between half and twice the first guess are tried
 _MAX_STEPS = 6
 _AT_LOWER_END = 1.1
 _FOURIER_TOLERANCE = 0.02
+_MIN_ROWS = 5  # below which bandwidths are not compared
 _REFINEMENT = 2.0  # ratio of the bandwidths tried on all rows to the best on 500
 
 
@@ -120,6 +122,62 @@ def _refined_by_sums(
     return found
 
 
+@np.errstate(all="ignore")
+def smoothing_gap(
+    kernel: Stationary, X: Array, weights: Array, size_ratio: float
+) -> tuple[float, float]:
+    """Compare the bandwidths of a kernel with the most likely multiple of them.
+
+    Parameters
+    ----------
+    kernel : Stationary
+        A fitted kernel.
+    X : array of shape (m, d)
+        A few rows of the sample.
+    weights : array of shape (m,)
+    size_ratio : float
+        Size of the whole sample relative to these rows.
+
+    Returns
+    -------
+    factor : float
+        The most likely multiple for the whole sample.
+    gap : float
+        What it adds to the mean leave-one-out log-likelihood, estimated from these rows. A few rows
+        underestimate what narrower bandwidths gain on the whole sample. For what wider ones gain,
+        the kernels of a few rows are made so much wider that as many rows are within a bandwidth.
+        0 if neither is better, or if kernel values overflow.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> factor, gap = smoothing_gap(Gaussian(10.0), X, np.ones(200), 1.0)
+    >>> 0.02 < factor < 0.06, 1 < gap < 2
+    (True, True)
+    """
+    d = X.shape[1]
+    distinct, weights = distinct_rows(X, weights)
+    X = X[distinct].astype(np.float64)
+    Z = kernel.to_units(X)
+    if len(X) < _MIN_ROWS or not np.isfinite(Z).all():
+        return 1.0, 0.0
+    low, high = search_range(Z, _extent(Z, weights))
+    smallest = _scaled(kernel, low)
+    if not (0 < low < high < np.inf and np.isfinite(smallest.to_units(X)).all()):
+        return 1.0, 0.0
+    score = leave_one_out_likelihood(smallest, X, weights)
+    factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
+    factor *= low
+    widened = size_ratio ** (1 / d)
+    if factor < 1:
+        gap = highest - score(1 / low)
+    elif factor > widened:
+        gap = highest - score(widened / low)
+    else:
+        gap = 0.0
+    return factor * size_ratio ** (-1 / (d + 4)), gap if np.isfinite(gap) else 0.0
+
+
 def gaussian_in(coordinates: Coordinates, bandwidth: float) -> Gaussian:
     """Return the Gaussian kernel with this bandwidth in the given coordinates."""
     factor = coordinates.factor
@@ -146,13 +204,17 @@ def _most_likely_multiple(
 ) -> tuple[Stationary, float]:
     """Return the kernel with the most likely multiple of its bandwidths, and its likelihood."""
     Z = unit.to_units(rows)
-    masses = weights / weights.sum()
-    extent = sqrt(float((masses @ (Z - masses @ Z) ** 2).sum()))
-    low, high = search_range(Z, extent)
+    low, high = search_range(Z, _extent(Z, weights))
     smallest = _scaled(unit, low)
     score = leave_one_out_likelihood(smallest, rows, weights)
     factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
     return _scaled(smallest, factor), highest
+
+
+def _extent(Z: Array, weights: Array) -> float:
+    """Return the root of the sum of the variances."""
+    masses = weights / weights.sum()
+    return sqrt(float((masses @ (Z - masses @ Z) ** 2).sum()))
 
 
 def _scaled(kernel: Stationary, factor: float) -> Stationary:

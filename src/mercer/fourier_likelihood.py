@@ -126,9 +126,7 @@ def fourier_likelihood(
     )
 
 
-def _padded_grid(
-    kernel: Gaussian, low: Array, high: Array, largest: float
-) -> FrequencyGrid | None:
+def _padded_grid(kernel: Gaussian, low: Array, high: Array, largest: float) -> FrequencyGrid | None:
     """Return a grid with a period that suits the widest kernel too."""
     d = len(low)
     spectral = kernel.spectral_density(d)
@@ -144,7 +142,9 @@ def _sums_at(grid: FrequencyGrid, sums: Array, rows: Points, factor: float) -> A
     # a wider kernel needs fewer frequencies
     highest = [int(np.ceil(n // 2 / factor)) for n in grid.shape]
     indices = [fft.fftfreq(2 * m + 1, 1 / (2 * m + 1)).astype(int) for m in highest]
-    decay = [np.exp(-0.5 * (factor * step * m) ** 2) for step, m in zip(steps, indices, strict=True)]
+    decay = [
+        np.exp(-0.5 * (factor * step * m) ** 2) for step, m in zip(steps, indices, strict=True)
+    ]
     scale = (factor / np.sqrt(2 * np.pi)) ** len(steps) * np.prod(steps)
     coefficients = scale * reduce(np.multiply.outer, decay) * sums[np.ix_(*indices)]
     return replace(grid, shape=coefficients.shape).evaluate(coefficients[None], rows)[:, 0]
