@@ -75,8 +75,8 @@ def most_likely_factor(
     trials = np.linspace(log(low), log(high), _N_TRIALS)
     scores = [score(float(np.exp(trial))) for trial in trials]
     best = int(np.argmax(scores))
-    around = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
-    return refined_factor(score, *np.exp(around), tolerance)
+    below, above = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
+    return refined_factor(score, float(np.exp(below)), float(np.exp(above)), tolerance)
 
 
 def refined_factor(

@@ -218,5 +218,5 @@ def _extent(Z: Array, weights: Array) -> float:
 
 
 def _scaled(kernel: Stationary, factor: float) -> Stationary:
-    bandwidth = np.multiply(kernel.bandwidth, factor)  # type: ignore[arg-type]
+    bandwidth = np.multiply(kernel.bandwidth, factor)
     return kernel.with_bandwidth(bandwidth if bandwidth.ndim else float(bandwidth))

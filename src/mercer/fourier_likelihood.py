@@ -131,7 +131,9 @@ def _padded_grid(kernel: Gaussian, low: Array, high: Array, largest: float) -> F
     d = len(low)
     spectral = kernel.spectral_density(d)
     assert spectral is not None
-    pad = 0.5 * largest * spectral.reach(_TOLERANCE) * np.abs(kernel.from_units(np.eye(d))).sum(0)
+    # the period exceeds the padded box by twice the reach; the rows are inside the box
+    pad = max(0.5 * largest - 1, 0) * spectral.reach(_TOLERANCE)
+    pad = pad * np.abs(kernel.from_units(np.eye(d))).sum(axis=0)
     grid = frequency_grid(kernel, low - pad, high + pad, _TOLERANCE)
     return None if isinstance(grid, NoGrid) or grid.size > _MAX_FREQUENCIES else grid
 

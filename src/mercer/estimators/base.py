@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import resources
-from mercer.bandwidth import AutoRule, fit_kernel
+from mercer.bandwidth import fit_kernel
 from mercer.chunks import passes_for
 from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import PlannedGram
@@ -105,9 +105,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     kernel: str | Kernel
     kernel_: Kernel
 
-    #: what the bandwidth "auto" means; None for the rule of :mod:`mercer.bandwidth`
-    _auto_bandwidth: ClassVar[AutoRule | None] = None
-
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__bandwidth`` also works if the kernel is given by name."""
         reaches_in = any(name.startswith("kernel__") for name in params)
@@ -139,11 +136,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
-        kernel = fit_kernel(kernel, points, weights, auto=self._auto_bandwidth)
+        kernel = self._fit_kernel(kernel, points, weights)
         sample = Sample.of(kernel, points, weights, weight_unit)
         if sample_weight is not None:
             warn_if_heavy(sample.sample_size, sample.points.n)
         return sample
+
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; an estimator overrides this to define its own bandwidth "auto"."""
+        return fit_kernel(kernel, points, weights)
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.bandwidth import AutoRule
+from mercer.bandwidth import fit_kernel
 from mercer.chunks import passes_for
 from mercer.data import Sample, validate_weights
 from mercer.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
@@ -26,7 +26,7 @@ __all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
 
 _MANY_COLUMNS = 50
 _CHECKED_ROWS = 200  # on which bandwidths are compared
-# In the geometric mean, the density of a new point is then smaller than possible by a factor of 1.6.
+# nats per point; e^0.5 = 1.6 is the ratio of the geometric means of the densities
 _LARGE_GAP = 0.5
 
 
@@ -95,7 +95,10 @@ class KernelDensityEstimator(Density, KernelEstimator):
     """A density that is a sum of normalized kernels ``k(x, x_j) / ∫k`` at training points."""
 
     _sum: WindowSum
-    _auto_bandwidth: ClassVar[AutoRule | None] = staticmethod(most_likely_kernel)
+
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; "auto" is the bandwidth with the largest leave-one-out likelihood."""
+        return fit_kernel(kernel, points, weights, auto=most_likely_kernel)
 
     def _validate_density_training(self, X: Any, sample_weight: Any) -> Sample:
         """Validate training data; raise for a kernel that has no finite integral."""

@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import Points, Sample
 from mercer.density_bandwidth import gaussian_in
@@ -151,7 +153,8 @@ class ParzenDensity(KernelDensityEstimator):
         # cross-validation replaces the rule
         kernel = kernel.with_bandwidth(1.0) if by_rule else kernel
         sample = self._validate_training(X, sample_weight, kernel=kernel)
-        self._adapted, self.adaptation_ = adapted_density(sample, by_rule, self.adaptive)
+        given = self._chosen if by_rule else None
+        self._adapted, self.adaptation_ = adapted_density(sample, by_rule, self.adaptive, given)
         found = self.adaptation_
         self.kernel_ = gaussian_in(found.coordinates, found.bandwidth) if by_rule else sample.kernel
         self._log_normalizer = self.kernel_.log_normalizer(self.n_features_in_)
@@ -160,6 +163,18 @@ class ParzenDensity(KernelDensityEstimator):
         self.__dict__.pop("_sum", None)  # of an earlier fit with one bandwidth
         return self
 
+    def with_chosen_parameters(self) -> ParzenDensity:
+        """Return an unfitted density with the bandwidth, or the adaptation, that a fit has chosen.
+
+        Unlike this estimator it does not choose them again when it is fitted to other rows.
+        """
+        check_is_fitted(self)
+        if self._adapted is None:
+            return ParzenDensity(kernel=self.kernel_, weights=self.weights, solver=self.solver)
+        chosen: ParzenDensity = clone(self)
+        chosen._chosen = self.adaptation_
+        return chosen
+
     @property
     def bandwidths_(self) -> Array:
         """The bandwidth of every training point, with ``adaptive=True``."""
@@ -167,6 +182,7 @@ class ParzenDensity(KernelDensityEstimator):
             raise AttributeError("bandwidths_ is available after a fit with adaptive=True.")
         return 1 / self._adapted.inverses
 
+    _chosen: Adaptation | None = None  # parameters that are not chosen again
     _adapted: SamplePointDensity | None = None  # the default for models of earlier versions
     adaptation_: Adaptation | None
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")

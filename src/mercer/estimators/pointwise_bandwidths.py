@@ -29,7 +29,7 @@ _ABRAMSON = 0.5
 
 
 def adapted_density(
-    sample: Sample, by_rule: bool, mode: bool | str
+    sample: Sample, by_rule: bool, mode: bool | str, chosen: Adaptation | None = None
 ) -> tuple[SamplePointDensity, Adaptation]:
     """Choose the parameters by cross-validation and fit the density to all rows.
 
@@ -41,10 +41,14 @@ def adapted_density(
         Whether to choose the parameters. Otherwise the kernel has the bandwidth of the pilot
         estimate, and the exponent is Abramson's.
     mode : True or "shape"
+    chosen : Adaptation or None
+        Parameters that are used instead of a search.
     """
     X = sample.points.data.astype(np.float64, copy=False)
     weights = sample.multiplicities
-    if by_rule:
+    if chosen is not None:
+        found = chosen
+    elif by_rule:
         found = _search(X, weights, sample.kernel, mode)
     elif mode == "shape":
         raise ValueError(
