@@ -5,8 +5,19 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import ParzenDensity, SeriesDensity
-from mercer.bandwidth import fit_kernel, leave_one_out
+from mercer import (
+    ComponentClassifier,
+    JointMixtureClassifier,
+    KernelDenoiser,
+    KernelECA,
+    KernelLDA,
+    KernelPCA,
+    MercerMixture,
+    MercerNovelty,
+    ParzenDensity,
+    SeriesDensity,
+)
+from mercer.bandwidth import fit_kernel, leave_one_out, median_distance, silverman
 from mercer.density_bandwidth import most_likely_kernel, smoothing_gap
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian
@@ -137,6 +148,28 @@ def test_outliers_do_not_break_the_fit(n):
     with np.errstate(over="ignore"):
         logs = ParzenDensity().fit(X).score_samples(X)
     assert np.isfinite(logs).all()
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelPCA(),
+        KernelECA(),
+        KernelDenoiser(n_components=2),
+        ComponentClassifier(n_components=2),
+        KernelLDA(),
+        MercerMixture(),
+        MercerNovelty(),
+        JointMixtureClassifier(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_other_estimators_use_silvermans_rule_or_the_median_distance(estimator, d):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, d)), np.arange(60) % 2
+    expected = silverman(X) if d <= 3 else median_distance(X) / np.sqrt(2)
+    assert estimator.fit(X, y).kernel_ == Gaussian(expected)
 
 
 def smoothing_warnings(model, X, weights=None):

@@ -603,10 +603,15 @@ def test_invalid_weights_raise(make):
 
 @BOTH
 def test_isolated_points_warn(make):
-    with warns(ApproximationWarning, "100%", 0.01):
+    with warns(ApproximationWarning, "undersmoothed", "nats per point"):
         density = make(kernel=Gaussian(1e-6)).fit(array(40))
     expected = -np.log(40) - Gaussian(1e-6).log_normalizer(2)
     assert_allclose(density.score_samples(array(40)), expected, rtol=1e-12)
+
+
+def test_isolated_points_of_a_sum_of_kernels_warn():
+    with warns(ApproximationWarning, "100%", 0.01):
+        ParzenDensity(kernel=Gaussian(1e-6) + Gaussian(1e-7)).fit(array(40))
 
 
 def test_invalid_parameters_raise():

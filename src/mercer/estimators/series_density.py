@@ -48,6 +48,7 @@ class SeriesDensity(KernelDensityEstimator):
     ----------
     kernel : str or Kernel
         A kernel with a finite integral: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them.
+        The bandwidth "auto" as in :class:`ParzenDensity`.
     terms : str, int or None
         Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" selects all with
         :math:`(1'e_i)^2 > 2n/(n+1)`, "kronmal-tarter-run" those before the first violation, and
