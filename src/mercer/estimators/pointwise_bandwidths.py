@@ -26,6 +26,7 @@ __all__ = ["adapted_density"]
 _SEARCH_ROWS = 500  # on which parameters are chosen
 _REFERENCE_ROWS = 2000  # of pilot estimates and neighbors
 _ABRAMSON = 0.5
+_LARGEST = 1e150  # coordinate, in bandwidths, whose square does not overflow
 
 
 def adapted_density(
@@ -57,14 +58,14 @@ def adapted_density(
         )
     else:
         coordinates = _coordinates_of(sample.kernel, X)
-        found = Adaptation(coordinates, 1.0, float("nan"), pilot=1.0, exponent=_ABRAMSON)
-    with np.errstate(over="ignore", invalid="ignore"):
-        Z = found.coordinates.scaled(X)
-    if not np.isfinite(Z).all():
-        raise ValueError(
-            f"The bandwidth {sample.kernel.bandwidth!r} is too small for these data: coordinates "
-            "divided by it overflow. Use a larger bandwidth, or the rule 'auto'."
-        )
+        # in units of a vanishing bandwidth, coordinates would overflow
+        center, factor = coordinates.center, coordinates.factor
+        extent = float(np.abs(X - center).max()) / _LARGEST
+        scale = max(1.0, extent / float(np.abs(factor.diagonal()).min()))
+        h = 1 / scale
+        coordinates = Coordinates(center, factor * scale)
+        found = Adaptation(coordinates, h, float("nan"), pilot=h, exponent=_ABRAMSON)
+    Z = found.coordinates.scaled(X)
     rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
     if mode == "shape":
         inverses = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)

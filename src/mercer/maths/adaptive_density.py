@@ -82,6 +82,9 @@ class Coordinates:
 
     def scaled(self, X: Array) -> Array:
         """Return z."""
+        scales = self.factor.diagonal()
+        if (self.factor == np.diag(scales)).all():  # exact for subnormal scales too
+            return np.asarray((X - self.center) / scales)
         return np.asarray(solve_triangular(self.factor, (X - self.center).T, lower=True).T)
 
     def original(self, Z: Array) -> Array:
@@ -341,8 +344,9 @@ def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) ->
 # --- shared steps ---------------------------------------------------------------------------------
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _exponents(Z: Array, points: Array, inverses: Array) -> Array:
-    """Return ``-|B_j⁻¹ (z_i - z_j)|² / 2``."""
+    """Return ``-|B_j⁻¹ (z_i - z_j)|² / 2``; -inf if it overflows."""
     if inverses.ndim == 3:
         differences = Z - points[:, None]  # one slice per point
         scaled = differences @ np.swapaxes(inverses, 1, 2)
@@ -354,7 +358,10 @@ def _exponents(Z: Array, points: Array, inverses: Array) -> Array:
         halves = half_squared_products(augment_rows(Z), augment_columns(points))
     if Z is points:
         np.fill_diagonal(halves, 0)
-    return np.asarray(halves * inverses**2)
+    exponents = halves * inverses**2
+    if not np.isfinite(largest * largest):
+        exponents[halves == 0] = 0
+    return np.asarray(exponents)
 
 
 def _log_determinants(inverses: Array, d: int) -> Array:
