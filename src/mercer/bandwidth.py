@@ -7,7 +7,8 @@ most 2000 representative rows, selected by value, so a rule never costs O(n²) a
 the order of rows.
 
 ========================= =================================================================
-"auto"                    d ≤ 3: "silverman"; d > 3: "median-distance" / √2
+"auto"                    d ≤ 3: "silverman"; d > 3: "median-distance" / √2; in densities the
+                          most likely kernel (:mod:`mercer.density_bandwidth`)
 "silverman"               ``s (4 / ((2d + 1) n))^(1/(d+4))``, s² the mean marginal variance
 "scott"                   ``s n^(-1/(d+4))``
 "median-distance"         median over rows of the median distance to all rows, itself included
