@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from mercer.data import validate_weights
+from mercer.errors import suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import Density
 from mercer.estimators.parzen_density import ParzenDensity
@@ -217,7 +218,8 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
             test, train = fold == held_out, fold != held_out
             some = _with_copies(X[train], masses[train], weighted)
             for column, member in enumerate(fitted):
-                again = _fit(chosen_parameters(member), *some)
+                with suppress_warnings():  # already issued by the fit to all rows
+                    again = _fit(chosen_parameters(member), *some)
                 logs[test, column] = again.score_samples(X[test])
         return logs
 
