@@ -75,11 +75,15 @@ def improved_sheather_jones(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def mixture_by_bic(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """scikit-learn's mixture: type of covariance and number of components by BIC.
+
+    With fewer than five rows per column and component BIC chooses singular covariances.
+    """
     fits = [
         GaussianMixture(k, covariance_type=kind, random_state=0).fit(X)
         for kind in ("full", "tied", "diag", "spherical")
         for k in COMPONENTS
-        if k <= max(1, len(X) // 5)
+        if k <= max(1, len(X) // (5 * X.shape[1]))
     ]
     return min(fits, key=lambda fit: fit.bic(X)).score_samples(Y)
 

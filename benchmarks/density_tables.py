@@ -75,7 +75,7 @@ REPORT: dict[str, Callable[[], np.ndarray]] = {
     "Grunfeld": lambda: _statsmodels("grunfeld", "invest", "value", "capital"),
     "Seattle weather": lambda: _vega("seattle-weather.csv", "temp_max", "temp_min", "wind"),
     "breast cancer 4": lambda: load_breast_cancer().data[:, [0, 1, 4, 5]],
-    "inflation": lambda: _statsmodels("macrodata", "tbilrate", "unemp", "infl", "realint"),
+    "inflation": lambda: _statsmodels("macrodata", "tbilrate", "unemp", "infl"),
     "travel mode": lambda: _statsmodels("modechoice", "ttme", "invc", "invt", "gc"),
     "cars": lambda: _vega("cars.json", *CARS),
     "school districts": lambda: _statsmodels(

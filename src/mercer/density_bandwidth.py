@@ -1,9 +1,9 @@
 """The bandwidth "auto" of densities: the kernel with the largest leave-one-out likelihood.
 
 The candidates are one bandwidth per column, proportional to the standard deviations, and for the
-Gaussian kernel a multiple of the covariance matrix too. The factor is chosen for each by the
-leave-one-out likelihood (:func:`mercer.bandwidth.leave_one_out`), on at most 500 representative
-rows; the more likely candidate is refined:
+Gaussian kernel multiples of the covariance matrix, with all or half of the correlations. The factor
+is chosen for each by the leave-one-out likelihood (:func:`mercer.bandwidth.leave_one_out`), on at
+most 500 representative rows; the most likely candidate is refined:
 
 - up to 2000 rows, on all of them;
 - Gaussian kernels in at most three columns, by Fourier sums over all rows, at up to 16,000 of them

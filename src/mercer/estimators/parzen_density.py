@@ -39,8 +39,9 @@ class ParzenDensity(KernelDensityEstimator):
         A kernel with a finite integral: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them,
         with one bandwidth, one per column, or the name of a rule. The bandwidth "auto" maximizes
         the leave-one-out likelihood over multiples of the columns' standard deviations and, for the
-        Gaussian kernel, of the covariance matrix (:mod:`mercer.density_bandwidth`). A fit warns if
-        another bandwidth is much more likely than a given one.
+        Gaussian kernel, of the covariance matrix with all or half of the correlations
+        (:mod:`mercer.density_bandwidth`). A fit warns if another bandwidth is much more likely than
+        a given one.
     adaptive : False, True or "shape"
         With True every training point has its own bandwidth, wider where the density is low
         (Abramson); with "shape" its own bandwidth matrix, from the scatter of its neighbors. Both

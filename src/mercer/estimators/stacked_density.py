@@ -72,7 +72,8 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         self._center, scale = X.mean(axis=0), X.std(axis=0)
         self._scale = np.where(scale > 0, scale, 1.0)
         Z = (X - self._center) / self._scale
-        most = max(1, min(self.max_components, len(X) // 5))
+        # with fewer rows BIC chooses singular covariances
+        most = max(1, min(self.max_components, len(X) // (5 * X.shape[1])))
         counts = range(min(self.min_components, most), most + 1)
         fits = [GaussianMixture(k, n_init=2, random_state=self.random_state).fit(Z) for k in counts]
         self.mixture_ = min(fits, key=lambda fitted: fitted.bic(Z))

@@ -95,7 +95,8 @@ class Coordinates:
 def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     """Return the coordinates that standardize columns, and those that also remove correlations.
 
-    The second is omitted for one column, or if the correlation matrix is singular.
+    In between are those for half the correlations. Only the first are returned for one column, or
+    if the correlation matrix is singular.
 
     Raises
     ------
@@ -118,8 +119,9 @@ def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     found = [Coordinates(center, np.diag(scale * deviations))]
     correlation = covariance / np.outer(deviations, deviations)
     if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > _SINGULAR:
-        root = np.linalg.cholesky(correlation)
-        found.append(Coordinates(center, (scale * deviations)[:, None] * root))
+        for shrunk in (0.5 * (correlation + np.eye(len(center))), correlation):
+            root = np.linalg.cholesky(shrunk)
+            found.append(Coordinates(center, (scale * deviations)[:, None] * root))
     return found
 
 
