@@ -83,6 +83,30 @@ def test_shift_follows_much_larger_terms_of_later_boxes(rng):
     assert_allclose(found, expected, rtol=0, atol=ERROR)
 
 
+def test_bounds_of_boxes_are_upper_bounds(rng):
+    points, offsets, inverses = (
+        rng.normal(size=(900, 3)),
+        rng.normal(size=900),
+        rng.uniform(1, 3, 900),
+    )
+    sums = gaussian_sums(points, offsets, inverses)
+    Y = (0.3 * rng.normal(size=(40, 3)) - sums.origin) @ sums.rotation
+    order, bounds = sums._order(Y.min(axis=0), Y.max(axis=0))
+    left = np.column_stack([Y, -0.5 * (Y**2).sum(axis=1), np.ones(40), np.zeros(40)])
+    for first in range(len(order)):
+        right = sums.factors[order[first:]].reshape(-1, left.shape[1])
+        assert logsumexp(left @ right.T, axis=1).max() <= bounds[first] + 1e-9
+    assert bounds[-1] == -np.inf
+
+
+def test_bound_of_equal_points_is_their_sum():
+    points = np.repeat([[0.0, 0.0], [3.0, 4.0]], 64, axis=0)
+    sums = gaussian_sums(points, np.zeros(128), np.full(128, 0.5))
+    corner = -sums.origin @ sums.rotation
+    _, bounds = sums._order(corner, corner)
+    assert_allclose(bounds[1], np.log(64) - 0.5 * (0.5 * 5) ** 2, rtol=1e-12)
+
+
 def test_few_pairs_are_summed_where_groups_are_far_apart(rng, monkeypatch):
     """Groups 50 bandwidths apart: each row needs the points of its own group."""
     centers = 50 * rng.permutation(np.eye(10))
