@@ -16,6 +16,7 @@ MODULES = [
     "clustering",
     "bandwidth_rule",
     "density",
+    "density_sums",
     "mixed_tables",
     "mixed_density",
     "discriminant",

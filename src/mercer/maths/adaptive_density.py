@@ -28,6 +28,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
+from mercer.maths.gaussian_sums import Run, gaussian_sums, worth_boxes
 from mercer.maths.pairwise import (
     augment_columns,
     augment_rows,
@@ -145,12 +146,24 @@ class SamplePointDensity:
     weights: Array
     inverses: Array
 
-    def log_density(self, X: Array) -> Array:
-        """Return the log density at every row of X."""
+    def log_density(self, X: Array, run: Run | None = None) -> Array:
+        """Return the log density at every row of X.
+
+        Many sums with scalar bandwidths skip negligible points, with a relative error of at most
+        1e-6, and start threads by ``run``.
+        """
         Z = self.coordinates.scaled(X)
         offset = np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
         logs = np.empty(len(Z))
-        for rows in _blocks(len(Z), self.inverses.size):
+        direct = np.arange(len(Z))
+        if self.inverses.ndim == 1 and worth_boxes(len(self.points), len(Z)):
+            sums = gaussian_sums(self.points, offset, self.inverses)
+            if sums is not None:
+                near = sums.reaches(Z)
+                logs[near] = sums(Z[near], run)
+                direct = np.flatnonzero(~near)
+        for block in _blocks(len(direct), self.inverses.size):
+            rows = direct[block]
             exponents = _exponents(Z[rows], self.points, self.inverses)
             logs[rows] = _log_sum(exponents + offset)
         return logs - 0.5 * Z.shape[1] * log(2 * pi) - self.coordinates.log_volume

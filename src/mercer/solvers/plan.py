@@ -41,7 +41,7 @@ import numpy as np
 
 from mercer.data import Points
 from mercer.errors import ConvergenceError
-from mercer.kernels import Kernel
+from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
 from mercer.operators import (
     EigenProblem,
@@ -71,6 +71,7 @@ __all__ = [
     "plan",
     "streaming_gram",
     "summing_grid",
+    "sums_by_boxes",
 ]
 
 log = logging.getLogger("mercer")
@@ -324,6 +325,16 @@ def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> Freq
     grid = Fourier(box=box).grid(sample.kernel, points)
     largest = _LARGEST_GRID if chunked else points.n**2 / _FOURIER_FRACTION
     return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
+
+
+def sums_by_boxes(sample: Sample) -> bool:
+    """Return whether sums over many points may skip boxes of points that are negligible.
+
+    In fewer dimensions the frequency grid is faster.
+    """
+    points = sample.points
+    many_columns = points.dimension is not None and points.dimension > 3
+    return many_columns and not points.is_chunked and isinstance(sample.kernel, Gaussian)
 
 
 def has_few_features(sample: Sample) -> bool:
