@@ -84,6 +84,10 @@ class Coordinates:
         """Return z."""
         return np.asarray(solve_triangular(self.factor, (X - self.center).T, lower=True).T)
 
+    def directions(self) -> Array:
+        """Return the matrix T of ``z = (x - m) T``."""
+        return np.asarray(solve_triangular(self.factor, np.eye(len(self.factor)), lower=True).T)
+
     def original(self, Z: Array) -> Array:
         """Return x."""
         return np.asarray(Z @ self.factor.T + self.center)
@@ -143,12 +147,15 @@ class SamplePointDensity:
     def log_density(self, X: Array) -> Array:
         """Return the log density at every row of X."""
         Z = self.coordinates.scaled(X)
-        offset = np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
         logs = np.empty(len(Z))
         for rows in _blocks(len(Z), self.inverses.size):
-            exponents = _exponents(Z[rows], self.points, self.inverses)
-            logs[rows] = _log_sum(exponents + offset)
+            logs[rows] = _log_sum(self.log_terms(Z[rows]))
         return logs - 0.5 * Z.shape[1] * log(2 * pi) - self.coordinates.log_volume
+
+    def log_terms(self, Z: Array) -> Array:
+        """Return the logarithms of all terms at rows in the coordinates, up to a constant."""
+        offset = np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
+        return _exponents(Z, self.points, self.inverses) + offset
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Draw points."""
