@@ -41,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
     "operators": {"operators"},
-    "bandwidth": {"bandwidth", "bandwidth_likelihood"},
+    "bandwidth": {"bandwidth", "bandwidth_likelihood", "bandwidth_selectors"},
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},
     "analysis": {

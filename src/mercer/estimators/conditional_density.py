@@ -84,8 +84,8 @@ def condition_kernel(
         if not is_product(kernel, points.shape[1]):
             _refuse_reflection(bounds)
             slope, covariance = _regression(S, fixed, free)
-            at_x = Gaussian(1.0, metric=S[np.ix_(fixed, fixed)])
-            logs = logs + _log_kernel(at_x, x, points[:, fixed], None)
+            correlated = Gaussian(1.0, metric=S[np.ix_(fixed, fixed)])
+            logs = logs + _log_kernel(correlated, x, points[:, fixed], None)
             centers = points[:, free] + (x - points[:, fixed]) @ slope.T
             scale = float(np.sqrt(covariance.diagonal().max()))
             inner: Kernel = Gaussian(scale, metric=covariance / scale**2)

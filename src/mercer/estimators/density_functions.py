@@ -177,8 +177,9 @@ class _Regions:
         low, high = density._limits()
         inner = np.linspace(0, 1, _N_QUANTILES + 2)[1:-1]
         points = density.quantile(np.r_[1e-12, inner, 1 - 1e-12])
-        ends = [low if np.isfinite(low) else points[0], high if np.isfinite(high) else points[-1]]
-        self.grid = np.unique(np.r_[ends, points, np.linspace(*ends, _N_UNIFORM)])
+        first = low if np.isfinite(low) else points[0]
+        last = high if np.isfinite(high) else points[-1]
+        self.grid = np.unique(np.r_[points, np.linspace(first, last, _N_UNIFORM)])
         self.logs = self._score(self.grid)
 
     def _score(self, x: Array) -> Array:
@@ -295,7 +296,7 @@ class KernelSumFunctions(DensityFunctions):
         array of shape (m,)
         """
         new = self._validate_new(X)  # type: ignore[attr-defined]
-        return new.map_rows(self._cdf)  # type: ignore[no-any-return]
+        return new.map_rows(self._cdf)
 
     def _cdf(self, points: Points) -> Array:
         X = points.data.astype(np.float64, copy=False)
@@ -357,7 +358,7 @@ class KernelSumFunctions(DensityFunctions):
             NaN where the density is 0.
         """
         new = self._validate_new(X)  # type: ignore[attr-defined]
-        return new.map_rows(partial(self._gradient, log=log))  # type: ignore[no-any-return]
+        return new.map_rows(partial(self._gradient, log=log))
 
     def _gradient(self, points: Points, *, log: bool) -> Array:
         self._points_and_weights("gradient")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -372,7 +371,7 @@ class ParzenDensity(ParzenFunctions, KernelDensityEstimator):
         d, fixed = self.n_features_in_, {}
         for column, value in given.items():
             index = names.index(column) if column in names else column
-            if isinstance(index, bool) or not isinstance(index, Integral) or not 0 <= index < d:
+            if isinstance(index, bool) or index not in range(d):
                 raise ValueError(
                     f"Column {column!r} is not one of the {d} columns of the density. Pass an "
                     f"index from 0 to {d - 1}, or a column name."

@@ -134,7 +134,7 @@ class Bounds:
         """Return ``t(x)``; x itself for reflection."""
         if self.reflects:
             return X
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # columns without these bounds
             Z = np.where(np.isfinite(self.low), np.log(X - self._low), 0.0)
             Z = Z - np.where(np.isfinite(self.high), np.log(self._high - X), 0.0)
         return np.where(self._bounded, Z, X)
@@ -156,8 +156,9 @@ class Bounds:
         """Return ``log |t'(x)|`` at rows inside of the support; 0 for reflection."""
         if self.reflects:
             return np.zeros(len(X))
-        logs = -np.where(np.isfinite(self.low), np.log(X - self._low), 0.0)
-        logs -= np.where(np.isfinite(self.high), np.log(self._high - X), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):  # columns without these bounds
+            logs = -np.where(np.isfinite(self.low), np.log(X - self._low), 0.0)
+            logs -= np.where(np.isfinite(self.high), np.log(self._high - X), 0.0)
         logs += np.where(self._bounded & ~self._one_sided, np.log(self._high - self._low), 0.0)
         return np.asarray(logs.sum(axis=1))
 
@@ -173,8 +174,9 @@ class Bounds:
         """Return the derivatives ``t'(x)`` of every column."""
         if self.reflects:
             return np.ones_like(X)
-        total = np.where(np.isfinite(self.low), 1 / (X - self._low), 0.0)
-        total += np.where(np.isfinite(self.high), 1 / (self._high - X), 0.0)
+        with np.errstate(divide="ignore"):  # columns without these bounds
+            total = np.where(np.isfinite(self.low), 1 / (X - self._low), 0.0)
+            total += np.where(np.isfinite(self.high), 1 / (self._high - X), 0.0)
         return np.where(self._bounded, total, 1.0)
 
     # --- reflection -----------------------------------------------------------------------------

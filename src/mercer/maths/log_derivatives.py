@@ -78,13 +78,16 @@ def join_derivatives(parts: list[LogDerivatives]) -> LogDerivatives:
     if len(parts) == 1:
         return parts[0]
     logs, shares = _shares(np.stack([part.logs for part in parts], axis=1), np.ones(len(parts)))
-    gradient = sum(r[:, None] * part.gradient for r, part in zip(shares.T, parts, strict=True))
+    gradient = np.zeros_like(parts[0].gradient)
     precisions: Array | None = None
     if all(part.precisions is not None for part in parts):
-        precisions = sum(
-            r[:, None, None] * part.precisions for r, part in zip(shares.T, parts, strict=True)
-        )
-    return LogDerivatives(logs, np.asarray(gradient), precisions)
+        precisions = np.zeros((*gradient.shape, gradient.shape[1]))
+    for share, part in zip(shares.T, parts, strict=True):
+        used = share != 0  # the derivatives of a part that is 0 are not defined
+        gradient[used] += share[used, None] * part.gradient[used]
+        if precisions is not None and part.precisions is not None:
+            precisions[used] += share[used, None, None] * part.precisions[used]
+    return LogDerivatives(logs, gradient, precisions)
 
 
 def sample_point_derivatives(density: SamplePointDensity, X: Array) -> LogDerivatives:

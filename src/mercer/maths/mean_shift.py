@@ -48,8 +48,10 @@ def climb(derivatives: Derivatives, starts: Array, tol: float, max_iter: int) ->
         better = found.logs >= current.logs[rows]
         chosen = rows[better]
         X[chosen] = proposed[better]
-        for now, new in zip(current, found, strict=True):
-            now[chosen] = new[better]
+        assert current.precisions is not None
+        assert found.precisions is not None
+        current.logs[chosen], current.gradient[chosen] = found.logs[better], found.gradient[better]
+        current.precisions[chosen] = found.precisions[better]
         scale[chosen] = 1.0
         scale[rows[~better]] *= 0.5
     return X, current, ~active
