@@ -254,8 +254,9 @@ def least_squares_cv(X: Any, sample_weight: Any = None) -> float:
 
     Notes
     -----
-    One column: as :func:`sheather_jones`. More columns: exact for up to 1000 distinct rows; of more,
-    1000 representative rows are used and the result is extrapolated by :math:`n^{-1/(d+4)}`.
+    One column: as :func:`sheather_jones`. More columns: exact for up to 1000 distinct rows; of
+    more, 1000 representative rows are used and the result is extrapolated by
+    :math:`n^{-1/(d+4)}`.
 
     Examples
     --------

@@ -238,9 +238,14 @@ def test_ties_are_reported():
         least_squares_cv(X)
 
 
+def test_two_values_have_a_plug_in_bandwidth():
+    assert sheather_jones(np.repeat([[0.0], [1.0]], 50, axis=0)) > 0
+    assert sheather_jones([[0.0], [1.0]]) > 0
+
+
 def test_samples_without_solution_are_refused():
     with raises(ValueError, "leave-one-out"):
-        improved_sheather_jones(np.array([[0.0], [1.0]]))
+        improved_sheather_jones(np.repeat([[0.0], [1.0]], 1000, axis=0))
 
 
 def test_statsmodels_least_squares_is_near(recwarn):

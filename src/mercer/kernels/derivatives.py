@@ -85,8 +85,9 @@ def _slopes(kernel: Radial, h: Array) -> Array:
 def _matern_slopes(t: Array, nu: float) -> Array:
     """Return ``2ν K_{ν-1}(t) / (t K_ν(t))``; 0 at a kink at t = 0."""
     with np.errstate(all="ignore"):
-        found = 2 * nu * kve(nu - 1, t) / (t * kve(nu, t))
-        overflowing = ~np.isfinite(found)
+        lower, upper = kve(nu - 1, t), kve(nu, t)
+        found = 2 * nu * lower / (t * upper)
+        overflowing = ~(np.isfinite(upper) & np.isfinite(found))
         if overflowing.any():
             found[overflowing] = 2 * nu * _bessel_ratio(t[overflowing], nu) if nu > 1 else 0.0
     return np.asarray(found)

@@ -128,7 +128,7 @@ def _binned(x: Array, weights: Array, step: float) -> Array:
 
 
 def least_squares_criterion(pairs: PairSums, h: float) -> float:
-    r"""``∫ p̂² - 2/n Σ_i p̂_{-i}(x_i)`` (Rudemo; Bowman; Scott and Terrell's form, 1/n² for 1/n(n-1)).
+    r"""``∫ p̂² - 2/n Σ_i p̂_{-i}(x_i)``, with 1/n² for 1/n(n-1) as Scott and Terrell (1987).
 
     .. math:: \frac{R(K)}{n h^d} + \frac1{n^2} \sum_{i \ne j} [N_{2h^2} - 2 N_{h^2}](x_i - x_j)
     """
@@ -207,27 +207,18 @@ def sheather_jones(pairs: PairSums, scale: float) -> float:
         return pairs.normal(h**2, lambda u: u**3 - 15 * u**2 + 45 * u - 15) / (n * (n - 1) * h**6)
 
     a, b = 1.24 * scale * n ** (-1 / 7), 1.23 * scale * n ** (-1 / 9)
-    ratio = fourth(a) / -sixth(b)
-    if not ratio > 0:
-        raise ValueError(
-            f"The sample of size {n:g} is too small or has too many ties for the Sheather-Jones "
-            "selector. Use 'leave-one-out' or 'silverman'."
-        )
-    factor = 1.357 * ratio ** (1 / 7)
+    # the Fourier transforms of both kernels are positive, so these sums are too
+    factor = 1.357 * (fourth(a) / -sixth(b)) ** (1 / 7)
 
     def equation(h: float) -> float:
-        roughness = fourth(factor * h ** (5 / 7))
-        return float((1 / (2 * sqrt(pi) * n * max(roughness, 1e-300))) ** 0.2 - h)
+        return float((1 / (2 * sqrt(pi) * n * fourth(factor * h ** (5 / 7)))) ** 0.2 - h)
 
     low, high = 0.1144 * scale * n**-0.2, 1.144 * scale * n**-0.2
-    for _ in range(100):
-        if equation(low) > 0 > equation(high):
-            return float(brentq(equation, low, high, rtol=1e-10))
-        low, high = low / 1.2, high * 1.2
-    raise ValueError(
-        f"The equation of Sheather and Jones has no solution between {low:.3g} and {high:.3g}. Use "
-        "'leave-one-out' or 'silverman'."
-    )
+    while equation(low) <= 0:
+        low /= 1.2
+    while equation(high) >= 0:
+        high *= 1.2
+    return float(brentq(equation, low, high, rtol=1e-10))
 
 
 def improved_sheather_jones(x: Array, weights: Array) -> float:
@@ -250,7 +241,8 @@ def improved_sheather_jones(x: Array, weights: Array) -> float:
     def roughness(order: int, t: float) -> float:
         exponents = order * np.log(frequencies) - frequencies * pi**2 * t
         with np.errstate(under="ignore"):
-            return float(2 * pi ** (2 * order) * (squares @ np.exp(exponents)))
+            value = float(2 * pi ** (2 * order) * (squares @ np.exp(exponents)))
+        return max(value, np.finfo(np.float64).tiny)
 
     def equation(t: float) -> float:
         value = roughness(_STAGES, t)

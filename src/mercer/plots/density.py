@@ -466,7 +466,7 @@ def _intervals_above(x: Array, values: Array, level: float) -> Array:
         share = (level - values[outside]) / (values[inside] - values[outside])
         return float(x[outside] + share * (x[inside] - x[outside]))
 
-    pairs = zip(starts, stops, strict=True)
+    pairs = zip(starts.tolist(), stops.tolist(), strict=True)
     return np.array([[crossing(a, a - 1), crossing(b, b + 1)] for a, b in pairs])
 
 
