@@ -254,3 +254,16 @@ def test_statsmodels_least_squares_is_near(recwarn):
     fitted = nonparametric.KDEMultivariate(x, var_type="c", bw="cv_ls")
     # statsmodels uses n (n - 1) and its own optimizer
     assert_allclose(least_squares_cv(x), fitted.bw[0], rtol=0.05)
+
+
+@pytest.mark.parametrize(("name", "d"), [("sheather-jones", 1), ("smoothed-cv", 2)])
+def test_dask_rows_have_the_same_bandwidth(name, d):
+    da = pytest.importorskip("dask.array")
+    X = two_modes(200, d)
+    lazy = NAMES[name](da.from_array(X, chunks=(70, d)))
+    assert_allclose(lazy, NAMES[name](X), rtol=1e-6)
+
+
+def test_equal_quartiles_use_the_standard_deviation():
+    X = np.r_[np.zeros((80, 1)), two_modes(20)]
+    assert sheather_jones(X) > 0

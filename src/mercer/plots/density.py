@@ -194,7 +194,7 @@ class DensityDisplay:
                 float(_levels_of_mass(self.values, (mass,))[0]): f"{100 * mass:.3g} %"
                 for mass in masses
             }
-            ax.clabel(self.contours_, fmt=names, fontsize="small")
+            ax.clabel(self.contours_, fmt=names, fontsize="small", colors="#00304d")
         _name_axes(ax, self.labels)
 
 
