@@ -116,6 +116,16 @@ def test_reflection_equals_the_naive_sum_over_images(metric):
     assert_allclose(density.pdf(new), expected, rtol=1e-12)
 
 
+def test_reflection_with_fourier_features_equals_exact_sums():
+    X = np.random.default_rng(0).exponential(size=(400, 1))
+    new = np.r_[np.linspace(0, 9, 60), 30.0][:, None]
+    fast, exact = (
+        ParzenDensity(kernel=Gaussian(0.1), support=(0, 40), solver=solver).fit(X)
+        for solver in ("fourier", "lanczos")
+    )
+    assert_allclose(fast.score_samples(new), exact.score_samples(new), rtol=1e-6, atol=1e-6)
+
+
 def test_reflection_is_accurate_in_the_tails():
     """At the bound both images are equal, even where the density is below 1e-1000."""
     density = ParzenDensity(kernel=Gaussian(1.0), support="positive").fit([[100.0], [101.0]])

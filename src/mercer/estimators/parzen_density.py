@@ -30,6 +30,8 @@ from mercer.validation import check_choice, check_real
 
 __all__ = ["ParzenDensity", "maximum_likelihood"]
 
+_MIN_SIGNAL_TO_NOISE = 1e6  # of sums on a frequency grid, for values at images of a point
+
 
 class ParzenDensity(ParzenFunctions, KernelDensityEstimator):
     r"""Parzen window density estimator.
@@ -262,11 +264,32 @@ class ParzenDensity(ParzenFunctions, KernelDensityEstimator):
         if bounds.reflects:
             images = bounds.images(self._reach())
             logs[inside] = bounds.reflected_logs(
-                Z, images, lambda Y: self._log_density(Points(Y)), self._log_bound
+                Z,
+                images,
+                lambda Y: self._log_density(Points(Y)),
+                self._log_bound,
+                self._image_log_density,
             )
         else:
             logs[inside] = self._log_density(Points(Z)) + bounds.log_slope(X[inside])
         return logs
+
+    def _image_log_density(self, X: Array, logs: Array) -> Array:
+        """Return the log density without bounds at images of points with the given log densities.
+
+        On a frequency grid small values at images would be recomputed from the training points,
+        which is slow. They need not be, where the point itself is well above the grid's error.
+        """
+        if self._adapted is not None or self._sum.waves is None:
+            return self._log_density(Points(X))
+        found = np.empty(len(X))
+        exact = logs + self._log_normalizer < np.log(_MIN_SIGNAL_TO_NOISE * self._sum._noise)
+        with np.errstate(divide="ignore"):
+            values = self._sum.values(Points(X[~exact])) if not exact.all() else np.empty(0)
+            found[~exact] = np.log(np.maximum(values, 0)) - self._log_normalizer
+        if exact.any():
+            found[exact] = self._log_density(Points(X[exact]))
+        return found
 
     def _log_bound(self, X: Array) -> Array:
         """Return an upper bound of the log density without bounds; inf if none is known."""

@@ -231,6 +231,7 @@ class Bounds:
         images: Sequence[Image],
         log_density: Callable[[Array], Array],
         log_bound: Callable[[Array], Array],
+        image_log_density: Callable[[Array, Array], Array],
     ) -> Array:
         """Return ``log Σ_g p̂(g x)``.
 
@@ -243,6 +244,9 @@ class Bounds:
             log p̂.
         log_bound : callable
             An upper bound of log p̂, which shows that an image is negligible.
+        image_log_density : callable
+            log p̂ at images, given log p̂ at the points themselves, compared with which it has to be
+            accurate.
         """
         logs = log_density(X)
         total = logs.copy()
@@ -250,7 +254,8 @@ class Bounds:
             reflected = image(X)
             needed = log_bound(reflected) > logs + _NEGLIGIBLE
             if needed.any():
-                total[needed] = np.logaddexp(total[needed], log_density(reflected[needed]))
+                added = image_log_density(reflected[needed], logs[needed])
+                total[needed] = np.logaddexp(total[needed], added)
         return total
 
     def _fold(self, Z: Array) -> Array:
