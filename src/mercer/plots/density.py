@@ -98,6 +98,8 @@ class DensityDisplay:
         check_is_fitted(estimator)
         points = _one_or_two_columns(X)
         axes_points, nodes = _grid_around(points, grid, getattr(estimator, "bounds_", None))
+        # densities of this library know the names of their columns
+        nodes = estimator._new_rows(nodes) if hasattr(estimator, "_new_rows") else nodes
         values = estimator.pdf(nodes).reshape((grid,) * points.shape[1])
         display = cls(
             axes_points=axes_points, values=values, points=points, labels=_names(estimator, points)
