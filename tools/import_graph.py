@@ -42,7 +42,8 @@ LAYERS: dict[str, set[str]] = {
     "kernels": {"kernels"},
     "operators": {"operators"},
     "bandwidth": {
-        *("bandwidth", "bandwidth_likelihood", "density_bandwidth", "fourier_likelihood"),
+        *("bandwidth", "bandwidth_likelihood", "bandwidth_selectors"),
+        *("density_bandwidth", "fourier_likelihood"),
     },
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},

@@ -100,12 +100,14 @@ class KernelDensityEstimator(Density, KernelEstimator):
         """Fit the kernel; "auto" is the bandwidth with the largest leave-one-out likelihood."""
         return fit_kernel(kernel, points, weights, auto=most_likely_kernel)
 
-    def _validate_density_training(self, X: Any, sample_weight: Any) -> Sample:
+    def _validate_density_training(
+        self, X: Any, sample_weight: Any, kernel: Kernel | None = None
+    ) -> Sample:
         """Validate training data; raise for a kernel that has no finite integral."""
-        kernel = as_kernel(self.kernel)
+        kernel = as_kernel(self.kernel) if kernel is None else kernel
         if not kernel.is_window:
             kernel.log_normalizer(1)  # raises
-        sample = self._validate_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight, kernel=kernel)
         self.kernel_ = sample.kernel
         self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
         _warn_if_inaccurate(sample, kernel)
@@ -114,11 +116,11 @@ class KernelDensityEstimator(Density, KernelEstimator):
     def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
         """Return the density as a sum of normal densities; None if it is not such a sum.
 
-        It is one for a Gaussian kernel with the same bandwidth at all points, unless negative
-        values of a series are clipped.
+        It is one for a Gaussian kernel with the same bandwidth at all points, unless the support
+        is bounded or negative values of a series are clipped.
         """
         check_is_fitted(self)
-        if getattr(self, "adaptation_", None) is not None:
+        if any(getattr(self, name, None) is not None for name in ("adaptation_", "bounds_")):
             return None
         window, kernel = self._sum, self.kernel_
         clipped = getattr(self, "clipped_mass_", 0.0) > 0

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 from sklearn.base import BaseEstimator, clone
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
@@ -17,6 +17,7 @@ from mercer.data import validate_weights
 from mercer.errors import suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import Density
+from mercer.estimators.density_functions import DensityFunctions
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.maths.adaptive_density import random_folds
 from mercer.maths.stacking import stacking_weights
@@ -30,7 +31,7 @@ Members = Sequence[tuple[str, Any]]
 _MIN_ROWS = 3
 
 
-class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
+class SelectedGaussianMixture(DensityFunctions, Density, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's Gaussian mixture with the number of components chosen by BIC.
 
     Columns are standardized first, so that scikit-learn's regularization does not depend on units.
@@ -92,6 +93,19 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         logs = self.mixture_.score_samples((X - self._center) / self._scale)
         return np.asarray(logs - np.log(self._scale).sum())
 
+    def _has_cdf(self) -> bool:
+        return True
+
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function of a mixture of one column."""
+        self._check_one_column("cdf")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        deviations = np.sqrt(self.mixture_.covariances_[:, 0, 0])
+        Z = (X - self._center) / self._scale
+        return np.asarray(
+            ndtr((Z - self.mixture_.means_[:, 0]) / deviations) @ self.mixture_.weights_
+        )
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the mixture."""
         check_is_fitted(self)
@@ -101,7 +115,7 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         return np.asarray(drawn[shuffled] * self._scale + self._center)
 
 
-class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
+class StackedDensity(DensityFunctions, Density, BaseEstimator):  # type: ignore[misc]
     r"""Convex combination of density estimators, weighted by cross-validated likelihood.
 
     .. math:: \hat p(x) = \sum_m a_m\, \hat p_m(x)
@@ -230,6 +244,24 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, reset=False)
         logs = [member.score_samples(X) for member in self.members_.values()]
         return np.asarray(logsumexp(logs, b=self.weights_[:, None], axis=0))
+
+    def _has_cdf(self) -> bool:
+        return all(getattr(m, "_has_cdf", lambda: False)() for m in self.members_.values())
+
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function, if all members have one.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        for name, member in self.members_.items():
+            if not hasattr(member, "cdf"):
+                raise ValueError(f"The member {name!r} has no cdf. Use members of this library.")
+        values = [member.cdf(X) for member in self.members_.values()]
+        return np.asarray(self.weights_ @ np.array(values))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a member by weight, then a row from it."""

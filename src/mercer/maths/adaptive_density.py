@@ -88,6 +88,10 @@ class Coordinates:
             return np.asarray((X - self.center) / scales)
         return np.asarray(solve_triangular(self.factor, (X - self.center).T, lower=True).T)
 
+    def directions(self) -> Array:
+        """Return the matrix T of ``z = (x - m) T``."""
+        return np.asarray(solve_triangular(self.factor, np.eye(len(self.factor)), lower=True).T)
+
     def original(self, Z: Array) -> Array:
         """Return x."""
         return np.asarray(Z @ self.factor.T + self.center)
@@ -153,20 +157,26 @@ class SamplePointDensity:
         1e-6, and start threads by ``run``.
         """
         Z = self.coordinates.scaled(X)
-        offset = np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
         logs = np.empty(len(Z))
         direct = np.arange(len(Z))
         if self.inverses.ndim == 1 and worth_boxes(len(self.points), len(Z)):
-            sums = gaussian_sums(self.points, offset, self.inverses)
+            sums = gaussian_sums(self.points, self.log_offsets(), self.inverses)
             if sums is not None:
                 near = sums.reaches(Z)
                 logs[near] = sums(Z[near], run)
                 direct = np.flatnonzero(~near)
         for block in _blocks(len(direct), self.inverses.size):
             rows = direct[block]
-            exponents = _exponents(Z[rows], self.points, self.inverses)
-            logs[rows] = _log_sum(exponents + offset)
+            logs[rows] = _log_sum(self.log_terms(Z[rows]))
         return logs - 0.5 * Z.shape[1] * log(2 * pi) - self.coordinates.log_volume
+
+    def log_terms(self, Z: Array) -> Array:
+        """Return the logarithms of all terms at rows in the coordinates, up to a constant."""
+        return _exponents(Z, self.points, self.inverses) + self.log_offsets()
+
+    def log_offsets(self) -> Array:
+        """Return the logarithms of the terms at their own points, up to the same constant."""
+        return np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Draw points."""
