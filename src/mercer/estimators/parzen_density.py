@@ -403,7 +403,7 @@ class ParzenDensity(ParzenFunctions, KernelDensityEstimator):
             density._adapted, terms = condition_adapted(self._adapted, fixed, reflected)
             found = replace(self.adaptation_, coordinates=density._adapted.coordinates)
             density.adaptation_, density.adaptive = found, self.adaptive
-            density.kernel_ = overall_kernel(found)
+            density.kernel_ = gaussian_in(found.coordinates, found.bandwidth)
         else:
             density.kernel_, terms = condition_kernel(
                 self.kernel_, points, weights, fixed, reflected
