@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from opcode import opmap
+from traceback import walk_tb
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
@@ -37,6 +39,7 @@ STATIC = Path(__file__).parent / "static"
 _MAX_QUERY = 50_000  # characters
 _READERS = 2  # uploads that are read at the same time
 _MAX_JSON = 1_000_000  # bytes of a request body other than an upload
+_RAISE = opmap["RAISE_VARARGS"]
 
 
 def make_app(
@@ -224,7 +227,11 @@ class _Handlers:
             raise HTTPException(503, "The server is busy. Try again in a moment.") from None
         except DataNotFoundError as error:
             raise HTTPException(404, str(error)) from error
-        except (ValueError, TypeError, MercerError, ModuleNotFoundError) as error:
+        except (MercerError, ModuleNotFoundError) as error:
+            raise HTTPException(422, str(error)) from error
+        except (ValueError, TypeError) as error:
+            if not _is_for_users(error):
+                raise
             raise HTTPException(422, str(error)) from error
         except MemoryError as error:
             raise HTTPException(413, f"Not enough memory: {error}") from error
@@ -276,6 +283,17 @@ def _parse_json(content: bytes) -> Any:
 def _file(content: str | bytes, name: str, media_type: str) -> Response:
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
     return Response(content, headers=headers, media_type=media_type)
+
+
+def _is_for_users(error: Exception) -> bool:
+    """Return whether a raise statement of mercer or scikit-learn raised this error.
+
+    Their messages are about the input. Errors of array operations are bugs of the library.
+    """
+    innermost = list(walk_tb(error.__traceback__))[-1][0]
+    package = str(innermost.f_globals.get("__name__")).partition(".")[0]
+    instruction = innermost.f_code.co_code[innermost.f_lasti]
+    return package in ("mercer", "sklearn") and instruction == _RAISE
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
