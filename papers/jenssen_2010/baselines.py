@@ -58,9 +58,7 @@ _DATA: dict[str, Callable[[], tuple[Array, Array]]] = {
 def _labels(X: Array, count: int, bandwidths: list[float], method: str) -> list[Array]:
     """Labels of one method at each bandwidth."""
     if method == "KECA":
-        return [
-            EntropyClustering(count, kernel=Gaussian(b)).fit(X).labels_ for b in bandwidths
-        ]
+        return [EntropyClustering(count, kernel=Gaussian(b)).fit(X).labels_ for b in bandwidths]
     baseline: Any = "njw" if method == "NJW" else "kernel-pca"
     settings: Any = {}
     if baseline == "kernel-pca":

@@ -171,8 +171,7 @@ def _example_2(quick: bool) -> Table:
             "iterations until convergence at these bandwidths, median",
             "2",
             float(np.median(iterations)),
-            remark=f"Two at {iterations.count(2)} of {len(iterations)}, at most "
-            f"{max(iterations)}.",
+            remark=f"Two at {iterations.count(2)} of {len(iterations)}, at most {max(iterations)}.",
         ),
         Row(
             "kernel ECA has fewer errors than kernel PCA, mean over σ = 1 to 10",

@@ -239,7 +239,6 @@ def _groups(quick: bool) -> Table:
             set(apart) == {2},
             remark=f"Two in {apart.count(2)} of {len(apart)} samples, of N(±3, 1) with w = 0.8 and "
             "N(±4, 1) with w = 1.5.",
-
         ),
         Row(
             "the same with equal proportions: samples with two",
