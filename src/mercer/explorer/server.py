@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from opcode import opmap
-from traceback import walk_tb
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
+from opcode import opmap
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 from urllib.parse import quote
 
