@@ -100,7 +100,8 @@ def _table(quick: bool, name: str) -> Table:
         layout="\n".join(lines),
         note="Errors in percent. NJW, kernel PCA (angular or C-means) and kernel ECA at the median "
         "distance; rule: the bandwidth that EntropyClustering selects. None of these uses labels. "
-        "Isolated points count as errors. *: the best of 33 bandwidths from 10 to 200 % of the median distance, chosen with labels.",
+        "Isolated points count as errors. *: the best of 33 bandwidths from 10 to 200 % of the "
+        "median distance, chosen with labels.",
     )
 
 

@@ -142,7 +142,8 @@ def _confusion(quick: bool) -> Table:
         for (true, other), value in (((0, 1), "54"), ((1, 0), "66"))
         for counts in [[_assigned(s, true, other) for s in subsets]]
     ]
-    difference = dict(zip(load_newsgroups().feature_names, _word_differences(nearest), strict=True))
+    data: Any = load_newsgroups()
+    difference = dict(zip(data.feature_names, _word_differences(nearest), strict=True))
     found = [w for w in _TO_SCI if difference[w] > 0] + [w for w in _TO_REC if difference[w] < 0]
     rows.append(
         Row(
@@ -156,9 +157,9 @@ def _confusion(quick: bool) -> Table:
     return Table(
         tuple(rows),
         layout=_matrix(nearest),
-        note=f"Nearest subset: the one of {len(subsets)} random subsets whose error, {nearest.eca:.1f} %, is "
-        f"nearest to the paper's 19.4 %; components {show(nearest.components)}. Rows are true "
-        "groups, columns clusters.",
+        note=f"Nearest subset: the one of {len(subsets)} random subsets whose error, "
+        f"{nearest.eca:.1f} %, is nearest to the paper's 19.4 %; components "
+        f"{show(nearest.components)}. Rows are true groups, columns clusters.",
     )
 
 
@@ -189,7 +190,8 @@ def _assigned(subset: _Subset, true: int, cluster: int) -> int:
 
 def _word_differences(subset: _Subset) -> Array:
     """Frequency of each word in rec postings assigned to sci, minus that in the opposite ones."""
-    X, y = load_newsgroups().data[subset.rows], _truth()
+    data: Any = load_newsgroups()
+    X, y = data.data[subset.rows], _truth()
     to_sci, to_rec = (y == 0) & (subset.assigned == 1), (y == 1) & (subset.assigned == 0)
     return np.asarray(X[to_sci].mean(axis=0) - X[to_rec].mean(axis=0))
 
