@@ -14,6 +14,7 @@ from mercer.explorer.service import Service
 from mercer.explorer.sessions import Limits, Sessions
 from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
 from mercer.kernels import Gaussian
+from mercer.tables import text_files
 from tests.expectations import names_values
 from tests.explorer_client import TOKEN, connect
 
@@ -267,6 +268,7 @@ def test_exceptions_become_http_errors(monkeypatch, error, status, value):
         (lambda: len(3), 500, "Internal error (TypeError)"),
         (lambda: Gaussian(-1.0)(np.zeros((2, 1))), 422, "-1.0"),
         (lambda: KMeans(0).fit([[0.0]]), 422, "n_clusters"),
+        (lambda: text_files._check_row_lengths("t", "a,b\n1,2,3\n", ",", 2), 422, "line 2"),
     ],
 )
 def test_only_errors_about_the_input_are_shown(monkeypatch, fail, status, message):

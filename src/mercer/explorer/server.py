@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from opcode import opmap
 from pathlib import Path
-from traceback import walk_tb
 from typing import Any
 from urllib.parse import quote
 
@@ -290,9 +289,14 @@ def _is_for_users(error: Exception) -> bool:
 
     Their messages are about the input. Errors of array operations are bugs of the library.
     """
-    innermost = list(walk_tb(error.__traceback__))[-1][0]
-    package = str(innermost.f_globals.get("__name__")).partition(".")[0]
-    instruction = innermost.f_code.co_code[innermost.f_lasti]
+    place = error.__traceback__
+    assert place is not None, "the error was raised"
+    while place.tb_next is not None:
+        place = place.tb_next
+    frame = place.tb_frame
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    # tb_lasti and not f_lasti: the frame has run its "with" and "finally" blocks since
+    instruction = frame.f_code.co_code[place.tb_lasti]
     return package in ("mercer", "sklearn") and instruction == _RAISE
 
 
