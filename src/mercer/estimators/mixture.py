@@ -65,8 +65,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         :class:`~mercer.domains.Box`, :class:`~mercer.domains.GaussianBase` or, for tables,
         :class:`~mercer.domains.ProductDomain`. With None the density is not normalized.
     center : bool
-        Move the origin of feature space to the mean. It makes a difference only with a rank cut,
-        which then selects directions of large variance instead of large second moment.
+        Move the origin of feature space to the mean. It changes the model only with a rank cut,
+        which then selects directions of large variance instead of large second moment. Random
+        starts (``n_init``) differ, because they depend on the coordinates.
     rank : int, float or None
         Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
         error, at most 1000 for one component and 10 for several. After a cut the variance of the
