@@ -109,7 +109,7 @@ def decompose(
     request = Request(target, n_components, solver, normalize)
     chosen, gram = plan_gram(sample, request) if planned is None else planned
     _check_trace(gram, sample.unit)
-    if not isinstance(gram, FactoredGram):
+    if not isinstance(gram, FactoredGram) and not normalize:
         _warn_if_isolated(sample)
     gram = _normalized(gram) if normalize else gram
     potential = 0.0 if center else gram.potential
@@ -132,7 +132,8 @@ def decompose(
         pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
     unit = 1.0 if normalize else sample.unit  # eigenvalues are proportional to weights, or not
     spectrum = _spectrum(gram, pairs, selection, center, unit)
-    _warn_about_pairs(spectrum.pairs, target)
+    if not normalize:  # graphs have negative eigenvalues, and one eigenvalue 1 per component
+        _warn_about_pairs(spectrum.pairs, target)
     _warn_about_error(gram, spectrum)
     return spectrum
 
