@@ -111,7 +111,8 @@ def decompose(
     _check_trace(gram, sample.unit)
     if not isinstance(gram, FactoredGram) and not normalize:
         _warn_if_isolated(sample)
-    gram = _normalized(gram) if normalize else gram
+    if normalize and not isinstance(gram, NormalizedGram):
+        gram = _normalized(gram)
     potential = 0.0 if center else gram.potential
     gram = center_gram(gram) if center else gram
     if target == "entropy":

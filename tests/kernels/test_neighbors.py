@@ -68,6 +68,16 @@ def test_neighbors_equals_loop(count):
     np.testing.assert_array_equal(kernel.sparse(Y, X).toarray(), kernel(Y, X))
 
 
+@pytest.mark.parametrize("mode", ["connectivity", "weighted"])
+def test_mutual_neighbors_are_neighbors_of_each_other(mode):
+    kernel = fit_kernel(Neighbors(4, mode=mode, mutual=True), X)
+    both = connected(X, X, X, 4) == 1
+    expected = both if mode == "connectivity" else both * self_tuned(X, X, X, 4)
+    np.testing.assert_allclose(kernel(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(kernel.sparse(X).toarray(), expected, rtol=1e-12)
+    np.testing.assert_allclose(kernel.sparse(Y, X).toarray(), kernel(Y, X), rtol=1e-12)
+
+
 def test_weighted_neighbors_are_the_product_of_both_kernels():
     graph, scaled = fit_kernel(Neighbors(4), X), fit_kernel(SelfTuning(4), X)
     weighted = fit_kernel(Neighbors(4, mode="weighted"), X)
@@ -80,6 +90,8 @@ KERNELS = [
     SelfTuning(3, kernel=Gaussian(1.0)),
     Neighbors(5),
     Neighbors(5, mode="weighted"),
+    Neighbors(5, mutual=True),
+    Neighbors(5, mode="weighted", mutual=True),
     Neighbors(3, kernel=Gaussian("median-distance")),
 ]
 

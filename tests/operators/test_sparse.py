@@ -86,7 +86,7 @@ def test_points_without_neighbors_are_projected_to_zero():
 
 
 def test_negative_degrees_raise_a_clear_error():
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValueError, match="nonnegative"):
         decompose(Sample(Linear(), Points(X)), "variance", 2, normalize=True, solver="dense")
 
 

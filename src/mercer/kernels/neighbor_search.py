@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.neighbors import NearestNeighbors
 
 from mercer.data import select_rows
@@ -19,7 +21,14 @@ from mercer.kernels.base import Kernel
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 
-__all__ = ["NeighborPairs", "Reference", "kernel_distances", "neighbor_pairs", "reference_of"]
+__all__ = [
+    "NeighborPairs",
+    "Reference",
+    "kernel_distances",
+    "neighbor_pairs",
+    "reference_of",
+    "spanning_edges",
+]
 
 _ENTRIES_PER_BLOCK = 4_000_000
 _FARTHEST = 1e100  # coordinates in units of the reference; their squares do not overflow
@@ -83,7 +92,7 @@ class Reference:
         while len(pending):
             count = min(count, len(self.rows))
             unresolved = []
-            for part, squares, columns in self._nearest(X, pending, count, kernel):
+            for part, squares, columns in self.nearest(X, pending, count, kernel):
                 squares = np.where(squares > 0, squares, np.inf)
                 masses = self.masses[columns] * np.isfinite(squares)
                 order = np.argsort(squares, axis=1, kind="stable")
@@ -99,7 +108,7 @@ class Reference:
             count *= 2
         return radii
 
-    def _nearest(
+    def nearest(
         self, X: Any, indices: Array, count: int, kernel: Kernel | None
     ) -> Iterator[tuple[Array, Array, Array]]:
         """Yield blocks of indices of X, and squared distances to reference rows near them."""
@@ -156,7 +165,7 @@ def neighbor_pairs(
     while len(pending):
         count = min(count, len(Y))
         unresolved = []
-        for part, squares, columns in Reference(Y, np.ones(0))._nearest(X, pending, count, kernel):
+        for part, squares, columns in Reference(Y, np.ones(0)).nearest(X, pending, count, kernel):
             inside = squares <= limits[part, None]
             complete = ~inside.all(axis=1) | (count == len(Y)) | (kernel is not None)
             unresolved.append(part[~complete])
@@ -166,6 +175,66 @@ def neighbor_pairs(
         count *= 2
     joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     return NeighborPairs(joined[0], joined[1], joined[2])
+
+
+def spanning_edges(rows: Any, count: int, kernel: Kernel | None) -> NeighborPairs:
+    """Return the edges of a minimum spanning tree of distinct rows, one pair (i, j) per edge.
+
+    It is the tree of the graph of the ``count`` nearest neighbors, whose components are joined by
+    their shortest links: the minimum spanning tree of all pairs, except for edges between rows that
+    are not among each other's neighbors although their components are connected.
+    """
+    n = len(rows)
+    everything = Reference(rows, np.ones(n))
+    found = []
+    for part, squares, columns in everything.nearest(rows, np.arange(n), min(count + 1, n), kernel):
+        if columns.shape[1] > count + 1:
+            order = np.argpartition(squares, count, axis=1)[:, : count + 1]
+            squares = np.take_along_axis(squares, order, axis=1)
+            columns = np.take_along_axis(columns, order, axis=1)
+        sources = np.broadcast_to(part[:, None], columns.shape)
+        found.append(NeighborPairs(sources.ravel(), columns.ravel(), squares.ravel()))
+    pairs = NeighborPairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    while True:
+        graph = _lengths(pairs, n)
+        n_components, labels = connected_components(graph, directed=False)
+        if n_components == 1:
+            break
+        links = _shortest_links(rows, labels, n_components, kernel)
+        pairs = NeighborPairs(*(np.append(a, b) for a, b in zip(pairs, links, strict=True)))
+    tree = minimum_spanning_tree(graph).tocoo()
+    return NeighborPairs(tree.row, tree.col, tree.data**2)
+
+
+def _lengths(pairs: NeighborPairs, n: int) -> Any:
+    """Return the distances as a sparse array; distances of 0 are stored as a tiny number."""
+    apart = pairs.rows != pairs.columns
+    rows, columns, squares = (part[apart] for part in pairs)
+    lengths = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    _, first = np.unique(low * n + high, return_index=True)  # repeated entries would be added
+    return coo_array((lengths[first], (low[first], high[first])), shape=(n, n)).tocsr()
+
+
+def _shortest_links(
+    rows: Any, labels: Array, n_components: int, kernel: Kernel | None
+) -> NeighborPairs:
+    """Return the shortest link of each component, except the largest, to other components."""
+    largest = int(np.argmax(np.bincount(labels)))
+    links = []
+    for component in range(n_components):
+        if component == largest:
+            continue
+        members, others = np.flatnonzero(labels == component), np.flatnonzero(labels != component)
+        outside = Reference(select_rows(rows, others), np.ones(len(others)))
+        shortest = (np.inf, 0, 0)
+        for part, squares, columns in outside.nearest(rows, members, 1, kernel):
+            at = np.unravel_index(int(np.argmin(squares)), squares.shape)
+            if squares[at] < shortest[0]:
+                shortest = (float(squares[at]), int(part[at[0]]), int(others[columns[at]]))
+        links.append(shortest)
+    squares, sources, targets = map(np.array, zip(*links, strict=True))
+    return NeighborPairs(sources, targets, squares)
 
 
 def _nearest_vectors(

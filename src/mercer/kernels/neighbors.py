@@ -12,6 +12,7 @@ from scipy.sparse import coo_array, csr_array
 from mercer.data import Kind, PointSet, select_rows
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth, copy_into
 from mercer.kernels.neighbor_search import (
+    NeighborPairs,
     Reference,
     kernel_distances,
     neighbor_pairs,
@@ -194,8 +195,10 @@ class Neighbors(_NeighborKernel):
 
     .. math:: k(x, y) = \frac{[d(x, y) \le r(x)] + [d(x, y) \le r(y)]}{2}\, w(x, y)
 
-    where :math:`r(x)` is the distance of x to its ``n_neighbors``-th nearest training row. Gram
-    matrices may have negative eigenvalues.
+    where :math:`r(x)` is the distance of x to its ``n_neighbors``-th nearest training row. In a
+    mutual graph both points must be neighbors of each other,
+    :math:`k(x, y) = [d(x, y) \le \min(r(x), r(y))]\, w(x, y)`. Gram matrices may have negative
+    eigenvalues.
 
     Parameters
     ----------
@@ -203,6 +206,7 @@ class Neighbors(_NeighborKernel):
     mode : {"connectivity", "weighted"}
         :math:`w = 1`, or the locally scaled Gaussian
         :math:`w(x, y) = \exp(-d(x, y)^2 / (r(x)\, r(y)))`.
+    mutual : bool
     kernel : Kernel or None
         Kernel whose feature space defines the distance; None for the Euclidean distance.
     reference : Reference or None
@@ -225,11 +229,13 @@ class Neighbors(_NeighborKernel):
         self,
         n_neighbors: int = 10,
         mode: Literal["connectivity", "weighted"] = "connectivity",
+        mutual: bool = False,
         kernel: Kernel | None = None,
         reference: Reference | None = None,
     ) -> None:
         super().__init__(n_neighbors, kernel, reference)
         self.mode = mode
+        self.mutual = mutual
 
     @property
     def is_sparse(self) -> bool:
@@ -240,7 +246,17 @@ class Neighbors(_NeighborKernel):
         """Return ``k(x_i, y_j)`` as a sparse array; with one argument, of X against itself."""
         directed = self._directed(X, X if Y is None else Y)
         reverse = directed.T if Y is None else self._directed(Y, X).T
+        if self.mutual:
+            return csr_array(directed.minimum(reverse))
         return csr_array((directed + reverse) / 2)
+
+    def edge_weights(self, pairs: NeighborPairs) -> Array:
+        """Return w(x, y) for pairs of training rows, whether or not they are neighbors."""
+        if not self._is_weighted():
+            return np.ones(len(pairs.rows))
+        assert self.reference is not None
+        radii = self._squared_radii(self.reference.rows)
+        return _self_tuned(pairs.squares, radii[pairs.rows], radii[pairs.columns])
 
     def _directed(self, X: Any, Y: Any) -> csr_array:
         """Return ``[d(x, y) ≤ r(x)] w(x, y)``."""
@@ -254,11 +270,14 @@ class Neighbors(_NeighborKernel):
         return graph.tocsr()
 
     def _values(self, squares: Array, radii_x: Array, radii_y: Array) -> Array:
-        slack = 1 + _TIE
-        counts = (squares <= slack * radii_x).astype(np.float64) + (squares <= slack * radii_y)
+        near_x, near_y = squares <= (1 + _TIE) * radii_x, squares <= (1 + _TIE) * radii_y
+        if self.mutual:
+            values = (near_x & near_y).astype(np.float64)
+        else:
+            values = (near_x.astype(np.float64) + near_y) / 2
         if self._is_weighted():
-            counts *= _self_tuned(squares, radii_x, radii_y)
-        return np.asarray(counts / 2)
+            values *= _self_tuned(squares, radii_x, radii_y)
+        return np.asarray(values)
 
     def _is_weighted(self) -> bool:
         check_choice(self.mode, "mode", ("connectivity", "weighted"))
@@ -266,6 +285,7 @@ class Neighbors(_NeighborKernel):
 
     def __repr__(self) -> str:
         inside = "" if self.kernel is None else f", kernel={self.kernel!r}"
+        inside = f"{', mutual=True' if self.mutual else ''}{inside}"
         return f"Neighbors(n_neighbors={self.n_neighbors!r}, mode={self.mode!r}{inside})"
 
 

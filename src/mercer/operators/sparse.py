@@ -18,6 +18,10 @@ from mercer.operators.gram import DirectGram, KernelGram
 __all__ = ["NormalizedExpansion", "NormalizedGram", "SparseGram"]
 
 
+_ROUNDING = 1e-12
+_MIN_DEGREE = 1e-8  # relative to the mean
+
+
 class SparseGram(KernelGram):
     """A stored Gram matrix of a kernel with few non-zero values.
 
@@ -27,12 +31,20 @@ class SparseGram(KernelGram):
         Fitted, with ``is_sparse``.
     points : Points
     weights : array or None
+    matrix : sparse array or None
+        K, if it differs from the kernel's, for example by additional edges.
     """
 
-    def __init__(self, kernel: Kernel, points: Points, weights: Array | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        weights: Array | None = None,
+        matrix: csr_array | None = None,
+    ) -> None:
         super().__init__(kernel, points, weights)
         self.precision = np.dtype(np.float64)
-        K = csr_array(kernel.sparse(points.data))
+        K = csr_array(kernel.sparse(points.data) if matrix is None else matrix)
         if weights is not None:
             root = diags_array(self.start)
             K = csr_array(root @ K @ root)
@@ -59,31 +71,45 @@ class SparseGram(KernelGram):
 class NormalizedGram(DirectGram):
     r"""Degree-normalized Gram operator, :math:`D^{-1/2} A D^{-1/2}` with :math:`A = W^{1/2} K W^{1/2}`.
 
-    The degrees :math:`d_i = \sum_j w_j k(x_i, x_j)` are positive where a row has any neighbor. Its
-    largest eigenvalue is 1, with the eigenvector :math:`\sqrt{w_i d_i}` and one such eigenvector for
-    each connected component.
+    The degrees are :math:`d_i = \sum_j w_j k(x_i, x_j)`. The largest eigenvalue is 1, with the
+    eigenvector :math:`\sqrt{w_i d_i}` and one such eigenvector for each connected component.
 
     Parameters
     ----------
     base : KernelGram
         Its kernel values must not be negative.
+    loops : bool
+        Whether a point is its own neighbor. Without loops a row of weight w counts as w copies,
+        each connected with the w - 1 others, and the extension to new points is that of the graph
+        with the new point.
     """
 
-    def __init__(self, base: KernelGram) -> None:
+    def __init__(self, base: KernelGram, loops: bool = True) -> None:
         super().__init__(base.size, base.precision, base.weights)
         self.base = base
+        self.loops = loops
+
+    @cached_property
+    def removed(self) -> Array:
+        """What is subtracted from the diagonal of A: k(x_i, x_i), at most the whole entry."""
+        diagonal = self.base.diagonal()
+        return np.zeros(self.size) if self.loops else diagonal / np.maximum(self.start**2, 1)
+
+    def _base_product(self, V: Array) -> Array:
+        return self.base.product(V) - self.removed[:, None] * V
 
     @cached_property
     def degrees(self) -> Array:
         """Weighted sums of the rows of K."""
-        degrees = (self.base @ self.base.start) / self.base.start
+        degrees = self._base_product(self.start[:, None])[:, 0] / self.start
         lowest = float(degrees.min())
-        if lowest <= 0:
+        if lowest < -_ROUNDING * float(np.abs(degrees).max()):
             raise ValueError(
-                f"The degree Σ_j k(x_i, x_j) of a row is {lowest:.3g}; normalization needs positive "
-                "ones. Use a kernel with non-negative values, such as Gaussian or Neighbors."
+                f"The degree Σ_j k(x_i, x_j) of a row is {lowest:.3g}; normalization needs "
+                "nonnegative ones. Use a kernel with nonnegative values, such as Gaussian."
             )
-        return np.asarray(degrees)
+        # the rows of isolated points are then almost zero
+        return np.maximum(degrees, _MIN_DEGREE * float(degrees.mean()))
 
     @cached_property
     def _roots(self) -> Array:
@@ -92,15 +118,16 @@ class NormalizedGram(DirectGram):
     def product(self, V: Array) -> Array:
         """Return ``D^-½ A D^-½ V``."""
         roots = self._roots[:, None]
-        return self.base.product(V / roots) / roots
+        return self._base_product(V / roots) / roots
 
     def diagonal(self) -> Array:
         """Return the diagonal, normalized."""
-        return self.base.diagonal() / self.degrees
+        return np.asarray((self.base.diagonal() - self.removed) / self.degrees)
 
     def dense(self) -> Array:
         """Return a normalized copy of the base's matrix."""
         A = self.base.dense()
+        A[np.diag_indices(self.size)] -= self.removed.astype(A.dtype)
         A /= self._roots[:, None].astype(A.dtype)
         A /= self._roots.astype(A.dtype)
         return A

@@ -41,6 +41,10 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
     "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
+    "mercer.SpectralClustering": (
+        "mercer.estimators.spectral_clustering",
+        "SpectralClustering",
+    ),
     "mercer.StackedDensity": ("mercer.estimators.stacked_density", "StackedDensity"),
     "mercer.SelectedGaussianMixture": (
         "mercer.estimators.stacked_density",
@@ -122,6 +126,9 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Sample": ("mercer.data", "Sample"),
     "mercer.internal.SamplePointDensity": ("mercer.maths.adaptive_density", "SamplePointDensity"),
     "mercer.internal.TypedColumns": ("mercer.tables.preparation", "TypedColumns"),
+    "mercer.internal.KernelRecord": ("mercer.estimators.graph_clusters", "KernelRecord"),
+    "mercer.internal.NormalizedExpansion": ("mercer.operators.sparse", "NormalizedExpansion"),
+    "mercer.internal.Voters": ("mercer.estimators.neighbor_votes", "Voters"),
     "mercer.internal.WindowSum": ("mercer.operators.window_sum", "WindowSum"),
 }
 _SKLEARN = {

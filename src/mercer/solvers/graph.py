@@ -121,12 +121,14 @@ class GraphSolver:
         assert isinstance(gram.base, SparseGram)
         roots = np.sqrt(gram.degrees[indices])
         block = csr_array(gram.base.matrix[indices][:, indices])
+        removed = gram.removed[indices, None]
         first = gram.start[indices] * roots
         first = first / np.linalg.norm(first)
         k = min(k, len(indices) - 1)
 
         def product(V: Array) -> Array:
-            scaled = block @ (V / roots[:, None]) / roots[:, None]
+            scaled = V / roots[:, None]
+            scaled = (block @ scaled - removed * scaled) / roots[:, None]
             return np.asarray(scaled - np.outer(first, first @ V))
 
         if len(indices) <= _SMALL:
