@@ -251,9 +251,15 @@ def embed_rows(
 
 
 def _kmeans(Z: Array, n_clusters: int, weights: Array | None, starts: int) -> Array:
-    found = KMeans(n_clusters, n_init=starts, random_state=0, max_iter=100)
+    """Return exactly ``n_clusters`` labels; equal rows are divided in their order if necessary."""
+    distinct = min(n_clusters, len(np.unique(Z, axis=0)))
+    found = KMeans(distinct, n_init=starts, random_state=0, max_iter=100)
     labels = np.asarray(found.fit(Z, sample_weight=weights).labels_)
-    return np.unique(labels, return_inverse=True)[1]
+    labels = np.unique(labels, return_inverse=True)[1]
+    for label in range(labels.max() + 1, n_clusters):
+        largest = np.flatnonzero(labels == np.bincount(labels).argmax())
+        labels[largest[len(largest) // 2 :]] = label
+    return labels
 
 
 class _Graph(NormalizedGram):

@@ -172,6 +172,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         rows = self._rows(affinity, points, weights)
         if self.n_clusters != "auto":
             check_integer(self.n_clusters, "n_clusters", high=rows.n)
+        if rows.n < 2:
+            raise ValueError(
+                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
+                "at least two different rows."
+            )
         with show_progress() if self.verbose else nullcontext():
             embedding, labels = self._cluster(affinity, rows)
         self.kernel_ = embedding.kernel
