@@ -14,7 +14,10 @@ from mercer.solvers.chebyshev import filtered_eigenpairs
 
 def blobs(sizes, distance, seed=0):
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.normal(size=(m, 2)) + [distance * i, 0] for i, m in enumerate(sizes)])
+    centers = [np.array([distance * i, 0.0]) for i in range(len(sizes))]
+    return np.concatenate(
+        [rng.normal(c, 1.0, size=(m, 2)) for c, m in zip(centers, sizes, strict=True)]
+    )
 
 
 def spectrum_of(X, k, count=6, **settings):

@@ -52,8 +52,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     The rows of the k leading eigenvectors of :math:`D^{-1/2} K D^{-1/2}` are normalized and
     clustered by k-means (Ng, Jordan and Weiss). K is a kernel matrix without its diagonal and D the
     diagonal matrix of its row sums. With ``kernel="auto"`` several kernels are tried on at most
-    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual 10-neighbor graph is
-    chosen.
+    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual
+    10-neighbor graph is chosen.
 
     Parameters
     ----------
@@ -279,6 +279,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.n_clusters != "auto" and len(fitted) == 1:
             embedding = self._embed(rows, fitted[0], int(self.n_clusters), tree)
             return embedding, embedding.cluster(int(self.n_clusters), self.components)
+        if tree is None:
+            raise ValueError(
+                f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
+                "not give. Pass a number, or a kernel object."
+            )
         graphs = ReferenceGraphs.of(rows, tree)
         is_auto = self.n_clusters == "auto"
         largest = min(_MAX_CLUSTERS + 1, rows.n) if is_auto else int(self.n_clusters)
@@ -382,7 +387,6 @@ def _scaled(data: Any, scale: Array | None) -> Any:
 
 def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array:
     return voters(Points(_scaled(points.data, scale), points.kind))
-
 
 
 def _null_leakage(rows: ClusterRows) -> float:
