@@ -25,6 +25,7 @@ _HOMES = {
     "RobustKernelPCA": "mercer.estimators",
     "SeriesDensity": "mercer.estimators",
     "SelectedGaussianMixture": "mercer.estimators",
+    "SpectralClustering": "mercer.estimators",
     "StackedDensity": "mercer.estimators",
     "MercerMixture": "mercer.estimators",
     "MercerNovelty": "mercer.estimators",

@@ -16,7 +16,8 @@ from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.maths.angular import angular_cost, angular_kmeans
 from mercer.maths.types import Array
 from mercer.operators import Sample
-from mercer.resources import check_memory
+from mercer.resources import blas_threads_for, check_memory
+from mercer.solvers.block_krylov import leading_eigenpairs
 from mercer.validation import check_choice, check_integer
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
 
 _MIN_DEGREE = 1e-12  # relative to the largest; isolated points have degree 0
 _PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
+_RESIDUAL = 1e-10  # of eigenvectors from an iteration
+_MAX_PASSES = 60
 
 
 @np.errstate(under="ignore")
@@ -173,10 +176,20 @@ def _njw_rows(sample: Sample, n_clusters: int) -> Array:
     roots = np.sqrt(np.maximum(degrees, _MIN_DEGREE * max(degrees.max(), 1e-300)))
     A /= roots[:, None]
     A /= roots
-    _, vectors = np.linalg.eigh(A)
-    rows = vectors[:, ::-1][:, :n_clusters]
+    rows = _leading_vectors(A, n_clusters)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1))
+
+
+def _leading_vectors(A: Array, k: int) -> Array:
+    if k <= len(A) / 32:
+        with blas_threads_for(len(A)):
+            _, vectors, converged, _ = leading_eigenpairs(
+                A.__matmul__, len(A), k, tolerance=_RESIDUAL, max_passes=_MAX_PASSES
+            )
+        if converged:
+            return vectors
+    return np.asarray(np.linalg.eigh(A)[1][:, ::-1][:, :k])  # cheaper than more passes
 
 
 def _euclidean(

@@ -22,8 +22,16 @@ from mercer.errors import (
 from mercer.kernels import Kernel
 from mercer.maths.eigenpairs import RANK_ERROR, TIE, has_no_overlap
 from mercer.maths.types import Array
-from mercer.operators import FactoredGram, FourierGram, GramOperator, Sample, center_gram
+from mercer.operators import (
+    FactoredGram,
+    FourierGram,
+    GramOperator,
+    NormalizedGram,
+    Sample,
+    center_gram,
+)
 from mercer.operators.expansion import KernelExpansion
+from mercer.operators.gram import KernelGram
 from mercer.resources import blas_threads_for
 from mercer.solvers.base import Eigenpairs, Selection, Target
 from mercer.solvers.plan import Plan, Request, plan
@@ -72,6 +80,7 @@ def decompose(
     *,
     solver: Any = "auto",
     center: bool = False,
+    normalize: bool = False,
     random_state: int | None = 0,
     planned: PlannedGram | None = None,
     at_most: bool = False,
@@ -86,6 +95,8 @@ def decompose(
     solver : str or solver
     center : bool
         Remove the mean in feature space; not possible for "entropy", because it makes V = 0.
+    normalize : bool
+        Divide K by the roots of its degrees: ``D^-½ K D^-½``.
     random_state : int or None
         Seed of the iteration's random start (None: a new one each time); results do not depend on
         it beyond rounding error.
@@ -96,11 +107,13 @@ def decompose(
     """
     rows = sample.points.n if planned is None else planned.gram.rows
     n_components = _checked_count(n_components, rows)
-    request = Request(target, n_components, solver)
+    request = Request(target, n_components, solver, normalize)
     chosen, gram = plan_gram(sample, request) if planned is None else planned
     _check_trace(gram, sample.unit)
-    if not isinstance(gram, FactoredGram):
+    if not isinstance(gram, FactoredGram) and not normalize:
         _warn_if_isolated(sample)
+    if normalize and not isinstance(gram, NormalizedGram):
+        gram = _normalized(gram)
     potential = 0.0 if center else gram.potential
     gram = center_gram(gram) if center else gram
     if target == "entropy":
@@ -119,8 +132,10 @@ def decompose(
     if sample.matrix is not None and pairs.ranks is None:
         # a model does not store a precomputed matrix, so its ranks are counted now
         pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
-    spectrum = _spectrum(gram, pairs, selection, center, sample.unit)
-    _warn_about_pairs(spectrum.pairs, target)
+    unit = 1.0 if normalize else sample.unit  # eigenvalues are proportional to weights, or not
+    spectrum = _spectrum(gram, pairs, selection, center, unit)
+    if not normalize:  # graphs have negative eigenvalues, and one eigenvalue 1 per component
+        _warn_about_pairs(spectrum.pairs, target)
     _warn_about_error(gram, spectrum)
     return spectrum
 
@@ -182,6 +197,15 @@ def _spectrum(
         expansion=expansion,
         weights=weights,
     )
+
+
+def _normalized(gram: GramOperator) -> NormalizedGram:
+    if not isinstance(gram, KernelGram):
+        raise ValueError(
+            f"Degrees can normalize a stored or matrix-free Gram matrix, not {gram.description}. "
+            "Use solver='lanczos' or 'dense'."
+        )
+    return NormalizedGram(gram)
 
 
 # --- checks and warnings --------------------------------------------------------------------------

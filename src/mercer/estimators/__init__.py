@@ -16,6 +16,7 @@ from mercer.estimators.parzen_density import ParzenDensity
 from mercer.estimators.pca import KernelPCA
 from mercer.estimators.robust_pca import RobustKernelPCA
 from mercer.estimators.series_density import SeriesDensity
+from mercer.estimators.spectral_clustering import SpectralClustering
 from mercer.estimators.stacked_density import SelectedGaussianMixture, StackedDensity
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "RobustKernelPCA",
     "SelectedGaussianMixture",
     "SeriesDensity",
+    "SpectralClustering",
     "StackedDensity",
 ]

@@ -10,6 +10,7 @@ from mercer.kernels.columns import On
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.graph import Graph
 from mercer.kernels.matern import Matern
+from mercer.kernels.neighbors import Neighbors, SelfTuning
 from mercer.kernels.ngram import NGram
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.sets import Jaccard, MinMax
@@ -30,11 +31,13 @@ __all__ = [
     "Matern",
     "MinMax",
     "NGram",
+    "Neighbors",
     "On",
     "Polynomial",
     "Precomputed",
     "Product",
     "Scaled",
+    "SelfTuning",
     "Sigmoid",
     "Stationary",
     "Sum",

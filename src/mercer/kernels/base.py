@@ -85,6 +85,11 @@ class Kernel(DensityMethods):
         """Whether every Gram matrix of this kernel is positive semi-definite."""
         return True
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most kernel values are 0, so that :meth:`sparse` evaluates Gram matrices."""
+        return False
+
     # --- evaluation ---------------------------------------------------------------------------
 
     @np.errstate(under="ignore")
@@ -113,6 +118,10 @@ class Kernel(DensityMethods):
             return np.array(block, dtype=block.dtype if block.dtype.kind == "f" else np.float64)
 
         return tile
+
+    def sparse(self, X: Any, Y: Any = None) -> Any:
+        """Return ``k(x_i, y_j)`` as a SciPy sparse array, for kernels with ``is_sparse``."""
+        raise NotImplementedError(f"{type(self).__name__} has no sparse Gram matrix")
 
     def log_tiles(self, X: Any, Y: Any) -> Tiles:
         """Return a function that evaluates rectangles of ``log k(x_i, y_j)``.

@@ -1,4 +1,4 @@
-"""Gram operators: stored, tile by tile, centered or factored."""
+"""Gram operators: stored, sparse, tile by tile, centered, degree-normalized or factored."""
 
 from mercer.data import Sample
 from mercer.operators.centered import CenteredGram, center_gram
@@ -12,6 +12,7 @@ from mercer.operators.frequency_grid import FrequencyGrid, NoGrid, frequency_gri
 from mercer.operators.gram import BlockedGram, DenseGram, DirectGram, EigenProblem, GramOperator
 from mercer.operators.landmarks import choose_landmarks, landmark_bytes
 from mercer.operators.nystrom import NystromGram
+from mercer.operators.sparse import NormalizedExpansion, NormalizedGram, SparseGram
 from mercer.operators.window_sum import WindowSum
 
 __all__ = [
@@ -33,9 +34,12 @@ __all__ = [
     "KernelExpansion",
     "LandmarkFeatures",
     "NoGrid",
+    "NormalizedExpansion",
+    "NormalizedGram",
     "NystromGram",
     "Sample",
     "SmallProblem",
+    "SparseGram",
     "WindowSum",
     "center_gram",
     "choose_landmarks",

@@ -41,6 +41,8 @@ def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
 
 def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Array:
     """Return ``k(new, points) @ C``, of shape (len(new), columns of C)."""
+    if kernel.is_sparse:
+        return np.asarray(kernel.sparse(new.data, points.data) @ C)
     tiles = kernel.tiles(new.data, points.data)
     out = np.zeros((new.n, C.shape[1]))
     right = C.astype(np.result_type(new.dtype, points.dtype), copy=False)

@@ -29,6 +29,7 @@ from scipy.linalg import get_blas_funcs
 
 from mercer.data import Points
 from mercer.kernels import Kernel
+from mercer.kernels.base import Tiles
 from mercer.maths.eigenpairs import largest_entry_signs
 from mercer.maths.pairwise import finite_product
 from mercer.maths.types import Array
@@ -343,12 +344,16 @@ class BlockedGram(KernelGram):
     weights : array or None
     """
 
+    @cached_property
+    def _tiles(self) -> Tiles:
+        return self.kernel.tiles(self.points.data)
+
     def product(self, V: Array) -> Array:
         """Return ``A V`` from tiles of K."""
         if self.weights is None:
-            return gram_product(self.kernel, self.points, V)
+            return gram_product(self.kernel, self.points, V, self._tiles)
         root = self.start[:, None]
-        return root * gram_product(self.kernel, self.points, root * V)
+        return root * gram_product(self.kernel, self.points, root * V, self._tiles)
 
     def diagonal(self) -> Array:
         """Return the kernel's diagonal, weighted."""
@@ -383,9 +388,12 @@ def fill_gram(kernel: Kernel, points: Points) -> Array:
     return K
 
 
-def gram_product(kernel: Kernel, points: Points, V: Array) -> Array:
-    """Return ``K @ V`` without storing K: tiles in the precision of the points, sums in float64."""
-    tiles = kernel.tiles(points.data)
+def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | None = None) -> Array:
+    """Return ``K @ V`` without storing K: tiles in the precision of the points, sums in float64.
+
+    ``prepared`` are the kernel's tiles of the points, if they exist already.
+    """
+    tiles = kernel.tiles(points.data) if prepared is None else prepared
     right = V.astype(points.dtype, copy=False)
 
     def work(tasks: Sequence[Tile]) -> Array:

@@ -41,6 +41,10 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
     "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
+    "mercer.SpectralClustering": (
+        "mercer.estimators.spectral_clustering",
+        "SpectralClustering",
+    ),
     "mercer.StackedDensity": ("mercer.estimators.stacked_density", "StackedDensity"),
     "mercer.SelectedGaussianMixture": (
         "mercer.estimators.stacked_density",
@@ -68,11 +72,13 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.kernels.Matern": ("mercer.kernels.matern", "Matern"),
     "mercer.kernels.MinMax": ("mercer.kernels.sets", "MinMax"),
     "mercer.kernels.NGram": ("mercer.kernels.ngram", "NGram"),
+    "mercer.kernels.Neighbors": ("mercer.kernels.neighbors", "Neighbors"),
     "mercer.kernels.On": ("mercer.kernels.columns", "On"),
     "mercer.kernels.Polynomial": ("mercer.kernels.dot", "Polynomial"),
     "mercer.kernels.Precomputed": ("mercer.kernels.precomputed", "Precomputed"),
     "mercer.kernels.Product": ("mercer.kernels.algebra", "Product"),
     "mercer.kernels.Scaled": ("mercer.kernels.algebra", "Scaled"),
+    "mercer.kernels.SelfTuning": ("mercer.kernels.neighbors", "SelfTuning"),
     "mercer.kernels.Sigmoid": ("mercer.kernels.dot", "Sigmoid"),
     "mercer.kernels.Sum": ("mercer.kernels.algebra", "Sum"),
     "mercer.population.Empirical": ("mercer.population.measures", "Empirical"),
@@ -117,9 +123,13 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Perceptron": ("mercer.maths.perceptron", "Perceptron"),
     "mercer.internal.Points": ("mercer.data", "Points"),
     "mercer.internal.ProjectionOutput": ("mercer.estimators.maximum_entropy", "_Output"),
+    "mercer.internal.Reference": ("mercer.kernels.neighbor_search", "Reference"),
     "mercer.internal.Sample": ("mercer.data", "Sample"),
     "mercer.internal.SamplePointDensity": ("mercer.maths.adaptive_density", "SamplePointDensity"),
     "mercer.internal.TypedColumns": ("mercer.tables.preparation", "TypedColumns"),
+    "mercer.internal.KernelRecord": ("mercer.estimators.graph_clusters", "KernelRecord"),
+    "mercer.internal.NormalizedExpansion": ("mercer.operators.sparse", "NormalizedExpansion"),
+    "mercer.internal.Voters": ("mercer.estimators.neighbor_votes", "Voters"),
     "mercer.internal.WindowSum": ("mercer.operators.window_sum", "WindowSum"),
 }
 _SKLEARN = {

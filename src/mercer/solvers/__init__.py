@@ -3,6 +3,7 @@
 from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection
 from mercer.solvers.dense import Dense
 from mercer.solvers.fourier import Fourier
+from mercer.solvers.graph import GraphSolver
 from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.nystrom import Nystrom
 from mercer.solvers.plan import Auto, Plan, Request, as_solver, streaming_gram
@@ -15,6 +16,7 @@ __all__ = [
     "Eigenpairs",
     "Eigensolver",
     "Fourier",
+    "GraphSolver",
     "Lanczos",
     "Nystrom",
     "OperatorChoice",

@@ -16,6 +16,7 @@ from mercer.operators import (
     EigenProblem,
     GramOperator,
     Sample,
+    SparseGram,
 )
 from mercer.resources import check_memory, memory_budget
 from mercer.solvers.base import CONVERGED, Eigenpairs, Selection
@@ -77,9 +78,11 @@ class Lanczos:
     can_grow: ClassVar[bool] = False
 
     def gram(self, sample: Sample) -> GramOperator:
-        """Build a stored or a matrix-free operator."""
+        """Build a stored, a sparse or a matrix-free operator."""
         if sample.points.is_chunked:
             return _chunked_gram(sample, sample.points)
+        if sample.kernel.is_sparse:
+            return SparseGram(sample.kernel, sample.points, sample.weights)
         n, itemsize = sample.points.n, sample.points.dtype.itemsize
         stored = stored_fits(n, itemsize, memory_budget()) if self.stored is None else self.stored
         if self.stored and sample.matrix is None:

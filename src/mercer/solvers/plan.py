@@ -11,6 +11,7 @@ Dask collection, and a frequency grid with ≤ 2²⁴ points    ``Fourier``     
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
 n ≤ 600 or more than n/8 components, four n × n matrices   stored K               ``Dense``
 fit the budget
+sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
 with ≤ min(n²/250, 2²⁴) points
 two n × n matrices fit the budget, or K is precomputed     stored K               ``Lanczos``
@@ -57,6 +58,7 @@ from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
 from mercer.solvers.dense import Dense, dense_bytes
 from mercer.solvers.fourier import Fourier
+from mercer.solvers.graph import GraphSolver
 from mercer.solvers.lanczos import Lanczos, stored_fits
 from mercer.solvers.nystrom import Nystrom
 
@@ -137,17 +139,20 @@ class Request:
         A count, a fraction in (0, 1), or None for all.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
+    normalize : bool
+        Whether K is divided by the roots of its degrees; needs an operator of K itself.
 
     Examples
     --------
     >>> from mercer.solvers import Request
     >>> Request("entropy", 3)
-    Request(target='entropy', n_components=3, solver='auto')
+    Request(target='entropy', n_components=3, solver='auto', normalize=False)
     """
 
     target: Target
     n_components: int | float | None
     solver: Any = "auto"
+    normalize: bool = False
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,7 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     budget = memory_budget() if budget is None else budget
     n, itemsize = sample.points.n, sample.points.dtype.itemsize
     if isinstance(solver, Auto):
-        chosen = _automatic(sample, request.n_components, budget, solver)
+        chosen = _automatic(sample, request, budget, solver)
     elif isinstance(solver, Lanczos):
         stored = stored_fits(n, itemsize, budget) if solver.stored is None else solver.stored
         chosen = Plan(replace(solver, stored=stored), solver)
@@ -240,12 +245,10 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     return chosen
 
 
-def _automatic(
-    sample: Sample, n_components: int | float | None, budget: float, limits: Auto
-) -> Plan:
-    kernel, points = sample.kernel, sample.points
+def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) -> Plan:
+    kernel, points, n_components = sample.kernel, sample.points, request.n_components
     n, itemsize = points.n, points.dtype.itemsize
-    if has_few_features(sample):
+    if has_few_features(sample) and not request.normalize:
         return Plan(FiniteFeatures(), None)
     if points.is_chunked:
         return Plan(_for_chunks(kernel, points), None)
@@ -253,12 +256,14 @@ def _automatic(
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
     if dense_fits and (n <= SMALL or _is_large_part(n_components, n)):
         return Plan(Dense(), Dense())
-    large = sample.matrix is None and n > _FOURIER_FROM
+    if kernel.is_sparse:
+        return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
+    large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
     if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
         return Plan(Fourier(), None)
     stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
     exact = (stored or n <= _EXACT_UP_TO) and n <= (limits.exact_up_to or n)
-    if sample.matrix is None and not exact and kernel.is_psd:
+    if sample.matrix is None and not exact and kernel.is_psd and not request.normalize:
         return Plan(Nystrom(_LANDMARKS), None)
     if dense_fits:
         return Plan(Lanczos(stored=stored), Lanczos(max_products=max(n // 2, 1)), Dense())

@@ -1,0 +1,296 @@
+"""Spectral clustering of distinct, weighted rows: one kernel, or the best of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from sklearn.cluster import KMeans
+
+from mercer.bandwidth import fit_kernel
+from mercer.data import Points, Sample
+from mercer.decompose import PlannedGram, decompose
+from mercer.errors import suppress_warnings
+from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning
+from mercer.kernels.neighbor_search import NeighborPairs, Reference, spanning_edges
+from mercer.maths.graph_partition import conductances, unit_rows
+from mercer.maths.types import Array
+from mercer.operators import NormalizedGram, SparseGram
+from mercer.operators.gram import KernelGram
+from mercer.solvers import Request
+from mercer.solvers.plan import plan
+from mercer.spectrum import Spectrum
+
+__all__ = [
+    "ENTROPY_POOL",
+    "FEW_STARTS",
+    "ClusterRows",
+    "Embedding",
+    "KernelRecord",
+    "ReferenceGraphs",
+    "candidate_kernels",
+    "embed_rows",
+]
+
+_TREE_NEIGHBORS = 15
+_WEAKEST_EDGE = 1e-6  # of a spanning tree; a smaller weight would be rounding error
+_REFERENCE = 10  # neighbors of the graph on which clusterings are compared
+_STARTS = 10  # of k-means
+FEW_STARTS = 3  # while the number of clusters is chosen
+ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRecord:
+    """A clustering that was tried.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The fitted kernel.
+    n_clusters : int
+    cost : float
+        Mean conductance of the clusters on the mutual 10-neighbor graph: the normalized cut divided
+        by the number of clusters. Among kernels, the one with the lowest cost is chosen.
+    leakage : float
+        Geometric mean of the largest conductance of a cluster on the mutual and on the symmetric
+        10-neighbor graph, which the choice of the number of clusters uses.
+    labels : int array
+        Labels of the rows on which kernels were compared.
+
+    Examples
+    --------
+    >>> from mercer import SpectralClustering
+    >>> from mercer.datasets import make_rings
+    >>> X, _ = make_rings(random_state=0)
+    >>> path = SpectralClustering(3).fit(X).path_
+    >>> min(path, key=lambda record: record.cost).n_clusters
+    3
+    """
+
+    kernel: Kernel
+    n_clusters: int
+    cost: float
+    leakage: float
+    labels: Array = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterRows:
+    """Distinct rows with their weights, and the distance that compares them.
+
+    Parameters
+    ----------
+    points : Points
+    weights : array of shape (n,) or None
+        Multiplicities.
+    distance : Kernel or None
+        Fitted kernel that induces the distance; None for the Euclidean distance.
+    matrix : array of shape (n, n) or None
+        K, for a precomputed kernel.
+    """
+
+    points: Points
+    weights: Array | None
+    distance: Kernel | None
+    matrix: Array | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.points.n
+
+    def sample(self, kernel: Kernel) -> Sample:
+        """Return the sample of a fitted kernel."""
+        return Sample(kernel, self.points, self.weights, self.matrix)
+
+    def tree(self) -> NeighborPairs:
+        """Return the edges of a minimum spanning tree."""
+        return spanning_edges(self.points.data, _TREE_NEIGHBORS, self.distance)
+
+    def neighbor_distances(self) -> Array:
+        """Return the distance of every row to its tenth neighbor."""
+        weights = np.ones(self.n) if self.weights is None else self.weights
+        reference = Reference(self.points.data, weights)
+        return np.sqrt(reference.squared_radii(self.points.data, _REFERENCE, self.distance))
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Leading eigenvectors of the degree-normalized kernel matrix of rows, without its diagonal.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Fitted.
+    spectrum : Spectrum
+    coordinates : array of shape (n, m)
+        The eigenvectors, each multiplied by its eigenvalue.
+    weights : array of shape (n,) or None
+    """
+
+    kernel: Kernel
+    spectrum: Spectrum
+    coordinates: Array
+    weights: Array | None
+
+    def cluster(self, k: int, components: str = "variance", starts: int = _STARTS) -> Array:
+        """Return labels by k-means on the unit rows of k eigenvectors (Ng, Jordan and Weiss).
+
+        ``components`` selects the leading ones, or those with the largest entropy terms among the
+        ``3 k`` leading ones; ``starts`` is the number of starts of k-means.
+        """
+        if k == 1:
+            return np.zeros(len(self.coordinates), dtype=int)
+        chosen = np.arange(k)
+        if components == "entropy":
+            terms = self.spectrum.entropy_terms[: ENTROPY_POOL * k]
+            chosen = np.argsort(-terms, kind="stable")[:k]
+        rows = unit_rows(self.coordinates[:, chosen[chosen < self.n_components]])
+        return _kmeans(rows, k, self.weights, starts)
+
+    @property
+    def n_components(self) -> int:
+        """Number of eigenvectors."""
+        return self.coordinates.shape[1]
+
+
+def candidate_kernels(rows: ClusterRows) -> list[Kernel]:
+    """Return the kernels that ``kernel="auto"`` compares: graphs, self-tuning and Gaussian."""
+    distance = rows.distance
+    graphs: list[Kernel] = [
+        Neighbors(count, mode=mode, mutual=True, kernel=distance)  # type: ignore[arg-type]
+        for mode, counts in (("weighted", (7, 10, 15, 20)), ("connectivity", (7, 10, 15, 20, 30)))
+        for count in counts
+    ]
+    graphs.append(Neighbors(10, kernel=distance))
+    graphs.append(SelfTuning(7, kernel=distance))
+    if distance is None:
+        scale = float(np.median(rows.neighbor_distances()))
+        graphs += [Gaussian(factor * scale) for factor in (1.0, 2.0)]
+    return graphs
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceGraphs:
+    """Graphs on which clusterings are compared, weighted by multiplicities.
+
+    Attributes
+    ----------
+    mutual : sparse array
+        Mutual 10-neighbor graph with the edges of a spanning tree.
+    symmetric : sparse array
+        Symmetric 10-neighbor graph.
+    """
+
+    mutual: Any
+    symmetric: Any
+
+    @classmethod
+    def of(cls, rows: ClusterRows, tree: NeighborPairs) -> ReferenceGraphs:
+        """Build both graphs."""
+        kernels = (
+            fit_kernel(
+                Neighbors(_REFERENCE, mutual=mutual, kernel=rows.distance),
+                rows.points,
+                rows.weights,
+            )
+            for mutual in (True, False)
+        )
+        mutual, symmetric = (_gram(rows, kernel, tree).graph() for kernel in kernels)
+        return cls(mutual, symmetric)
+
+    def record(self, kernel: Kernel, labels: Array) -> KernelRecord:
+        """Return the cost of a clustering."""
+        k = int(labels.max()) + 1
+        mutual = conductances(self.mutual, labels, k)
+        symmetric = conductances(self.symmetric, labels, k)
+        leakage = float(np.sqrt(mutual.max() * symmetric.max()))
+        return KernelRecord(kernel, k, float(mutual.mean()), leakage, labels)
+
+
+def embed_rows(
+    rows: ClusterRows,
+    kernel: Kernel,
+    n_components: int,
+    *,
+    tree: NeighborPairs | None = None,
+    solver: Any = "auto",
+    random_state: int | None = None,
+) -> Embedding:
+    """Compute the leading eigenvectors of a degree-normalized kernel matrix.
+
+    Parameters
+    ----------
+    rows : ClusterRows
+    kernel : Kernel
+        Fitted.
+    n_components : int
+    tree : NeighborPairs or None
+        Edges that connect a sparse graph.
+    solver : str or solver
+    random_state : int or None
+    """
+    gram, sample = _gram(rows, kernel, tree), rows.sample(kernel)
+    request = Request("variance", min(n_components, rows.n), solver, normalize=True)
+    with suppress_warnings():
+        spectrum = decompose(
+            sample,
+            "variance",
+            request.n_components,
+            solver=solver,
+            normalize=True,
+            random_state=random_state,
+            planned=PlannedGram(plan(sample, request), gram),
+            at_most=True,
+        )
+    # One more product makes the rows of weakly connected points as accurate as the others.
+    return Embedding(kernel, spectrum, gram.product(spectrum.eigenvectors), rows.weights)
+
+
+def _kmeans(Z: Array, n_clusters: int, weights: Array | None, starts: int) -> Array:
+    """Return exactly ``n_clusters`` labels; equal rows are divided in their order if necessary."""
+    distinct = min(n_clusters, len(np.unique(Z, axis=0)))
+    found = KMeans(distinct, n_init=starts, random_state=0, max_iter=100)
+    labels = np.asarray(found.fit(Z, sample_weight=weights).labels_)
+    labels = np.unique(labels, return_inverse=True)[1]
+    for label in range(labels.max() + 1, n_clusters):
+        largest = np.flatnonzero(labels == np.bincount(labels).argmax())
+        labels[largest[len(largest) // 2 :]] = label
+    return labels
+
+
+class _Graph(NormalizedGram):
+    """A normalized graph without loops."""
+
+    def graph(self) -> Any:
+        """Return the edge weights between all copies of the rows."""
+        assert isinstance(self.base, SparseGram)
+        root = self.start
+        matrix = coo_array(self.base.matrix)
+        data = matrix.data * root[matrix.row] * root[matrix.col]
+        loops = matrix.row == matrix.col
+        data[loops] -= (self.removed * root**2)[matrix.row[loops]]
+        return csr_array((data, (matrix.row, matrix.col)), shape=matrix.shape)
+
+
+def _gram(rows: ClusterRows, kernel: Kernel, tree: NeighborPairs | None) -> _Graph:
+    sample = rows.sample(kernel)
+    if not kernel.is_sparse:
+        gram = plan(sample, Request("variance", 1, normalize=True)).gram(sample)
+        assert isinstance(gram, KernelGram)
+        return _Graph(gram, loops=False)
+    matrix = csr_array(kernel.sparse(rows.points.data))
+    if tree is not None:
+        matrix = _with_edges(matrix, kernel, tree)
+    return _Graph(SparseGram(kernel, sample.points, sample.weights, matrix), loops=False)
+
+
+def _with_edges(matrix: csr_array, kernel: Kernel, tree: NeighborPairs) -> csr_array:
+    """Add the edges of a tree; in a weighted graph with the weights of the kernel."""
+    assert isinstance(kernel, Neighbors)
+    weights = np.maximum(kernel.edge_weights(tree), _WEAKEST_EDGE)
+    edges = coo_array((weights, (tree.rows, tree.columns)), shape=matrix.shape).tocsr()
+    return csr_array(matrix.maximum(edges + edges.T))
