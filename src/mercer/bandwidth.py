@@ -191,7 +191,8 @@ def normal_reference(X: Any, sample_weight: Any = None) -> float:
     """The best bandwidth for a normal distribution, ``s (4 / ((d + 2) n))^(1/(d+4))``.
 
     s is as in :func:`silverman`. With ``Gaussian("normal-reference", metric="covariance")`` the
-    bandwidth matrix is that of ``Hns`` in R's package ks.
+    bandwidth matrix has the formula of ``Hns`` in R's package ks, with the covariance matrix
+    divided by n instead of n - 1.
 
     Examples
     --------
