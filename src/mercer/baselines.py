@@ -103,10 +103,8 @@ def _relative_error(pca: KernelPCA, X: Any, Z: Array) -> float:
     Eigenvectors of an iteration have larger errors than rounding errors. The projection of an exact
     eigenvector at the training points equals the formula for new points.
     """
-    largest = float(np.abs(Z).max())
-    difference = float(np.abs(np.asarray(pca.transform(X)) - Z).max())
-    noise = float(pca.spectrum_.expansion.noise)
-    return max(noise, difference / largest) if largest > 0 else noise
+    difference = np.abs(np.asarray(pca.transform(X)) - Z).max() / np.abs(Z).max()
+    return max(float(difference), pca.spectrum_.expansion.noise)
 
 
 @np.errstate(under="ignore")
