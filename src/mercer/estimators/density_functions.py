@@ -523,7 +523,9 @@ def _column_masses(
         return below(x) - below(2 * low - x)
     if not np.isfinite(low):
         return 1 - (below(2 * high - x) - below(x))
-    width = float(reach(kernel, 1)[0] / column_bandwidths(kernel, 1)[0] * np.max(bandwidth))
+    d = len(bounds.low)
+    bandwidths_reached = reach(kernel, d)[column] / column_bandwidths(kernel, d)[column]
+    width = float(bandwidths_reached * np.max(bandwidth))
     count = int(np.ceil(1 + width / (high - low))) + 1
     total = np.zeros((len(x), len(y)))
     for k in range(-count, count + 1):
