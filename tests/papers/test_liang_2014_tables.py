@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
         (wheel, 0),
         (digits, 0),
         (centering, 2),
-        (gaussian, 9),
+        (gaussian, 13),
         (discriminants, 1),
     ],
 )
