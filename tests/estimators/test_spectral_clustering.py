@@ -75,7 +75,7 @@ def test_fixed_kernels_equal_the_naive_clustering(kernel):
     assert_allclose(model.spectrum_.eigenvalues, values, atol=1e-8)
     same_partition(model.labels_, labels)
     assert model.path_ == []
-    assert np.isnan(model.confidence_)
+    assert np.isnan(model.gap_)
 
 
 def test_conductances_equal_sums_over_pairs(rng):
@@ -410,6 +410,12 @@ def test_one_distinct_row(X, kernel):
         SpectralClustering(1, kernel=kernel).fit(X)
     with raises(ValueError, "n_clusters", 2):
         SpectralClustering(2, kernel=kernel).fit(X)
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_distances_that_overflow_or_underflow(unit):
+    with raises(ValueError, "range", "1e-150", "1e+152"):
+        SpectralClustering(3).fit(unit * SEPARATED)
 
 
 def test_noise_needs_distances():

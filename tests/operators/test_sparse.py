@@ -92,9 +92,7 @@ def test_negative_degrees_raise_a_clear_error():
 
 def test_factored_operators_raise_a_clear_error():
     with pytest.raises(ValueError, match="lanczos"):
-        decompose(
-            Sample(Gaussian(1.0), Points(X)), "variance", 2, normalize=True, solver="nystrom"
-        )
+        decompose(Sample(Gaussian(1.0), Points(X)), "variance", 2, normalize=True, solver="nystrom")
 
 
 def test_graph_solver_needs_a_normalized_sparse_kernel():

@@ -68,25 +68,30 @@ ERRORS = {
     "scaled by 2^166": errors((ValueError, {"KernelPCA-polynomial"})),
     "scaled by 2^498": errors((ValueError, {"KernelPCA-linear", "KernelPCA-polynomial"})),
     "unit 2^-1074": errors(
+        (ValueError, SPECTRAL, "range"),
         (RankError, {"KernelPCA-linear", "KernelPCA-polynomial"}),
         (ValueError, {"EntropyClustering-sweep"}, "bandwidths"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
     ),
     "unit 2^-1030": errors(
+        (ValueError, SPECTRAL, "range"),
         (RankError, {"KernelPCA-linear", "KernelPCA-polynomial"}),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
     ),
     "unit 2^-532": errors(
+        (ValueError, SPECTRAL, "range"),
         (RankError, {"KernelPCA-polynomial"}),
         (ValueError, {"KernelPCA-linear"}, "trace"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
     ),
     "unit 2^532": errors(
+        (ValueError, SPECTRAL, "range"),
         (ValueError, {"KernelPCA-linear"}, "Linear"),
         (ValueError, {"KernelPCA-polynomial"}, "Polynomial"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
     ),
     "unit 2^996": errors(
+        (ValueError, SPECTRAL, "range"),
         (ValueError, {"KernelPCA-linear"}, "Linear"),
         (ValueError, {"KernelPCA-polynomial"}, "Polynomial"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),

@@ -14,7 +14,9 @@ from mercer.solvers.chebyshev import filtered_eigenpairs
 
 def blobs(sizes, distance, seed=0):
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.normal(size=(m, 2)) + [distance * i, 0] for i, m in enumerate(sizes)])
+    return np.concatenate(
+        [rng.normal(size=(m, 2)) + [distance * i, 0] for i, m in enumerate(sizes)]
+    )
 
 
 def spectrum_of(X, k, count=6, **settings):

@@ -44,6 +44,7 @@ _ROWS_PER_CLUSTER = 30
 _SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
 _UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
 _MAX_CLUSTERS = 20  # considered by n_clusters="auto"
+_RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
 
 
 class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -257,6 +258,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 counts = counts[chosen]
             data = select_rows(points.data, used[chosen])
         rows = Points(_scaled(data, self.scale_), points.kind, points.feature_names)
+        if points.kind == "vectors":
+            _check_ranges(rows.data)
         return ClusterRows(rows, counts, affinity.fitted_distance(rows, counts))
 
     def _most_rows(self, affinity: _Affinity) -> int:
@@ -364,6 +367,16 @@ def _has_other_columns(X: Any) -> bool:
     return not all(dtype.kind in "biuf" for dtype in as_frame(X).dtypes)
 
 
+def _check_ranges(X: Array) -> None:
+    with np.errstate(over="ignore"):
+        largest = float(np.ptp(X, axis=0).max())
+    if largest > 0 and not _RANGES[0] <= largest <= _RANGES[1]:
+        raise ValueError(
+            f"The largest range of a column is {largest:.3g}; squared distances need one between "
+            f"{_RANGES[0]:g} and {_RANGES[1]:g}. Multiply X by a constant."
+        )
+
+
 def _deviations(points: Points, weights: Array | None) -> Array:
     """Return the standard deviations of the columns."""
     if points.is_chunked:
@@ -382,7 +395,6 @@ def _scaled(data: Any, scale: Array | None) -> Any:
 
 def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array:
     return voters(Points(_scaled(points.data, scale), points.kind))
-
 
 
 def _null_leakage(rows: ClusterRows) -> float:

@@ -388,9 +388,7 @@ def fill_gram(kernel: Kernel, points: Points) -> Array:
     return K
 
 
-def gram_product(
-    kernel: Kernel, points: Points, V: Array, prepared: Tiles | None = None
-) -> Array:
+def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | None = None) -> Array:
     """Return ``K @ V`` without storing K: tiles in the precision of the points, sums in float64.
 
     ``prepared`` are the kernel's tiles of the points, if they exist already.
