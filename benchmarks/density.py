@@ -1,8 +1,7 @@
 """Densities: held-out likelihood on real data, cost and gain of learned weights, speed.
 
-Every method chooses its one parameter (a factor on Silverman's bandwidth, or the number of
-mixture components) by the same 5-fold cross-validation on the training part of each split, on
-standardized columns. All data sets are reported.
+Held-out likelihood: 32 tables (benchmarks.density_tables), every method with its own best practice,
+nothing is chosen on held-out rows. Our estimators get the columns in their units.
 """
 
 from __future__ import annotations
@@ -15,126 +14,155 @@ from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import gaussian_kde
-from sklearn.base import BaseEstimator
-from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.neighbors import KernelDensity
-from sklearn.preprocessing import StandardScaler
 
+from benchmarks.density_tables import DEVELOPMENT, REPORT, load
 from benchmarks.large_samples import clouds
 from benchmarks.measure import best_times, table
-from mercer import ParzenDensity, SeriesDensity
+from mercer import ParzenDensity, SeriesDensity, StackedDensity
 from mercer.bandwidth import silverman
-from mercer.datasets import load_ida, load_thyroid, make_clusters
+from mercer.datasets import make_clusters
 from mercer.kernels import Gaussian
 
-FACTORS = np.geomspace(0.3, 2.0, 7)
-COMPONENTS = [1, 2, 3, 4, 6, 8]
 SPLITS = 3
+BANDWIDTHS = np.geomspace(0.05, 2.0, 24)  # of standardized columns
+COMPONENTS = range(1, 9)
+Logs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of the second rows, fitted to the first
 
 
-def data_sets() -> dict[str, np.ndarray]:
-    """Return real data sets of one to five columns; unavailable ones are skipped."""
-    iris, wine, diabetes = load_iris().data, load_wine().data, load_diabetes().data
-    sets = {
-        "iris petal length (1)": iris[:, 2:3],
-        "wine flavanoids (1)": wine[:, 6:7],
-        "iris sepals (2)": iris[:, :2],
-        "wine 1, 7 (2)": wine[:, [0, 6]],
-        "diabetes bmi, bp, s5 (3)": diabetes[:, [2, 3, 8]],
-        "iris (4)": iris,
-        "wine 1-5 (5)": wine[:, :5],
-    }
-    for name, load in {
-        "thyroid (5)": lambda: load_thyroid().data,
-        "banana, 400 rows (2)": lambda: load_ida("banana").data[:400],
-    }.items():
-        try:
-            sets[name] = load()
-        except FileNotFoundError:
-            print(f"{name}: skipped, the data are not available")
-    return sets
+def ours(model: object) -> Logs:
+    """Return the log densities of one of our estimators, in the units of the table."""
+    return lambda X, Y: clone(model).fit(X).score_samples(Y)
 
 
-class SciPyKDE(BaseEstimator):
-    """``scipy.stats.gaussian_kde`` (full covariance) with scikit-learn's interface."""
+def standardized(logs: Logs) -> Logs:
+    """Standardize the columns first; log densities are those of the table."""
 
-    def __init__(self, bandwidth: float = 1.0) -> None:
-        self.bandwidth = bandwidth
+    def run(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        center, scale = X.mean(axis=0), X.std(axis=0)
+        return logs((X - center) / scale, (Y - center) / scale) - np.log(scale).sum()
 
-    def fit(self, X: np.ndarray, y: object = None) -> SciPyKDE:
-        self.kde_ = gaussian_kde(X.T, bw_method=self.bandwidth)
-        return self
-
-    def score(self, X: np.ndarray, y: object = None) -> float:
-        return float(self.kde_.logpdf(X.T).mean())
+    return run
 
 
-class KDEpyNaive(BaseEstimator):
-    """KDEpy's exact estimate with scikit-learn's interface."""
+def whitened(logs: Logs) -> Logs:
+    """Rotate standardized columns to principal components of variance 1."""
 
-    def __init__(self, bandwidth: float = 1.0) -> None:
-        self.bandwidth = bandwidth
+    def run(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(X.T, bias=True)))
+        rotation = vectors / np.sqrt(values)
+        return logs(X @ rotation, Y @ rotation) - 0.5 * np.log(values).sum()
 
-    def fit(self, X: np.ndarray, y: object = None) -> KDEpyNaive:
-        from KDEpy import NaiveKDE
-
-        self.kde_ = NaiveKDE(kernel="gaussian", bw=self.bandwidth).fit(X)
-        return self
-
-    def score(self, X: np.ndarray, y: object = None) -> float:
-        return float(np.log(np.maximum(self.kde_.evaluate(X), 1e-300)).mean())
+    return standardized(run)
 
 
-def searches(X: np.ndarray) -> dict[str, GridSearchCV]:
-    widths = silverman(X) * FACTORS
+def cross_validated(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """scikit-learn's KernelDensity with the bandwidth by 5-fold cross-validation."""
     folds = KFold(5, shuffle=True, random_state=0)
-
-    def search(model: object, **grid: object) -> GridSearchCV:
-        return GridSearchCV(model, grid, cv=folds)
-
-    parzen = ParzenDensity(kernel=Gaussian(1.0))
-    learned = ParzenDensity(kernel=Gaussian(1.0), weights="learned")
-    series = SeriesDensity(kernel=Gaussian(1.0), terms="diggle-hall", max_terms=50)
-    found = {
-        "Parzen": search(parzen, kernel__bandwidth=widths),
-        "Parzen, learned weights": search(learned, kernel__bandwidth=widths),
-        "series (diggle-hall)": search(series, kernel__bandwidth=widths),
-        "sklearn KernelDensity": search(KernelDensity(), bandwidth=widths),
-        "scipy gaussian_kde": search(
-            SciPyKDE(), bandwidth=FACTORS * len(X) ** (-1 / (X.shape[1] + 4))
-        ),
-        "sklearn GaussianMixture": search(
-            GaussianMixture(reg_covar=1e-3, n_init=2, random_state=0), n_components=COMPONENTS
-        ),
-    }
-    if find_spec("KDEpy"):
-        found["KDEpy NaiveKDE"] = search(KDEpyNaive(), bandwidth=widths)
-    return found
+    search = GridSearchCV(KernelDensity(), {"bandwidth": BANDWIDTHS}, cv=folds)
+    return search.fit(X).best_estimator_.score_samples(Y)
 
 
-def held_out() -> str:
-    rows = []
-    names: list[str] = []
-    for label, raw in data_sets().items():
-        scores: dict[str, list[float]] = {}
-        for train, test in ShuffleSplit(SPLITS, test_size=0.25, random_state=0).split(raw):
-            scaler = StandardScaler().fit(raw[train])
-            X, Y = scaler.transform(raw[train]), scaler.transform(raw[test])
-            for name, model in searches(X).items():
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    score = model.fit(X).score(Y)
-                # The score of KernelDensity is a sum, that of the other estimators a mean.
-                is_sum = isinstance(model.estimator, KernelDensity)
-                scores.setdefault(name, []).append(score / len(Y) if is_sum else score)
-        names = list(scores)
-        rows.append((f"{label}, n={len(raw)}", *[f"{np.mean(scores[n]):.3f}" for n in names]))
-    return table(
-        f"Mean held-out log density (nats per point, {SPLITS} splits; higher is better)",
+def improved_sheather_jones(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """KDEpy in one dimension. Densities that underflow count as 1e-300."""
+    from KDEpy import NaiveKDE
+
+    density = NaiveKDE(kernel="gaussian", bw="ISJ").fit(X[:, 0]).evaluate(Y[:, 0])
+    return np.log(np.maximum(density, 1e-300))
+
+
+def mixture_by_bic(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """scikit-learn's mixture: type of covariance and number of components by BIC.
+
+    With fewer than five rows per column and component BIC chooses singular covariances.
+    """
+    fits = [
+        GaussianMixture(k, covariance_type=kind, random_state=0).fit(X)
+        for kind in ("full", "tied", "diag", "spherical")
+        for k in COMPONENTS
+        if k <= max(1, len(X) // (5 * X.shape[1]))
+    ]
+    return min(fits, key=lambda fit: fit.bic(X)).score_samples(Y)
+
+
+METHODS: dict[str, Logs] = {
+    "Parzen": ours(ParzenDensity()),
+    "adaptive": ours(ParzenDensity(adaptive=True)),
+    "shape": ours(ParzenDensity(adaptive="shape")),
+    "stacked": ours(StackedDensity()),
+    "KernelDensity": standardized(cross_validated),
+    "KernelDensity, whitened": whitened(cross_validated),
+    "gaussian_kde": lambda X, Y: gaussian_kde(X.T).logpdf(Y.T),
+    "KDEpy": standardized(improved_sheather_jones),
+    "GaussianMixture": standardized(mixture_by_bic),
+    "one Gaussian": standardized(lambda X, Y: GaussianMixture(1).fit(X).score_samples(Y)),
+}
+
+
+def held_out_logs(name: str) -> dict[str, np.ndarray]:
+    """Return log densities of the held-out rows of all splits, in standard deviations."""
+    X = load(name)
+    found: dict[str, list[np.ndarray]] = {}
+    for train, test in ShuffleSplit(SPLITS, test_size=0.25, random_state=0).split(X):
+        units = np.log(X[train].std(axis=0)).sum()
+        for method, logs in METHODS.items():
+            if method == "KDEpy" and X.shape[1] > 1:
+                continue  # the same function as KernelDensity
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.setdefault(method, []).append(logs(X[train], X[test]) + units)
+    return {method: np.concatenate(parts) for method, parts in found.items()}
+
+
+def held_out() -> Iterator[str]:
+    """Yield the table of mean log densities, and that of differences to the default."""
+    means: dict[str, dict[str, float]] = {}
+    rows, worse = [], []
+    for part, names in (("chosen on", DEVELOPMENT), ("reported", REPORT)):
+        for name in names:
+            try:
+                X = load(name)
+            except FileNotFoundError:
+                print(f"{name}: skipped, the data are not available")
+                continue
+            logs = held_out_logs(name)
+            means[name] = {method: float(np.mean(values)) for method, values in logs.items()}
+            cells = [f"{means[name][m]:.3f}" if m in logs else "" for m in METHODS]
+            rows.append((part, name, f"{len(X)} × {X.shape[1]}", *cells))
+            difference = logs["Parzen"] - logs["one Gaussian"]
+            error = difference.std() / np.sqrt(len(difference))
+            if difference.mean() < 0:
+                worse.append((name, f"{difference.mean():.3f}", f"{error:.3f}"))
+            print("| " + " | ".join(rows[-1]) + " |", flush=True)
+    yield table(
+        f"Mean held-out log density (nats per point, columns in standard deviations, {SPLITS} "
+        "splits; higher is better)",
         rows,
-        ("data set (columns)", *names),
+        ("defaults", "table", "size", *METHODS),
+    )
+    summary = []
+    for method in METHODS:
+        cells = []
+        for names in (DEVELOPMENT, REPORT, {**DEVELOPMENT, **REPORT}):
+            gains = [
+                means[name][method] - means[name]["Parzen"]
+                for name in names
+                if method in means.get(name, {})
+            ]
+            cells.append(f"{np.mean(gains):+.3f} ± {np.std(gains) / np.sqrt(len(gains)):.3f}")
+        summary.append((method, *cells))
+    yield table(
+        "Mean difference to ParzenDensity(), with its standard error over tables",
+        summary,
+        ("density", "tables for choices", "other tables", "all"),
+    )
+    yield table(
+        "Tables where one Gaussian is better than ParzenDensity()",
+        worse,
+        ("table", "difference", "standard error over rows"),
     )
 
 
@@ -201,10 +229,10 @@ def speed() -> str:
     X, Y = clouds(MILLION), clouds(MILLION)[::-1].copy() + 1e-3
     width = silverman(X)
 
-    def ours(solver: object = "auto") -> np.ndarray:
-        return ParzenDensity(kernel=Gaussian(width), solver=solver).fit(X).score_samples(Y)
+    def million() -> np.ndarray:
+        return ParzenDensity(kernel=Gaussian(width)).fit(X).score_samples(Y)
 
-    mine = min(_seconds(ours) for _ in range(3))
+    mine = min(_seconds(million) for _ in range(3))
     rows = [("ParzenDensity", f"{mine:.2f} s", "1", "measured")]
     for name, run in {
         "scikit-learn KernelDensity (rtol 1e-6)": lambda A, B: (
@@ -246,7 +274,8 @@ def accuracy() -> str:
 
 def tables() -> Iterator[str]:
     """Yield all tables of this module."""
-    for make in (speed, accuracy, held_out, learned_weights):
+    for make in (speed, accuracy, learned_weights):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield make()
+    yield from held_out()

@@ -78,7 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("paper", choices=list(PAPERS), help="the paper")
     parser.add_argument("--out", type=Path, help="output folder (default: mercer-reproduce/PAPER)")
-    parser.add_argument("--quick", action="store_true", help="fewer seeds and bandwidths")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer seeds, bandwidths and data sets"
+    )
     parser.add_argument(
         "--no-figures", dest="figures", action="store_false", help="tables only, no figures"
     )

@@ -255,7 +255,7 @@ def figures(quick: bool, seed: int = 0) -> Iterator[Picture]:
     )
     yield Picture(
         "fig03",
-        "Features of one cluster above, products of Hermite functions below.",
+        "Features of a separate sample of one cluster above, products of Hermite functions below.",
         _hermite(seed),
     )
     yield Picture(

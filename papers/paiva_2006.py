@@ -24,6 +24,7 @@ from mercer import KernelPCA, MaximumEntropyProjection, ParzenDensity
 from mercer.datasets import make_two_gaussians
 from mercer.information import feature_variance, information_potential, renyi_entropy
 from mercer.kernels import Gaussian
+from mercer.population import Mixture, Normal
 from papers.comparison import Picture, Row, Table
 from papers.figures import GRAY, ORDERED, new_panels
 from papers.types import Array
@@ -35,6 +36,9 @@ TITLE = "Paiva, Xu, Príncipe (2006): kernel principal components are maximum en
 _PROJECTIONS = ("PCA", "best line", "kernel PCA, σ² = 1", "kernel PCA, σ² = 10")
 #: Mean entropies at bandwidth 0.2 of an independent recomputation with ten samples.
 _RECOMPUTED = ("1.181", "1.270", ".850", "1.043")
+_DENSITY = Mixture(
+    [0.5, 0.5], [Normal([-1, -1], np.diag([1, 0.1])), Normal([1, 1], np.diag([0.1, 1]))]
+)
 _BANDWIDTHS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0**0.5)
 
 
@@ -214,26 +218,37 @@ TABLES = {
 
 
 def figures(quick: bool, seed: int = 0) -> Iterator[Picture]:
-    """Figure 1: contours of four projections over the sample."""
+    """Figure 1: contours of four projections, with the density of the distribution."""
     X, _ = make_two_gaussians(random_state=seed)
     pca = PCA(1).fit(X)
     projections = {
         "PCA": pca.transform,
         "kernel PCA, σ² = 1": KernelPCA(1, kernel=Gaussian(1.0)).fit(X).transform,
         "kernel PCA, σ² = 10": KernelPCA(1, kernel=Gaussian(10.0**0.5)).fit(X).transform,
-        "network of maximum entropy": MaximumEntropyProjection(random_state=seed).fit(X).transform,
+        "network of maximum entropy": MaximumEntropyProjection(
+            optimizer="gradient-descent", random_state=seed
+        )
+        .fit(X)
+        .transform,
     }
     from matplotlib.colors import LinearSegmentedColormap
 
     colors = LinearSegmentedColormap.from_list("mercer", ORDERED)
     side = np.linspace(-4, 4, 120)
     points = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    density = _DENSITY.pdf(points).reshape(120, 120)
     axes = new_panels(4, 3.2, columns=2)
     for ax, (title, project) in zip(axes, projections.items(), strict=True):
+        ax.contourf(side, side, density, 12, cmap="Greys", vmax=2.5 * density.max())
         ax.scatter(*X.T, s=6, color=GRAY, alpha=0.6, linewidths=0)
         ax.contour(side, side, project(points).reshape(120, 120), 14, cmap=colors)
         ax.set_title(title)
-    yield Picture("fig01", "Contours of four projections over the sample.", axes[0].figure)
+    yield Picture(
+        "fig01",
+        "Contours of four projections, the density (gray) and the sample. The network is trained by"
+        " gradient descent (200 iterations, kernel size 0.2).",
+        axes[0].figure,
+    )
 
 
 FIGURES = {"Figure 1": figures}

@@ -115,7 +115,7 @@ def reproduce(
     out : str or Path
         The folder; created if necessary.
     quick : bool
-        Fewer repetitions, fewer bandwidths.
+        Fewer repetitions, bandwidths and data sets.
     figures : bool
         Whether to draw the figures.
     on_table, on_figure, on_skip : callable

@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from mercer import EntropyClustering, config_context
 from mercer.bandwidth import median_distance
 from mercer.baselines import kernel_pca_clustering, njw_clustering, sweep_baseline
+from mercer.datasets import make_ring_and_blob
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Gaussian, Linear, Sigmoid
 from tests.expectations import raises
@@ -238,3 +239,16 @@ def test_sweep_rejects_other_kernels_and_bandwidths(X):
     for bad in ([], [0.0], [-1.0], [float("nan")]):
         with raises(ValueError, "bandwidths"):
             sweep_baseline("njw", X, 2, bandwidths=bad)
+
+
+def test_angular_kernel_pca_clustering_is_reproducible():
+    """The ring's projections are zero up to the error of the eigenvectors, so it is isolated."""
+    X, y = make_ring_and_blob(random_state=0)
+    kernel = Gaussian(median_distance(X))  # the ring is 17 bandwidths from the blob
+    labels = [kernel_pca_clustering(X, 2, kernel=kernel, random_state=seed) for seed in (0, 0, 1)]
+    assert_array_equal(labels[0], labels[1])
+    assert_array_equal(labels[0], labels[2])
+    vectors = np.linalg.eigh(kernel(X))[1][:, -2:]  # a full decomposition
+    ring = np.abs(vectors).max(axis=1) < 1e-12
+    assert_array_equal(ring, y == y[ring][0])
+    assert_array_equal(labels[0] == -1, ring)

@@ -1,11 +1,11 @@
-"""Isolated points are found by the cosine in feature space (core e12)."""
+"""Decompositions: isolated points by their cosine in feature space (core e12), random starts."""
 
 import numpy as np
 import pytest
 
 from mercer import KernelPCA
 from mercer.data import Points
-from mercer.decompose import NEIGHBOR_COSINE, isolated_fraction
+from mercer.decompose import NEIGHBOR_COSINE, decompose, isolated_fraction
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian, Polynomial
 from mercer.operators import Sample
@@ -37,3 +37,12 @@ def test_cosine_divides_by_the_norms_of_both_points():
 def test_warning_names_the_limit():
     with warns(IdentifiabilityWarning, "100%", NEIGHBOR_COSINE):
         KernelPCA(2, kernel=Gaussian(1.0)).fit(pairs_with_cosine(0.5 * NEIGHBOR_COSINE))
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_block_krylov_starts_at_the_same_vectors_in_every_call(center, rng):
+    """Estimators without a random state, such as KernelLDA, give the same result in every run."""
+    sample = Sample(Gaussian(1.0), Points(rng.normal(size=(300, 3))))
+    found = [decompose(sample, "variance", 5, solver="lanczos", center=center) for _ in range(2)]
+    assert found[0].method.startswith("block Krylov")
+    np.testing.assert_array_equal(found[0].eigenvectors, found[1].eigenvectors)

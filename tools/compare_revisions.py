@@ -1,10 +1,13 @@
 """Time the same fits with two checkouts of mercer, interleaved, in fresh processes.
 
-    python tools/compare_revisions.py ../old .            # all cases, 3 rounds
+    python tools/compare_revisions.py ../old .            # short cases, 3 rounds
     python tools/compare_revisions.py ../old . -k eca -n 5
+    python tools/compare_revisions.py ../old . --long     # long cases, CPU time and memory
 
 Every round runs each case once with each checkout; the table shows the best time of each and their
-ratio. Each case runs once before it is timed, and is repeated for a second.
+ratio. Each short case runs once before it is timed, and is repeated for a second. Long cases run
+once, with one BLAS thread and a limit of 15 minutes of CPU time; the table also shows the growth
+of the peak memory.
 """
 
 from __future__ import annotations
@@ -58,6 +61,18 @@ CASES = {
     ),
 }
 
+# long cases: fits of a mixed table with missing values
+_TABLE = "from benchmarks.mixed_tables import mixed_table; from mercer.kernels import table_kernel"
+LONG_CASES = {
+    f"MercerMixture({m}), {n:,} x 12": (
+        f"{_TABLE}; frame = mixed_table({n}); k = table_kernel(frame)",
+        f"mercer.MercerMixture({m}, kernel=k, random_state=0).fit(frame)",
+    )
+    for n in (5_000, 100_000)
+    for m in (1, 3)
+}
+CPU_LIMIT = 15 * 60  # seconds
+
 CHILD = """
 import sys, time, warnings
 import numpy as np
@@ -77,16 +92,57 @@ while spent < 1.0:
 print(best)
 """
 
+LONG_CHILD = """
+import resource, sys, time, warnings
+import mercer
+from benchmarks.measure import measure_memory
+warnings.simplefilter("ignore")
+setup, statement, limit = sys.argv[1:]
+scope = {"mercer": mercer}
+exec(setup, scope)
+used = int(time.process_time())
+resource.setrlimit(resource.RLIMIT_CPU, (used + int(limit), used + int(limit)))
+def fit(_):
+    start = time.process_time()
+    model = eval(statement, scope)
+    weights = ", ".join(f"{w:.2f}" for w in model.effective_weights_)
+    print(f"{time.process_time() - start:.1f} s, rank {model.rank_}, weights {weights}")
+measure_memory(lambda: None, fit)
+"""
+
+
+def run(checkout: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code with one of the checkouts."""
+    paths = os.pathsep.join(str(checkout.resolve() / folder) for folder in ("src", "."))
+    environment = os.environ | {"PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", *command],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode > 0:
+        print(done.stderr, file=sys.stderr)
+    return done
+
 
 def time_case(checkout: Path, setup: str, statement: str) -> float:
     """Run one case in a fresh process and return its best time in seconds."""
-    environment = os.environ | {"PYTHONPATH": str(checkout.resolve() / "src")}
-    command = [sys.executable, "-c", CHILD, setup, statement]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run(checkout, CHILD, setup, statement)
+    return float("nan") if done.returncode else float(done.stdout)
+
+
+def time_long_case(checkout: Path, setup: str, statement: str) -> str:
+    """Run one long case in a fresh process and return its CPU time and memory as text."""
+    done = run(checkout, LONG_CHILD, setup, statement, str(CPU_LIMIT))
+    if done.returncode < 0:  # by the limit of CPU time
+        return f"not finished after {CPU_LIMIT // 60} min"
     if done.returncode:
-        print(done.stderr, file=sys.stderr)
-        return float("nan")
-    return float(done.stdout)
+        return "failed"
+    result, memory = done.stdout.splitlines()
+    return f"{result}, {float(memory):.0f} MB"
 
 
 def main() -> None:
@@ -96,14 +152,22 @@ def main() -> None:
     parser.add_argument("after", type=Path)
     parser.add_argument("-n", "--rounds", type=int, default=3)
     parser.add_argument("-k", "--keyword", default="")
+    parser.add_argument("--long", action="store_true")
     options = parser.parse_args()
+    checkouts = options.before, options.after
+    cases = LONG_CASES if options.long else CASES
+    selected = {name: c for name, c in cases.items() if options.keyword.lower() in name.lower()}
+    if options.long:
+        os.environ["OMP_NUM_THREADS"] = "1"
+        print("| case | before | after |\n|---|---|---|", flush=True)
+        for name, case in selected.items():
+            before, after = (time_long_case(checkout, *case) for checkout in checkouts)
+            print(f"| {name} | {before} | {after} |", flush=True)
+        return
     print("| case | before | after | after / before |\n|---|---|---|---|")
-    for name, case in CASES.items():
-        if options.keyword.lower() not in name.lower():
-            continue
+    for name, case in selected.items():
         rounds = [
-            [time_case(checkout, *case) for checkout in (options.before, options.after)]
-            for _ in range(options.rounds)
+            [time_case(checkout, *case) for checkout in checkouts] for _ in range(options.rounds)
         ]
         before, after = map(min, zip(*rounds, strict=True))
         print(f"| {name} | {before:.4g} s | {after:.4g} s | {after / before:.2f} |", flush=True)

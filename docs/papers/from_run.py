@@ -105,9 +105,9 @@ def comparison(run: dict[str, Any]) -> str:
         "NJW: Ng, Jordan and Weiss. KPCA: kernel PCA with angular or Euclidean $k$-means. KECA: "
         "kernel ECA. Without labels: kernel methods at the median distance, kernel ECA also by the "
         "rule of `EntropyClustering`. *: the best of 33 bandwidths from 10 to 200 % of the median "
-        "distance, **chosen with the labels**. Bold: the lowest error of each part. The errors of "
-        "KPCA angular on the ring and the blob change by a few points between runs: it maps the "
-        "ring to the origin, where angles are rounding errors.",
+        "distance, **chosen with the labels**. Bold: the lowest error of each part. Isolated points "
+        "count as errors: on the ring and the blob KPCA angular leaves the whole ring isolated, "
+        "because its two components are zero there.",
         "",
     ]
     return "\n".join(lines)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from mercer import EntropyClustering
-from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer.baselines import sweep_baseline
 from mercer.diagnostics import clustering_error
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
-from mercer.kernels import Gaussian
 from papers.figures import PALETTE
 from papers.types import Array
 
@@ -31,6 +30,7 @@ __all__ = [
 ]
 
 METHODS = {"eca": "kernel ECA", "pca": "kernel PCA", "njw": "NJW"}
+_BASELINES: dict[str, Any] = {"pca": "kernel-pca", "njw": "njw"}
 _STYLES = {"eca": "o-", "pca": "^--", "njw": "s:"}
 
 
@@ -100,11 +100,10 @@ def sweep(
         # The full decomposition gives the ranks of the components.
         path = EntropyClustering(count, bandwidths=bandwidths, solver="dense").fit(X).path_
         errors["eca"] = _errors(y, [record.labels for record in path])
-        kernels = [Gaussian(float(b)) for b in bandwidths]
-        if "pca" in methods:
-            errors["pca"] = _errors(y, [kernel_pca_clustering(X, count, kernel=k) for k in kernels])
-        if "njw" in methods:
-            errors["njw"] = _errors(y, [njw_clustering(X, count, kernel=k) for k in kernels])
+        for name, baseline in _BASELINES.items():
+            if name in methods:
+                found = sweep_baseline(baseline, X, count, bandwidths=bandwidths)
+                errors[name] = _errors(y, [record.labels for record in found.records])
     return Sweep(bandwidths, errors, tuple(components_of(record.components) for record in path))
 
 

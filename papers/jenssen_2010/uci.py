@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
-from mercer import EntropyClustering, KernelECA, KernelPCA
-from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer import EntropyClustering, KernelECA
+from mercer.baselines import BaselineSweep, kernel_pca_clustering, njw_clustering, sweep_baseline
 from mercer.datasets import load_pendigits
 from mercer.diagnostics import clustering_error
 from mercer.kernels import Gaussian
@@ -25,6 +25,7 @@ from papers.types import Array
 __all__ = ["DATA", "TABLES", "figures", "load"]
 
 _BANDWIDTHS = 80
+_BASELINES: dict[str, Any] = {"njw": "njw", "pca": "kernel-pca"}
 
 
 def _pen() -> tuple[Array, Array]:
@@ -56,15 +57,39 @@ class _Printed:
     sigma: float
     components: frozenset[int]
     njw: str
-    njw_range: tuple[float, float]
     pca: str
-    highest: str  # bandwidth of the range, and the one printed for kernel PCA
+    highest: str  # bandwidth of the grid
+    ranges: dict[str, tuple[float, float]]  # bandwidths of NJW and kernel PCA
 
 
 _TABLE_1 = {
-    "Iris": _Printed("10.7", 0.36, frozenset({1, 3, 4}), "31.3", (0.23, 0.46), "38.7", ".46"),
-    "Wine": _Printed("5.1", 0.91, frozenset({1, 3, 4}), "38.2", (0.61, 0.99), "32.6", ".99"),
-    "Pen": _Printed("16.2", 0.98, frozenset({1, 2, 6}), "27.4", (0.61, 1.11), "27.2", "1.11"),
+    "Iris": _Printed(
+        "10.7",
+        0.36,
+        frozenset({1, 3, 4}),
+        "31.3",
+        "38.7",
+        ".46",
+        {"njw": (0.23, 0.46), "pca": (0.41, 0.46)},
+    ),
+    "Wine": _Printed(
+        "5.1",
+        0.91,
+        frozenset({1, 3, 4}),
+        "38.2",
+        "32.6",
+        ".99",
+        {"njw": (0.61, 0.99), "pca": (0.99, 0.99)},
+    ),
+    "Pen": _Printed(
+        "16.2",
+        0.98,
+        frozenset({1, 2, 6}),
+        "27.4",
+        "27.2",
+        "1.11",
+        {"njw": (0.61, 1.11), "pca": (1.11, 1.11)},
+    ),
 }
 
 
@@ -77,13 +102,12 @@ def _fitted(name: str) -> EntropyClustering:
 @cache
 def _errors(name: str) -> Array:
     """Errors along the sweep, in percent."""
-    y = load(name)[1]
-    return np.array([100 * clustering_error(y, r.labels) for r in _fitted(name).path_])
+    return np.array([_error(name, record.labels) for record in _fitted(name).path_])
 
 
 def _at(name: str, sigma: Any, method: Any = "eca") -> float:
     """Error of one method at one bandwidth, in percent."""
-    X, y = load(name)
+    X, _ = load(name)
     kernel = Gaussian(sigma)
     with without_warnings():
         if method == "eca":
@@ -92,7 +116,7 @@ def _at(name: str, sigma: Any, method: Any = "eca") -> float:
             labels = njw_clustering(X, 3, kernel=kernel)
         else:
             labels = kernel_pca_clustering(X, 3, kernel=kernel, metric=method)
-    return 100 * clustering_error(y, labels)
+    return _error(name, labels)
 
 
 def _sigma(fitted: EntropyClustering) -> float:
@@ -100,36 +124,23 @@ def _sigma(fitted: EntropyClustering) -> float:
     return float(kernel.bandwidth)
 
 
-def _njw_rows(X: Array, sigma: float) -> Array:
-    """Points of Ng, Jordan and Weiss: rows of three eigenvectors, scaled to unit norm."""
-    A = Gaussian(sigma)(X)
-    np.fill_diagonal(A, 0)
-    roots = np.sqrt(np.maximum(A.sum(axis=1), 1e-12 * A.sum(axis=1).max()))
-    rows = np.linalg.eigh(A / roots[:, None] / roots)[1][:, -3:]
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+def _c_means(name: str, bandwidths: Any, method: str) -> BaselineSweep:
+    """C-means on the components of NJW or kernel PCA."""
+    X, _ = load(name)
+    settings: Any = {} if method == "njw" else {"metric": "euclidean"}
+    with without_warnings():
+        return sweep_baseline(_BASELINES[method], X, 3, bandwidths=bandwidths, **settings)
 
 
-def _c_means(name: str, sigma: float, method: str) -> tuple[float, float]:
-    """Error in percent, and cost of C-means per point, for NJW or kernel PCA."""
-    X, y = load(name)
-    if method == "njw":
-        Z, labels = _njw_rows(X, sigma), njw_clustering(X, 3, kernel=Gaussian(sigma))
-    else:
-        pca = KernelPCA(3, kernel=Gaussian(sigma), center=False)
-        Z = pca.fit_transform(X)
-        labels = kernel_pca_clustering(X, 3, kernel=Gaussian(sigma), metric="euclidean")
-    parts = [Z[labels == c] for c in np.unique(labels)]
-    cost = sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts) / len(Z)
-    return 100 * clustering_error(y, labels), float(cost)
+def _error(name: str, labels: Array) -> float:
+    return 100 * clustering_error(load(name)[1], labels)
 
 
 @cache
-def _c_means_sweep(name: str, method: str, every: int) -> tuple[Array, Array, Array]:
-    """Bandwidths, errors and costs on the grid."""
-    bandwidths = np.array([float(record.bandwidth) for record in _fitted(name).path_[::every]])
-    with without_warnings():
-        errors, costs = zip(*(_c_means(name, b, method) for b in bandwidths), strict=True)
-    return bandwidths, np.array(errors), np.array(costs)
+def _c_means_sweep(name: str, method: str, every: int) -> tuple[BaselineSweep, Array]:
+    """Results on the grid, and errors in percent."""
+    found = _c_means(name, [record.bandwidth for record in _fitted(name).path_[::every]], method)
+    return found, np.array([_error(name, record.labels) for record in found.records])
 
 
 def _every(quick: bool) -> int:
@@ -179,7 +190,7 @@ def _table_1(quick: bool, name: str) -> Table:
         Row(
             "EntropyClustering(bandwidths=80), no labels",
             "",
-            100 * clustering_error(load(name)[1], _fitted(name).labels_),
+            _error(name, _fitted(name).labels_),
             " %",
             remark=f"Selected σ = {_sigma(_fitted(name)):.3f}.",
         ),
@@ -208,44 +219,44 @@ def _c_means_rows(name: str, printed: _Printed, every: int) -> Iterator[Row]:
         ("njw", "NJW", printed.njw),
         ("pca", "kernel PCA with C-means", printed.pca),
     ):
-        bandwidths, errors, costs = _c_means_sweep(name, method, every)
-        lowest = int(costs.argmin())
+        found, errors = _c_means_sweep(name, method, every)
         yield Row(
             f"{what}: error at the lowest cost of C-means",
             value,
-            float(errors[lowest]),
+            _error(name, found.best.labels),
             " %",
             reason=start,
-            remark=f"At σ = {bandwidths[lowest]:.3f}; {errors.min():.1f} to {errors.max():.1f} % "
+            remark=f"At σ = {found.best.bandwidth:.3f}; {errors.min():.1f} to {errors.max():.1f} % "
             "on the grid.",
         )
-        if method == "pca":
-            yield Row(
-                f"{what}: error at the printed σ = {float(printed.highest)}",
-                value,
-                _c_means(name, float(printed.highest), method)[0],
-                " %",
-                reason=start,
-            )
+        low, high = printed.ranges[method]
+        if low == high:
+            at = _c_means(name, [high], method)
+            error = _error(name, at.best.labels)
+            yield Row(f"{what}: error at the printed σ = {high}", value, error, " %", reason=start)
         else:
-            low, high = printed.njw_range
-            inside = errors[(bandwidths >= low - 0.005) & (bandwidths <= high + 0.005)]
+            sigma = found.bandwidths
+            inside = errors[(sigma >= low - 0.005) & (sigma <= high + 0.005)]
             same = np.abs(inside - float(value)) <= 0.05
             yield Row(
-                f"NJW: this error at all σ = {low} to {high}",
+                f"{what}: this error at all σ = {low} to {high}",
                 True,
                 bool(same.all()),
                 reason=start,
-                remark=f"At {same.sum()} of {len(inside)} bandwidths.",
+                remark=f"At {same.sum()} of {len(inside)} bandwidths; {inside.min():.1f} to "
+                f"{inside.max():.1f} %.",
             )
 
 
 def _wine_costs() -> Iterator[Row]:
-    for sigma, cost, error in ((0.9, ".051", "38.2"), (5.0, ".104", "2.8")):
-        found_error, found_cost = _c_means("Wine", sigma, "njw")
+    found = _c_means("Wine", [0.9, 5.0], "njw")
+    for record, cost, error in zip(found.records, (".051", ".104"), ("38.2", "2.8"), strict=True):
+        sigma = record.bandwidth
         reason = "the paper's k-means probably found a local optimum" if sigma < 1 else ""
-        yield Row(f"NJW: cost at σ = {sigma}", cost, found_cost, reason=reason)
-        yield Row(f"NJW: error at σ = {sigma}", error, found_error, " %", reason=reason)
+        yield Row(f"NJW: cost at σ = {sigma}", cost, record.cost, reason=reason)
+        yield Row(
+            f"NJW: error at σ = {sigma}", error, _error("Wine", record.labels), " %", reason=reason
+        )
 
 
 def _larger(name: str, quick: bool) -> Table:
@@ -272,7 +283,7 @@ def _larger(name: str, quick: bool) -> Table:
     if name != "Pen":
         sigma = 2.0 if name == "Wine" else 1.0
         small = {m: float(_c_means_sweep(name, m, _every(quick))[1].min()) for m in ("njw", "pca")}
-        large = {m: _c_means(name, sigma, m)[0] for m in ("njw", "pca")}
+        large = {m: _error(name, _c_means(name, [sigma], m).best.labels) for m in ("njw", "pca")}
         rows.append(
             Row(
                 f"{name}: NJW and kernel PCA are better at σ = {sigma} than anywhere on the grid",

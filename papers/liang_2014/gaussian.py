@@ -9,7 +9,15 @@ import numpy as np
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian
-from mercer.population import GaussianOperator, Measure, Mixture, Normal, separated_spectrum
+from mercer.population import (
+    GaussianOperator,
+    Measure,
+    Mixture,
+    Normal,
+    centered_matrix,
+    separated_spectrum,
+)
+from mercer.spectroscopy import find_groups
 from papers.comparison import Correction, Picture, Row, Table
 from papers.figures import GRAY, PALETTE, panels
 from papers.liang_2014.polynomial import TESTS
@@ -38,13 +46,39 @@ def _cosine(bandwidth: float) -> float:
     return float(parts[0] / np.linalg.norm(parts))
 
 
+def _combinations(plain: GaussianOperator, count: int = 5) -> Array:
+    """Coefficients c of the centered functions Σ c (φ - μ), one column each; scale of (4.9)."""
+    _, vectors = np.linalg.eigh(centered_matrix(plain.eigenvalues, plain.means))
+    return np.sqrt(plain.eigenvalues)[:, None] * vectors[:, ::-1][:, :count]
+
+
+def _coefficients(plain: GaussianOperator) -> Iterator[Row]:
+    """The centered functions (4.9) as combinations of uncentered ones."""
+    found = _combinations(plain)
+    means = "It follows from the wrong means."
+    for number, functions, printed, correct, remark in (
+        (1, (2,), "-.4330", "", ""),
+        (2, (1, 3), "-.4665 -.1825", "-.5053 .1758", means),
+        (3, (4,), ".1082", ".1083", "Computed from a rounded eigenvalue in the thesis."),
+        (4, (1, 3, 5), ".7214 -.1157 .0078", ".3108 .0593 -.0483", means),
+        (5, (1, 3, 5), "-.1091 .0152 .0539", ".0000 .0000 .0000", f"{means} It is φ₆."),
+    ):
+        values = found[np.array(functions) - 1, number - 1]
+        values = values * np.sign(values[0] * float(printed.split()[0]) or 1.0)
+        names = " ".join(f"φ{'₀₁₂₃₄₅'[i]}" for i in functions)
+        yield Row(
+            f"centered function {number}: coefficients of {names}",
+            printed,
+            _numbers(values),
+            correction=Correction(correct, TESTS + "test_centered_eigenfunctions_by_quadrature")
+            if correct
+            else None,
+            remark=remark,
+        )
+
+
 def _normal(quick: bool) -> Table:
     plain, centered = _operator(ONE), _operator(ONE, center=True)
-    _, vectors = np.linalg.eigh(
-        np.diag(plain.eigenvalues) - np.outer(*2 * [np.sqrt(plain.eigenvalues) * plain.means])
-    )
-    second = np.sqrt(plain.eigenvalues) * vectors[:, -2]
-    second = second * -np.sign(second[0])
     rows = (
         Row("eigenvalues", ".75 .1875 .0469 .0117 .0029", _numbers(plain.eigenvalues[:5])),
         Row(
@@ -71,13 +105,7 @@ def _normal(quick: bool) -> Table:
             ),
             remark="The second, fourth and fifth follow from the wrong means.",
         ),
-        Row(
-            "coefficients of φ₁ and φ₃ in the second centered function",
-            "-.4665 -.1825",
-            _numbers(second[[0, 2]]),
-            correction=Correction("-.5053 .1758", TESTS + "test_second_centered_eigenfunction"),
-            remark="They follow from the wrong means.",
-        ),
+        *_coefficients(plain),
         Row(
             "cosine of φ₁ and the mean function at w = 0.1 (Figure 4.7)",
             "≈ .96",
@@ -100,6 +128,9 @@ def _mixture(quick: bool) -> Table:
     plain, centered = _operator(TWO), _operator(TWO, center=True)
     apart = separated_spectrum(Gaussian(_WIDTH), TWO)
     worst = float(np.abs(apart.relative_errors[:4]).max())
+    means = TWO.expectation(apart.eigenfunctions) * np.sqrt(TWO.weights[apart.parts])
+    printed = ".6437 .4735 -.1032 .1547 .0559 .1491 -.1342 .2013 .1209 .1707"
+    signs = np.sign([float(number) for number in printed.split()])
     route = TESTS + "test_spectra_of_two_normal_parts"
     rows = (
         Row(
@@ -123,6 +154,16 @@ def _mixture(quick: bool) -> Table:
             _numbers(plain.eigenvalues[:5]),
             correction=Correction(".4709 .3035 .1269 .0605 .0236", route),
             remark=f"The first four products deviate by up to {worst:.0%}: the parts overlap.",
+        ),
+        Row(
+            "means of the ten functions of the parts, up to sign",
+            printed,
+            _numbers(signs * np.abs(means)),
+            correction=Correction(
+                ".6437 .4735 -.2063 .3095 .6788 .9312 -1.3265 1.9898 2.7158 4.0548",
+                TESTS + "test_means_of_component_functions_equal_published_ones",
+            ),
+            remark=_HERMITE,
         ),
         Row(
             "centered eigenvalues",
@@ -179,14 +220,100 @@ def _samples(quick: bool) -> Table:
     return Table(tuple(rows), note)
 
 
+def _group_counts(distance: float, bandwidth: float, weight: float, seeds: int) -> list[int]:
+    """Number of eigenvectors without a change of sign, in samples of two parts."""
+    measure = Mixture([weight, 1 - weight], [Normal(distance, 1), Normal(-distance, 1)])
+    samples = [measure.sample(500, random_state=seed) for seed in range(seeds)]
+    return [find_groups(X, kernel=Gaussian(bandwidth)).n_groups for X in samples]
+
+
+def _groups(quick: bool) -> Table:
+    """Eigenvectors without a change of sign (2.3.2)."""
+    seeds = 4 if quick else 20
+    apart = _group_counts(3, 0.8, 0.6, seeds) + _group_counts(4, 1.5, 0.6, seeds)
+    equal = _group_counts(3, 0.8, 0.5, seeds) + _group_counts(4, 1.5, 0.5, seeds)
+    rows = (
+        Row(
+            "separated parts: as many eigenvectors without a change of sign as parts",
+            True,
+            set(apart) == {2},
+            remark=f"Two in {apart.count(2)} of {len(apart)} samples, of N(±3, 1) with w = 0.8 and "
+            "N(±4, 1) with w = 1.5.",
+        ),
+        Row(
+            "the same with equal proportions: samples with two",
+            "",
+            equal.count(2),
+            f" of {len(equal)}",
+            remark="The eigenvalues of the parts are nearly equal then, and samples mix their "
+            "functions.",
+        ),
+        Row(
+            "N(±2, 1), w = 1.5 (4.3.3): their number, mean",
+            "1",
+            float(np.mean(_group_counts(2, 1.5, 0.6, seeds))),
+            recomputed=True,
+            remark="These parts are not separated.",
+        ),
+    )
+    return Table(rows, note=f"{seeds} samples of 500 points, two parts of probability 0.6 and 0.4.")
+
+
+def _shapes(quick: bool) -> Table:
+    """Whether combinations of sample functions resemble the centered ones (Figure 4.6)."""
+    seeds = 4 if quick else 40
+    plain, centered = _operator(ONE), _operator(ONE, 5, center=True)
+    found = []
+    for seed in range(seeds):
+        X = ONE.sample(_N, random_state=seed)
+        target = _fit(ONE, seed, center=True).spectrum_.eigenfunctions(X)
+        candidates = _combined(plain, seed, X), centered.eigenfunctions(X)
+        found.append([np.abs(_correlations(target, values)) for values in candidates])
+    combined, population = np.median(found, axis=0)
+    return Table(
+        (
+            Row(
+                "combinations of sample functions agree better with the centered functions of the "
+                "sample than the population's functions do",
+                True,
+                bool((combined > population).all()),
+                remark=f"Median correlations with the sample's functions 1 to 5: "
+                f"{_each(combined)} for combinations, {_each(population)} for the population.",
+            ),
+        ),
+        note=f"{seeds} samples of {_N} points. Combinations of the first six uncentered functions "
+        "of the sample (the fifth centered function is the sixth uncentered one) with the corrected"
+        " coefficients of the population.",
+    )
+
+
+def _combined(plain: GaussianOperator, seed: int, X: Array) -> Array:
+    """Combinations of the sample's uncentered functions with the population's coefficients."""
+    functions = _fit(ONE, seed, center=False, count=6).spectrum_.eigenfunctions(X)
+    functions = functions * _signs(functions, plain.eigenfunctions(X)[:, :6])
+    functions = functions - functions.mean(axis=0)
+    values = functions @ _combinations(plain)[:6]
+    return np.asarray(values / np.sqrt((values**2).mean(axis=0)))
+
+
+def _correlations(A: Array, B: Array) -> Array:
+    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(A.T, B.T, strict=True)])
+
+
+def _each(values: Array) -> str:
+    return ", ".join(f"{value:.3f}" for value in values)
+
+
 def _listed(values: Array) -> str:
     return ", ".join(f"{value:+.1f}" for value in values)
 
 
 TABLES = {
+    "Number of groups (2.3.2)": _groups,
     "Gaussian kernel, w = 1.5, under N(2, 1) (4.3.2)": _normal,
     "Gaussian kernel, w = 1.5, under 0.6 N(2, 1) + 0.4 N(-2, 1) (4.3.3)": _mixture,
     "Samples compared with the population (4.3)": _samples,
+    "Combinations of sample functions (4.3.2, third row of Figure 4.6)": _shapes,
 }
 
 
@@ -203,8 +330,10 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig4_6",
         "Figure 4.6. Eigenfunctions under N(2, 1): sample (dots) and population (line), uncentered "
-        "(top) and centered (bottom). Rows of the thesis with wrong coefficients are not redrawn.",
-        _both_rows(ONE, 5),
+        "(top; rows 1 and 5 of the thesis) and centered (middle; rows 2 and 4); combinations of the"
+        " sample's uncentered functions, with corrected coefficients, and the centered population "
+        "(bottom; row 3).",
+        _both_rows(ONE, 5, combined=True),
     )
     bandwidths = np.linspace(0.1, 3, 60)
     figure, axes = panels(1, 1, (5, 3.4))
@@ -229,30 +358,42 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig4_8",
         "Figure 4.8. The same as 4.6 for 0.6 N(2, 1) + 0.4 N(-2, 1): uncentered, the first two "
-        "functions belong to one part each; centered, the first separates the parts.",
+        "functions belong to one part each; centered, the first separates the parts. The third "
+        "row of the thesis has the functions of a wrong matrix; lines are the correct ones.",
         _both_rows(TWO, 4),
     )
 
 
-def _both_rows(measure: Measure, count: int) -> Any:
-    figure, axes = panels(2, count, (2.4 * count, 4.6), sharex=True)
+def _both_rows(measure: Measure, count: int, *, combined: bool = False) -> Any:
+    rows = 3 if combined else 2
+    figure, axes = panels(rows, count, (2.4 * count, 2.3 * rows), sharex=True)
     X = np.sort(measure.sample(_N, random_state=0), axis=0)
     line = np.linspace(X.min(), X.max(), 300)[:, None]
-    for row, center in zip(axes, (False, True), strict=True):
+    for row, center in zip(axes, (False, True), strict=False):
         operator = _operator(measure, count, center=center)
         spectrum = _fit(measure, 0, center=center, count=count).spectrum_
-        truth, found = operator.eigenfunctions(line), spectrum.eigenfunctions(X)
-        found = found * _signs(found, operator.eigenfunctions(X))
+        found = spectrum.eigenfunctions(X)
+        _draw_row(row, operator, line, X, found)
         for i, ax in enumerate(row):
-            ax.axhline(0, color=GRAY, linewidth=0.6)
-            ax.plot(line[:, 0], truth[:, i], color=PALETTE[1], linewidth=1.2)
-            ax.plot(X[::8, 0], found[::8, i], ".", color=PALETTE[0], markersize=2.5)
             ax.set_title(
                 f"{i + 1}: {operator.eigenvalues[i]:.3g} ({spectrum.operator_eigenvalues[i]:.3g})",
                 fontsize="small",
             )
         row[0].set_ylabel("centered" if center else "uncentered")
+    if combined:
+        _draw_row(axes[2], operator, line, X, _combined(_operator(ONE), 0, X))
+        axes[2, 0].set_ylabel("combined")
     return figure
+
+
+def _draw_row(row: Any, operator: GaussianOperator, line: Array, X: Array, found: Array) -> None:
+    """Functions of the population as lines, and values at the sample's points as dots."""
+    truth = operator.eigenfunctions(line)
+    found = found * _signs(found, operator.eigenfunctions(X))
+    for i, ax in enumerate(row):
+        ax.axhline(0, color=GRAY, linewidth=0.6)
+        ax.plot(line[:, 0], truth[:, i], color=PALETTE[1], linewidth=1.2)
+        ax.plot(X[::8, 0], found[::8, i], ".", color=PALETTE[0], markersize=2.5)
 
 
 def _signs(found: Array, truth: Array) -> Array:

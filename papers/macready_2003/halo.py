@@ -137,8 +137,8 @@ def figures(quick: bool) -> Iterator[Picture]:
     yield Picture(
         "fig1",
         "Fig. 1. (a) Density of two Gaussians, normalized separately; (b) posterior of the "
-        "component at the origin; (c) data and Gaussians (two standard deviations) in feature "
-        "space, where the paper draws surfaces.",
+        "component at the origin; (c) data, image of the plane (gray) and Gaussians (two standard "
+        "deviations) in feature space. The paper's (a) is p(Φ(x)), normalized as a whole.",
         drawing,
     )
 
@@ -150,6 +150,11 @@ def _draw_features(ax: Any, mixture: MercerMixture, X: Array, y: Array) -> None:
         [np.cos(turns) * np.sin(heights), np.sin(turns) * np.sin(heights), np.cos(heights)], axis=-1
     )
     fitted = mixture.mixture_
+    # the image of the plane
+    radii, angles = np.meshgrid(np.linspace(0, 2.6, 9), np.linspace(0, 2 * np.pi, 33))
+    plane = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=-1)
+    image = mixture.spectrum_.project(plane.reshape(-1, 2))[:, :3].reshape(*radii.shape, 3)
+    ax.plot_wireframe(*np.moveaxis(image, -1, 0), linewidth=0.3, color="0.7")
     for label, color in ((0, PALETTE[0]), (1, PALETTE[1])):
         ax.scatter(*Z[y == label].T, s=6, color=color)
     for mean, factor in zip(fitted.means, fitted.factors, strict=True):

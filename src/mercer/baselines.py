@@ -58,14 +58,18 @@ def kernel_pca_clustering(
         differ only in their components.
     center : bool
         As in :class:`mercer.KernelPCA`; the papers do not center.
-    n_init, random_state : int
-        Number of starts of Euclidean k-means, and their seed.
+    n_init : int
+        Number of starts of Euclidean k-means.
+    random_state : int or None
+        Seed of these starts, and of the eigensolver.
     return_cost : bool
         Also return the cost.
 
     Returns
     -------
     labels : int array of shape (n,)
+        With the angular metric -1 for isolated points, whose projections are zero up to the error
+        of the eigenvectors.
     cost : float
         Only with ``return_cost=True``. Euclidean: the mean squared distance of the projections to
         the mean of their cluster. Angular: J of Jenssen's eq. (28) in the space of the components;
@@ -83,13 +87,26 @@ def kernel_pca_clustering(
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel.compares)
     check_integer(n_clusters, "n_clusters", high=points.n)
-    Z = KernelPCA(n_clusters, kernel=kernel, center=center).fit_transform(X)
+    pca = KernelPCA(n_clusters, kernel=kernel, center=center, random_state=random_state).fit(X)
+    Z = pca.spectrum_.projections
     if metric == "angular":
-        labels = angular_kmeans(Z, n_clusters, noise=float(np.finfo(points.dtype).eps)).labels
+        labels = angular_kmeans(Z, n_clusters, noise=_relative_error(pca, X, Z)).labels
         found = labels, _angular_cost(Z, labels)
     else:
         found = _euclidean(Z, n_clusters, n_init, random_state)
     return found if return_cost else found[0]
+
+
+def _relative_error(pca: KernelPCA, X: Any, Z: Array) -> float:
+    """Return the error of the projections Z of X, relative to the largest.
+
+    Eigenvectors of an iteration have larger errors than rounding errors. The projection of an exact
+    eigenvector at the training points equals the formula for new points.
+    """
+    largest = float(np.abs(Z).max())
+    difference = float(np.abs(np.asarray(pca.transform(X)) - Z).max())
+    noise = float(pca.spectrum_.expansion.noise)
+    return max(noise, difference / largest) if largest > 0 else noise
 
 
 @np.errstate(under="ignore")

@@ -81,7 +81,7 @@ def decompose(
     solver: Any = "auto",
     center: bool = False,
     normalize: bool = False,
-    random_state: int | None = None,
+    random_state: int | None = 0,
     planned: PlannedGram | None = None,
     at_most: bool = False,
 ) -> Spectrum:
@@ -98,7 +98,8 @@ def decompose(
     normalize : bool
         Divide K by the roots of its degrees: ``D^-½ K D^-½``.
     random_state : int or None
-        Seed of the iteration's random start; results do not depend on it beyond rounding error.
+        Seed of the iteration's random start (None: a new one each time); results do not depend on
+        it beyond rounding error.
     planned : PlannedGram or None
         Plan and uncentered operator, if they exist already.
     at_most : bool

@@ -28,6 +28,7 @@ from mercer.kernels import (
     Matern,
     Polynomial,
 )
+from mercer.maths.gaussian_sums import worth_boxes
 from mercer.operators import WindowSum
 from tests.expectations import raises, warns
 
@@ -160,6 +161,48 @@ def test_fourier_features_agree_with_exact_sums(d):
     assert_allclose(fast.score_samples(Y), logs, atol=1e-3, rtol=1e-9)
     high = logs + kernel.log_normalizer(d) > np.log(1e-4)
     assert_allclose(fast.score_samples(Y[high]), logs[high], atol=1e-5)
+
+
+METRIC = np.diag([1.0, 4.0, 0.25, 1.0]) + 0.2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Gaussian(0.3, metric=METRIC)])
+def test_sums_that_skip_negligible_points_agree_with_exact_sums(kernel, dtype):
+    """Rows near and far, one of them so far that it is summed exactly; weights with zeros."""
+    X = array(12_000, 4).astype(dtype) + dtype(100)
+    Y = np.concatenate([array(1100, 4, seed=1), 4 * array(250, 4, seed=2), 90 * array(50, 4)])
+    Y[7] = 1e6
+    Y = Y.astype(dtype) + dtype(100)
+    w = np.random.default_rng(1).gamma(0.5, size=len(X))
+    w[::3] = 0
+    fast = ParzenDensity(kernel=kernel).fit(X, sample_weight=w)
+    assert fast._sum.boxes
+    assert worth_boxes(fast._sum.points.n, len(Y))
+    exact = ParzenDensity(kernel=kernel, solver="lanczos").fit(X.astype(float), sample_weight=w)
+    assert not exact._sum.boxes
+    logs = exact.score_samples(Y.astype(float))
+    assert logs.min() < -10_000
+    found = fast.score_samples(Y)
+    # the exact sum is in the precision of the data
+    assert_allclose(found[7], logs[7], rtol=10 * np.finfo(dtype).eps)
+    found[7] = logs[7]
+    # far away the logarithms have the rounding error of squared distances
+    assert_allclose(found, logs, atol=1e-6, rtol=1e-13)
+
+
+@pytest.mark.parametrize("case", ["bandwidth", "training row"])
+def test_extreme_numbers_are_summed_exactly(case):
+    X, Y = array(10_000, 4), array(1000, 4, seed=1)
+    if case == "training row":
+        X[5] = 1e150
+    kernel = Gaussian(1e-300 if case == "bandwidth" else 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApproximationWarning)
+        fast = ParzenDensity(kernel=kernel).fit(X)
+        exact = ParzenDensity(kernel=kernel, solver="lanczos").fit(X)
+    assert worth_boxes(10_000, 1000)
+    assert_allclose(fast.score_samples(Y), exact.score_samples(Y), rtol=1e-12)
 
 
 @every_density
@@ -603,10 +646,15 @@ def test_invalid_weights_raise(make):
 
 @BOTH
 def test_isolated_points_warn(make):
-    with warns(ApproximationWarning, "100%", 0.01):
+    with warns(ApproximationWarning, "undersmoothed", "nats per point"):
         density = make(kernel=Gaussian(1e-6)).fit(array(40))
     expected = -np.log(40) - Gaussian(1e-6).log_normalizer(2)
     assert_allclose(density.score_samples(array(40)), expected, rtol=1e-12)
+
+
+def test_isolated_points_of_a_sum_of_kernels_warn():
+    with warns(ApproximationWarning, "100%", 0.01):
+        ParzenDensity(kernel=Gaussian(1e-6) + Gaussian(1e-7)).fit(array(40))
 
 
 def test_invalid_parameters_raise():

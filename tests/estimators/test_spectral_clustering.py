@@ -158,7 +158,7 @@ def test_permuted_rows_with_the_default_kernel():
     assert repr(other.kernel_) == repr(one.kernel_)
 
 
-@pytest.mark.parametrize("unit, origin", [(1e-3, 0.0), (1e6, 0.0), (1.0, 1024.0)])
+@pytest.mark.parametrize(("unit", "origin"), [(1e-3, 0.0), (1e6, 0.0), (1.0, 1024.0)])
 def test_units_and_origin_do_not_matter(unit, origin):
     one = SpectralClustering(3).fit(SEPARATED)
     other = SpectralClustering(3).fit(unit * SEPARATED + origin)
@@ -276,7 +276,7 @@ def test_distant_rows_are_noise():
     assert model.predict([[-50.0, 0.0]]) == [-1]
 
 
-@pytest.mark.parametrize("standardize, found", [("auto", True), (True, True), (False, False)])
+@pytest.mark.parametrize(("standardize", "found"), [("auto", True), (True, True), (False, False)])
 def test_columns_of_unequal_scales_are_standardized(standardize, found):
     """Of a column with a standard deviation above ten times the median one."""
     noise = 1e4 * np.random.default_rng(0).normal(size=(len(SEPARATED), 1))
@@ -381,7 +381,7 @@ def test_dask_array_equals_array():
 
 
 @pytest.mark.parametrize(
-    "params, words",
+    ("params", "words"),
     [
         ({"n_clusters": 0}, ("n_clusters", 0)),
         ({"n_clusters": 56}, ("n_clusters", 56, 55)),

@@ -2,14 +2,19 @@
 
 import asyncio
 
+import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 
 from mercer.explorer.cache import Cache
 from mercer.explorer.server import make_app
+from mercer.explorer.service import Service
 from mercer.explorer.sessions import Limits, Sessions
 from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
+from mercer.kernels import Gaussian
+from mercer.tables import text_files
 from tests.expectations import names_values
 from tests.explorer_client import TOKEN, connect
 
@@ -69,8 +74,6 @@ def test_invalid_upload_is_rejected_and_not_stored(client, content):
 
 def test_pickled_arrays_are_rejected(client):
     import io
-
-    import numpy as np
 
     file = io.BytesIO()
     np.save(file, np.array([{"a": 1}, print, None, 1], dtype=object), allow_pickle=True)
@@ -255,6 +258,26 @@ def test_exceptions_become_http_errors(monkeypatch, error, status, value):
     assert answer.status_code == status
     assert value in answer.json()["error"]
     assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("fail", "status", "message"),
+    [
+        (lambda: np.zeros(2) + np.zeros(3), 500, "Internal error (ValueError)"),  # in C
+        (lambda: np.linalg.cholesky([1.0]), 500, "Internal error (LinAlgError)"),
+        (lambda: len(3), 500, "Internal error (TypeError)"),
+        (lambda: Gaussian(-1.0)(np.zeros((2, 1))), 422, "-1.0"),
+        (lambda: KMeans(0).fit([[0.0]]), 422, "n_clusters"),
+        (lambda: text_files._check_row_lengths("t", "a,b\n1,2,3\n", ",", 2), 422, "line 2"),
+    ],
+)
+def test_only_errors_about_the_input_are_shown(monkeypatch, fail, status, message):
+    monkeypatch.setattr(Service, "views", lambda *_: fail())
+    with connect() as client:
+        client._transport.raise_server_exceptions = False
+        answer = client.get("/api/views?show=points")
+    assert answer.status_code == status
+    assert message in answer.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_slow_files_are_rejected(worker):
 def test_views_are_computed_while_files_are_read(client, worker, tmp_path):
     """As many files as are read at the same time wait until the views are there."""
     go, answers = tmp_path / "go", []
-    worker(f"echo >> {tmp_path}/started\nwhile [ ! -e {go} ]; do sleep 0.1; done")
+    worker(f"echo >> {tmp_path}/started\nwhile [ ! -e {go} ]; do sleep 0.1; done\necho '{{}}'")
 
     def upload():
         answers.append(client.post("/api/upload?name=a.csv", content=GOOD))

@@ -297,14 +297,16 @@ def check(data, folder):
     asyncio.run(_check(data, folder))
 
 
-def read_in_this_process(path, name, limits):
+def read_in_this_process(path, name, limits, label=None, categorical=()):
     """Read an upload as the worker does; a process for each of many thousands would be slow."""
     import pandas as pd
 
     from mercer.explorer.upload_worker import convert
 
     target = path.with_suffix(".table")
-    notes = convert(path.read_bytes(), name, target, limits)
+    notes = convert(
+        path.read_bytes(), name, target, limits, label=label, categorical=list(categorical)
+    )
     return pd.read_feather(target), notes
 
 

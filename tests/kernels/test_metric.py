@@ -38,6 +38,13 @@ def test_values_are_those_of_the_formula(d):
     assert_allclose(np.diag(kernel(d)(X)), 1.0, rtol=0)
 
 
+def test_outliers_do_not_change_the_values_of_other_points():
+    X, Y = sample(), sample(50, seed=1)
+    expected = kernel(2)(X[1:], Y[1:])
+    X[0] = Y[0] = 1e30
+    assert_allclose(kernel(2)(X, Y)[1:, 1:], expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("solver", [Lanczos(), Fourier()])
 def test_spectra_and_projections_equal_those_of_whitened_data(solver):
     X, new = sample(300), sample(20, seed=1)

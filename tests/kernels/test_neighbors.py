@@ -159,24 +159,15 @@ def test_tables():
 
 def test_models_are_saved_and_loaded(tmp_path):
     for kernel in (SelfTuning(5), Neighbors(5)):
-        with pytest.warns(Warning) if kernel.is_sparse else _nothing():
-            model = KernelPCA(2, kernel=kernel).fit(X)
+        model = KernelPCA(2, kernel=kernel).fit(X)
         save(model, tmp_path / "model.mercer")
         np.testing.assert_array_equal(
             load(tmp_path / "model.mercer").transform(Y), model.transform(Y)
         )
 
 
-class _nothing:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *args):
-        return None
-
-
 def test_unfitted_kernels_raise_a_clear_error():
-    with pytest.raises(ValueError, match="SelfTuning.*training sample"):
+    with pytest.raises(ValueError, match="training sample"):
         SelfTuning(5)(X)
 
 

@@ -1,5 +1,7 @@
 """Densities with a bandwidth or a bandwidth matrix per point, compared with loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -15,7 +17,9 @@ from mercer.maths.adaptive_density import (
     random_folds,
     sample_coordinates,
 )
+from mercer.maths.gaussian_sums import worth_boxes
 from mercer.maths.stacking import stacking_weights
+from mercer.resources import run_in_threads
 from tests.expectations import raises
 
 
@@ -86,6 +90,24 @@ def test_draws_have_the_moments_of_the_mixture(shape):
 def test_far_points_have_finite_logarithms():
     assert_allclose(density(False).log_density(np.array([[1e6, 0.0]])) < -1e9, True)
     assert np.isfinite(density(True).log_density(np.array([[1e6, 0.0]]))).all()
+
+
+def test_many_sums_agree_with_few_and_are_accurate_far_away():
+    """Many rows skip negligible points; a row that is too far away is summed directly."""
+    X = points(5000)
+    inverses = np.random.default_rng(1).uniform(1, 8, len(X))
+    coordinates = Coordinates(np.zeros(2), np.eye(2))
+    model = SamplePointDensity(coordinates, X, np.full(len(X), 1 / len(X)), inverses)
+    Z = points(2000, seed=2) * np.geomspace(1, 40, 2000)[:, None]
+    Z[3] = 1e7
+    assert worth_boxes(len(X), len(Z))
+    few = np.concatenate([model.log_density(part) for part in np.split(Z, 4)])
+    # far away the logarithms have the rounding error of squared distances
+    assert_allclose(model.log_density(Z), few, atol=1e-6, rtol=1e-12)
+    assert_allclose(model.log_density(Z, run_in_threads), few, atol=1e-6, rtol=1e-12)
+    model = replace(model, points=X * 1e5)
+    few = np.concatenate([model.log_density(part) for part in np.split(Z, 4)])
+    assert_allclose(model.log_density(Z), few, rtol=1e-9)
 
 
 def test_bandwidths_follow_abramson():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.testing import assert_allclose
+from scipy.special import eval_hermite, factorial
 
 from mercer import KernelLDA, KernelPCA
 from mercer.kernels import Gaussian, Polynomial
@@ -451,6 +452,30 @@ def test_second_centered_eigenfunction():
     expected = (plain.eigenfunctions(X) - plain.means) @ numerators / np.sqrt(values[-2])
     found = GaussianOperator(BANDWIDTH, ONE, center=True).eigenfunctions(X)[:, 1]
     assert_close_up_to_sign(found, expected, atol=1e-12)
+
+
+def test_centered_eigenfunctions_by_quadrature():
+    """Coefficients c of (4.9), from eigenvectors on nodes: c = λ E[φ φ~] / √λ~.
+
+    The centered kernel is Σ λ (φ - μ)(φ - μ), so φ~ is Σ λ E[φ φ~] (φ - μ) / λ~.
+    """
+    X, w = nodes_of(ONE, 80)
+    root, z = np.sqrt(w), X[:, 0] - 2
+    P = np.eye(len(w)) - np.outer(root, root)
+    A = P @ (root[:, None] * np.exp(-((z[:, None] - z) ** 2) / 4.5) * root) @ P
+    values, vectors = np.linalg.eigh(A)
+    values, centered = values[::-1][:5], vectors[:, ::-1][:, :5] / root[:, None]
+    s = np.sqrt(1 + 4 / BANDWIDTH**2)
+    order = np.arange(7)
+    plain = eval_hermite(order, np.sqrt(s / 2) * z[:, None]) * np.exp(-(s - 1) * z**2 / 4)[:, None]
+    plain *= s**0.25 / np.sqrt(2.0**order * factorial(order))  # physicists' polynomials
+    found = (0.75 / 4.0**order)[:, None] * ((plain * w[:, None]).T @ centered) / np.sqrt(values)
+    true = np.zeros((7, 5))
+    true[1, 0], true[3, 2], true[5, 4] = np.sqrt([0.1875, 0.1875 / 16, 0.1875 / 256])
+    true[[0, 2, 4, 6], 1] = [-0.505331, 0.175799, 0.000785, 0.000011]
+    true[[0, 2, 4, 6], 3] = [0.310842, 0.059297, -0.048293, -0.000143]
+    for i in range(5):
+        assert_close_up_to_sign(found[:, i], true[:, i], atol=6e-7)
 
 
 COSINES = [

@@ -115,6 +115,7 @@ OTHERS = {
     "projection-linear": mercer.MaximumEntropyProjection(output="standardized", max_iter=5),
     "series-orthogonal": mercer.OrthogonalSeries(),
     "parzen": mercer.ParzenDensity(),
+    "parzen-bounded": mercer.ParzenDensity(support=(-1000, 1000)),
     "parzen-adaptive": mercer.ParzenDensity(adaptive=True),
     "parzen-shape": mercer.ParzenDensity(adaptive="shape"),
     "parzen-metric": mercer.ParzenDensity(kernel=Gaussian(metric="covariance")),

@@ -388,6 +388,32 @@ def test_density_of_one_column_is_a_curve(clusters):
     assert display.ax_.get_ylabel() == "density"
 
 
+def test_regions_of_one_column_have_their_probability_and_start_at_the_bound():
+    column = np.random.default_rng(0).exponential(size=(200, 1))
+    density = ParzenDensity(kernel=Gaussian(0.3), support="positive").fit(column)
+    display = DensityDisplay.from_estimator(density, column, grid=2000, coverages=(0.5, 0.9))
+    for coverage, region in display.regions_.items():
+        assert_allclose(region, density.highest_density_region(coverage), atol=0.01)
+        assert region[0, 0] == 0
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["90 %", "50 %"]
+    assert len(display.levels_) == 2
+
+
+def test_regions_of_two_columns_are_labeled(clusters):
+    density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
+    display = DensityDisplay.from_estimator(density, clusters, grid=60, coverages=(0.9, 0.5))
+    assert {text.get_text() for text in display.contours_.labelTexts} == {"50 %", "90 %"}
+    drawn = density.sample(4000, random_state=0)
+    inside = density.pdf(drawn) >= display.levels_[0]
+    assert_allclose(inside.mean(), 0.9, atol=0.03)
+
+
+def test_coverages_are_checked(clusters):
+    density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
+    with raises(ValueError, 1.5):
+        DensityDisplay.from_estimator(density, clusters, coverages=(1.5,))
+
+
 def test_selected_eigenfunctions_are_highlighted(clusters):
     density = SeriesDensity(kernel=Gaussian(0.3)).fit(clusters)
     display = EigenfunctionDisplay.from_estimator(density, clusters, n_functions=6, grid=40)

@@ -231,6 +231,13 @@ CASES = [
         spectral=False,
     ),
     Case(
+        "ParzenDensity-adaptive",
+        lambda h: ParzenDensity(kernel=Gaussian(h), adaptive=True),
+        is_density=True,
+        spectral=False,
+        exempt={"zeros": "bandwidths of points differ in the added column too"},
+    ),
+    Case(
         "ParzenDensity-learned",
         lambda h: ParzenDensity(kernel=Gaussian(h), weights="learned"),
         is_density=True,

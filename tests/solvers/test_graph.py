@@ -14,8 +14,9 @@ from mercer.solvers.chebyshev import filtered_eigenpairs
 
 def blobs(sizes, distance, seed=0):
     rng = np.random.default_rng(seed)
+    centers = [np.array([distance * i, 0.0]) for i in range(len(sizes))]
     return np.concatenate(
-        [rng.normal(size=(m, 2)) + [distance * i, 0] for i, m in enumerate(sizes)]
+        [rng.normal(c, 1.0, size=(m, 2)) for c, m in zip(centers, sizes, strict=True)]
     )
 
 

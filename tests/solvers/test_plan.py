@@ -21,7 +21,7 @@ from mercer.solvers import (
     mean_window,
     ranks,
 )
-from mercer.solvers.plan import FiniteFeatures, Plan, Request, plan
+from mercer.solvers.plan import FiniteFeatures, Plan, Request, plan, sums_by_boxes
 from tests.expectations import raises
 
 GIGABYTE = 1e9
@@ -68,6 +68,14 @@ def test_auto_object_uses_the_frequency_grid_for_densities(rng):
     X = rng.normal(size=(4500, 1))
     density = ParzenDensity(kernel=Gaussian(0.5), solver=Auto()).fit(X)
     assert density._sum.waves is not None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d", "expected"),
+    [(Gaussian(1.0), 3, False), (Gaussian(1.0), 4, True), (Laplacian(1.0), 4, False)],
+)
+def test_only_sums_of_gaussians_in_four_or_more_columns_skip_points(kernel, d, expected, rng):
+    assert sums_by_boxes(Sample(kernel, Points(rng.normal(size=(50, d))))) is expected
 
 
 def test_operator_by_memory(rng):

@@ -206,10 +206,18 @@ def _fit(
 
 
 def _describe_kernel(model: Any) -> Iterator[str]:
-    bandwidth = getattr(model["model"].kernel_, "bandwidth", None)
+    kernel = model["model"].kernel_
+    bandwidth = getattr(kernel, "bandwidth", None)
+    unit = " standard deviations" if "scale" in model.named_steps else ""
+    if getattr(kernel, "metric", None) is not None:
+        bandwidth = [
+            float(scale) for scale in kernel.bandwidth_matrix(len(kernel.metric)).diagonal() ** 0.5
+        ]
+        unit += ", correlated"
     if isinstance(bandwidth, float | int):
-        unit = " standard deviations" if "scale" in model.named_steps else ""
         yield f"  bandwidth σ = {bandwidth:.4g}{unit}"
+    elif bandwidth is not None:
+        yield f"  bandwidths σ = {', '.join(f'{one:.4g}' for one in bandwidth)}{unit}"
 
 
 def _load(task: Task, path: Path) -> Any:

@@ -136,10 +136,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
-        sample = Sample.of(fit_kernel(kernel, points, weights), points, weights, weight_unit)
+        kernel = self._fit_kernel(kernel, points, weights)
+        sample = Sample.of(kernel, points, weights, weight_unit)
         if sample_weight is not None:
             warn_if_heavy(sample.sample_size, sample.points.n)
         return sample
+
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; an estimator overrides this to define its own bandwidth "auto"."""
+        return fit_kernel(kernel, points, weights)
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""

@@ -136,6 +136,8 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         Number of components (fewer if K has a smaller rank), or "cv": up to 100, chosen by
         cross-validation.
     kernel : str or Kernel
+        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     order : {"entropy", "variance"}
         Order of the components (of the uncentered K).
     solver : str or solver
@@ -233,6 +235,8 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         Number of components (fewer if K has a smaller rank), or "cv": up to 100, chosen by
         cross-validation.
     kernel : str or Kernel
+        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     order : {"entropy", "variance"}
         Order of the components (of the uncentered K).
     solver : str or solver

@@ -31,6 +31,8 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
     n_components : int, float in (0, 1) or None
         Number of components, a fraction of the total (of V or of the trace), or None for all.
     kernel : str or Kernel
+        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     order : {"entropy", "variance"}
         Order of the components.
     preimage : {"kwok-tsang", "mika", "ridge"}

@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.bandwidth import fit_kernel
 from mercer.chunks import passes_for
 from mercer.data import Sample, validate_weights
 from mercer.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
-from mercer.errors import ApproximationWarning, warn
+from mercer.density_bandwidth import most_likely_kernel, smoothing_gap
+from mercer.errors import ApproximationWarning, suppressed, warn
 from mercer.estimators.base import KernelEstimator
-from mercer.kernels import Gaussian, as_kernel
+from mercer.kernels import Gaussian, Kernel, Stationary, as_kernel
 from mercer.maths.gaussian_terms import GaussianTerms
 from mercer.maths.types import Array
 from mercer.operators import WindowSum
@@ -23,6 +25,9 @@ from mercer.validation import check_weights
 __all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
 
 _MANY_COLUMNS = 50
+_CHECKED_ROWS = 200  # on which bandwidths are compared
+# nats per point; e^0.5 = 1.6 is the ratio of the geometric means of the densities
+_LARGE_GAP = 0.5
 
 
 class Density(DensityMixin):  # type: ignore[misc]
@@ -91,25 +96,31 @@ class KernelDensityEstimator(Density, KernelEstimator):
 
     _sum: WindowSum
 
-    def _validate_density_training(self, X: Any, sample_weight: Any) -> Sample:
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; "auto" is the bandwidth with the largest leave-one-out likelihood."""
+        return fit_kernel(kernel, points, weights, auto=most_likely_kernel)
+
+    def _validate_density_training(
+        self, X: Any, sample_weight: Any, kernel: Kernel | None = None
+    ) -> Sample:
         """Validate training data; raise for a kernel that has no finite integral."""
-        kernel = as_kernel(self.kernel)
+        kernel = as_kernel(self.kernel) if kernel is None else kernel
         if not kernel.is_window:
             kernel.log_normalizer(1)  # raises
-        sample = self._validate_training(X, sample_weight)
+        sample = self._validate_training(X, sample_weight, kernel=kernel)
         self.kernel_ = sample.kernel
         self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
-        _warn_if_sparse(sample)
+        _warn_if_inaccurate(sample, kernel)
         return sample
 
     def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
         """Return the density as a sum of normal densities; None if it is not such a sum.
 
-        It is one for a Gaussian kernel with the same bandwidth at all points, unless negative
-        values of a series are clipped.
+        It is one for a Gaussian kernel with the same bandwidth at all points, unless the support
+        is bounded or negative values of a series are clipped.
         """
         check_is_fitted(self)
-        if getattr(self, "adaptation_", None) is not None:
+        if any(getattr(self, name, None) is not None for name in ("adaptation_", "bounds_")):
             return None
         window, kernel = self._sum, self.kernel_
         clipped = getattr(self, "clipped_mass_", 0.0) > 0
@@ -134,8 +145,15 @@ class KernelDensityEstimator(Density, KernelEstimator):
         return hasattr(self, "_log_normalizer")
 
 
-def _warn_if_sparse(sample: Sample) -> None:
-    """Warn about many columns or isolated points."""
+def _warn_if_inaccurate(sample: Sample, kernel: Kernel) -> None:
+    """Warn about many columns, and about bandwidths that were not chosen by likelihood.
+
+    Parameters
+    ----------
+    sample : Sample
+    kernel : Kernel
+        The parameter of the estimator, perhaps with a rule.
+    """
     n, d = sample.points.n, sample.points.dimension or 0
     if d > _MANY_COLUMNS:
         warn(
@@ -144,6 +162,12 @@ def _warn_if_sparse(sample: Sample) -> None:
             "first, for example with KernelPCA, or only compare densities of points.",
             ApproximationWarning,
         )
+    if issubclass(ApproximationWarning, suppressed.get()):
+        return
+    if isinstance(kernel, Stationary):
+        if not (kernel.has_rule("auto") or kernel.has_rule("leave-one-out")):
+            _warn_of_smoothing(sample)
+        return
     isolated = isolated_fraction(sample)
     if isolated > MANY_ISOLATED:
         warn(
@@ -151,6 +175,26 @@ def _warn_if_sparse(sample: Sample) -> None:
             f"space at most {NEIGHBOR_COSINE}), so the density has a narrow peak at each of them "
             "and almost no mass between. Use a larger bandwidth, for example "
             "bandwidth='leave-one-out'.",
+            ApproximationWarning,
+        )
+
+
+def _warn_of_smoothing(sample: Sample) -> None:
+    """Warn if other bandwidths have a much larger leave-one-out likelihood."""
+    kernel, n = sample.kernel, sample.points.n
+    assert isinstance(kernel, Stationary)
+    rows = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(int))
+    weights = np.ones(len(rows))
+    if sample.weights is not None:
+        weights = sample.passes.take(sample.multiplicities, rows)
+    X = sample.points.take(rows).data
+    factor, gap = smoothing_gap(kernel, X, weights, n / len(rows))
+    if gap > _LARGE_GAP:
+        warn(
+            f"The density is {'over' if factor < 1 else 'under'}smoothed: with bandwidths "
+            f"{factor:.2g} times as large, its leave-one-out log-likelihood ({len(rows)} rows) is "
+            f"higher by {gap:.2g} nats per point. bandwidth='auto' chooses the most likely "
+            "bandwidth.",
             ApproximationWarning,
         )
 

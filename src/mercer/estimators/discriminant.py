@@ -77,6 +77,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         Number of functions that ``transform`` returns; None for all (the number of classes minus
         one). Predictions always use all.
     kernel : str or Kernel
+        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     regularization : float or "cv"
         Non-negative. "cv" selects between 1e-5 and 10 by leave-one-out error, then by
         log-probability; it needs no refits

@@ -32,7 +32,8 @@ class KernelECA(MonitoredTransformer):
         Number of components, fraction of V, or None for all with a positive eigenvalue.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
-        "precomputed", or a kernel object.
+        "precomputed", or a kernel object. The bandwidth "auto" is Silverman's rule for at most
+        three columns, and the median distance divided by √2 for more.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
         :mod:`mercer.solvers`).

@@ -57,7 +57,8 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     ----------
     n_components : int
     kernel : str or Kernel
-        Kernel on X: vectors, tables, strings, graphs, ….
+        Kernel on X: vectors, tables, strings, graphs, …. The bandwidth "auto" as in
+        :class:`MercerMixture`.
     y_kernel : str or Kernel
         Kernel on y, divided by its standard deviation.
     y_range : tuple (low, high) or None

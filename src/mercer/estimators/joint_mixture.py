@@ -102,7 +102,8 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
     n_components : int
         Number of Gaussians; with one, the classifier is already nonlinear in x.
     kernel : str or Kernel
-        Kernel on X: vectors, tables, strings, graphs, ….
+        Kernel on X: vectors, tables, strings, graphs, …. The bandwidth "auto" as in
+        :class:`MercerMixture`.
     alpha : float or "auto"
         α of the prior. "auto" maximizes the leave-one-out likelihood of the classes (exact for one
         component; for more, with the responsibilities of all rows).
@@ -201,7 +202,8 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     n_components : int
         With more than one, the distribution of y given x may have several modes.
     kernel : str or Kernel
-        Kernel on X: vectors, tables, strings, graphs, ….
+        Kernel on X: vectors, tables, strings, graphs, …. The bandwidth "auto" as in
+        :class:`MercerMixture`.
     alpha : float or "auto"
         α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component,
         except that y is not standardized again; for more, with the responsibilities of all rows).

@@ -50,7 +50,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         M. M > 1 is meaningful only in few coordinates (``rank``); in many the component with the
         larger weight absorbs the others. A collapse causes a warning.
     kernel : str or Kernel
-        Any kernel: on vectors, tables, strings, graphs, ….
+        Any kernel: on vectors, tables, strings, graphs, …. The bandwidth "auto" is Silverman's rule
+        for at most three columns, and the median distance divided by √2 for more.
     alpha : float, "auto", "scaled" or "leave-one-out"
         α: large values make covariances spherical and densities smooth. It should grow with n and
         with the scale of the kernel. "auto" is 0.075 times the sum of k(x, x) for one component,
@@ -64,8 +65,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         :class:`~mercer.domains.Box`, :class:`~mercer.domains.GaussianBase` or, for tables,
         :class:`~mercer.domains.ProductDomain`. With None the density is not normalized.
     center : bool
-        Move the origin of feature space to the mean. It makes a difference only with a rank cut,
-        which then selects directions of large variance instead of large second moment.
+        Move the origin of feature space to the mean. It changes the model only with a rank cut,
+        which then selects directions of large variance instead of large second moment. Random
+        starts (``n_init``) differ, because they depend on the coordinates.
     rank : int, float or None
         Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
         error, at most 1000 for one component and 10 for several. After a cut the variance of the

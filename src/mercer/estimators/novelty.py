@@ -34,6 +34,8 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     ----------
     n_components : int
     kernel : str or Kernel
+        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     alpha : float, "auto" or "scaled"
         0.075 n, or 0.075 n times the mean variance of the coordinates.
     beta : float

@@ -27,7 +27,8 @@ class KernelPCA(MonitoredTransformer):
         eigenvalue.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
-        "precomputed", or a kernel object.
+        "precomputed", or a kernel object. The bandwidth "auto" is Silverman's rule for at most
+        three columns, and the median distance divided by √2 for more.
     center : bool
         Remove the mean in feature space.
     solver : str or solver

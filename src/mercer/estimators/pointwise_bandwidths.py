@@ -21,15 +21,16 @@ from mercer.maths.adaptive_density import (
 from mercer.maths.types import Array
 from mercer.subsampling import representative_rows, select_representatives
 
-__all__ = ["adapted_density", "overall_kernel"]
+__all__ = ["adapted_density"]
 
 _SEARCH_ROWS = 500  # on which parameters are chosen
 _REFERENCE_ROWS = 2000  # of pilot estimates and neighbors
 _ABRAMSON = 0.5
+_LARGEST = 1e150  # coordinate, in bandwidths, whose square does not overflow
 
 
 def adapted_density(
-    sample: Sample, by_rule: bool, mode: bool | str
+    sample: Sample, by_rule: bool, mode: bool | str, chosen: Adaptation | None = None
 ) -> tuple[SamplePointDensity, Adaptation]:
     """Choose the parameters by cross-validation and fit the density to all rows.
 
@@ -41,10 +42,14 @@ def adapted_density(
         Whether to choose the parameters. Otherwise the kernel has the bandwidth of the pilot
         estimate, and the exponent is Abramson's.
     mode : True or "shape"
+    chosen : Adaptation or None
+        Parameters that are used instead of a search.
     """
     X = sample.points.data.astype(np.float64, copy=False)
     weights = sample.multiplicities
-    if by_rule:
+    if chosen is not None:
+        found = chosen
+    elif by_rule:
         found = _search(X, weights, sample.kernel, mode)
     elif mode == "shape":
         raise ValueError(
@@ -53,14 +58,14 @@ def adapted_density(
         )
     else:
         coordinates = _coordinates_of(sample.kernel, X)
-        found = Adaptation(coordinates, 1.0, float("nan"), pilot=1.0, exponent=_ABRAMSON)
-    with np.errstate(over="ignore", invalid="ignore"):
-        Z = found.coordinates.scaled(X)
-    if not np.isfinite(Z).all():
-        raise ValueError(
-            f"The bandwidth {sample.kernel.bandwidth!r} is too small for these data: coordinates "
-            "divided by it overflow. Use a larger bandwidth, or the rule 'auto'."
-        )
+        # in units of a vanishing bandwidth, coordinates would overflow
+        center, factor = coordinates.center, coordinates.factor
+        extent = float(np.abs(X - center).max()) / _LARGEST
+        scale = max(1.0, extent / float(np.abs(factor.diagonal()).min()))
+        h = 1 / scale
+        coordinates = Coordinates(center, factor * scale)
+        found = Adaptation(coordinates, h, float("nan"), pilot=h, exponent=_ABRAMSON)
+    Z = found.coordinates.scaled(X)
     rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
     if mode == "shape":
         inverses = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
@@ -70,15 +75,6 @@ def adapted_density(
         inverses = np.ones(len(Z))
     inverses = inverses / found.bandwidth
     return SamplePointDensity(found.coordinates, Z, weights / weights.sum(), inverses), found
-
-
-def overall_kernel(found: Adaptation) -> Gaussian:
-    """Return the Gaussian kernel of bandwidth h in the chosen coordinates."""
-    factor = found.coordinates.factor
-    if (factor == np.diag(factor.diagonal())).all():
-        return Gaussian(found.bandwidth * factor.diagonal())
-    scale = float(np.abs(factor).max())  # squares must not overflow
-    return Gaussian(found.bandwidth * scale, metric=(factor / scale) @ (factor / scale).T)
 
 
 def _search(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:

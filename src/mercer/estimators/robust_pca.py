@@ -51,7 +51,7 @@ class RobustKernelPCA(KernelPCA):
     ----------
     n_components : int, float in (0, 1) or None
     kernel : str or Kernel
-        A kernel on vectors, not "precomputed".
+        A kernel on vectors, not "precomputed". The bandwidth "auto" as in :class:`KernelPCA`.
     support_fraction : float in [0.5, 1]
         A lower bound on the fraction of regular rows.
     center, solver, preimage, random_state, verbose

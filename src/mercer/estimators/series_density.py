@@ -14,6 +14,7 @@ from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.density_base import KernelDensityEstimator, exponential
+from mercer.estimators.density_functions import KernelSumFunctions
 from mercer.estimators.parzen_density import maximum_likelihood
 from mercer.kernels import Kernel
 from mercer.maths.negative_mass import grid_points, negative_mass_by_draws, negative_mass_on_grid
@@ -34,7 +35,7 @@ _GRID_ERROR = 1e-3  # above this error the mass is estimated from draws
 _MAX_PROPOSALS = 2**16  # per iteration of rejection sampling
 
 
-class SeriesDensity(KernelDensityEstimator):
+class SeriesDensity(KernelSumFunctions, KernelDensityEstimator):
     r"""Density as a truncated series of eigenfunctions of the kernel (Girolami 2002).
 
     .. math::
@@ -48,6 +49,7 @@ class SeriesDensity(KernelDensityEstimator):
     ----------
     kernel : str or Kernel
         A kernel with a finite integral: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them.
+        The bandwidth "auto" as in :class:`ParzenDensity`.
     terms : str, int or None
         Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" selects all with
         :math:`(1'e_i)^2 > 2n/(n+1)`, "kronmal-tarter-run" those before the first violation, and

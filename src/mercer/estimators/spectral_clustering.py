@@ -53,8 +53,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     The rows of the k leading eigenvectors of :math:`D^{-1/2} K D^{-1/2}` are normalized and
     clustered by k-means (Ng, Jordan and Weiss). K is a kernel matrix without its diagonal and D the
     diagonal matrix of its row sums. With ``kernel="auto"`` several kernels are tried on at most
-    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual 10-neighbor graph is
-    chosen.
+    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual
+    10-neighbor graph is chosen.
 
     Parameters
     ----------
@@ -282,6 +282,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.n_clusters != "auto" and len(fitted) == 1:
             embedding = self._embed(rows, fitted[0], int(self.n_clusters), tree)
             return embedding, embedding.cluster(int(self.n_clusters), self.components)
+        if tree is None:
+            raise ValueError(
+                f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
+                "not give. Pass a number, or a kernel object."
+            )
         graphs = ReferenceGraphs.of(rows, tree)
         is_auto = self.n_clusters == "auto"
         largest = min(_MAX_CLUSTERS + 1, rows.n) if is_auto else int(self.n_clusters)
@@ -319,9 +324,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self, rows: ClusterRows, kernel: Kernel, k: int, tree: NeighborPairs | None
     ) -> Embedding:
         count = k if self.components == "variance" else ENTROPY_POOL * k
-        return embed_rows(
-            rows, kernel, count, tree=tree, solver=self.solver, random_state=self.random_state
-        )
+        seed = 0 if self.random_state is None else self.random_state
+        return embed_rows(rows, kernel, count, tree=tree, solver=self.solver, random_state=seed)
 
 
 @dataclass(frozen=True)

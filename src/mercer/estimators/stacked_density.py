@@ -7,20 +7,22 @@ from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 from sklearn.base import BaseEstimator, clone
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from mercer.data import validate_weights
+from mercer.errors import suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.density_base import Density
+from mercer.estimators.density_functions import DensityFunctions
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.maths.adaptive_density import random_folds
 from mercer.maths.stacking import stacking_weights
 from mercer.maths.types import Array
-from mercer.subsampling import representative_rows
+from mercer.subsampling import select_representatives
 from mercer.validation import check_integer
 
 __all__ = ["SelectedGaussianMixture", "StackedDensity"]
@@ -29,7 +31,7 @@ Members = Sequence[tuple[str, Any]]
 _MIN_ROWS = 3
 
 
-class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
+class SelectedGaussianMixture(DensityFunctions, Density, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's Gaussian mixture with the number of components chosen by BIC.
 
     Columns are standardized first, so that scikit-learn's regularization does not depend on units.
@@ -38,6 +40,7 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
     ----------
     max_components : int
     random_state : int or None
+    min_components : int
 
     Attributes
     ----------
@@ -54,26 +57,34 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
     2
     """
 
-    def __init__(self, max_components: int = 8, random_state: Any = 0) -> None:
+    def __init__(
+        self, max_components: int = 8, random_state: Any = 0, *, min_components: int = 1
+    ) -> None:
         self.max_components = max_components
         self.random_state = random_state
+        self.min_components = min_components
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit mixtures with 1 to ``max_components`` components and select one."""
-        check_integer(self.max_components, "max_components")
+        """Fit mixtures with ``min_components`` to ``max_components`` components and select one."""
+        check_integer(self.min_components, "min_components")
+        check_integer(self.max_components, "max_components", low=self.min_components)
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         self._center, scale = X.mean(axis=0), X.std(axis=0)
         self._scale = np.where(scale > 0, scale, 1.0)
         Z = (X - self._center) / self._scale
-        most = max(1, min(self.max_components, len(X) // 5))
-        fits = [
-            GaussianMixture(k, n_init=2, random_state=self.random_state).fit(Z)
-            for k in range(1, most + 1)
-        ]
+        # with fewer rows BIC chooses singular covariances
+        most = max(1, min(self.max_components, len(X) // (5 * X.shape[1])))
+        counts = range(min(self.min_components, most), most + 1)
+        fits = [GaussianMixture(k, n_init=2, random_state=self.random_state).fit(Z) for k in counts]
         self.mixture_ = min(fits, key=lambda fitted: fitted.bic(Z))
         self.n_components_ = self.mixture_.n_components
         return self
+
+    def with_chosen_parameters(self) -> SelectedGaussianMixture:
+        """Return an estimator with the number of components that this one has chosen."""
+        chosen = self.n_components_
+        return SelectedGaussianMixture(chosen, self.random_state, min_components=chosen)
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
@@ -81,6 +92,19 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, reset=False)
         logs = self.mixture_.score_samples((X - self._center) / self._scale)
         return np.asarray(logs - np.log(self._scale).sum())
+
+    def _has_cdf(self) -> bool:
+        return True
+
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function of a mixture of one column."""
+        self._check_one_column("cdf")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        deviations = np.sqrt(self.mixture_.covariances_[:, 0, 0])
+        Z = (X - self._center) / self._scale
+        return np.asarray(
+            ndtr((Z - self.mixture_.means_[:, 0]) / deviations) @ self.mixture_.weights_
+        )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the mixture."""
@@ -91,14 +115,15 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         return np.asarray(drawn[shuffled] * self._scale + self._center)
 
 
-class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
+class StackedDensity(DensityFunctions, Density, BaseEstimator):  # type: ignore[misc]
     r"""Convex combination of density estimators, weighted by cross-validated likelihood.
 
     .. math:: \hat p(x) = \sum_m a_m\, \hat p_m(x)
 
     The weights :math:`a_m` maximize :math:`\sum_i w_i \log \sum_m a_m\, \hat p_m^{(-i)}(x_i)`,
-    where :math:`\hat p_m^{(-i)}` is fitted without the fold of row i. The problem is concave and
-    has few parameters. In the long run the combination is at least as good as its best member.
+    where :math:`\hat p_m^{(-i)}` is fitted without the fold of row i, with the bandwidths or the
+    number of components chosen on all rows. The problem is concave and has few parameters. In the
+    long run the combination is at least as good as its best member.
 
     Parameters
     ----------
@@ -155,8 +180,26 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=_MIN_ROWS)
         weights = validate_weights(sample_weight, len(X))
         members = self._members(weighted=weights is not None)
-        self.weights_, self.cross_validated_scores_ = self._cross_validate(X, weights, members)
-        self.members_ = {name: _fit(member, X, weights) for name, member in members}
+        counts = np.ones(len(X)) if weights is None else weights
+        rows, masses, size_ratio = select_representatives(
+            X[counts > 0], counts[counts > 0], self.max_rows
+        )
+        chosen = X[counts > 0][rows]  # distinct rows in lexicographic order
+        if len(chosen) < _MIN_ROWS:
+            raise ValueError(
+                f"X has {len(chosen)} distinct rows; cross-validation needs at least {_MIN_ROWS}."
+            )
+        self.members_ = {name: _fit(clone(member), X, weights) for name, member in members}
+        fitted = list(self.members_.values())
+        if size_ratio < 1:
+            some = _with_copies(chosen, masses, weights is not None)
+            fitted = [_fit(clone(member), *some) for _, member in members]
+        logs = self._held_out_logs(chosen, masses, weights is not None, fitted)
+        self.weights_ = stacking_weights(logs, masses)
+        masses = masses / masses.sum()
+        scores = dict(zip(self.members_, (masses @ logs).tolist(), strict=True))
+        scores["stacked"] = float(masses @ logsumexp(logs, b=self.weights_, axis=1))
+        self.cross_validated_scores_ = scores
         return self
 
     def _members(self, weighted: bool) -> Members:
@@ -180,33 +223,20 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
                 )
         return self.members
 
-    def _cross_validate(
-        self, X: Array, weights: Array | None, members: Members
-    ) -> tuple[Array, dict[str, float]]:
-        counts = np.ones(len(X)) if weights is None else weights
-        rows, masses = representative_rows(X[counts > 0], counts[counts > 0], self.max_rows)
-        chosen = X[counts > 0][rows]  # distinct rows in lexicographic order
-        if len(chosen) < _MIN_ROWS:
-            raise ValueError(
-                f"X has {len(chosen)} distinct rows; cross-validation needs at least {_MIN_ROWS}."
-            )
-        fold = random_folds(len(chosen), self.n_folds)  # fewer folds if there are fewer rows
-        logs = np.empty((len(chosen), len(members)))
+    def _held_out_logs(
+        self, X: Array, masses: Array, weighted: bool, fitted: Sequence[Any]
+    ) -> Array:
+        """Return log densities of all rows under the members without the fold of the row."""
+        fold = random_folds(len(X), self.n_folds)  # fewer folds if there are fewer rows
+        logs = np.empty((len(X), len(fitted)))
         for held_out in range(fold.max() + 1):
             test, train = fold == held_out, fold != held_out
-            for column, (_, member) in enumerate(members):
-                if weights is None:  # members need not support weights
-                    copies = np.repeat(chosen[train], masses[train].astype(int), axis=0)
-                    fitted = _fit(member, copies, None)
-                else:
-                    fitted = _fit(member, chosen[train], masses[train])
-                logs[test, column] = fitted.score_samples(chosen[test])
-        a = stacking_weights(logs, masses)
-        masses = masses / masses.sum()
-        names = [name for name, _ in members]
-        scores = dict(zip(names, (masses @ logs).tolist(), strict=True))
-        scores["stacked"] = float(masses @ logsumexp(logs, b=a, axis=1))
-        return a, scores
+            some = _with_copies(X[train], masses[train], weighted)
+            for column, member in enumerate(fitted):
+                with suppress_warnings():  # already issued by the fit to all rows
+                    again = _fit(chosen_parameters(member), *some)
+                logs[test, column] = again.score_samples(X[test])
+        return logs
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
@@ -214,6 +244,24 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, reset=False)
         logs = [member.score_samples(X) for member in self.members_.values()]
         return np.asarray(logsumexp(logs, b=self.weights_[:, None], axis=0))
+
+    def _has_cdf(self) -> bool:
+        return all(getattr(m, "_has_cdf", lambda: False)() for m in self.members_.values())
+
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function, if all members have one.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        for name, member in self.members_.items():
+            if not hasattr(member, "cdf"):
+                raise ValueError(f"The member {name!r} has no cdf. Use members of this library.")
+        values = [member.cdf(X) for member in self.members_.values()]
+        return np.asarray(self.weights_ @ np.array(values))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a member by weight, then a row from it."""
@@ -228,9 +276,20 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)[rng.permutation(n_samples)]
 
 
+def chosen_parameters(fitted: Any) -> Any:
+    """Return an estimator with the parameters that a fit has chosen, if it offers that."""
+    if hasattr(fitted, "with_chosen_parameters"):
+        return fitted.with_chosen_parameters()
+    return clone(fitted)
+
+
+def _with_copies(X: Array, masses: Array, weighted: bool) -> tuple[Array, Array | None]:
+    """Return rows and weights, or copies of rows, because members need not support weights."""
+    return (X, masses) if weighted else (np.repeat(X, masses.astype(int), axis=0), None)
+
+
 def _fit(member: Any, X: Array, weights: Array | None) -> Any:
-    fresh = clone(member)
-    return fresh.fit(X) if weights is None else fresh.fit(X, sample_weight=weights)
+    return member.fit(X) if weights is None else member.fit(X, sample_weight=weights)
 
 
 def _draw(member: Any, count: int, seed: int) -> Array:

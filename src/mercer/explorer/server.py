@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
+from opcode import opmap
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -37,6 +38,7 @@ STATIC = Path(__file__).parent / "static"
 _MAX_QUERY = 50_000  # characters
 _READERS = 2  # uploads that are read at the same time
 _MAX_JSON = 1_000_000  # bytes of a request body other than an upload
+_RAISE = opmap["RAISE_VARARGS"]
 
 
 def make_app(
@@ -224,7 +226,11 @@ class _Handlers:
             raise HTTPException(503, "The server is busy. Try again in a moment.") from None
         except DataNotFoundError as error:
             raise HTTPException(404, str(error)) from error
-        except (ValueError, TypeError, MercerError, ModuleNotFoundError) as error:
+        except (MercerError, ModuleNotFoundError) as error:
+            raise HTTPException(422, str(error)) from error
+        except (ValueError, TypeError) as error:
+            if not _is_for_users(error):
+                raise
             raise HTTPException(422, str(error)) from error
         except MemoryError as error:
             raise HTTPException(413, f"Not enough memory: {error}") from error
@@ -276,6 +282,22 @@ def _parse_json(content: bytes) -> Any:
 def _file(content: str | bytes, name: str, media_type: str) -> Response:
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
     return Response(content, headers=headers, media_type=media_type)
+
+
+def _is_for_users(error: Exception) -> bool:
+    """Return whether a raise statement of mercer or scikit-learn raised this error.
+
+    Their messages are about the input. Errors of array operations are bugs of the library.
+    """
+    place = error.__traceback__
+    assert place is not None, "the error was raised"
+    while place.tb_next is not None:
+        place = place.tb_next
+    frame = place.tb_frame
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    # tb_lasti and not f_lasti: the frame has run its "with" and "finally" blocks since
+    instruction = frame.f_code.co_code[place.tb_lasti]
+    return package in ("mercer", "sklearn") and instruction == _RAISE
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -167,7 +167,9 @@ def neighbor_pairs(
         unresolved = []
         for part, squares, columns in Reference(Y, np.ones(0)).nearest(X, pending, count, kernel):
             inside = squares <= limits[part, None]
-            complete = ~inside.all(axis=1) | (count == len(Y)) | (kernel is not None)
+            complete = np.asarray(~inside.all(axis=1))
+            if count == len(Y) or kernel is not None:
+                complete[:] = True
             unresolved.append(part[~complete])
             at, place = np.nonzero(inside & complete[:, None])
             found.append(NeighborPairs(part[at], columns[at, place], squares[at, place]))

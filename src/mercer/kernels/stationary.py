@@ -287,7 +287,9 @@ class Gaussian(Radial):
     def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
         if self.metric is None:
             return super()._exponents(X, Y, profile)
-        origin = X.mean(axis=0, dtype=np.float64)
+        rows = X if Y is None else Y
+        # a median, because an outlier in the mean would round all other coordinates
+        origin = np.median(rows[:: max(1, len(rows) // 1000)].astype(np.float64), axis=0)
         right = None if Y is None or Y is X else self._from(origin, Y)
         return Gaussian(1.0)._exponents(self._from(origin, X), right, profile)
 

@@ -66,7 +66,9 @@ def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:
     >>> distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
     (array([1, 0]), array([1., 2.]))
     """
-    order = np.lexsort(X.T[::-1])
+    order = np.argsort(X[:, 0])
+    if (np.diff(X[order, 0]) == 0).any():  # otherwise the first column determines the order
+        order = np.lexsort(X.T[::-1])
     rows = X[order]
     first = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
     return order[first], np.add.reduceat(weights[order], np.flatnonzero(first))

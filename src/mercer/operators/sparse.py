@@ -69,7 +69,7 @@ class SparseGram(KernelGram):
 
 
 class NormalizedGram(DirectGram):
-    r"""Degree-normalized Gram operator, :math:`D^{-1/2} A D^{-1/2}` with :math:`A = W^{1/2} K W^{1/2}`.
+    r"""Degree-normalized Gram operator, :math:`D^{-1/2} W^{1/2} K W^{1/2} D^{-1/2}`.
 
     The degrees are :math:`d_i = \sum_j w_j k(x_i, x_j)`. The largest eigenvalue is 1, with the
     eigenvector :math:`\sqrt{w_i d_i}` and one such eigenvector for each connected component.

@@ -2,7 +2,8 @@
 
 Where f is not small it is an ordinary sum, by tiles or on a frequency grid. Where it underflows or
 is below the tolerance of the grid, it is summed from the logarithms of the kernel, over all points
-or over the near points that dominate it.
+or over the near points that dominate it. Many sums of a Gaussian kernel skip points that are
+negligible (:mod:`mercer.maths.gaussian_sums`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from scipy.spatial import cKDTree
 
 from mercer.data import Points
 from mercer.kernels import Gaussian, Kernel, Matern, Stationary
+from mercer.maths.gaussian_sums import gaussian_sums, worth_boxes
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_product, log_cross_sums
 from mercer.operators.expansion import Expansion
 from mercer.operators.fourier import FourierExpansion
-from mercer.resources import thread_count
+from mercer.resources import run_in_threads, thread_count
 
 __all__ = ["WindowSum"]
 
@@ -49,12 +51,16 @@ class WindowSum:
     waves : Expansion or None
         The same function in Fourier features, if available; used where f is well above the
         tolerance of the frequency grid.
+    boxes : bool
+        Whether large sums on the logarithmic scale may skip boxes of points that are negligible,
+        with a relative error of at most 1e-6: for a Gaussian kernel and nonnegative coefficients.
     """
 
     kernel: Kernel
     points: Points
     coefficients: Array
     waves: Expansion | None = None
+    boxes: bool = False
 
     def __post_init__(self) -> None:
         if self.points.is_chunked:
@@ -121,9 +127,31 @@ class WindowSum:
         """Return sign and logarithm where an ordinary sum is accurate, NaN elsewhere."""
         if isinstance(self.waves, FourierExpansion):
             return _GridEvaluation(self.waves, self._noise)(new.data)
+        if self.boxes and worth_boxes(self.points.n, new.n):
+            found = self._from_boxes(new)
+            if found is not None:
+                return found
         precision = np.finfo(np.result_type(new.dtype, self.points.dtype))
         values = self.values(new)
         return _signed(values, np.abs(values) < float(precision.tiny / precision.eps))
+
+    def _from_boxes(self, new: Points) -> Array | None:
+        """Return sign and logarithm, NaN at rows that are too far away for products.
+
+        None if training points are too far from each other, in bandwidths.
+        """
+        assert isinstance(self.kernel, Gaussian)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            # shifted before they are scaled, which would round large coordinates
+            origin = self.points.data.mean(axis=0, dtype=np.float64)
+            scaled, at = (self.kernel.to_units(X.data - origin) for X in (self.points, new))
+            sums = gaussian_sums(scaled, np.log(self.coefficients), np.ones(len(scaled)))
+        if sums is None:
+            return None
+        near = sums.reaches(at)
+        found = np.full((new.n, 2), np.nan)
+        found[near, 0], found[near, 1] = 1.0, sums(at[near], run_in_threads)
+        return found
 
     def _from_logarithms(self, new: Points) -> tuple[Array, Array]:
         if isinstance(self.waves, FourierExpansion):

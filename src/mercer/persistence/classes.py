@@ -98,6 +98,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     # not public: attributes of the classes above
     "mercer.internal.Adaptation": ("mercer.maths.adaptive_density", "Adaptation"),
     "mercer.internal.BandwidthRecord": ("mercer.estimators.bandwidth_sweep", "BandwidthRecord"),
+    "mercer.internal.Bounds": ("mercer.maths.bounds", "Bounds"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
     "mercer.internal.Coordinates": ("mercer.maths.adaptive_density", "Coordinates"),
     "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.maths.bounds import Bounds
 from mercer.maths.types import Array
 from mercer.plots.style import HIGHLIGHT, MUTED, ORDERED, PALETTE, new_axes, new_panels
+from mercer.validation import check_real
 
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
@@ -21,7 +24,9 @@ class DensityDisplay:
     """Plot of a density and its sample: a curve for one column, contours for two.
 
     Usually created by :meth:`from_estimator`. Contours enclose 10, 30, 50, 70, 90 and 99 % of the
-    probability mass, so that they are comparable between densities.
+    probability mass, so that they are comparable between densities. With ``coverages`` the
+    highest-density regions of these probabilities are filled: bands under the curve, or areas of
+    the plane.
 
     Parameters
     ----------
@@ -43,7 +48,9 @@ class DensityDisplay:
     contours_ : QuadContourSet
         Only for two columns.
     levels_ : array
-        Densities of the contours; only for two columns.
+        Densities of the contours, or of the boundaries of highest-density regions, lowest first.
+    regions_ : dict of float to array of shape (k, 2)
+        Intervals of the highest-density region of each coverage; only for one column.
 
     Examples
     --------
@@ -54,6 +61,12 @@ class DensityDisplay:
     >>> display = DensityDisplay.from_estimator(ParzenDensity().fit(X), X)
     >>> len(display.levels_)
     6
+
+    Regions with half and nine tenths of the probability:
+
+    >>> display = DensityDisplay.from_estimator(ParzenDensity().fit(X), X, coverages=(0.5, 0.9))
+    >>> len(display.levels_)
+    2
     """
 
     def __init__(
@@ -84,14 +97,23 @@ class DensityDisplay:
         """
         check_is_fitted(estimator)
         points = _one_or_two_columns(X)
-        axes_points, nodes = _grid_around(points, grid)
+        axes_points, nodes = _grid_around(points, grid, getattr(estimator, "bounds_", None))
+        # densities of this library know the names of their columns
+        nodes = estimator._new_rows(nodes) if hasattr(estimator, "_new_rows") else nodes
         values = estimator.pdf(nodes).reshape((grid,) * points.shape[1])
         display = cls(
             axes_points=axes_points, values=values, points=points, labels=_names(estimator, points)
         )
         return display.plot(**options)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, show_points: bool = True) -> Self:
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        title: str | None = None,
+        show_points: bool = True,
+        coverages: Sequence[float] | None = None,
+    ) -> Self:
         """Draw the density.
 
         Parameters
@@ -101,21 +123,29 @@ class DensityDisplay:
         title : str or None
         show_points : bool
             Whether to draw the sample.
+        coverages : sequence of float or None
+            Probabilities between 0 and 1 of the highest-density regions to fill; at most four are
+            easy to distinguish. None for a plain curve or contours.
         """
+        for coverage in () if coverages is None else coverages:
+            check_real(coverage, "coverage", above=0, below=1)
         if ax is None:
             (ax,) = new_axes(1, (5.0, 4.2))
         self.ax_, self.figure_ = ax, ax.figure
         if len(self.axes_points) == 1:
-            self._plot_curve(ax, show_points)
+            self._plot_curve(ax, show_points, coverages)
         else:
-            self._plot_contours(ax, show_points)
+            self._plot_contours(ax, show_points, coverages)
         if title:
             ax.set_title(title)
         return self
 
-    def _plot_curve(self, ax: Any, show_points: bool) -> None:
+    def _plot_curve(self, ax: Any, show_points: bool, coverages: Sequence[float] | None) -> None:
         x = self.axes_points[0]
-        ax.fill_between(x, self.values, color=PALETTE[0], alpha=0.15, linewidth=0)
+        if coverages is None:
+            ax.fill_between(x, self.values, color=PALETTE[0], alpha=0.15, linewidth=0)
+        else:
+            self._fill_regions(ax, x, coverages)
         (self.curve_,) = ax.plot(x, self.values, color=PALETTE[0])
         if self.points is not None and show_points:
             ax.plot(self.points[:, 0], np.zeros(len(self.points)), "|", color=MUTED, markersize=7)
@@ -123,13 +153,50 @@ class DensityDisplay:
         ax.set_xlabel(self.labels[0] if self.labels else "x")
         ax.set_ylabel("density")
 
-    def _plot_contours(self, ax: Any, show_points: bool) -> None:
+    def _fill_regions(self, ax: Any, x: Array, coverages: Sequence[float]) -> None:
+        """Fill bands under the curve, the smallest region darkest."""
+        ordered = sorted(coverages, reverse=True)
+        self.levels_ = _levels_of_mass(self.values, tuple(ordered))
+        self.regions_ = {}
+        shades = np.linspace(0.15, 0.55, len(ordered))
+        for coverage, shade in zip(ordered, shades, strict=True):
+            level = float(_levels_of_mass(self.values, (coverage,))[0])
+            self.regions_[coverage] = _intervals_above(x, self.values, level)
+            fine = np.union1d(x, self.regions_[coverage].ravel())
+            heights = np.interp(fine, x, self.values)
+            ax.fill_between(
+                fine,
+                heights,
+                where=heights >= level * (1 - 1e-9),
+                color=PALETTE[0],
+                alpha=shade,
+                linewidth=0,
+                label=f"{100 * coverage:.3g} %",
+            )
+        ax.legend(frameon=False, title="probability")
+
+    def _plot_contours(self, ax: Any, show_points: bool, coverages: Sequence[float] | None) -> None:
+        masses = _MASSES if coverages is None else tuple(sorted(coverages))
+        self.levels_ = _levels_of_mass(self.values, masses)
+        if coverages is not None:
+            ax.contourf(
+                *self.axes_points,
+                self.values.T,
+                levels=[*self.levels_, 1.01 * float(self.values.max())],
+                cmap=_density_colormap(),
+                alpha=0.35,
+            )
         if self.points is not None and show_points:
             ax.scatter(*self.points.T, s=8, color=MUTED, alpha=0.5, linewidths=0)
-        self.levels_ = _levels_of_mass(self.values, _MASSES)
         self.contours_ = ax.contour(
             *self.axes_points, self.values.T, levels=self.levels_, cmap=_density_colormap()
         )
+        if coverages is not None:
+            names = {
+                float(_levels_of_mass(self.values, (mass,))[0]): f"{100 * mass:.3g} %"
+                for mass in masses
+            }
+            ax.clabel(self.contours_, fmt=names, fontsize="small", colors="#00304d")
         _name_axes(ax, self.labels)
 
 
@@ -367,10 +434,15 @@ def _two_columns(X: Any) -> Array:
     return points
 
 
-def _grid_around(points: Array, size: int) -> tuple[list[Array], Array]:
+def _grid_around(
+    points: Array, size: int, bounds: Bounds | None = None
+) -> tuple[list[Array], Array]:
     low, high = points.min(axis=0), points.max(axis=0)
     pad = _MARGIN * np.where(high > low, high - low, 1.0)
-    axes = [np.linspace(a, b, size) for a, b in zip(low - pad, high + pad, strict=True)]
+    low, high = low - pad, high + pad
+    if bounds is not None:
+        low, high = np.maximum(low, bounds.low), np.minimum(high, bounds.high)
+    axes = [np.linspace(a, b, size) for a, b in zip(low, high, strict=True)]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return axes, nodes
 
@@ -381,6 +453,23 @@ def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:
     fractions = np.cumsum(ordered) / ordered.sum()
     levels = np.unique([ordered[int(np.searchsorted(fractions, mass))] for mass in masses])
     return levels[levels > 0]
+
+
+def _intervals_above(x: Array, values: Array, level: float) -> Array:
+    """Return the intervals in which a piecewise linear function is at least ``level``, (k, 2)."""
+    above = values >= level
+    padded = np.r_[False, above, False]
+    starts = np.flatnonzero(~padded[:-1] & padded[1:])
+    stops = np.flatnonzero(padded[:-1] & ~padded[1:]) - 1
+
+    def crossing(inside: int, outside: int) -> float:
+        if not 0 <= outside < len(x):
+            return float(x[inside])
+        share = (level - values[outside]) / (values[inside] - values[outside])
+        return float(x[outside] + share * (x[inside] - x[outside]))
+
+    pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+    return np.array([[crossing(a, a - 1), crossing(b, b + 1)] for a, b in pairs])
 
 
 def _names(estimator: Any, points: Array) -> list[str]:

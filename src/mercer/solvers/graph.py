@@ -72,6 +72,7 @@ class GraphSolver:
     ) -> Eigenpairs:
         """Find the leading pairs; raise ConvergenceError if the limit on passes is reached."""
         gram = _checked(problem, selection)
+        assert isinstance(gram.base, SparseGram)
         k = check_integer(selection.n_components, "n_components", high=problem.size)
         n_components, labels = connected_components(gram.base.matrix, directed=False)
         first = _trivial_vectors(gram, labels, n_components)[:, :k]

@@ -42,7 +42,7 @@ import numpy as np
 
 from mercer.data import Points
 from mercer.errors import ConvergenceError
-from mercer.kernels import Kernel
+from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
 from mercer.operators import (
     EigenProblem,
@@ -73,6 +73,7 @@ __all__ = [
     "plan",
     "streaming_gram",
     "summing_grid",
+    "sums_by_boxes",
 ]
 
 log = logging.getLogger("mercer")
@@ -257,12 +258,17 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(Dense(), Dense())
     if kernel.is_sparse:
         return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
+<<<<<<< HEAD
     large = sample.matrix is None and n > _FOURIER_FROM
     if (
         large
         and not request.normalize
         and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None
     ):
+=======
+    large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
+    if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
+>>>>>>> w-clusters
         return Plan(Fourier(), None)
     stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
     exact = (stored or n <= _EXACT_UP_TO) and n <= (limits.exact_up_to or n)
@@ -333,6 +339,16 @@ def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> Freq
     grid = Fourier(box=box).grid(sample.kernel, points)
     largest = _LARGEST_GRID if chunked else points.n**2 / _FOURIER_FRACTION
     return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
+
+
+def sums_by_boxes(sample: Sample) -> bool:
+    """Return whether sums over many points may skip boxes of points that are negligible.
+
+    In fewer dimensions the frequency grid is faster.
+    """
+    points = sample.points
+    many_columns = points.dimension is not None and points.dimension > 3
+    return many_columns and not points.is_chunked and isinstance(sample.kernel, Gaussian)
 
 
 def has_few_features(sample: Sample) -> bool:
