@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +279,7 @@ def weakly_connected() -> str:
     """Ten distant clusters of 10⁴ points in the plane, each joined to the next by ten points."""
     rng = np.random.default_rng(0)
     centers = 100.0 * np.arange(10)[:, None] * [1.0, 0.0]
-    chains = [np.linspace(a, b, 12)[1:-1] for a, b in zip(centers[:-1], centers[1:], strict=True)]
+    chains = [np.linspace(a, b, 12)[1:-1] for a, b in pairwise(centers)]
     X = np.concatenate([center + rng.normal(size=(10**4, 2)) for center in centers] + chains)
     rows = []
     for kernel in (Neighbors(10), Neighbors(10, mode="weighted")):
@@ -297,7 +298,7 @@ def tables() -> Iterator[str]:
         warnings.simplefilter("ignore")
         source = folder()
         if source is None:
-            yield "The cluster sets were not found: set MERCER_DATA to the folder above clusters/.\n"
+            yield "The cluster sets were not found. Set MERCER_DATA to the folder above them.\n"
         else:
             yield from sets(source)
             yield held_out_rows(source)

@@ -18,7 +18,7 @@ from mercer.kernels import Gaussian, Neighbors, SelfTuning
 from mercer.plots.style import PALETTE
 
 # %%
-# Three shapes: rings, two half circles, and three groups, two of which are dense and close together.
+# Three shapes: rings, two half circles, and three groups, two of them dense and close together.
 
 rng = np.random.default_rng(0)
 moons = make_moons(300, noise=0.06, random_state=0)

@@ -393,6 +393,7 @@ def test_dask_array_equals_array():
         ({"noise": -0.1}, ("noise", -0.1)),
         ({"max_rows": 1}, ("max_rows", 1, 2)),
         ({"kernel": Linear()}, ("degree", "Gaussian")),
+        ({"kernel": Gaussian(1e-9)}, ("degree", "bandwidth")),
         ({"kernel": Neighbors(0)}, ("n_neighbors", 0)),
         ({"kernel": "spline"}, ("kernel", "spline")),
         ({"solver": "exact"}, ("solver", "exact")),

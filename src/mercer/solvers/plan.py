@@ -258,17 +258,8 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(Dense(), Dense())
     if kernel.is_sparse:
         return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
-<<<<<<< HEAD
-    large = sample.matrix is None and n > _FOURIER_FROM
-    if (
-        large
-        and not request.normalize
-        and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None
-    ):
-=======
     large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
     if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
->>>>>>> w-clusters
         return Plan(Fourier(), None)
     stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
     exact = (stored or n <= _EXACT_UP_TO) and n <= (limits.exact_up_to or n)
