@@ -243,7 +243,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """Return distinct rows with their multiplicities, representative ones if there are many."""
         if points.kind == "gram":
             sample = Sample.of(affinity.kernel, points, weights)
-            return ClusterRows(sample.points, sample.multiplicities, None, sample.matrix)
+            return ClusterRows(sample.points, _bounded(sample.multiplicities), None, sample.matrix)
         most = self._most_rows(affinity)
         if points.is_chunked:
             data, counts, _ = points.representatives(most)  # type: ignore[attr-defined]
@@ -257,6 +257,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 chosen = random_rows(len(used), most)
                 counts = counts[chosen]
             data = select_rows(points.data, used[chosen])
+        counts = _bounded(counts)
         rows = Points(_scaled(data, self.scale_), points.kind, points.feature_names)
         if points.kind == "vectors":
             _check_ranges(rows.data)
@@ -369,6 +370,11 @@ def _has_other_columns(X: Any) -> bool:
     if not is_frame(X):
         return False
     return not all(dtype.kind in "biuf" for dtype in as_frame(X).dtypes)
+
+
+def _bounded(counts: Array) -> Array:
+    """Scale multiplicities to at most 10¹²: the graph of so many copies hardly depends on them."""
+    return counts / max(1.0, float(counts.max()) / 1e12)
 
 
 def _check_ranges(X: Array) -> None:
