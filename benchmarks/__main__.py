@@ -14,6 +14,7 @@ MODULES = [
     "solvers",
     "large_samples",
     "clustering",
+    "cluster_sets",
     "bandwidth_rule",
     "density",
     "density_sums",

@@ -75,7 +75,7 @@ def test_fixed_kernels_equal_the_naive_clustering(kernel):
     assert_allclose(model.spectrum_.eigenvalues, values, atol=1e-8)
     same_partition(model.labels_, labels)
     assert model.path_ == []
-    assert np.isnan(model.confidence_)
+    assert np.isnan(model.gap_)
 
 
 def test_conductances_equal_sums_over_pairs(rng):
@@ -393,6 +393,7 @@ def test_dask_array_equals_array():
         ({"noise": -0.1}, ("noise", -0.1)),
         ({"max_rows": 1}, ("max_rows", 1, 2)),
         ({"kernel": Linear()}, ("degree", "Gaussian")),
+        ({"kernel": Gaussian(1e-9)}, ("degree", "bandwidth")),
         ({"kernel": Neighbors(0)}, ("n_neighbors", 0)),
         ({"kernel": "spline"}, ("kernel", "spline")),
         ({"solver": "exact"}, ("solver", "exact")),
@@ -410,6 +411,12 @@ def test_one_distinct_row(X, kernel):
         SpectralClustering(1, kernel=kernel).fit(X)
     with raises(ValueError, "n_clusters", 2):
         SpectralClustering(2, kernel=kernel).fit(X)
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_distances_that_overflow_or_underflow(unit):
+    with raises(ValueError, "range", "1e-150", "1e+152"):
+        SpectralClustering(3).fit(unit * SEPARATED)
 
 
 def test_noise_needs_distances():

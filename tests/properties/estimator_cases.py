@@ -119,6 +119,8 @@ SINGLE = {"single precision": "projections below a threshold of float64 precisio
 NEIGHBORS = {"single precision": "the nearest neighbors of distant points are nearly tied"}
 FIFTY = 50.0  # rounding errors: projections below this threshold are treated as zero
 LEAVE_ONE_OUT = {"doubling": "leave-one-out removes a row and not its copy"}
+COPIES = "the neighbors of a row with weight w include its w - 1 copies"
+GRAPH = SINGLE | {"doubling": "a row is connected with its copies, not with itself"}
 PRIOR = "alpha and beta count as rows of a prior"
 
 CASES = [
@@ -175,19 +177,22 @@ CASES = [
     Case(
         "SpectralClustering",
         lambda h: SpectralClustering(2, kernel=Gaussian(h)),
-        exempt=SINGLE,
+        uses_sample_size=COPIES,
+        exempt=GRAPH,
         max_condition=FIFTY,
     ),
     Case(
         "SpectralClustering-self-tuning",
         lambda h: SpectralClustering(2, kernel=SelfTuning(3)),
-        exempt=SINGLE,
+        uses_sample_size=COPIES,
+        exempt=GRAPH,
         max_condition=FIFTY,
     ),
     Case(
         "SpectralClustering-neighbors",
         lambda h: SpectralClustering(2, kernel=Neighbors(3, mode="weighted", mutual=True)),
-        exempt=SINGLE,
+        uses_sample_size=COPIES,
+        exempt=GRAPH,
         max_condition=FIFTY,
     ),
     Case(

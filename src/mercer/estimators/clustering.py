@@ -67,7 +67,9 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     Well-separated clusters lie along different directions of kernel entropy component space. A
     point belongs to the cluster whose mean has the smallest angle with it; the number of components
     is the number of clusters (Jenssen 2010, section 4). The initialization by farthest directions
-    is deterministic.
+    is deterministic. Prefer :class:`SpectralClustering` to find clusters of any shape: it depends
+    less on the bandwidth. This class is the method of the paper, with directions in component space
+    and isolated points.
 
     Parameters
     ----------

@@ -44,6 +44,7 @@ _ROWS_PER_CLUSTER = 30
 _SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
 _UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
 _MAX_CLUSTERS = 20  # considered by n_clusters="auto"
+_RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
 
 
 class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -242,7 +243,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """Return distinct rows with their multiplicities, representative ones if there are many."""
         if points.kind == "gram":
             sample = Sample.of(affinity.kernel, points, weights)
-            return ClusterRows(sample.points, sample.multiplicities, None, sample.matrix)
+            return ClusterRows(sample.points, _bounded(sample.multiplicities), None, sample.matrix)
         most = self._most_rows(affinity)
         if points.is_chunked:
             data, counts, _ = points.representatives(most)  # type: ignore[attr-defined]
@@ -256,7 +257,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 chosen = random_rows(len(used), most)
                 counts = counts[chosen]
             data = select_rows(points.data, used[chosen])
+        counts = _bounded(counts)
         rows = Points(_scaled(data, self.scale_), points.kind, points.feature_names)
+        if points.kind == "vectors":
+            _check_ranges(rows.data)
         return ClusterRows(rows, counts, affinity.fitted_distance(rows, counts))
 
     def _most_rows(self, affinity: _Affinity) -> int:
@@ -366,6 +370,21 @@ def _has_other_columns(X: Any) -> bool:
     if not is_frame(X):
         return False
     return not all(dtype.kind in "biuf" for dtype in as_frame(X).dtypes)
+
+
+def _bounded(counts: Array) -> Array:
+    """Scale multiplicities to at most 10¹²: the graph of so many copies hardly depends on them."""
+    return counts / max(1.0, float(counts.max()) / 1e12)
+
+
+def _check_ranges(X: Array) -> None:
+    with np.errstate(over="ignore"):
+        largest = float(np.ptp(X, axis=0).max())
+    if largest > 0 and not _RANGES[0] <= largest <= _RANGES[1]:
+        raise ValueError(
+            f"The largest range of a column is {largest:.3g}; squared distances need one between "
+            f"{_RANGES[0]:g} and {_RANGES[1]:g}. Multiply X by a constant."
+        )
 
 
 def _deviations(points: Points, weights: Array | None) -> Array:

@@ -243,7 +243,7 @@ def _nearest_vectors(
     X: Array, indices: Array, Y: Array, count: int
 ) -> Iterator[tuple[Array, Array, Array]]:
     X, Y = _as_double(X), _as_double(_in_precision_of(X, Y))
-    origin = Y.mean(axis=0)
+    origin = np.median(Y, axis=0)  # rounding errors relative to a distant outlier would be large
     near = Y - origin
     scale = max(float(np.abs(near).max()), float(np.finfo(np.float64).tiny))
     search = NearestNeighbors(n_neighbors=count).fit(near / scale)

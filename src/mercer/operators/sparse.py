@@ -108,6 +108,11 @@ class NormalizedGram(DirectGram):
                 f"The degree Σ_j k(x_i, x_j) of a row is {lowest:.3g}; normalization needs "
                 "nonnegative ones. Use a kernel with nonnegative values, such as Gaussian."
             )
+        if lowest == degrees.max() == 0:
+            raise ValueError(
+                "The degree Σ_j k(x_i, x_j) of every row is 0: the kernel connects no rows. Use a "
+                "larger bandwidth."
+            )
         # the rows of isolated points are then almost zero
         return np.maximum(degrees, _MIN_DEGREE * float(degrees.mean()))
 
