@@ -118,7 +118,7 @@ def _cosines(centers: Array, scores: Array, labels: Array) -> Array:
 
 
 def _sizes(n_clusters: int, labels: Array) -> Array:
-    """Return the number of rows with label -1, 0, …"""
+    """Return the numbers of rows with the labels -1, 0, … in this order."""
     import numpy as np
 
     return np.bincount(labels + 1, minlength=n_clusters + 1)
