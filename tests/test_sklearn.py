@@ -20,16 +20,18 @@ from mercer import (
     ParzenDensity,
     RobustKernelPCA,
     SeriesDensity,
+    SpectralClustering,
     StackedDensity,
 )
 from mercer.domains import GaussianBase
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Neighbors, SelfTuning
 
 DEFAULTS = [
     KernelPCA(),
     RobustKernelPCA(),
     KernelECA(),
     EntropyClustering(),
+    SpectralClustering(3),
     KernelDenoiser(n_components=3),
     ComponentRegressor(),
     ComponentClassifier(),
@@ -49,6 +51,9 @@ VARIANTS = [
     KernelECA(solver="lanczos"),
     KernelECA(solver="dense", kernel="polynomial"),
     EntropyClustering(n_clusters=2, bandwidths=5),
+    SpectralClustering(),
+    SpectralClustering(2, kernel=SelfTuning(3)),
+    SpectralClustering(2, kernel=Neighbors(3), noise=0.1),
     KernelDenoiser(n_components=2, order="variance", preimage="ridge"),
     ComponentRegressor(n_components=3, order="variance"),
     ComponentClassifier(order="variance", solver="lanczos"),

@@ -29,9 +29,20 @@ from mercer import (
     ParzenDensity,
     RobustKernelPCA,
     SeriesDensity,
+    SpectralClustering,
 )
 from mercer.domains import GaussianBase
-from mercer.kernels import Cosine, Epanechnikov, Gaussian, Laplacian, Linear, Matern, Polynomial
+from mercer.kernels import (
+    Cosine,
+    Epanechnikov,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Neighbors,
+    Polynomial,
+    SelfTuning,
+)
 from mercer.solvers import Lanczos
 
 __all__ = [
@@ -158,6 +169,24 @@ CASES = [
             2, kernel=Gaussian(h), bandwidths=np.array([0.5, 0.6, 0.7]) * h
         ),
         uses_sample_size="the stability of a sweep counts pairs of rows",
+        exempt=SINGLE,
+        max_condition=FIFTY,
+    ),
+    Case(
+        "SpectralClustering",
+        lambda h: SpectralClustering(2, kernel=Gaussian(h)),
+        exempt=SINGLE,
+        max_condition=FIFTY,
+    ),
+    Case(
+        "SpectralClustering-self-tuning",
+        lambda h: SpectralClustering(2, kernel=SelfTuning(3)),
+        exempt=SINGLE,
+        max_condition=FIFTY,
+    ),
+    Case(
+        "SpectralClustering-neighbors",
+        lambda h: SpectralClustering(2, kernel=Neighbors(3, mode="weighted", mutual=True)),
         exempt=SINGLE,
         max_condition=FIFTY,
     ),
@@ -329,7 +358,7 @@ def results(model: Any, new: Any) -> Results:
         found["probabilities"] = model.predict_proba(new)
     if isinstance(model, ComponentRegressor | JointMixtureRegressor):
         found["prediction"] = model.predict(new)
-    if isinstance(model, MercerMixture | EntropyClustering):
+    if isinstance(model, MercerMixture | EntropyClustering | SpectralClustering):
         found["same label"] = same_label(model.predict(new))
     if hasattr(model, "score_samples"):
         found["log density"] = model.score_samples(new)

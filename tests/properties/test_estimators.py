@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import EntropyClustering, KernelDenoiser, KernelECA, KernelPCA, MercerMixture
+from mercer import (
+    EntropyClustering,
+    KernelDenoiser,
+    KernelECA,
+    KernelPCA,
+    MercerMixture,
+    SpectralClustering,
+)
 from mercer.kernels import Gaussian
 from mercer.solvers import Dense, Fourier, Lanczos, Nystrom
 from tests.properties.estimator_cases import (
@@ -196,7 +203,7 @@ def test_training_rows_give_the_same_results_as_new_rows(case, sample):
         if isinstance(other, KernelPCA | KernelECA):
             assert_array_equal(other.spectrum_.projections, combined)
         assert_allclose(abs(combined), abs(model.transform(sample.X)), atol=scale)
-    if isinstance(model, EntropyClustering):
+    if isinstance(model, EntropyClustering | SpectralClustering):
         assert_array_equal(model.predict(sample.X), model.labels_)
         assert_array_equal(
             same_label(case.make(sample.bandwidth).fit_predict(sample.X)), same_label(model.labels_)

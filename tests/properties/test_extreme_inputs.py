@@ -46,6 +46,7 @@ CENTERED = {
     "RobustKernelPCA",
 } - {"KernelPCA-uncentered"}
 CLUSTERING = {name for name in NAMES if name.startswith("EntropyClustering")}
+SPECTRAL = {name for name in NAMES if name.startswith("SpectralClustering")}
 CLASSIFIERS = {case.name for case in CASES if case.y == "classification"}
 SERIES = {"OrthogonalSeries", "OrthogonalSeries-legendre"}
 
@@ -96,7 +97,7 @@ ERRORS = {
     "outlier at 1e150": errors((ValueError, {"KernelPCA-linear", "KernelPCA-polynomial"})),
     "1 row": errors(
         (ValueError, TWO_COMPONENTS | {"MercerMixture-two"}, "n_components", 1),
-        (ValueError, CLUSTERING, "n_clusters", 1),
+        (ValueError, CLUSTERING | SPECTRAL, "n_clusters", 1),
         (RankError, {"KernelPCA-linear", "KernelPCA-cosine"}),
         (ValueError, CLASSIFIERS, "y"),
         (ValueError, SERIES, 1),
@@ -109,6 +110,7 @@ ERRORS = {
     "10,000 columns": errors((ValueError, SERIES, 10_000)),
     "equal rows": errors(
         *ONE_POSITIVE_EIGENVALUE,
+        (ValueError, SPECTRAL, "n_clusters", 1),
         (RankError, {"KernelPCA-linear", "KernelPCA-polynomial", "KernelPCA-cosine"}),
         (ValueError, SERIES, "constant"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),

@@ -25,19 +25,20 @@ from mercer.spectrum import Spectrum
 
 __all__ = [
     "ENTROPY_POOL",
+    "FEW_STARTS",
     "ClusterRows",
     "Embedding",
     "KernelRecord",
+    "ReferenceGraphs",
     "candidate_kernels",
     "embed_rows",
-    "partition_cost",
-    "reference_graph",
 ]
 
 _TREE_NEIGHBORS = 15
 _WEAKEST_EDGE = 1e-6  # of a spanning tree; a smaller weight would be rounding error
 _REFERENCE = 10  # neighbors of the graph on which clusterings are compared
 _STARTS = 10  # of k-means
+FEW_STARTS = 3  # while the number of clusters is chosen
 ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
 
 
@@ -52,7 +53,10 @@ class KernelRecord:
     n_clusters : int
     cost : float
         Mean conductance of the clusters on the mutual 10-neighbor graph: the normalized cut divided
-        by the number of clusters. The clustering with the lowest cost is chosen.
+        by the number of clusters. Among kernels, the one with the lowest cost is chosen.
+    leakage : float
+        Geometric mean of the largest conductance of a cluster on the mutual and on the symmetric
+        10-neighbor graph, which the choice of the number of clusters uses.
     labels : int array
         Labels of the rows on which kernels were compared.
 
@@ -69,6 +73,7 @@ class KernelRecord:
     kernel: Kernel
     n_clusters: int
     cost: float
+    leakage: float
     labels: Array = field(repr=False)
 
 
@@ -131,11 +136,11 @@ class Embedding:
     coordinates: Array
     weights: Array | None
 
-    def cluster(self, k: int, components: str = "variance") -> Array:
+    def cluster(self, k: int, components: str = "variance", starts: int = _STARTS) -> Array:
         """Return labels by k-means on the unit rows of k eigenvectors (Ng, Jordan and Weiss).
 
         ``components`` selects the leading ones, or those with the largest entropy terms among the
-        ``3 k`` leading ones.
+        ``3 k`` leading ones; ``starts`` is the number of starts of k-means.
         """
         if k == 1:
             return np.zeros(len(self.coordinates), dtype=int)
@@ -143,7 +148,8 @@ class Embedding:
         if components == "entropy":
             terms = self.spectrum.entropy_terms[: ENTROPY_POOL * k]
             chosen = np.argsort(-terms, kind="stable")[:k]
-        return _kmeans(unit_rows(self.coordinates[:, chosen[chosen < self.n_components]]), k, self.weights)
+        rows = unit_rows(self.coordinates[:, chosen[chosen < self.n_components]])
+        return _kmeans(rows, k, self.weights, starts)
 
     @property
     def n_components(self) -> int:
@@ -167,12 +173,42 @@ def candidate_kernels(rows: ClusterRows) -> list[Kernel]:
     return graphs
 
 
-def reference_graph(rows: ClusterRows, tree: NeighborPairs) -> Any:
-    """Return the mutual 10-neighbor graph with the spanning tree, weighted by multiplicities."""
-    kernel = fit_kernel(
-        Neighbors(_REFERENCE, mutual=True, kernel=rows.distance), rows.points, rows.weights
-    )
-    return _gram(rows, kernel, tree).graph()
+@dataclass(frozen=True, eq=False)
+class ReferenceGraphs:
+    """Graphs on which clusterings are compared, weighted by multiplicities.
+
+    Attributes
+    ----------
+    mutual : sparse array
+        Mutual 10-neighbor graph with the edges of a spanning tree.
+    symmetric : sparse array
+        Symmetric 10-neighbor graph.
+    """
+
+    mutual: Any
+    symmetric: Any
+
+    @classmethod
+    def of(cls, rows: ClusterRows, tree: NeighborPairs) -> ReferenceGraphs:
+        """Build both graphs."""
+        kernels = (
+            fit_kernel(
+                Neighbors(_REFERENCE, mutual=mutual, kernel=rows.distance),
+                rows.points,
+                rows.weights,
+            )
+            for mutual in (True, False)
+        )
+        mutual, symmetric = (_gram(rows, kernel, tree).graph() for kernel in kernels)
+        return cls(mutual, symmetric)
+
+    def record(self, kernel: Kernel, labels: Array) -> KernelRecord:
+        """Return the cost of a clustering."""
+        k = int(labels.max()) + 1
+        mutual = conductances(self.mutual, labels, k)
+        symmetric = conductances(self.symmetric, labels, k)
+        leakage = float(np.sqrt(mutual.max() * symmetric.max()))
+        return KernelRecord(kernel, k, float(mutual.mean()), leakage, labels)
 
 
 def embed_rows(
@@ -214,10 +250,16 @@ def embed_rows(
     return Embedding(kernel, spectrum, gram.product(spectrum.eigenvectors), rows.weights)
 
 
-def _kmeans(Z: Array, n_clusters: int, weights: Array | None) -> Array:
-    found = KMeans(n_clusters, n_init=_STARTS, random_state=0, max_iter=100)
+def _kmeans(Z: Array, n_clusters: int, weights: Array | None, starts: int) -> Array:
+    """Return exactly ``n_clusters`` labels; equal rows are divided in their order if necessary."""
+    distinct = min(n_clusters, len(np.unique(Z, axis=0)))
+    found = KMeans(distinct, n_init=starts, random_state=0, max_iter=100)
     labels = np.asarray(found.fit(Z, sample_weight=weights).labels_)
-    return np.unique(labels, return_inverse=True)[1]
+    labels = np.unique(labels, return_inverse=True)[1]
+    for label in range(labels.max() + 1, n_clusters):
+        largest = np.flatnonzero(labels == np.bincount(labels).argmax())
+        labels[largest[len(largest) // 2 :]] = label
+    return labels
 
 
 class _Graph(NormalizedGram):
@@ -252,8 +294,3 @@ def _with_edges(matrix: csr_array, kernel: Kernel, tree: NeighborPairs) -> csr_a
     weights = np.maximum(kernel.edge_weights(tree), _WEAKEST_EDGE)
     edges = coo_array((weights, (tree.rows, tree.columns)), shape=matrix.shape).tocsr()
     return csr_array(matrix.maximum(edges + edges.T))
-
-
-def partition_cost(graph: Any, labels: Array, n_clusters: int) -> float:
-    """Return the mean conductance."""
-    return float(conductances(graph, labels, n_clusters).mean())

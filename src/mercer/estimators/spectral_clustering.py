@@ -15,16 +15,17 @@ from mercer.data import Points, Sample, select_rows, validate_points, validate_w
 from mercer.errors import suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
+from mercer.estimators.cluster_number import choose_number, null_samples
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.graph_clusters import (
     ENTROPY_POOL,
+    FEW_STARTS,
     ClusterRows,
     Embedding,
     KernelRecord,
+    ReferenceGraphs,
     candidate_kernels,
     embed_rows,
-    partition_cost,
-    reference_graph,
 )
 from mercer.estimators.neighbor_votes import Voters, voters_of
 from mercer.frames import as_frame, is_frame
@@ -38,11 +39,11 @@ from mercer.validation import check_choice, check_integer, check_real, warn_if_h
 
 __all__ = ["KernelRecord", "SpectralClustering"]
 
-_CHOICE_ROWS = 1500  # on which kernels are compared
+_CHOICE_ROWS = 2000  # on which kernels are compared
 _ROWS_PER_CLUSTER = 30
 _SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
 _UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
-_MAX_CLUSTERS = 12  # considered by n_clusters="auto"
+_MAX_CLUSTERS = 20  # considered by n_clusters="auto"
 
 
 class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -51,13 +52,13 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     The rows of the k leading eigenvectors of :math:`D^{-1/2} K D^{-1/2}` are normalized and
     clustered by k-means (Ng, Jordan and Weiss). K is a kernel matrix without its diagonal and D the
     diagonal matrix of its row sums. With ``kernel="auto"`` several kernels are tried on at most
-    1500 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual 10-neighbor graph is
+    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual 10-neighbor graph is
     chosen.
 
     Parameters
     ----------
     n_clusters : int or "auto"
-        "auto" chooses the number of clusters, from 1 to 12.
+        "auto" chooses the number of clusters, from 1 to 20.
     kernel : "auto", str or Kernel
         "auto" compares mutual neighbor graphs with 7 to 30 neighbors, with and without weights, the
         10-neighbor graph, a self-tuning kernel and Gaussian kernels of two bandwidths. A kernel
@@ -76,7 +77,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         median of their cluster, by the distance to the tenth neighbor. 0 labels none.
     max_rows : int or None
         Largest number of distinct rows in the graph. Of more rows, so many representative ones are
-        clustered, and the others get the labels of their neighbors among them. None: 1500, or 30
+        clustered, and the others get the labels of their neighbors among them. None: 2000, or 30
         per cluster if that is more, for ``kernel="auto"``; 20,000 for ``Neighbors``; 5000 for other
         kernels.
     solver : str or solver
@@ -95,10 +96,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     path_ : list of KernelRecord
         The kernels that were tried, with the cost and the labels of each; empty if the kernel and
         the number of clusters were given.
-    confidence_ : float
-        With ``n_clusters="auto"``: agreement (adjusted Rand index) of the clustering with those of
-        the other kernels, averaged over kernels whose cost is at most twice the lowest; nan
-        otherwise.
+    gap_ : float
+        With ``n_clusters="auto"``: how clear the number is; the logarithm of the ratio by which the
+        leakage of the clusters grows with one more cluster (see the notes); nan otherwise.
     spectrum_ : Spectrum
         Of the normalized kernel matrix of the rows in the graph.
 
@@ -172,6 +172,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         rows = self._rows(affinity, points, weights)
         if self.n_clusters != "auto":
             check_integer(self.n_clusters, "n_clusters", high=rows.n)
+        if rows.n < 2:
+            raise ValueError(
+                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
+                "at least two different rows."
+            )
         with show_progress() if self.verbose else nullcontext():
             embedding, labels = self._cluster(affinity, rows)
         self.kernel_ = embedding.kernel
@@ -266,30 +271,46 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
         """Return the clustering with the lowest cost."""
-        numbers = [self.n_clusters]
-        if self.n_clusters == "auto":
-            numbers = list(range(1, min(_MAX_CLUSTERS, rows.n) + 1))
         tree = None if rows.matrix is not None or rows.n < 2 else rows.tree()
         kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
         with suppress_warnings():
             fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
-        self.path_, self.confidence_ = [], float("nan")
-        if len(fitted) == len(numbers) == 1:
-            embedding = self._embed(rows, fitted[0], numbers[0], tree)
-            return embedding, embedding.cluster(numbers[0], self.components)
-        graph = reference_graph(rows, tree)
+        self.path_, self.gap_ = [], float("nan")
+        if self.n_clusters != "auto" and len(fitted) == 1:
+            embedding = self._embed(rows, fitted[0], int(self.n_clusters), tree)
+            return embedding, embedding.cluster(int(self.n_clusters), self.components)
+        graphs = ReferenceGraphs.of(rows, tree)
+        is_auto = self.n_clusters == "auto"
+        largest = min(_MAX_CLUSTERS + 1, rows.n) if is_auto else int(self.n_clusters)
         embeddings = []
         with ProgressBar(len(fitted), "kernels", always=self.verbose) as bar:
             for done, one in enumerate(fitted, start=1):
-                embedding = self._embed(rows, one, numbers[-1], tree)
-                for k in numbers:
-                    labels = embedding.cluster(k, self.components)
-                    cost = partition_cost(graph, labels, k)
-                    self.path_.append(KernelRecord(one, k, cost, labels))
-                    embeddings.append(embedding)
+                embeddings.append(self._embed(rows, one, largest, tree))
                 bar.step(done)
-        best = choose_record(self.path_)
-        return embeddings[best], self.path_[best].labels
+        k = self._count(rows, embeddings, graphs, largest) if is_auto else largest
+        records = []
+        for embedding in embeddings:
+            labels = embedding.cluster(k, self.components)
+            records.append(graphs.record(embedding.kernel, labels))
+        self.path_ += records
+        best = int(np.argmin([record.cost for record in records]))
+        return embeddings[best], records[best].labels
+
+    def _count(
+        self,
+        rows: ClusterRows,
+        embeddings: list[Embedding],
+        graphs: ReferenceGraphs,
+        largest: int,
+    ) -> int:
+        """Choose the number of clusters from clusterings with up to ``largest`` ones."""
+        for embedding in embeddings:
+            for k in range(2, largest + 1):
+                labels = embedding.cluster(k, self.components, FEW_STARTS)
+                self.path_.append(graphs.record(embedding.kernel, labels))
+        chosen = choose_number(self.path_, _null_leakage(rows))
+        self.gap_ = chosen.gap
+        return chosen.n_clusters
 
     def _embed(
         self, rows: ClusterRows, kernel: Kernel, k: int, tree: NeighborPairs | None
@@ -363,6 +384,16 @@ def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array
     return voters(Points(_scaled(points.data, scale), points.kind))
 
 
-def choose_record(path: list[KernelRecord]) -> int:
-    """Return the position of the clustering with the lowest cost."""
-    return int(np.argmin([record.cost for record in path]))
+
+def _null_leakage(rows: ClusterRows) -> float:
+    """Return the leakage of the best cut into two of samples without clusters; 0 for objects."""
+    if rows.distance is not None or rows.matrix is not None:
+        return 0.0
+    leakages = []
+    for X in null_samples(np.asarray(rows.points.data, dtype=np.float64)):
+        sample = ClusterRows(Points(X), None, None)
+        tree = sample.tree()
+        kernel = fit_kernel(Neighbors(10, mode="weighted", mutual=True), sample.points)
+        labels = embed_rows(sample, kernel, 2, tree=tree).cluster(2)
+        leakages.append(ReferenceGraphs.of(sample, tree).record(kernel, labels).leakage)
+    return float(np.sqrt(leakages[0] * leakages[1]))

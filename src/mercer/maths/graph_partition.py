@@ -1,16 +1,15 @@
-"""Partitions of weighted graphs: conductance, and clusters of spectral embeddings."""
+"""Partitions of weighted graphs: conductance, and normalized rows of spectral embeddings."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr, svd
 from scipy.sparse import csr_array
 
 from mercer.maths.types import Array
 
-__all__ = ["cluster_qr", "conductances", "unit_rows"]
+__all__ = ["conductances", "unit_rows"]
 
 
 def conductances(graph: Any, labels: Array, count: int) -> Array:
@@ -45,22 +44,3 @@ def unit_rows(V: Array) -> Array:
     """Return rows divided by their norms; zero rows are unchanged."""
     norms = np.linalg.norm(V, axis=1, keepdims=True)
     return np.asarray(V / np.where(norms > 0, norms, 1))
-
-
-def cluster_qr(V: Array) -> Array:
-    """Return labels from k leading eigenvectors, without random starts (Damle et al. 2019).
-
-    A pivoted QR decomposition selects one row per cluster; after the rotation that maps these rows
-    to the axes, a row belongs to the axis of its largest entry.
-
-    Examples
-    --------
-    >>> V = np.array([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0]])
-    >>> labels = cluster_qr(V)
-    >>> bool(labels[0] == labels[1] != labels[2])
-    True
-    """
-    k = V.shape[1]
-    _, pivots = qr(V.T, mode="r", pivoting=True)
-    left, _, right = svd(V[pivots[:k]].T)
-    return np.asarray(np.abs(V @ (left @ right)).argmax(axis=1))
