@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from mercer import SpectralClustering
 from mercer.estimators.spectral_clustering import KernelRecord
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning
 from mercer.tables import Preparation
 
-__all__ = ["compared_records", "describe_kernel", "table_clustering"]
+__all__ = ["compared_records", "describe_kernel", "leakage_ratio", "table_clustering"]
 
 
 def table_clustering(
@@ -67,7 +69,20 @@ def compared_records(clustering: SpectralClustering) -> list[KernelRecord]:
 
     The list is empty if the kernel and the number of clusters were given.
     """
-    return [one for one in clustering.path_ if one.n_clusters == clustering.n_clusters_]
+    # The choice of the number adds earlier records, from fewer starts of k-means.
+    n_clusters = clustering.n_clusters_
+    last = {id(one.kernel): one for one in clustering.path_ if one.n_clusters == n_clusters}
+    return list(last.values())
+
+
+def leakage_ratio(clustering: SpectralClustering) -> float | None:
+    """Return the factor by which the leakage grows with one more cluster.
+
+    None if the number of clusters was given, or if it is 1.
+    """
+    if np.isnan(clustering.gap_) or clustering.n_clusters_ == 1:
+        return None
+    return float(np.exp(clustering.gap_))
 
 
 def describe_kernel(kernel: Kernel) -> str:

@@ -28,6 +28,7 @@ from mercer.datasets import make_machines
 from mercer.formatting import format_percent
 from mercer.kernels import Gaussian, table_kernel
 from mercer.table_clusters import describe_kernel
+from mercer.tables import read_table
 from tests.cli.running import assert_names, table
 
 COLUMNS = ["length", "width", "petal", "petal width"]
@@ -151,17 +152,11 @@ def test_noise_labels_a_fraction_of_the_rows(flowers, iris, command):
     assert "noise" not in text
 
 
-def test_agreement_of_kernels_is_printed_if_it_is_known(flowers, monkeypatch, command):
-    fit = SpectralClustering.fit
-
-    def fit_with_confidence(self, X, y=None):
-        fit(self, X)
-        self.confidence_ = 0.875
-        return self
-
-    monkeypatch.setattr(SpectralClustering, "fit", fit_with_confidence)
-    _, text = command("cluster", flowers, "--ignore", "species", "--clusters", 2)
-    assert_names(text, "adjusted Rand index", "0.88")
+def test_a_chosen_number_of_clusters_is_printed_with_its_clarity(command):
+    found, text = command("cluster", "rings", "--no-scale")
+    direct = SpectralClustering().fit(read_table("rings").X)
+    assert_array_equal(found["cluster"], direct.labels_)
+    assert_names(text, "3 clusters of 63, 126, 126 rows", f"{np.exp(direct.gap_):.3g}")
 
 
 def test_cluster_by_entropy_equals_entropy_clustering(flowers, iris, command):

@@ -15,6 +15,7 @@ _NEAR_TIE = 0.02  # relative difference of eigenvalues that may swap if a few ro
 _CLOSE_CALL = 0.1  # relative difference of entropy terms
 _MANY_OMITTED = 0.05
 _EXACT = 1e-6  # relative error bound up to which eigenvalues count as exact
+_GRAPH_ROWS = 2000  # smallest limit of the rows in the graph of a spectral clustering
 _PERSISTENT = 0.5  # a cluster below this has no counterpart with most kernels
 
 
@@ -114,8 +115,9 @@ def _about_approximations(analysis: Analysis) -> list[str]:
 def _about_subsamples(analysis: Analysis) -> list[str]:
     n = analysis.table.n
     used = {"number of clusters": analysis.counting.rows}
-    graph = analysis.clusters.estimator.spectrum_
-    used["clusters"] = len(graph.eigenvectors)
+    graph_rows = len(analysis.clusters.estimator.spectrum_.eigenvectors)
+    if graph_rows >= _GRAPH_ROWS:  # fewer are all distinct rows
+        used["clusters"] = graph_rows
     if analysis.sweep is not None:
         used["bandwidth sweep"] = len(analysis.sweep.rows)
     used["leave-one-out scores"] = analysis.row_scores.reference

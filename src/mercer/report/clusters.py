@@ -14,7 +14,7 @@ from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
-from mercer.table_clusters import compared_records
+from mercer.table_clusters import compared_records, leakage_ratio
 from mercer.tables import BANDWIDTH_FACTORS
 from mercer.validation import check_integer
 
@@ -78,8 +78,8 @@ class Clusters:
     each : tuple of Cluster
     cost : float or None
         Mean conductance; None if the kernel and the number of clusters were given.
-    confidence : float or None
-        Agreement with the clusters of other kernels, if the number of clusters was chosen.
+    leakage_ratio : float or None
+        Factor by which the leakage would grow with one more cluster, if the number was chosen.
     kernels : int
         Number of kernels that were compared.
     estimator : SpectralClustering
@@ -88,7 +88,7 @@ class Clusters:
     numbers: Array
     each: tuple[Cluster, ...]
     cost: float | None
-    confidence: float | None
+    leakage_ratio: float | None
     kernels: int
     estimator: SpectralClustering
 
@@ -177,7 +177,7 @@ def find_clusters(data: Any, clustering: SpectralClustering) -> Clusters:
         numbers=numbers,
         each=tuple(each),
         cost=None if chosen is None else chosen.cost,
-        confidence=fitted.confidence_ if np.isfinite(fitted.confidence_) else None,
+        leakage_ratio=leakage_ratio(fitted),
         kernels=len(records),
         estimator=fitted,
     )

@@ -141,7 +141,7 @@ def _clusters(analysis: Analysis) -> dict[str, Any]:
         "cost": clusters.cost,
         "kernel": describe_kernel(clusters.estimator.kernel_),
         "kernels_compared": clusters.kernels,
-        "confidence": clusters.confidence,
+        "leakage_ratio": clusters.leakage_ratio,
         "traits": analysis.traits,
         **_computation(clusters.estimator),
     }

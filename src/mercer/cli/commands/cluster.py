@@ -95,14 +95,15 @@ class ClusterTask(Task):
 
 
 def _describe_choice(fitted: Any) -> Iterator[str]:
-    """Yield the kernel of a spectral clustering, and its agreement with the other kernels."""
-    from mercer.table_clusters import compared_records, describe_kernel
+    """Yield the kernel of a spectral clustering, and how clear the number of clusters is."""
+    from mercer.table_clusters import compared_records, describe_kernel, leakage_ratio
 
     compared = len(compared_records(fitted))
     among = f"; lowest normalized cut of {compared} kernels" if compared > 1 else ""
     yield f"  {describe_kernel(fitted.kernel_)}{among}"
-    if fitted.confidence_ == fitted.confidence_:  # not nan
-        yield f"  adjusted Rand index with the clusters of other kernels: {fitted.confidence_:.2f}"
+    ratio = leakage_ratio(fitted)
+    if ratio is not None:
+        yield f"  one more cluster multiplies the connections between clusters by {ratio:.3g}"
 
 
 def _cosines(centers: Array, scores: Array, labels: Array) -> Array:

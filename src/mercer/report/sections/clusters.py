@@ -139,15 +139,15 @@ def _overall(trait: Trait) -> str:
 
 
 def _counting(analysis: Analysis) -> str:
-    counting, confidence = analysis.counting, analysis.clusters.confidence
+    counting, ratio = analysis.counting, analysis.clusters.leakage_ratio
     if counting.because == "asked":
         found = f"You requested {format_count(counting.chosen, 'cluster')}."
     else:
         found = f"Spectral clustering finds {format_count(counting.chosen, 'cluster')}."
-    if confidence is not None:
+    if ratio is not None:
         found += (
-            " The clusters of other kernels have a mean adjusted Rand index of "
-            f"{confidence:.2f} with them."
+            " With one more cluster, the largest fraction of connections that leave a cluster "
+            f"would grow by a factor of {format_number(ratio, 3)}."
         )
     if counting.stable is not None:
         agreement = counting.stability[counting.stable]
