@@ -124,8 +124,9 @@ class Models:
         """Spectral clustering, or clustering by angle in the space of the selected components.
 
         Spectral clustering uses the analyzed rows, for large data the shown rows. By angle: with as
-        many clusters as components in entropy order, the estimator is fitted to the data. Otherwise it is fitted to the scores with the linear kernel, whose components are the
-        selected ones. None if the selected components hold no entropy.
+        many clusters as components in entropy order, the estimator is fitted to the data. Otherwise
+        it is fitted to the scores with the linear kernel, whose components are the selected ones.
+        None if the selected components hold no entropy.
         """
         if self.state.method == "spectral":
             return self._spectral_clustering()
