@@ -589,8 +589,8 @@ def test_a_bandwidth_that_makes_all_rows_equal_raises():
 def test_page_of_many_rows_is_small_and_states_subsamples():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 2)) + 8 * rng.integers(0, 2, size=(100_000, 1))
-    analysis = analyze(as_table(pd.DataFrame(X, columns=["x", "y"])))
-    assert analysis.counting.chosen == 2
+    analysis = analyze(as_table(pd.DataFrame(X, columns=["x", "y"])), n_clusters=2)
+    assert analysis.counting.suggested == 2
     text = page(analysis)
     assert len(text) < 2_000_000
     assert "3,000 of 100,000 rows" in text
