@@ -13,7 +13,7 @@ from mercer.cluster_count import _most_stable, count_clusters
 from mercer.errors import InvalidParameterError
 from mercer.kernels import Categorical, Gaussian, Laplacian, Linear, Matern, On, Precomputed
 from mercer.report import analyze
-from mercer.report.clusters import find_clusters, sweep_widths
+from mercer.report.clusters import sweep_widths
 from mercer.spectroscopy import find_groups
 from mercer.tables import as_table
 from tests.expectations import raises
@@ -182,7 +182,6 @@ def outcomes(X, kernel):
         error_of(count_clusters, X, kernel),
         error_of(count_clusters, X, kernel, 1),
         error_of(sweep_widths, X, kernel, 1),
-        error_of(find_clusters, X, kernel, 1),
         error_of(find_groups, X, kernel=kernel),
     )
 

@@ -21,11 +21,14 @@ from mercer import (
     MercerNovelty,
     ParzenDensity,
     SeriesDensity,
+    SpectralClustering,
 )
 from mercer.cli import main
 from mercer.datasets import make_machines
 from mercer.formatting import format_percent
 from mercer.kernels import Gaussian, table_kernel
+from mercer.table_clusters import describe_kernel
+from mercer.tables import read_table
 from tests.cli.running import assert_names, table
 
 COLUMNS = ["length", "width", "petal", "petal width"]
@@ -100,8 +103,65 @@ def test_embed_by_variance_equals_kernel_pca(flowers, iris, command):
     assert_names(text, f"{direct.n_components_} components", "σ = 1.5")
 
 
-def test_cluster_equals_entropy_clustering(flowers, iris, command):
+def test_cluster_equals_spectral_clustering(flowers, iris, command):
     found, text = command("cluster", flowers, "--ignore", "species", "--clusters", 3)
+    direct = SpectralClustering(3, standardize=False).fit(scaled(iris[0]))
+    assert list(found) == ["row", "cluster"]
+    assert_array_equal(found["cluster"], direct.labels_)
+    assert_names(text, ", ".join(map(str, np.bincount(direct.labels_))))
+    assert_names(text, describe_kernel(direct.kernel_), f"{len(direct.path_)} kernels")
+
+
+def test_cluster_with_a_bandwidth_uses_the_gaussian_kernel(flowers, iris, command):
+    options = ("--ignore", "species", "--clusters", 3, "--bandwidth", 0.7, "--no-scale")
+    found, text = command("cluster", flowers, *options)
+    direct = SpectralClustering(3, kernel=Gaussian(0.7)).fit(iris[0])
+    assert_array_equal(found["cluster"], direct.labels_)
+    assert_names(text, "σ = 0.7", "Gaussian kernel")
+
+
+@pytest.mark.parametrize("bandwidth", ["auto", 0.5])
+def test_clusters_of_mixed_tables_use_the_table_kernel(machines, bandwidth, command):
+    options = ("--ignore", "state", "--clusters", 3, "--bandwidth", bandwidth)
+    found, _ = command("cluster", machines, *options)
+    frame = typed_machines()
+    kernel = "auto" if bandwidth == "auto" else table_kernel(frame).widened(bandwidth)
+    direct = SpectralClustering(3, kernel=kernel).fit(frame)
+    assert_array_equal(found["cluster"], direct.labels_)
+
+
+def test_clusters_of_numbers_with_missing_values(tmp_path, command):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(at, 1, size=(40, 3)) for at in (0, 9)])
+    X[::2, 0] = np.nan
+    pd.DataFrame(X, columns=["x", "y", "z"]).to_csv(tmp_path / "x.csv", index=False)
+    options = ("--clusters", 2, "--missing", "keep")
+    found, text = command("cluster", tmp_path / "x.csv", *options)
+    assert adjusted_rand_score(np.repeat([0, 1], 40), found["cluster"]) == 1
+    assert_names(text, "one bandwidth per row")
+
+
+def test_noise_labels_a_fraction_of_the_rows(flowers, iris, command):
+    options = ("--ignore", "species", "--clusters", 2)
+    found, text = command("cluster", flowers, *options, "--noise", 0.1)
+    direct = SpectralClustering(2, standardize=False, noise=0.1).fit(scaled(iris[0]))
+    assert_array_equal(found["cluster"], direct.labels_)
+    sizes = np.bincount(direct.labels_ + 1)
+    assert_names(text, ", ".join(map(str, sizes[1:])), f"{sizes[0]} of noise")
+    _, text = command("cluster", flowers, *options)
+    assert "noise" not in text
+
+
+def test_a_chosen_number_of_clusters_is_printed_with_its_clarity(command):
+    found, text = command("cluster", "rings", "--no-scale")
+    direct = SpectralClustering().fit(read_table("rings").X)
+    assert_array_equal(found["cluster"], direct.labels_)
+    assert_names(text, "3 clusters of 63, 126, 126 rows", f"{np.exp(direct.gap_):.3g}")
+
+
+def test_cluster_by_entropy_equals_entropy_clustering(flowers, iris, command):
+    options = ("--method", "entropy", "--clusters", 3)
+    found, text = command("cluster", flowers, "--ignore", "species", *options)
     direct = EntropyClustering(3, kernel=Gaussian("auto")).fit(scaled(iris[0]))
     assert_array_equal(found["cluster"], direct.labels_)
     Z = direct.eca_.transform(scaled(iris[0]))
@@ -111,19 +171,24 @@ def test_cluster_equals_entropy_clustering(flowers, iris, command):
     assert_names(text, ", ".join(map(str, np.bincount(direct.labels_))))
 
 
-def test_cluster_estimates_the_number_of_clusters(command):
-    found, text = command("cluster", "rings", "--bandwidth", 0.2)
+@pytest.mark.parametrize(
+    "options", [(), ("--method", "entropy"), ("--method", "entropy", "--bandwidth", 0.2)], ids=str
+)
+def test_cluster_estimates_the_number_of_clusters(options, command):
+    found, text = command("cluster", "rings", *options)
     assert_names(text, f"{found['cluster'].nunique()} cluster")
 
 
+@pytest.mark.parametrize("method", ["spectral", "entropy"])
 @pytest.mark.parametrize("options", [(), ("--clusters", "auto")], ids=" ".join)
-def test_one_cluster_is_reported_with_a_remedy(tmp_path, command, options):
+def test_one_cluster_is_reported_with_a_remedy(tmp_path, command, method, options):
     X = np.random.default_rng(0).normal(size=(80, 2))
     pd.DataFrame(X, columns=["x", "y"]).to_csv(tmp_path / "x.csv", index=False)
-    found, text = command("cluster", tmp_path / "x.csv", "--bandwidth", 1.5, *options)
+    given = ("cluster", tmp_path / "x.csv", "--method", method, "--bandwidth", 1.5)
+    found, text = command(*given, *options)
     assert set(found["cluster"]) == {0}
     assert_names(text, "--clusters N")
-    _, text = command("cluster", tmp_path / "x.csv", "--bandwidth", 1.5, "--clusters", 1)
+    _, text = command(*given, "--clusters", 1)
     assert "--clusters" not in text
 
 
@@ -131,7 +196,7 @@ def test_isolated_rows_have_no_cosine(tmp_path, command):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 0.1, size=(30, 1)) for at in (0, 2)] + [[[900.0]]])
     pd.DataFrame(X, columns=["x"]).to_csv(tmp_path / "x.csv", index=False)
-    options = ("--clusters", 2, "--bandwidth", 0.3, "--no-scale")
+    options = ("--method", "entropy", "--clusters", 2, "--bandwidth", 0.3, "--no-scale")
     found, text = command("cluster", tmp_path / "x.csv", *options)
     assert found["cluster"].iloc[-1] == -1
     assert np.isnan(found["cosine"].iloc[-1])
@@ -273,14 +338,18 @@ def test_entropy_of_a_table_with_fewer_than_ten_terms(tmp_path, capsys):
 TASKS = {
     "embed": ["embed", "--components", "3"],
     "embed-pca": ["embed", "--method", "pca"],
-    "cluster": ["cluster", "--clusters", "3"],
+    "cluster": ["cluster", "--clusters", "3", "--noise", "0.1"],
+    "cluster-entropy": ["cluster", "--method", "entropy", "--clusters", "3"],
     "density": ["density"],
     "density-series": ["density", "--method", "series"],
     "density-novelty": ["density", "--method", "novelty"],
     "denoise": ["denoise", "--components", "3"],
     "discriminate": ["discriminate"],
 }
-MIXED = ["embed", "embed-pca", "cluster", "density-novelty", "denoise", "discriminate"]
+MIXED = [
+    *("embed", "embed-pca", "cluster", "cluster-entropy", "density-novelty", "denoise"),
+    "discriminate",
+]
 
 
 @pytest.mark.parametrize(
@@ -357,8 +426,8 @@ def test_incomplete_new_rows_have_empty_cells(flowers, tmp_path, command):
     out = tmp_path / "new-clusters.csv"
     _, text = command("cluster", tmp_path / "new.csv", "--apply", model, "--out", out, "--keep")
     lines = out.read_text(encoding="utf-8").splitlines()
-    assert [line.count(",") for line in lines] == [5] * 5
-    assert lines[2] == "5,,1.4,.2,,"  # unchanged, and no results
+    assert [line.count(",") for line in lines] == [4] * 5
+    assert lines[2] == "5,,1.4,.2,"  # unchanged, and no results
     assert lines[1].split(",")[4] in "01"  # an integer although others are missing
     assert_names(text, "2 of 4 rows")
 
@@ -530,6 +599,11 @@ def test_denoise_needs_complete_numeric_columns(tmp_path, command):
         (["embed", "wine", "--components", "1.5"], ["--components", ">= 1"]),
         (["embed", "wine", "--components", "three"], ["--components", ">= 1"]),
         (["embed", "wine", "--method", "ica"], ["--method", "ica"]),
+        (["cluster", "wine", "--noise", "1"], ["--noise", 1]),
+        (
+            ["cluster", "wine", "--noise", "0.1", "--method", "entropy"],
+            ["--noise", "--method spectral"],
+        ),
         (["cluster", "wine", "--clusters", "few"], ["--clusters", ">= 1", "auto"]),
         (["cluster", "wine", "--clusters", "0"], ["--clusters", ">= 1", "auto"]),
         (["density", "wine", "--outliers", "0.9"], ["--outliers", "<= 0.5"]),

@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 
-from mercer import EntropyClustering, KernelECA
+from mercer import KernelECA, SpectralClustering
 from mercer.cli import main
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
@@ -59,7 +59,7 @@ def test_commands_can_be_piped(rings):
     X = pd.read_csv(rings).to_numpy()
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     Z = KernelECA(3, kernel=Gaussian(0.3)).fit(scaled).transform(scaled)
-    expected = EntropyClustering(3, kernel=Gaussian(0.5)).fit(Z)
+    expected = SpectralClustering(3, kernel=Gaussian(0.5)).fit(Z)
     assert_array_equal(table(second.stdout)["cluster"], expected.labels_)
 
 

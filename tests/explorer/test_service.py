@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 import mercer
-from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity
+from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity, SpectralClustering
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
+from mercer.table_clusters import describe_kernel
 from tests.expectations import names_values
 from tests.explorer_client import connect
 from tests.processes import environment
@@ -52,6 +53,16 @@ def test_views_match_the_library(client):
     clustering = EntropyClustering(3, kernel=Gaussian(3.7)).fit(X)
     assert views["points"]["clusters"] == clustering.labels_.tolist()
     assert views["clusters"]["cost"] == pytest.approx(clustering.cost_)
+    assert views["clusters"]["agreement"] == 1.0
+
+
+@pytest.mark.parametrize("bandwidth", [0.5, 3.7])
+def test_spectral_clusters_do_not_depend_on_the_bandwidth(client, bandwidth):
+    X, _ = make_rings(random_state=0)
+    views = ask(client, f"bandwidth={bandwidth}&method=spectral", "points,clusters")["views"]
+    clustering = SpectralClustering(3).fit(X)
+    assert views["points"]["clusters"] == clustering.labels_.tolist()
+    assert views["clusters"]["kernel"] == describe_kernel(clustering.kernel_)
     assert views["clusters"]["agreement"] == 1.0
 
 
@@ -234,6 +245,7 @@ REPRODUCED = [
     "data=wine&order=variance&components=4&clusters=2&terms=kronmal-tarter",
     "data=machines&components=3&categorical=power",
     "data=machines&components=2&missing=drop",
+    "data=machines&components=3&method=spectral",
     "data=iris&kernel=matern&nu=2.5&terms=all&center=0&label=&ignore=sepal width (cm)",
 ]
 # runs each exported script and writes its results as JSON
@@ -272,13 +284,14 @@ def test_exported_code_reproduces_the_views(client, rng, tmp_path):
     assert cells[:, 2].astype(int).tolist() == results[-1]["labels"]
 
 
-def test_exported_code_of_large_planar_data(client, rng, tmp_path):
+@pytest.mark.parametrize("method", ["entropy", "spectral"])
+def test_exported_code_of_large_planar_data(client, rng, tmp_path, method):
     """Components use all rows, clusters the shown rows."""
     X = np.concatenate([rng.normal(at, 0.3, size=(1200, 2)) for at in (0, 3)]).round(4)
     content = "\n".join(["x,y", *(f"{x:.4f},{y:.4f}" for x, y in X)])
     (tmp_path / "plane.csv").write_text(content)
     key = client.post("/api/upload?name=plane.csv", content=content).json()["data"]
-    query = f"data={key}&components=2&bandwidth=0.4&scale=0"
+    query = f"data={key}&components=2&bandwidth=0.4&scale=0&method={method}"
     (found,) = run([client.get(f"/api/code.py?{query}").text], tmp_path)
     answer = ask(client, query, "points,embedding")
     assert answer["summary"]["is_large"]
@@ -317,6 +330,17 @@ def run(codes, folder):
     return [json.loads((folder / f"{name}.json").read_text()) for name in names]
 
 
+def test_exported_code_of_numbers_with_missing_values(client, rng, tmp_path):
+    X = np.concatenate([rng.normal(at, 0.3, size=(30, 2)) for at in (0, 3)]).round(4)
+    lines = [f"{x},{'' if i % 2 else y}" for i, (x, y) in enumerate(X)]
+    content = "\n".join(["x,y", *lines])
+    (tmp_path / "missing.csv").write_text(content)
+    key = client.post("/api/upload?name=missing.csv", content=content).json()["data"]
+    query = f"data={key}&components=2&missing=keep&method=spectral"
+    (found,) = run([client.get(f"/api/code.py?{query}").text], tmp_path)
+    assert found["labels"] == ask(client, query, "points")["views"]["points"]["clusters"]
+
+
 def test_model_file_takes_raw_rows(client, tmp_path):
     from sklearn.datasets import load_wine
 
@@ -331,6 +355,10 @@ def test_model_file_takes_raw_rows(client, tmp_path):
     picked = ask(client, f"{query}&picks=1,3")["views"]["embedding"]["eca"]
     for ours, theirs in zip(scores.T, picked, strict=True):
         assert up_to_sign(ours, theirs)
+    query += "&method=spectral&picks=1,3,4"
+    path.write_bytes(client.get(f"/api/model?{query}").content)
+    found = mercer.load(path).predict(frame)
+    assert found.tolist() == ask(client, query, "points")["views"]["points"]["clusters"]
 
 
 def test_rows_are_returned_as_read(client):

@@ -24,6 +24,7 @@ states = st.builds(
     degree=st.integers(1, 10),
     components=st.integers(1, 12),
     clusters=st.none() | st.integers(1, 12),
+    method=st.sampled_from(["entropy", "spectral"]),
     order=st.sampled_from(["entropy", "variance"]),
     picks=st.sets(st.integers(1, 400), max_size=12).map(sorted).map(tuple),
     center=st.booleans(),
@@ -56,6 +57,7 @@ def test_default_state_has_an_empty_query():
         ("picks", ",".join(map(str, range(1, 14))), 12),
         ("rotation", "5", 90),
         ("scale", "yes", "0, 1"),
+        ("method", "kmeans", "spectral"),
         ("x", "x" * 201, 200),
     ],
 )

@@ -19,7 +19,7 @@ test("a query is restored from its state", () => {
   const queries = [
     "data=wine&bandwidth=2.5",
     "label=&ignore=a+b&ignore=%C3%BC&categorical=hue",
-    "components=4&clusters=2&order=variance&picks=1%2C3%2C9",
+    "components=4&clusters=2&method=spectral&order=variance&picks=1%2C3%2C9",
     "center=0&terms=all&x=alcohol&y=hue&dimensions=2&rotation=-30%2C5&color=cluster",
   ];
   for (const query of queries) assert.equal(toQuery(parseQuery(`?${query}`)), query);

@@ -11,15 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
-from mercer import EntropyClustering, ParzenDensity
-from mercer.cluster_count import Counting
+from mercer import EntropyClustering, ParzenDensity, SpectralClustering
 from mercer.datasets import make_machines
 from mercer.errors import RankError
 from mercer.formatting import format_count, format_names, format_percent, shorten
 from mercer.kernels import Gaussian, table_kernel
 from mercer.report import analyze, write_report
 from mercer.report.cautions import cautions
-from mercer.report.clusters import UNASSIGNED
 from mercer.report.columns import summarize_columns
 from mercer.report.densities import Curve
 from mercer.report.densities import _range as drawn_range
@@ -33,6 +31,7 @@ from mercer.report.sections.choices import choices_section
 from mercer.report.sections.clusters import clusters_section, format_value
 from mercer.report.sections.densities import densities_section
 from mercer.report.sections.labels import labels_section, verdict
+from mercer.report.sections.overview import findings, main_numbers
 from mercer.report.sections.scores import format_cell, scores_section
 from mercer.tables import as_table, prepare, read_table
 from tests.expectations import names_values, raises
@@ -69,12 +68,19 @@ def read(files, name):
 
 def test_clusters_equal_those_of_the_estimator(iris):
     X = StandardScaler().fit_transform(read_table("iris").X)
-    own = EntropyClustering(iris.counting.chosen).fit(X)
+    own = SpectralClustering(standardize=False).fit(X)
     assert adjusted_rand_score(own.labels_, iris.clusters.numbers) == 1
-    assert iris.clusters.cost == pytest.approx(own.cost_ / 150)
-    assert iris.clusters.width == pytest.approx(own.kernel_.bandwidth)
+    assert iris.counting.chosen == own.n_clusters_ == len(iris.clusters.each)
+    assert iris.clusters.cost == min(one.cost for one in own.path_[-iris.clusters.kernels :])
+    assert iris.clusters.leakage_ratio == pytest.approx(np.exp(own.gap_))
     sizes = [one.size for one in iris.clusters.each]
     assert sizes == sorted(np.bincount(own.labels_), reverse=True)
+
+
+def test_sweep_equals_that_of_the_estimator(iris):
+    X = StandardScaler().fit_transform(read_table("iris").X)
+    own = EntropyClustering(iris.counting.chosen).fit(X)
+    assert iris.sweep.chosen == pytest.approx(own.kernel_.bandwidth)
     assert_allclose(iris.sweep.costs, [record.cost / 150 for record in own.path_])
     assert_allclose(iris.sweep.stabilities, [record.stability for record in own.path_])
 
@@ -84,20 +90,28 @@ def test_number_of_clusters_of_a_mixed_table(machines):
     assert machines.counting.chosen == 3
     assert machines.labels.agreement.adjusted_rand_index > 0.9
     assert machines.sweep.kind == "factor"
-    assert machines.clusters.width == machines.sweep.chosen
 
 
-def test_a_normal_sample_is_one_cluster():
-    analysis = analyze(as_table(pd.DataFrame(np.random.default_rng(1).normal(size=(150, 3)))))
-    assert analysis.counting.stable is None
+def test_one_cluster_without_a_division():
+    analysis = analyze(as_table(blobs()), n_clusters=1)
     assert len(analysis.clusters.each) == 1
     assert analysis.traits == ()
     assert "--clusters" in clusters_section(analysis).body
 
 
+@pytest.mark.parametrize("suggested", [1, 2])
+def test_findings_name_an_independent_count_of_one_cluster(suggested):
+    analysis = analyze(as_table(blobs()), n_clusters=1)
+    counting = replace(analysis.counting, because="stable", suggested=suggested)
+    analysis = replace(analysis, counting=counting)
+    assert ("agrees" in findings(analysis)[0]) == (suggested == 1)
+    assert ("2" in main_numbers(analysis)[0][2]) == (suggested == 2)
+
+
 def test_a_requested_number_of_clusters():
     analysis = analyze(as_table(blobs()), n_clusters=3)
     assert len(analysis.clusters.each) == 3
+    assert analysis.clusters.leakage_ratio is None
     assert analysis.counting.because == "asked"
     assert analysis.counting.suggested == 2
     caution = cautions(analysis)[0]
@@ -106,15 +120,58 @@ def test_a_requested_number_of_clusters():
         analyze(as_table(blobs()), n_clusters=99)
 
 
+def test_a_requested_bandwidth_is_that_of_the_clusters():
+    table = as_table(blobs())
+    analysis = analyze(table, n_clusters=2, bandwidth=0.8, scale=False)
+    own = SpectralClustering(2, kernel=Gaussian(0.8)).fit(table.X)
+    assert adjusted_rand_score(own.labels_, analysis.clusters.numbers) == 1
+    assert analysis.clusters.estimator.kernel_ == Gaussian(0.8)
+    assert analysis.clusters.cost is None
+    assert [one.persistence for one in analysis.clusters.each] == [None, None]
+    assert "requested" in choices_section(analysis).body
+    assert names_values(clusters_section(analysis).context["method"], "The Gaussian kernel") == []
+
+
+def test_clusters_of_numbers_with_missing_values():
+    frame = blobs()
+    frame.loc[::2, "b"] = np.nan
+    analysis = analyze(as_table(frame, missing="keep"), n_clusters=2)
+    assert [one.size for one in analysis.clusters.each] == [40, 20]
+    assert "missing values" in choices_section(analysis).body
+
+
+def test_persistence_is_the_mean_of_the_largest_jaccard_indices(machines):
+    """The naive computation uses sets of rows."""
+
+    def sets(labels):
+        return [set(np.flatnonzero(labels == one)) for one in np.unique(labels)]
+
+    estimator, clusters = machines.clusters.estimator, machines.clusters
+    records = estimator.path_[-clusters.kernels :]
+    assert len(records[0].labels) == machines.table.n
+    for one in clusters.each:
+        own = set(np.flatnonzero(clusters.numbers == one.number))
+        best = [
+            max(len(own & other) / len(own | other) for other in sets(record.labels))
+            for record in records
+        ]
+        assert one.persistence == pytest.approx(np.mean(best))
+
+
 def test_separated_clusters_are_persistent(iris):
     assert all(0.9 < one.persistence <= 1 for one in iris.clusters.each)
 
 
-def test_a_count_from_spectroscopy_only_gives_a_caution(iris):
-    counting = Counting(3, 3, "spectroscopy", 3, None, {2: 0.61, 3: 0.7}, 150)
-    before, after = cautions(iris), cautions(replace(iris, counting=counting))
-    (added,) = [one for one in after if one not in before]
-    assert names_values(added, 3, "0.70", 0.9) == []
+def test_cautions_name_uncertain_numbers_and_clusters(iris):
+    counting = replace(iris.counting, suggested=5)
+    unstable = replace(iris.clusters.each[1], persistence=0.31)
+    clusters = replace(iris.clusters, each=(iris.clusters.each[0], unstable))
+    changed = replace(iris, counting=counting, clusters=clusters)
+    added = [one for one in cautions(changed) if one not in cautions(iris)]
+    assert len(added) == 2
+    assert names_values(added[0], iris.counting.chosen, 5) == []
+    assert names_values(added[1], "2 (0.31)", 0.5) == []
+    assert names_values(findings(changed)[0], 5) == []
 
 
 # --- cluster profiles --------------------------------------------------------------------------
@@ -492,20 +549,8 @@ def test_markup_in_names_and_cells_is_escaped():
 )
 def test_small_and_unusual_tables(frame, tmp_path):
     report = write_report(as_table(frame), tmp_path)
-    assert sum(one.size for one in report.analysis.clusters.each) == (
-        len(frame) - report.analysis.clusters.unassigned
-    )
+    assert sum(one.size for one in report.analysis.clusters.each) == len(frame)
     assert report.html.read_text(encoding="utf-8").count("<section") >= 7
-
-
-def test_rows_in_no_cluster_are_listed():
-    frame = blobs()
-    frame.loc[0] = [400.0, 400.0]
-    analysis = analyze(as_table(frame), bandwidth=0.5, scale=False, n_clusters=2)
-    assert analysis.clusters.unassigned == (analysis.clusters.numbers == UNASSIGNED).sum() > 0
-    sizes = clusters_section(analysis).context["sizes"]
-    assert names_values(sizes.rows[-1][0], "−1") == []
-    assert sizes.rows[-1][1] == str(analysis.clusters.unassigned)
 
 
 def test_many_columns():
@@ -544,13 +589,14 @@ def test_a_bandwidth_that_makes_all_rows_equal_raises():
 def test_page_of_many_rows_is_small_and_states_subsamples():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 2)) + 8 * rng.integers(0, 2, size=(100_000, 1))
-    analysis = analyze(as_table(pd.DataFrame(X, columns=["x", "y"])))
-    assert analysis.counting.chosen == 2
+    analysis = analyze(as_table(pd.DataFrame(X, columns=["x", "y"])), n_clusters=2)
+    assert analysis.counting.suggested == 2
     text = page(analysis)
     assert len(text) < 2_000_000
     assert "3,000 of 100,000 rows" in text
     assert any(
-        names_values(one, "100,000", "number of clusters 500") == [] for one in cautions(analysis)
+        names_values(one, "100,000", "number of clusters 500", "clusters 2,000") == []
+        for one in cautions(analysis)
     )
 
 

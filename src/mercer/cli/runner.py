@@ -31,6 +31,7 @@ _COMMANDS = {
     "KernelECA": "embed",
     "KernelPCA": "embed",
     "EntropyClustering": "cluster",
+    "SpectralClustering": "cluster",
     "ParzenDensity": "density",
     "SeriesDensity": "density",
     "MercerNovelty": "density",

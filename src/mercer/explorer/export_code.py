@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from mercer import SpectralClustering
 from mercer.explorer.dataset import ANALYZED, SHOWN
 from mercer.explorer.models import NO_ENTROPY, Models
+from mercer.kernels import SelfTuning
 
 __all__ = ["python_code"]
 
@@ -29,7 +31,7 @@ def python_code(models: Models, source: str, encoding: str = "utf-8") -> str:
 def _header(models: Models) -> str:
     estimators = {_estimator(models), "KernelPCA"}
     if models.clustering is not None:
-        estimators.add("EntropyClustering")
+        estimators.add(type(models.clustering).__name__)
     if _has_density(models):
         estimators |= {"all": {"ParzenDensity"}, "kronmal-tarter": {"SeriesDensity"}}.get(
             models.state.terms, set()
@@ -38,6 +40,8 @@ def _header(models: Models) -> str:
     lines.append(f"from mercer import {', '.join(sorted(estimators))}")
     if models.data.is_numeric:
         lines.append(f"from mercer.kernels import {type(models.kernel).__name__}")
+    if isinstance(getattr(models.clustering, "kernel", None), SelfTuning):
+        lines.append("from mercer.kernels import SelfTuning")
     lines.append("from mercer.tables import prepare, read_table")
     return "\n".join(lines)
 
@@ -100,6 +104,8 @@ def _clusters(models: Models) -> str:
     if clustering is None:
         return "labels = np.zeros(len(X), dtype=int)  # no entropy, so no clusters"
     k = clustering.n_clusters_
+    if isinstance(clustering, SpectralClustering):
+        return _spectral_clusters(models, clustering)
     if clustering.kernel != "linear":
         return f"labels = EntropyClustering(n_clusters={k}, kernel=kernel).fit_predict(X)"
     scores = "shown_scores" if models.data.is_large else "scores"
@@ -107,6 +113,17 @@ def _clusters(models: Models) -> str:
         "# by angle in the space of the selected components\n"
         f'clustering = EntropyClustering(n_clusters={k}, kernel="linear").fit({scores})\n'
         "labels = clustering.predict(scores)"
+    )
+
+
+def _spectral_clusters(models: Models, clustering: SpectralClustering) -> str:
+    kernel, rows = "", "shown" if models.data.is_large else "X"
+    if isinstance(clustering.kernel, SelfTuning):  # a table of numbers with missing values
+        kernel = ", kernel=SelfTuning(kernel=prepare(table).kernel)"
+    return (
+        f"clustering = SpectralClustering(n_clusters={clustering.n_clusters_}{kernel}, "
+        f"standardize=False).fit({rows})\n"
+        "labels = clustering.predict(X)"
     )
 
 

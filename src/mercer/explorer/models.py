@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import EntropyClustering, KernelECA, KernelPCA
+from mercer import EntropyClustering, KernelECA, KernelPCA, SpectralClustering
 from mercer.explorer.cache import Cache
 from mercer.explorer.capture_warnings import capture_warnings
 from mercer.explorer.dataset import Dataset
@@ -21,6 +21,8 @@ from mercer.explorer.state import State
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
+from mercer.table_clusters import table_clustering
+from mercer.tables import prepare
 
 __all__ = ["BARS", "MAX_DENSE", "NO_ENTROPY", "Bars", "Components", "Models"]
 
@@ -118,13 +120,16 @@ class Models:
         return self.fit(_LimitToRank(estimator), rows, which)
 
     @cached_property
-    def clustering(self) -> EntropyClustering | None:
-        """Clustering by angle in the space of the selected components.
+    def clustering(self) -> EntropyClustering | SpectralClustering | None:
+        """Spectral clustering, or clustering by angle in the space of the selected components.
 
-        With as many clusters as components in entropy order, the estimator is fitted to the data.
-        Otherwise it is fitted to the scores with the linear kernel, whose components are the
-        selected ones. None if the selected components hold no entropy.
+        Spectral clustering uses the analyzed rows, for large data the shown rows. By angle: with as
+        many clusters as components in entropy order, the estimator is fitted to the data. Otherwise
+        it is fitted to the scores with the linear kernel, whose components are the selected ones.
+        None if the selected components hold no entropy.
         """
+        if self.state.method == "spectral":
+            return self._spectral_clustering()
         if self.components.potential_fraction < NO_ENTROPY:
             return None
         n_selected = len(self.components.columns)
@@ -135,6 +140,13 @@ class Models:
         which = f"{self.components.ranks} by {self.components.spectrum.target}"
         estimator = EntropyClustering(k, kernel="linear")
         return self.fit(estimator, self.clustered_scores, which)
+
+    def _spectral_clustering(self) -> SpectralClustering:
+        data, k = self.data, self.state.n_clusters
+        rows = data.take(data.shown) if data.is_large else data.data
+        estimator = table_clustering(prepare(data.table), k)
+        fitted: SpectralClustering = self._fit_cached(estimator, rows, data.key, "spectral", k)
+        return fitted
 
     def sweep(self) -> EntropyClustering:
         """Return the library's sweep over bandwidths; for mixed tables over their multipliers.

@@ -101,7 +101,9 @@ class Service:
         scores = models.components.scores(data.data)
         labels = np.zeros(data.n, dtype=int)
         if clustering is not None:
-            labels = clustering.predict(scores) if data.is_large else clustering.labels_
+            labels = clustering.labels_
+            if data.is_large:  # fitted to the shown rows, or to their scores
+                labels = clustering.predict(data.data if state.method == "spectral" else scores)
         frame = pd.DataFrame({"row": data.table.rows[data.rows]})
         if data.labels is not None:
             frame[str(data.table.label)] = data.labels

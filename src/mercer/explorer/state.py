@@ -30,6 +30,7 @@ _MISSING = ("auto", "drop", "keep")
 _ORDERS = ("entropy", "variance")
 _TERMS = ("selected", "kronmal-tarter", "all")
 _COLORS = ("label", "cluster")
+_METHODS = ("entropy", "spectral")
 _MAX_NAMES = 500
 _MAX_LENGTH = 200  # characters of a name
 _OLD_NAMES = {"colour": "color", "turn": "rotation"}  # in bookmarks of 0.1.0.dev0
@@ -62,6 +63,9 @@ class State:
         Number of components that are selected by ``order``.
     clusters : int or None
         None: the number of selected components.
+    method : {"entropy", "spectral"}
+        Clusters by angle between the selected components, or spectral clustering, which does not
+        depend on the kernel of the view.
     order : {"entropy", "variance"}
     picks : tuple of int
         1-based ranks of components picked by hand; if empty, ``order`` selects them.
@@ -91,6 +95,7 @@ class State:
     constant: float = 1.0
     components: int = 3
     clusters: int | None = None
+    method: str = "entropy"
     order: str = "entropy"
     picks: tuple[int, ...] = ()
     center: bool = True
@@ -171,6 +176,7 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
         "constant": lambda v: _number("constant", v, 0, 1e6),
         "components": lambda v: _integer("components", v, 1, MAX_COMPONENTS),
         "clusters": lambda v: _integer("clusters", v, 1, MAX_COMPONENTS),
+        "method": lambda v: _choice("method", v, _METHODS),
         "order": lambda v: _choice("order", v, _ORDERS),
         "picks": _picks,
         "center": lambda v: _flag("center", v),

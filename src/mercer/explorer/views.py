@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer import ParzenDensity, SeriesDensity
+from mercer import ParzenDensity, SeriesDensity, SpectralClustering
 from mercer.explorer.models import NO_ENTROPY, Models
 from mercer.maths.types import Array
+from mercer.table_clusters import describe_kernel
 
 __all__ = ["VIEWS", "rounded", "summary"]
 
@@ -125,13 +126,17 @@ def embedding_view(models: Models) -> dict[str, Any]:
 
 
 def clusters_view(models: Models) -> dict[str, Any]:
-    """Return cluster sizes, the cost and the adjusted Rand index with the classes."""
+    """Return cluster sizes and the adjusted Rand index with the classes.
+
+    Entropy clusters have a cost, spectral clusters the description of a kernel.
+    """
     from sklearn.metrics import adjusted_rand_score
 
     clustering, data = models.clustering, models.data
     if clustering is None:
         return {"reason": "The selected components hold no entropy, so there are no clusters."}
     labels = clustering.labels_
+    is_spectral = isinstance(clustering, SpectralClustering)
     agreement = None
     known = data.labels
     if known is not None and data.classes is not None and data.classes.kind == "class":
@@ -140,7 +145,8 @@ def clusters_view(models: Models) -> dict[str, Any]:
     return {
         "sizes": np.bincount(labels[labels >= 0], minlength=clustering.n_clusters_).tolist(),
         "unassigned": int((labels < 0).sum()),
-        "cost": float(clustering.cost_),
+        "cost": getattr(clustering, "cost_", None),
+        "kernel": describe_kernel(clustering.kernel_) if is_spectral else None,
         "clustered": len(labels),
         "agreement": agreement,
     }

@@ -73,11 +73,11 @@ def write_report(
         Number of kernel ECA components, at least 2; None for the fewest that hold 99 % of the
         information potential (2 to 10).
     n_clusters : int or None
-        None for the number suggested by :func:`mercer.cluster_count.count_clusters`.
+        None for the number that :class:`~mercer.SpectralClustering` chooses.
     bandwidth : float or str
         σ of the Gaussian kernel, or the name of a rule (see :mod:`mercer.bandwidth`). For mixed
-        tables: multiplier of all bandwidths (1 leaves them unchanged). With "auto", clusters have
-        a separate bandwidth, chosen by a sweep.
+        tables: multiplier of all bandwidths (1 leaves them unchanged). With "auto", the kernel of
+        the clusters is chosen among neighbor graphs and kernels.
     scale : bool
         Standardize the columns of a numeric table.
     verbose : bool

@@ -15,6 +15,7 @@ from mercer.report.profiles import Trait, describe_clusters
 from mercer.report.scores import RowScores, score_rows
 from mercer.report.spectra import Spectra, fit_spectra
 from mercer.report.steps import Raised, Steps
+from mercer.table_clusters import table_clustering
 from mercer.tables import Preparation, Table, prepare
 from mercer.validation import check_integer
 
@@ -38,9 +39,10 @@ class Analysis:
     spectra : Spectra
         Kernel ECA and kernel PCA.
     counting : Counting
-        The number of clusters.
+        Counts of clusters by stability and by spectroscopy, for comparison; ``chosen`` is the
+        number in use.
     sweep : Sweep or None
-        Clusters at many bandwidths.
+        Entropy clusters at many bandwidths.
     clusters : Clusters
     traits : tuple of Trait
         Differences between each cluster and all rows.
@@ -154,37 +156,25 @@ def analyze(
     data = model.data
     spectra = fit_spectra(model, data, n_components, steps, verbose)
     kernel = spectra.eca.kernel_
-    counting = steps.run(
+    clustering = table_clustering(model, n_clusters or "auto", bandwidth=bandwidth)
+    clusters = steps.run("clusters", lambda: find_clusters(data, clustering))
+    counted = steps.run(
         "number of clusters", lambda: count_clusters(data, default.kernel, n_clusters)
     )
+    counting = replace(counted, chosen=len(clusters.each))
     sweep = steps.run(
         "bandwidth sweep", lambda: sweep_widths(data, default.kernel, counting.chosen)
-    )
-    # With "auto", two or more clusters get the bandwidth that the sweep chose.
-    uses_sweep = bandwidth == "auto" and counting.chosen > 1
-    if sweep is not None and uses_sweep:
-        cluster_kernel, width = sweep.kernel, sweep.chosen
-    else:
-        cluster_kernel, width = kernel, _width(table, kernel, bandwidth)
-    solver = "auto" if spectra.solver == "dense" else spectra.solver
-    clusters = steps.run(
-        "clusters",
-        lambda: find_clusters(
-            data, cluster_kernel, counting.chosen, width=width, sweep=sweep, solver=solver
-        ),
     )
     traits = steps.run("cluster profiles", lambda: describe_clusters(table, clusters.numbers))
     densities = steps.run(
         "densities", lambda: estimate_densities(model, kernel, clusters.numbers, traits)
     )
     # Silverman's bandwidth suits the density of a few columns. A much larger one would give all
-    # rows of a small cluster high scores, so the clusters' kernel is used instead.
+    # rows of a small cluster high scores, so the bandwidth of the sweep is used instead.
     is_density = table.is_numeric and len(table.columns) <= _FEW_COLUMNS
-    is_local = len(clusters.each) > 1 and not is_density
-    row_scores = steps.run(
-        "leave-one-out scores",
-        lambda: score_rows(model, data, cluster_kernel if is_local else kernel),
-    )
+    is_local = len(clusters.each) > 1 and not is_density and bandwidth == "auto"
+    local_kernel = kernel if sweep is None or not is_local else sweep.kernel
+    row_scores = steps.run("leave-one-out scores", lambda: score_rows(model, data, local_kernel))
     labels = None
     if table.labels is not None:
         labels = steps.run("labels and kernel LDA", lambda: study_labels(model, clusters.numbers))

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer.cluster_count import STABLE
-from mercer.formatting import format_number, format_percent
+from mercer.formatting import format_percent
 from mercer.report.analysis import Analysis
 
 __all__ = ["cautions"]
@@ -16,7 +15,8 @@ _NEAR_TIE = 0.02  # relative difference of eigenvalues that may swap if a few ro
 _CLOSE_CALL = 0.1  # relative difference of entropy terms
 _MANY_OMITTED = 0.05
 _EXACT = 1e-6  # relative error bound up to which eigenvalues count as exact
-_SWEEP_MARGIN = 1.2
+_GRAPH_ROWS = 2000  # smallest limit of the rows in the graph of a spectral clustering
+_PERSISTENT = 0.5  # a cluster below this has no counterpart with most kernels
 
 
 def cautions(analysis: Analysis) -> list[str]:
@@ -31,38 +31,26 @@ def cautions(analysis: Analysis) -> list[str]:
 
 
 def _about_clusters(analysis: Analysis) -> list[str]:
-    counting, sweep = analysis.counting, analysis.sweep
+    counting, clusters = analysis.counting, analysis.clusters
     found = []
-    if counting.because == "spectroscopy" and counting.chosen > 1:
-        best = max(counting.stability.values(), default=0.0)
-        found.append(
-            f"No number of clusters is stable: the best agreement between neighboring bandwidths "
-            f"is {best:.2f}, below {STABLE}. The {counting.chosen} clusters are not clearly "
-            "separated groups."
-        )
     if counting.because == "asked" and counting.suggested != counting.chosen:
         found.append(
             f"You requested {counting.chosen} clusters; the data suggest {counting.suggested}."
         )
-    width = analysis.clusters.width
-    if sweep is None or counting.chosen == 1 or width is None:
-        return found
-    low, high = sweep.widths[0], sweep.widths[-1]
-    nearest = int(np.argmin(np.abs(np.log(sweep.widths / width))))
-    if not low / _SWEEP_MARGIN <= width <= high * _SWEEP_MARGIN:
+    elif counting.suggested != counting.chosen:
         found.append(
-            f"The bandwidth in use, {format_number(width)}, is outside the range of the sweep, "
-            f"{format_number(low)} to {format_number(high)}."
+            f"The number of clusters is uncertain: spectral clustering finds {counting.chosen}, a "
+            f"count by stability and spectroscopy {counting.suggested}."
         )
-    elif sweep.stabilities[nearest] < STABLE:
+    unstable = [
+        f"{one.number} ({one.persistence:.2f})"
+        for one in clusters.each
+        if one.persistence is not None and one.persistence < _PERSISTENT
+    ]
+    if unstable:
         found.append(
-            f"The clusters are unstable near the bandwidth in use: labels at neighboring "
-            f"bandwidths have an adjusted Rand index of only {sweep.stabilities[nearest]:.2f}."
-        )
-    if analysis.bandwidth == "auto" and sweep.chosen in (low, high):
-        found.append(
-            f"The sweep chose {format_number(sweep.chosen)}, an end of its range; bandwidths "
-            "outside this range were not tried."
+            f"Some clusters depend on the kernel; those with a persistence below {_PERSISTENT}: "
+            f"{', '.join(unstable)}."
         )
     return found
 
@@ -127,6 +115,9 @@ def _about_approximations(analysis: Analysis) -> list[str]:
 def _about_subsamples(analysis: Analysis) -> list[str]:
     n = analysis.table.n
     used = {"number of clusters": analysis.counting.rows}
+    graph_rows = len(analysis.clusters.estimator.spectrum_.eigenvectors)
+    if graph_rows >= _GRAPH_ROWS:  # fewer are all distinct rows
+        used["clusters"] = graph_rows
     if analysis.sweep is not None:
         used["bandwidth sweep"] = len(analysis.sweep.rows)
     used["leave-one-out scores"] = analysis.row_scores.reference

@@ -1,4 +1,4 @@
-"""Clusters of a table, and their stability over bandwidths."""
+"""Clusters of a table, their persistence over kernels, and a sweep over bandwidths."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer import EntropyClustering
+from mercer import EntropyClustering, SpectralClustering
 from mercer.bandwidth import representatives
 from mercer.cluster_count import can_vary_bandwidth, validate_request
 from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
+from mercer.table_clusters import compared_records, leakage_ratio
 from mercer.tables import BANDWIDTH_FACTORS
 from mercer.validation import check_integer
 
-__all__ = ["UNASSIGNED", "Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
+__all__ = ["Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
 
-#: Cluster number of rows that are in no cluster.
-UNASSIGNED = -1
 _SWEEP_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Clusters at several bandwidths (for a mixed table, multipliers of all bandwidths).
+    """Entropy clusters at several bandwidths (for a mixed table, multipliers of all bandwidths).
 
     Attributes
     ----------
@@ -58,9 +57,9 @@ class Sweep:
 class Cluster:
     """Size and persistence of a cluster; fields are named like the columns of clusters.csv.
 
-    ``share`` is the fraction of rows. ``persistence`` is the mean over the sweep of the largest
-    Jaccard index between this cluster and any cluster found there: 1 if the cluster is found at
-    every bandwidth.
+    ``share`` is the fraction of rows. ``persistence`` is the mean, over the kernels that were
+    compared, of the largest Jaccard index between this cluster and any cluster of that kernel: 1 if
+    the cluster is found with every kernel. None if there is nothing to compare.
     """
 
     number: int
@@ -76,25 +75,22 @@ class Clusters:
     Attributes
     ----------
     numbers : int array of shape (n,)
-        -1 for rows in no cluster.
     each : tuple of Cluster
-    cost : float
-        J per row.
-    width : float or None
-        Bandwidth, or multiplier of all bandwidths, of the kernel.
-    estimator : EntropyClustering
+    cost : float or None
+        Mean conductance; None if the kernel and the number of clusters were given.
+    leakage_ratio : float or None
+        Factor by which the leakage would grow with one more cluster, if the number was chosen.
+    kernels : int
+        Number of kernels that were compared.
+    estimator : SpectralClustering
     """
 
     numbers: Array
     each: tuple[Cluster, ...]
-    cost: float
-    width: float | None
-    estimator: EntropyClustering
-
-    @property
-    def unassigned(self) -> int:
-        """Number of rows in no cluster."""
-        return int((self.numbers == UNASSIGNED).sum())
+    cost: float | None
+    leakage_ratio: float | None
+    kernels: int
+    estimator: SpectralClustering
 
 
 def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | None:
@@ -154,50 +150,43 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
     )
 
 
-def find_clusters(
-    data: Any,
-    kernel: Kernel,
-    n_clusters: int,
-    *,
-    width: float | None = None,
-    sweep: Sweep | None = None,
-    solver: Any = "auto",
-) -> Clusters:
+def find_clusters(data: Any, clustering: SpectralClustering) -> Clusters:
     """Cluster all rows.
 
     Parameters
     ----------
     data : array of shape (n, d) or data frame
-    kernel : Kernel
-    n_clusters : int
-    width : float or None
-        The kernel's bandwidth, or multiplier of all bandwidths, for display.
-    sweep : Sweep or None
-        For the persistence of the clusters.
-    solver : str or solver
+    clustering : SpectralClustering
+        Not fitted.
     """
-    fitted = EntropyClustering(n_clusters, kernel=kernel, solver=solver).fit(data)
-    sizes = np.bincount(fitted.labels_[fitted.labels_ >= 0], minlength=fitted.n_clusters_)
+    fitted = clustering.fit(data)
+    records = compared_records(fitted)
+    chosen = next((one for one in records if one.kernel is fitted.kernel_), None)
+    sizes = np.bincount(fitted.labels_, minlength=fitted.n_clusters_)
     by_size = np.argsort(-sizes, kind="stable")
-    by_size = by_size[sizes[by_size] > 0]
-    numbers = np.full(len(fitted.labels_), UNASSIGNED)
+    numbers = np.argsort(by_size)[fitted.labels_] + 1
+    each = []
     for number, label in enumerate(by_size, start=1):
-        numbers[fitted.labels_ == label] = number
-    each = tuple(
-        Cluster(i, int(size), float(size / len(numbers)), _persistence(numbers == i, sweep))
-        for i, size in enumerate(sizes[by_size], start=1)
+        persistence = None
+        if chosen is not None and len(records) > 1 and fitted.n_clusters_ > 1:
+            others = [one.labels for one in records]
+            persistence = _persistence(chosen.labels == label, others)
+        size = int(sizes[label])
+        each.append(Cluster(number, size, size / len(numbers), persistence))
+    return Clusters(
+        numbers=numbers,
+        each=tuple(each),
+        cost=None if chosen is None else chosen.cost,
+        leakage_ratio=leakage_ratio(fitted),
+        kernels=len(records),
+        estimator=fitted,
     )
-    return Clusters(numbers, each, fitted.cost_ / len(numbers), width, fitted)
 
 
-def _persistence(members: Array, sweep: Sweep | None) -> float | None:
-    if sweep is None:
-        return None
-    inside = members[sweep.rows]
-    if not inside.any() or members.all():
-        return None
+def _persistence(members: Array, clusterings: list[Array]) -> float:
+    """Return the mean over clusterings of the largest Jaccard index with a cluster."""
     best = []
-    for labels in sweep.labels:
-        others = [labels == label for label in np.unique(labels[labels >= 0])]
-        best.append(max(((inside & c).sum() / (inside | c).sum() for c in others), default=0.0))
+    for labels in clusterings:
+        shared = np.bincount(labels, weights=members)
+        best.append((shared / (np.bincount(labels) + members.sum() - shared)).max())
     return float(np.mean(best))

@@ -11,7 +11,6 @@ from mercer.formatting import format_number, format_percent, join_words, shorten
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
 from mercer.plots.style import HIGHLIGHT, MARKERS, MUTED, PALETTE
 from mercer.report.analysis import Analysis
-from mercer.report.clusters import UNASSIGNED
 from mercer.report.densities import Contours, Curve, Frequencies
 from mercer.report.labels import Prediction
 from mercer.report.svg import svg
@@ -81,7 +80,7 @@ def pca_figure(analysis: Analysis) -> str:
 
 
 def clusters_figure(analysis: Analysis) -> str:
-    """The clusters in the plane of two columns, or of the first two components."""
+    """The clusters in the plane of two columns, or of the first two kernel ECA components."""
     table = analysis.table
     if table.is_numeric and len(table.columns) == 2:
         first, second = (shorten(name, 30) for name in table.columns)
@@ -91,12 +90,11 @@ def clusters_figure(analysis: Analysis) -> str:
             (4.8, 4.8),
             lambda figure: _columns_by_cluster(analysis, figure.subplots(), (first, second)),
         )
-    eca = analysis.clusters.estimator.eca_
+    eca = analysis.eca
     names = [f"component {i + 1}: {format_percent(eca.entropy_ratio_[i])} of V" for i in (0, 1)]
     alt = (
         f"Scatter plot of {_rows_drawn(analysis)} on the first two of the {eca.n_components_} "
-        "components of the clustering, colored by cluster. Clusters are directions from the "
-        "origin."
+        "kernel ECA components, colored by cluster."
     )
     return svg(
         "clusters",
@@ -145,8 +143,7 @@ def _rows_drawn(analysis: Analysis) -> str:
 
 
 def _cluster_names(analysis: Analysis) -> Any:
-    numbers = analysis.clusters.numbers
-    return np.where(numbers == UNASSIGNED, "none", numbers.astype(str))
+    return analysis.clusters.numbers.astype(str)
 
 
 # --- bandwidth and number of clusters --------------------------------------------------------
@@ -212,8 +209,8 @@ def counting_figure(analysis: Analysis) -> str:
     stability = counting.stability
     listed = ", ".join(f"{k}: {value:.2f}" for k, value in stability.items())
     alt = (
-        "Bar chart of the stability of the labels by number of clusters (1 is best; from the line "
-        f"at {STABLE} on, a number counts as stable). {listed}."
+        "Bar chart of the stability of clusters of kernel entropy components by number of clusters "
+        f"(1 is best; from the line at {STABLE} on, a number counts as stable). {listed}."
     )
 
     def draw(figure: Any) -> None:

@@ -98,7 +98,7 @@ def study_labels(model: Preparation, numbers: Array) -> LabelFindings:
     model : Preparation
         Its table has a label column.
     numbers : int array of shape (n,)
-        Cluster numbers; rows in no cluster (-1) count as one more cluster.
+        Cluster numbers.
     """
     table = model.table
     name = str(table.label)

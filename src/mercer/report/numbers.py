@@ -12,6 +12,7 @@ import numpy as np
 import mercer
 from mercer.report.analysis import Analysis
 from mercer.report.cautions import cautions
+from mercer.table_clusters import describe_kernel
 
 __all__ = ["numbers", "plain", "versions"]
 
@@ -137,9 +138,10 @@ def _clusters(analysis: Analysis) -> dict[str, Any]:
     clusters = analysis.clusters
     return {
         "each": clusters.each,
-        "unassigned": clusters.unassigned,
         "cost": clusters.cost,
-        "width": clusters.width,
+        "kernel": describe_kernel(clusters.estimator.kernel_),
+        "kernels_compared": clusters.kernels,
+        "leakage_ratio": clusters.leakage_ratio,
         "traits": analysis.traits,
         **_computation(clusters.estimator),
     }

@@ -22,8 +22,8 @@ _DIGITS = "%.7g"
 def result_files(analysis: Analysis) -> dict[str, bytes]:
     """Return the contents of the result tables by file name.
 
-    ``rows`` has the row number in the file (the first row below the header is 1), the cluster (-1
-    for none), the leave-one-out score (column ``novelty``), the log density (numeric tables) and
+    ``rows`` has the row number in the file (the first row below the header is 1), the cluster,
+    the leave-one-out score (column ``novelty``), the log density (numeric tables) and
     the kernel ECA projections. The other tables are as in ``report.json``. Up to 200,000 rows the
     format is CSV with seven digits, beyond that Parquet in single precision.
     """

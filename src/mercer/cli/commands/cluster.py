@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
+from mercer.cli.errors import UsageError
 from mercer.cli.options import Data, Fitting, Output, Reading, Running, parse_integer
 from mercer.cli.runner import Task, run_task
 from mercer.formatting import format_count
@@ -22,60 +24,86 @@ if TYPE_CHECKING:
 __all__ = ["cluster"]
 
 
+Method = Literal["spectral", "entropy"]
+
+
 @dataclass(frozen=True)
 class ClusterTask(Task):
-    """Columns cluster and cosine."""
+    """Column cluster; for entropy clustering also cosine."""
 
     command: ClassVar[str] = "cluster"
+    method: Method = "spectral"
     clusters: int | Literal["auto"] = "auto"
-    estimated: int | None = None  # the number of clusters, if it was estimated before the fit
-    factors: tuple[float, ...] | None = None  # multipliers of a mixed table's bandwidths to try
+    noise: float = 0.0
+    unfitted: Any = None  # the estimator, which depends on the table
 
     def adapt(self, preparation: Preparation, bandwidth: float | str) -> Self:
-        """Set the number of clusters and the bandwidths to try, as in a report.
+        """Return the task with the estimator for a table and a bandwidth."""
+        if self.method == "entropy":
+            return replace(self, unfitted=self._entropy_clustering(preparation, bandwidth))
+        from mercer.table_clusters import table_clustering
 
-        Tables of the Dask engine are left to the estimator.
+        clustering = table_clustering(
+            preparation, self.clusters, bandwidth=bandwidth, noise=self.noise
+        )
+        return replace(self, unfitted=clustering)
+
+    def _entropy_clustering(self, preparation: Preparation, bandwidth: float | str) -> Any:
+        """Return entropy clustering; it sweeps the bandwidth of a Gaussian kernel with "auto".
+
+        The number of clusters and the bandwidths of tables of the Dask engine are left to the
+        estimator.
         """
+        from mercer import EntropyClustering
         from mercer.cluster_count import count_clusters
         from mercer.tables import BANDWIDTH_FACTORS, Table
 
-        if bandwidth != "auto" or not isinstance(preparation.table, Table):
-            return self
-        estimated = None
-        if self.clusters == "auto":
-            estimated = count_clusters(preparation.data, preparation.kernel).chosen
-        factors = None if preparation.table.is_numeric else BANDWIDTH_FACTORS
-        return replace(self, estimated=estimated, factors=factors)
+        kernel, count, factors = preparation.kernel, self.clusters, None
+        if bandwidth == "auto" and isinstance(preparation.table, Table):
+            if count == "auto":
+                count = count_clusters(preparation.data, kernel).chosen
+            factors = None if preparation.table.is_numeric else BANDWIDTH_FACTORS
+        return EntropyClustering(count, kernel=kernel, bandwidths=factors)
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
-        """Return entropy clustering; it sweeps the bandwidth of a Gaussian kernel with "auto"."""
-        from mercer import EntropyClustering
-
-        return EntropyClustering(
-            self.clusters if self.estimated is None else self.estimated,
-            kernel=kernel,
-            bandwidths=self.factors,
-            solver=solver,
-            verbose=verbose,
-        )
+        """Return the estimator of the method."""
+        return self.unfitted.set_params(solver=solver, verbose=verbose)
 
     def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
-        """Return labels, and cosines with the cluster centers."""
+        """Return labels, and for entropy clustering cosines with the cluster centers."""
         clustering = model["model"]
         labels = clustering.predict(X)
+        if not hasattr(clustering, "eca_"):
+            return {"cluster": labels}
         scores = clustering.eca_.transform(X)
         cosines = engine.map_rows(partial(_cosines, clustering.cluster_centers_), scores, labels)
         return {"cluster": labels, "cosine": cosines}
 
     def summary(self, model: Any, engine: Engine[Any, Any]) -> Iterator[str]:
-        """Yield the sizes of the clusters, and the cost."""
+        """Yield the sizes of the clusters, and how they were chosen."""
         fitted = model["model"]
-        sizes = engine.sum_rows(partial(_sizes, fitted.n_clusters_), fitted.labels_)
+        noise, *sizes = engine.sum_rows(partial(_sizes, fitted.n_clusters_), fitted.labels_)
         listed = ", ".join(f"{size:,}" for size in sizes)
-        clusters = format_count(fitted.n_clusters_, "cluster")
-        yield f"  {clusters} of {listed} rows; cost {fitted.cost_:.4g}"
+        text = f"  {format_count(fitted.n_clusters_, 'cluster')} of {listed} rows"
+        if self.method == "entropy":
+            yield f"{text}; cost {fitted.cost_:.4g}"
+        else:
+            yield f"{text}; {noise:,} of noise (-1)" if self.noise else text
+            yield from _describe_choice(fitted)
         if fitted.n_clusters_ == 1 and self.clusters == "auto":
             yield "  Found one cluster. Use --clusters N to force N."
+
+
+def _describe_choice(fitted: Any) -> Iterator[str]:
+    """Yield the kernel of a spectral clustering, and how clear the number of clusters is."""
+    from mercer.table_clusters import compared_records, describe_kernel, leakage_ratio
+
+    compared = len(compared_records(fitted))
+    among = f"; lowest normalized cut of {compared} kernels" if compared > 1 else ""
+    yield f"  {describe_kernel(fitted.kernel_)}{among}"
+    ratio = leakage_ratio(fitted)
+    if ratio is not None:
+        yield f"  one more cluster multiplies the connections between clusters by {ratio:.3g}"
 
 
 def _cosines(centers: Array, scores: Array, labels: Array) -> Array:
@@ -91,9 +119,10 @@ def _cosines(centers: Array, scores: Array, labels: Array) -> Array:
 
 
 def _sizes(n_clusters: int, labels: Array) -> Array:
+    """Return the numbers of rows with the labels -1, 0, … in this order."""
     import numpy as np
 
-    return np.bincount(labels[labels >= 0], minlength=n_clusters)
+    return np.bincount(labels + 1, minlength=n_clusters + 1)
 
 
 def _parse_clusters(kind: Any, tokens: Any) -> int | str:
@@ -111,21 +140,26 @@ def cluster(
     clusters: Annotated[
         int | Literal["auto"], Parameter(converter=_parse_clusters, n_tokens=1)
     ] = "auto",
+    method: Method = "spectral",
+    noise: Annotated[float, Parameter(validator=Number(gte=0, lt=1))] = 0.0,
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
     running: Running = Running(),
 ) -> int:
-    """Cluster rows by angle in the space of kernel entropy components.
+    """Cluster rows by spectral clustering, or by angle in the space of kernel entropy components.
 
-    Writes columns *cluster* (0, 1, …; -1 for isolated rows, which are not similar to any other row)
-    and *cosine* (of the angle between the row and its cluster's center; 1 at the center).
+    Writes a column *cluster*: 0, 1, …; -1 for noise. *spectral* compares neighbor graphs and
+    kernels, and chooses one without labels; with --bandwidth it uses the kernel with this
+    bandwidth. *entropy* also writes *cosine* (of the angle between the row and its cluster's
+    center; 1 at the center), and labels isolated rows, which are not similar to any other row, -1.
 
     For example:
 
     - `mercer cluster measurements.csv --clusters 3 --keep --out clustered.csv`
+    - `mercer cluster measurements.csv --noise 0.05`
     - `mercer embed wine --components 3 | mercer cluster -`
-    - `mercer cluster rings --clusters 3 --bandwidth 0.5 --no-scale`
+    - `mercer cluster rings --method entropy --clusters 3 --bandwidth 0.5 --no-scale`
 
     Parameters
     ----------
@@ -133,8 +167,17 @@ def cluster(
         A CSV, TSV, Parquet, NPY or NPZ file; - for standard input; or an embedded data set such as
         wine.
     clusters
-        Number of clusters. auto chooses the number whose clusters are most stable under changes of
-        the bandwidth; if none is stable, or with --bandwidth or --engine dask, the number is
-        estimated from the spectrum.
+        Number of clusters. auto estimates it. For entropy it is the number whose clusters are most
+        stable under changes of the bandwidth; if none is stable, or with --bandwidth or --engine
+        dask, the number is estimated from the spectrum.
+    method
+        spectral: eigenvectors of a normalized neighbor graph or kernel. entropy: angles between
+        kernel entropy components.
+    noise
+        Fraction of the rows that spectral labels -1: those with the lowest density relative to
+        their cluster.
     """
-    return run_task(ClusterTask(clusters), data, reading, fitting, output, running)
+    if noise and method == "entropy":
+        raise UsageError("--noise can only be used with --method spectral.")
+    task = ClusterTask(method, clusters, noise)
+    return run_task(task, data, reading, fitting, output, running)

@@ -5,7 +5,7 @@ import { byId, element, setOptions } from "./dom.js";
 import { integer, plural } from "./format.js";
 import { DEFAULTS, set, state } from "./state.js";
 
-const PLAIN = ["kernel", "nu", "degree", "constant", "terms", "dimensions", "color"];
+const PLAIN = ["kernel", "nu", "degree", "constant", "method", "terms", "dimensions", "color"];
 const MAX_COLUMNS = 200;
 const KERNEL_NAMES = {
   gaussian: "Gaussian",

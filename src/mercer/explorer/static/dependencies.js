@@ -7,13 +7,13 @@ const COMPONENTS = [...KERNEL, "components", "order", "picks"];
 
 /** The state parameters that a view of the server depends on. */
 export const VIEW_PARAMETERS = {
-  points: [...COMPONENTS, "clusters"],
+  points: [...COMPONENTS, "clusters", "method"],
   data: [...TABLE, "x", "y"],
   spectrum: COMPONENTS,
   embedding: [...COMPONENTS, "center"],
-  clusters: [...COMPONENTS, "clusters"],
+  clusters: [...COMPONENTS, "clusters", "method"],
   density: [...COMPONENTS, "terms"],
-  gram: [...COMPONENTS, "clusters"],
+  gram: [...COMPONENTS, "clusters", "method"],
   eigenfunctions: COMPONENTS,
   path: [...TABLE, "nu", "components", "clusters"],
 };

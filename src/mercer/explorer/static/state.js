@@ -14,6 +14,7 @@ export const DEFAULTS = {
   constant: "1.0",
   components: "3",
   clusters: null,
+  method: "entropy",
   order: "entropy",
   picks: [],
   center: "1",

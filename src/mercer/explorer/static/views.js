@@ -54,9 +54,10 @@ function drawClusters(plot, { summary, views, selected, select }, view) {
     view.agreement === null
       ? ""
       : ` Adjusted Rand index with the classes: ${view.agreement.toFixed(2)}.`;
+  const kernel = view.kernel ? ` Spectral clustering: ${view.kernel}.` : "";
   setCaption(
     "clusters",
-    `${plural(view.sizes.length, "cluster")} of ${sizes} rows${unassigned}.${agreement}`,
+    `${plural(view.sizes.length, "cluster")} of ${sizes} rows${unassigned}.${agreement}${kernel}`,
   );
   setChips(
     "clusters",

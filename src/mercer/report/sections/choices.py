@@ -7,6 +7,7 @@ from mercer.report.analysis import Analysis
 from mercer.report.figures import sweep_figure
 from mercer.report.sections.html import Figure, Section
 from mercer.report.spectra import DENSE_ROWS, ENTROPY_FRACTION, EXACT_ROWS
+from mercer.table_clusters import describe_kernel
 
 __all__ = ["choices_section"]
 
@@ -28,7 +29,7 @@ def choices_section(analysis: Analysis) -> Section:
         ("Scaling", *_scaling(analysis)),
         ("Kernel", *_kernel(analysis)),
         ("Bandwidth", *_bandwidth(analysis)),
-        ("Bandwidth of clusters", *_cluster_bandwidth(analysis)),
+        ("Clusters", *_clusters(analysis)),
         ("Solver", method, _solver(analysis)),
         ("Components", str(eca.n_components_), _components(analysis)),
     ]
@@ -84,17 +85,17 @@ def _bandwidth(analysis: Analysis) -> tuple[str, str]:
     )
 
 
-def _cluster_bandwidth(analysis: Analysis) -> tuple[str, str]:
-    width = format_number(analysis.clusters.width or 0.0)
-    is_numeric = analysis.table.is_numeric
-    value = f"σ = {width}" if is_numeric else f"One per column, multiplied by {width}"
-    was_swept = analysis.sweep is not None and analysis.counting.chosen > 1
-    if analysis.bandwidth == "auto" and was_swept:
-        return value, (
-            "The bandwidth with the lowest cost among those with stable labels (see the sweep). "
-            "Clusters need less smoothing than components."
-        )
-    return value, "The same as above."
+def _clusters(analysis: Analysis) -> tuple[str, str]:
+    clusters = analysis.clusters
+    value = _capitalize(describe_kernel(clusters.estimator.kernel_))
+    if analysis.bandwidth != "auto":
+        return value, "The bandwidth that you requested."
+    if clusters.kernels < 2:
+        return value, "The default for tables of numbers with missing values."
+    return value, (
+        f"Chosen without labels among {clusters.kernels} neighbor graphs and kernels: its clusters "
+        "are cut from each other at the lowest cost on the graph of mutual 10 nearest neighbors."
+    )
 
 
 def _solver(analysis: Analysis) -> str:
@@ -136,11 +137,12 @@ def _sweep(analysis: Analysis) -> Figure | None:
         else ""
     )
     caption = (
-        f"Cost of {sweep.n_clusters} clusters per row (low: clusters are nearly orthogonal) and "
-        "stability of the labels (1: equal at neighboring bandwidths). Orange: chosen by the "
-        "sweep (lowest cost among the bandwidths with stable labels). Gray: bandwidth of the "
-        f"components.{two}{subsample} Low costs at the left end are not informative: at small "
-        "bandwidths all rows are dissimilar."
+        f"Cost of {sweep.n_clusters} clusters of kernel entropy components per row (low: clusters "
+        "are nearly orthogonal) and stability of the labels (1: equal at neighboring bandwidths). "
+        "Orange: chosen by the sweep (lowest cost among the bandwidths with stable labels), for "
+        "scores of isolated rows in mixed tables and in more than three columns. Gray: bandwidth "
+        f"of the components.{two}{subsample} Low costs at the left end are not informative: at "
+        "small bandwidths all rows are dissimilar."
     )
     return Figure(sweep_figure(analysis), caption, "wide")
 

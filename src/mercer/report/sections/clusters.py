@@ -10,6 +10,7 @@ from mercer.report.analysis import Analysis
 from mercer.report.figures import clusters_figure, counting_figure
 from mercer.report.profiles import SMALL, Trait
 from mercer.report.sections.html import Figure, HtmlTable, Section
+from mercer.table_clusters import describe_kernel
 
 __all__ = ["clusters_section", "describe_trait", "format_value"]
 
@@ -22,7 +23,7 @@ def clusters_section(analysis: Analysis) -> Section:
     has_clusters = len(clusters.each) > 1
     context = {
         "sizes": _sizes(analysis) if has_clusters else None,
-        "cost": format_number(clusters.cost),
+        "method": _method(analysis),
         "scatter_plot": _scatter_plot(analysis) if has_clusters else None,
         "profiles": _profiles(analysis),
         "most_columns": _TRAITS,
@@ -33,7 +34,7 @@ def clusters_section(analysis: Analysis) -> Section:
 
 
 def _sizes(analysis: Analysis) -> HtmlTable:
-    clusters, sweep = analysis.clusters, analysis.sweep
+    clusters = analysis.clusters
     rows = [
         [
             f"Cluster {c.number}",
@@ -43,32 +44,45 @@ def _sizes(analysis: Analysis) -> HtmlTable:
         ]
         for c in clusters.each
     ]
-    unassigned = ""
-    if clusters.unassigned:
-        fraction = format_percent(clusters.unassigned / analysis.table.n)
-        rows.append(["None (−1)", f"{clusters.unassigned:,}", fraction, "–"])
-        unassigned = (
-            " Rows in no cluster (−1 in the table of rows) are not similar to any other row at "
-            "this bandwidth; use a larger bandwidth to assign them."
+    caption = "Size and persistence of each cluster"
+    if any(c.persistence is not None for c in clusters.each):
+        caption += (
+            ". Persistence is the mean overlap (Jaccard index) with the best-matching cluster over "
+            f"{clusters.kernels} kernels: 1 if the cluster is found with every kernel, below 0.5 "
+            "if it is not stable"
         )
-    over_sweep = "" if sweep is None else f" over {len(sweep.widths)} bandwidths"
-    caption = (
-        "Size and persistence of each cluster. Persistence is the mean overlap (Jaccard index) "
-        f"with the best-matching cluster{over_sweep}: 1 if the cluster is found at every "
-        f"bandwidth, below 0.5 if it is not stable.{unassigned}"
-    )
     return HtmlTable(caption, ["Cluster", "Rows", "Fraction", "Persistence"], rows, [0])
 
 
-def _scatter_plot(analysis: Analysis) -> Figure | None:
-    if analysis.clusters.estimator.eca_.n_components_ < 2:
-        return None
+def _method(analysis: Analysis) -> str:
+    clusters = analysis.clusters
+    kernel = describe_kernel(clusters.estimator.kernel_)
+    article = "A" if clusters.kernels > 1 else "The"
+    among = (
+        f" It was chosen without labels among {clusters.kernels} neighbor graphs and kernels."
+        if clusters.kernels > 1
+        else ""
+    )
+    cost = (
+        ""
+        if clusters.cost is None
+        else " On the graph of mutual 10 nearest neighbors, a fraction of "
+        f"{format_number(clusters.cost, 3)} of the connections of a cluster leads to other "
+        "clusters, on average (0: separate clusters)."
+    )
+    return (
+        "Rows are clustered by spectral clustering: rows that are connected through chains of "
+        f"similar rows are in the same cluster. {article} {kernel} connects the rows.{among}{cost}"
+    )
+
+
+def _scatter_plot(analysis: Analysis) -> Figure:
     if analysis.table.is_numeric and len(analysis.table.columns) == 2:
         caption = "The rows, colored by cluster."
     else:
         caption = (
-            "The first two components of the clustering. Clusters that overlap here may differ "
-            "in the other components."
+            "The first two kernel ECA components, colored by cluster. Clusters that overlap here "
+            "may differ in other directions."
         )
     return Figure(clusters_figure(analysis), caption)
 
@@ -125,41 +139,54 @@ def _overall(trait: Trait) -> str:
 
 
 def _counting(analysis: Analysis) -> str:
-    counting = analysis.counting
+    counting, ratio = analysis.counting, analysis.clusters.leakage_ratio
+    if counting.because == "asked":
+        found = f"You requested {format_count(counting.chosen, 'cluster')}."
+    else:
+        found = f"Spectral clustering finds {format_count(counting.chosen, 'cluster')}."
+    if ratio is not None:
+        found += (
+            " With one more cluster, the largest fraction of connections that leave a cluster "
+            f"would grow by a factor of {format_number(ratio, 3)}."
+        )
     if counting.stable is not None:
         agreement = counting.stability[counting.stable]
         stable = (
-            f"With {counting.stable} clusters, labels at neighboring bandwidths have a mean "
-            f"adjusted Rand index of {agreement:.2f}."
+            f"With {counting.stable} clusters of kernel entropy components, labels at neighboring "
+            f"bandwidths have a mean adjusted Rand index of {agreement:.2f}."
         )
     elif counting.stability:
-        stable = "No number of clusters from 2 to 8 is stable over bandwidths."
+        stable = "No number from 2 to 8 of clusters of kernel entropy components is stable."
     else:
         stable = "There are too few rows to assess stability."
     spectroscopy = (
         "Data spectroscopy, which counts eigenvectors without a change of sign, finds "
         f"{format_count(counting.spectroscopy, 'group')}."
     )
-    conclusion = {
-        "agree": "Both methods agree.",
-        "stable": "The methods differ. Stability was correct more often on data with known "
-        "classes, so its number is used; consider the other number too.",
-        "spectroscopy": "The number from data spectroscopy is used; it is uncertain.",
-        "asked": f"You requested {counting.chosen}, which is used.",
-    }[counting.because]
+    conclusion = (
+        "Together they support this number."
+        if counting.suggested == counting.chosen
+        else f"Together they suggest {counting.suggested}; consider this number too."
+    )
     subsample = (
         f" Stability was computed on a random subsample of {counting.rows:,} rows."
         if counting.rows < analysis.table.n
         else ""
     )
-    return f"{stable} {spectroscopy} {conclusion}{subsample}"
+    return (
+        f"{found} Two other methods count clusters for comparison. {stable} {spectroscopy} "
+        f"{conclusion}{subsample}"
+    )
 
 
 def _stability(analysis: Analysis) -> Figure | None:
     counting = analysis.counting
     if not counting.stability:
         return None
-    caption = f"Stability by number of clusters; {STABLE} (line) and above counts as stable."
+    caption = (
+        "Stability of clusters of kernel entropy components over bandwidths, by number of "
+        f"clusters; {STABLE} (line) and above counts as stable."
+    )
     if counting.chosen in counting.stability:
         caption += " Orange: the number in use."
     return Figure(counting_figure(analysis), caption, "wide")

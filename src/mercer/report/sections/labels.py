@@ -78,7 +78,7 @@ def _contingency(agreement: Agreement) -> HtmlTable:
         [shorten(agreement.classes[i], 40), *(f"{count:,}" for count in agreement.table[i])]
         for i in shown
     ]
-    heads = ["Class", *("None" if c < 0 else f"Cluster {c}" for c in agreement.clusters)]
+    heads = ["Class", *(f"Cluster {c}" for c in agreement.clusters)]
     hidden = len(agreement.classes) - len(shown)
     more = f" ({hidden} smaller classes not shown)" if hidden else ""
     return HtmlTable(f"Rows by class and cluster{more}", heads, rows, [0])

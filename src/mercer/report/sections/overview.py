@@ -18,12 +18,12 @@ def main_numbers(analysis: Analysis) -> list[tuple[str, str, str]]:
     """Name, value and explanation of each main number."""
     eca, n = analysis.eca, analysis.table.n
     counting = analysis.counting
-    certainty = {
-        "agree": "two methods agree",
-        "stable": "by stability; two methods differ",
-        "spectroscopy": "uncertain",
-        "asked": f"requested; suggested: {counting.suggested}",
-    }[counting.because]
+    if counting.because == "asked":
+        certainty = f"requested; suggested: {counting.suggested}"
+    elif counting.suggested == counting.chosen:
+        certainty = "two methods agree"
+    else:
+        certainty = f"uncertain; another method suggests {counting.suggested}"
     if analysis.sigma is not None:
         entropy = "nats; −log of the mean density: larger is more spread out"
         width = ("Bandwidth σ", format_number(analysis.sigma), "of the Gaussian kernel")
@@ -69,14 +69,16 @@ def _clusters(analysis: Analysis) -> str:
     if len(clusters.each) == 1:
         if counting.because == "asked":
             return "All rows are in one cluster, as requested."
-        return "Found one cluster: no division into several is stable over bandwidths."
+        if counting.suggested == 1:
+            return "Found one cluster; an independent count agrees."
+        return f"Found one cluster; an independent count suggests {counting.suggested}."
     sizes = join_words([f"{c.size:,}" for c in clusters.each])
-    certainty = {
-        "agree": "Two independent methods agree on this number.",
-        "stable": "With this number of clusters, the labels depend least on the bandwidth.",
-        "spectroscopy": "No number of clusters is stable, so the clusters are uncertain.",
-        "asked": "You requested this number.",
-    }[counting.because]
+    if counting.because == "asked":
+        certainty = "You requested this number."
+    elif counting.suggested == counting.chosen:
+        certainty = "An independent count agrees on this number."
+    else:
+        certainty = f"An independent count suggests {counting.suggested}."
     large = [t for t in analysis.traits if abs(t.effect) >= SMALL]
     best = max(large, key=lambda t: abs(t.effect), default=None)
     difference = (
