@@ -16,6 +16,8 @@ from mercer.information.density_distances import (
 )
 from mercer.information.divergence import cauchy_schwarz_divergence
 from mercer.information.matrix_entropy import (
+    EntropyBounds,
+    MatrixEntropies,
     matrix_renyi_bounds,
     matrix_renyi_entropy,
     vendi_score,
@@ -31,6 +33,8 @@ from mercer.information.samples import log_normalizer
 
 __all__ = [
     "DensityDistance",
+    "EntropyBounds",
+    "MatrixEntropies",
     "cauchy_schwarz_divergence",
     "entropy_terms",
     "feature_variance",
