@@ -41,6 +41,7 @@ __all__ = [
     "MatrixEntropies",
     "matrix_renyi_bounds",
     "matrix_renyi_entropy",
+    "require_unit_diagonal",
     "vendi_score",
 ]
 
@@ -132,7 +133,7 @@ class MatrixEntropies:
             raise ValueError(f"tol={tol!r} must be above 0.")
         if not 0 < probability < 1:
             raise ValueError(f"probability={probability!r} must be between 0 and 1.")
-        _require_unit_diagonal(sample)
+        require_unit_diagonal(sample)
         self.solver, self.tol, self.probability = as_solver(solver), tol, probability
         self.random_state = random_state
         small = sample.points.n <= _SMALL_SAMPLE and sample.points.kind == "vectors"
@@ -507,7 +508,7 @@ def matrix_renyi_bounds(
     """
     _check_order("alpha", alpha)
     sample = fitted_sample(X, kernel, sample_weight)
-    _require_unit_diagonal(sample)
+    require_unit_diagonal(sample)
     spectrum = decompose(sample, "variance", n_components, solver=solver, at_most=True)
     low, high = spectral_entropy_bounds(
         spectrum.operator_eigenvalues,
@@ -523,7 +524,8 @@ def _check_order(name: str, value: float) -> None:
         raise ValueError(f"{name}={value!r} must be at least 0 (1: Shannon, inf: min-entropy).")
 
 
-def _require_unit_diagonal(sample: Sample) -> None:
+def require_unit_diagonal(sample: Sample) -> None:
+    """Raise ValueError unless k(x, x) = 1 for all points."""
     if sample.matrix is None:
         low, high = sample.points.sum_rows(
             partial(_diagonal_range, sample.kernel), combine=_joined_range

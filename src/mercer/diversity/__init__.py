@@ -1,0 +1,22 @@
+"""Diversity of a sample, its modes, and the comparison of two samples or two embeddings."""
+
+from __future__ import annotations
+
+from mercer.diversity.comparison import (
+    EmbeddingComparison,
+    SampleComparison,
+    compare_embeddings,
+    compare_samples,
+)
+from mercer.diversity.measure import Diversity, measure_diversity
+from mercer.diversity.modes import Mode
+
+__all__ = [
+    "Diversity",
+    "EmbeddingComparison",
+    "Mode",
+    "SampleComparison",
+    "compare_embeddings",
+    "compare_samples",
+    "measure_diversity",
+]
