@@ -81,7 +81,7 @@ def test_landmarks_for_many_rows():
 
 def test_opposite_samples_have_infinite_divergence():
     X = np.abs(pair()[0])
-    found = mercer.compare_samples(X, -X)
+    found = mercer.compare_samples(X, -X[:40])
     assert found.cauchy_schwarz == np.inf
     assert found.cauchy_schwarz_p_value == 1 / 500
 
@@ -124,4 +124,4 @@ def test_equal_embeddings_have_no_modes():
     X = pair()[0]
     found = mercer.compare_embeddings(X, X)
     assert found.first_modes == found.second_modes == []
-    assert found.distance == 0
+    assert found.distance < 1e-12

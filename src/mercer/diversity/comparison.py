@@ -432,6 +432,10 @@ def compare_embeddings(
             "same object."
         )
     n = grams[0].size
+    distance = _frobenius_distance(grams)
+    if distance <= _LANCZOS_TOLERANCE:
+        empty = np.empty((n, 0))
+        return EmbeddingComparison([], [], empty, empty, distance, 0.0)
 
     def product(v: Array) -> Array:
         v = v.reshape(n, -1)
@@ -471,7 +475,7 @@ def compare_embeddings(
         modes[1],
         found[0][1],
         found[1][1],
-        _frobenius_distance(grams),
+        distance,
         residual,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import norm
@@ -17,7 +17,8 @@ from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.notebook import table
-from mercer.validation import check_integer
+from mercer.solvers.base import Target
+from mercer.validation import check_choice, check_integer
 
 __all__ = ["Diversity", "measure_diversity"]
 
@@ -40,7 +41,7 @@ class Diversity:
     corrected_errors : array
         Standard errors of ``corrected``.
     intervals : array of shape (n_orders, 2)
-        Confidence intervals of the population's scores, around ``corrected``.
+        Confidence intervals of the population's scores, from the corrected entropies.
     confidence : float
     modes : list of Mode
         By entropy term, largest first.
@@ -152,6 +153,7 @@ def measure_diversity(
     orders: Any = (1, 2, inf),
     n_modes: int = 10,
     confidence: float = 0.95,
+    mode_order: Literal["entropy", "eigenvalue"] = "entropy",
     sample_weight: Any = None,
     solver: Any = "auto",
     tol: float = 0.01,
@@ -178,6 +180,9 @@ def measure_diversity(
         Number of modes; 0 for none.
     confidence : float
         Of the intervals.
+    mode_order : {"entropy", "eigenvalue"}
+        Rank of the modes. Vectors with a common mean direction have one mode with almost all of V
+        under the cosine kernel; use a Gaussian kernel or "eigenvalue" then.
     sample_weight : array-like of shape (n,) or None
         A weight of 2 is equivalent to two copies of a row.
     solver, tol
@@ -212,25 +217,31 @@ def measure_diversity(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r} must be between 0 and 1.")
     check_integer(n_modes, "n_modes", low=0)
+    check_choice(mode_order, "mode_order", ("entropy", "eigenvalue"))
     sample = fitted_sample(X, kernel, sample_weight)
     entropies = MatrixEntropies(sample, solver=solver, tol=tol, random_state=random_state)
     found = [entropies.of_order(order) for order in orders]
     values = np.array([one.value for one in found])
     errors = sampling_error(sample, orders, values, random_state)
-    modes, assignments = find_modes(sample, n_modes, random_state)
+    target: Target = "entropy" if mode_order == "entropy" else "variance"
+    modes, assignments = find_modes(sample, n_modes, target, random_state)
     bounds = [one.exp() for one in found]
     corrected = np.array([error.corrected for error in errors])
     deviation = np.array([error.corrected_error for error in errors])
     half_width = norm.ppf(0.5 + confidence / 2) * deviation
     scores = np.exp(values)
+    # means of exp and of 1/x exceed these functions of the mean (Jensen); at order 2 the corrected
+    # entropy is the logarithm of an unbiased mean
+    convexity = deviation**2 * np.where(np.array(orders) == 2, 1.0, 0.5)
+    estimates = np.exp(corrected - np.nan_to_num(convexity))
     return Diversity(
         orders=np.array(orders),
         scores=scores,
         lower=np.array([one.lower for one in bounds]),
         upper=np.array([one.upper for one in bounds]),
         standard_errors=scores * np.array([error.standard_error for error in errors]),
-        corrected=np.exp(corrected),
-        corrected_errors=np.exp(corrected) * deviation,
+        corrected=estimates,
+        corrected_errors=estimates * deviation,
         intervals=np.exp(np.column_stack([corrected - half_width, corrected + half_width])),
         confidence=confidence,
         modes=modes,

@@ -11,6 +11,7 @@ from mercer.decompose import decompose
 from mercer.diversity.sampling import take_rows
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.maths.types import Array
+from mercer.solvers.base import Target
 from mercer.spectrum import Spectrum
 
 __all__ = ["Mode", "find_modes"]
@@ -58,29 +59,29 @@ class Mode:
 
 
 def find_modes(
-    sample: Sample, count: int, random_state: int | None
+    sample: Sample, count: int, order: Target, random_state: int | None
 ) -> tuple[list[Mode], Array | None]:
-    """Return the modes with the largest entropy terms, and the mode of each row.
+    """Return the modes with the largest entropy terms or eigenvalues, and the mode of each row.
 
-    A row is assigned to the mode with the largest squared projection. Rows of a Dask collection are
-    not assigned (None).
+    A row is assigned to the mode with the largest squared projection relative to its mean over the
+    sample. Rows of a Dask collection are not assigned (None).
     """
     if count == 0:
         return [], None
     with suppress_warnings(IdentifiabilityWarning):
-        spectrum = decompose(sample, "entropy", min(count, sample.points.n), at_most=True)
-        stabilities = _stabilities(sample, spectrum, random_state)
+        spectrum = decompose(sample, order, min(count, sample.points.n), at_most=True)
+        stabilities = _stabilities(sample, spectrum, order, random_state)
     k = spectrum.n_components
     assigned: Array | None = None
     representatives = [np.empty(0, dtype=int)] * k
     sizes = np.full(k, np.nan)
     if not sample.points.is_chunked:
         projections = spectrum.projections
-        assigned = np.argmax(projections**2, axis=1)
+        assigned = np.argmax(projections**2 / spectrum.operator_eigenvalues, axis=1)
         weights = np.ones(sample.points.n) if sample.weights is None else sample.weights
         sizes = np.bincount(assigned, weights, minlength=k) / weights.sum()
-        order = np.argsort(-projections, axis=0, kind="stable")[:_REPRESENTATIVES]
-        representatives = list(order.T)
+        top = np.argsort(-projections, axis=0, kind="stable")[:_REPRESENTATIVES]
+        representatives = list(top.T)
         if sample.indices is not None:  # rows with zero weight were dropped
             representatives = [sample.indices[rows] for rows in representatives]
     modes = [
@@ -97,7 +98,9 @@ def find_modes(
     return modes, assigned
 
 
-def _stabilities(sample: Sample, spectrum: Spectrum, random_state: int | None) -> Array:
+def _stabilities(
+    sample: Sample, spectrum: Spectrum, order: Target, random_state: int | None
+) -> Array:
     n = sample.points.n
     half = min(n // 2, _LARGEST_HALF)
     if half < 4 or sample.matrix is not None:
@@ -109,7 +112,7 @@ def _stabilities(sample: Sample, spectrum: Spectrum, random_state: int | None) -
     best = []
     for part in (rows[:half], rows[half:]):
         count = min(2 * spectrum.n_components, half)
-        other = decompose(take_rows(sample, np.sort(part)), "entropy", count, at_most=True)
+        other = decompose(take_rows(sample, np.sort(part)), order, count, at_most=True)
         best.append(np.abs(reference.T @ _unit_columns(other, compared)).max(axis=1))
     return np.asarray(np.mean(best, axis=0))
 

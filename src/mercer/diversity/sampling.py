@@ -77,7 +77,8 @@ def influence_deviations(sample: Sample, orders: tuple[float, ...]) -> Array:
     >>> influence_deviations(Sample(Cosine(), Points(X)), (1.0,)).round(4)
     array([0.4757])
     """
-    if sample.points.n <= _DENSE_UP_TO or sample.matrix is not None:
+    small = sample.points.n <= _DENSE_UP_TO and not sample.points.is_chunked
+    if small or sample.matrix is not None:
         gram = DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
         values, vectors = np.linalg.eigh(gram.matrix.astype(np.float64) / gram.total)
         p = np.maximum(values, 0)
@@ -194,7 +195,10 @@ def _sampling_error(
             corrected, extra = _unbiased_quadratic(sample, entropy), 0.0
         else:
             values = (entropy, float(means[0].mean()), float(means[1].mean()))
-            factor = bias_factor(sizes, values, float(np.hypot(noise[0], noise[1])))
+            # with finitely many features the bias is of order 1/n
+            known = features and order != np.inf
+            uncertainty = np.inf if known else float(np.hypot(noise[0], noise[1]))
+            factor = bias_factor(sizes, values, uncertainty)
             corrected = entropy + factor * (entropy - values[1])
             extra = factor * noise[0]
         curve = [
