@@ -200,7 +200,9 @@ def _sampling_error(
             uncertainty = np.inf if known else float(np.hypot(noise[0], noise[1]))
             factor = bias_factor(sizes, values, uncertainty)
             corrected = entropy + factor * (entropy - values[1])
-            extra = factor * noise[0]
+            # half the difference to a bias of order 1/n is the uncertainty of the exponent
+            plain = bias_factor(sizes, values, np.inf)
+            extra = float(np.hypot(factor * noise[0], (factor - plain) * (entropy - values[1]) / 2))
         curve = [
             (quarter, float(means[1].mean()), noise[1]),
             (2 * quarter, float(means[0].mean()), noise[0]),

@@ -23,6 +23,7 @@ from mercer.information.matrix_entropy import (
     vendi_score,
 )
 from mercer.information.potential import (
+    diversity_gradient,
     entropy_terms,
     feature_variance,
     information_potential,
@@ -36,6 +37,7 @@ __all__ = [
     "EntropyBounds",
     "MatrixEntropies",
     "cauchy_schwarz_divergence",
+    "diversity_gradient",
     "entropy_terms",
     "feature_variance",
     "information_potential",

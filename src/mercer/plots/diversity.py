@@ -88,5 +88,6 @@ class DiversityDisplay:
     def _plot_modes(self, ax: Any) -> None:
         shares = [mode.share for mode in self.result.modes]
         ax.bar(np.arange(1, len(shares) + 1), shares, color=HIGHLIGHT)
+        ax.set_yscale("log")
         ax.set_xlabel("mode, by entropy term")
         ax.set_ylabel("share of V")
