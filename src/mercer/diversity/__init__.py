@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mercer.diversity.comparison import (
+    DifferenceMode,
     EmbeddingComparison,
     SampleComparison,
     compare_embeddings,
@@ -12,6 +13,7 @@ from mercer.diversity.measure import Diversity, measure_diversity
 from mercer.diversity.modes import Mode
 
 __all__ = [
+    "DifferenceMode",
     "Diversity",
     "EmbeddingComparison",
     "Mode",

@@ -418,6 +418,18 @@ def compare_embeddings(
     ----------
     .. [1] M. Jalali, B. Kia, F. Farnia, "Towards an explainable comparison and alignment of feature
        embeddings", ICML 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1, 2, 3], 25)
+    >>> X = np.eye(4)[labels]  # four groups
+    >>> Y = np.eye(4)[labels // 2]  # two groups
+    >>> found = mercer.compare_embeddings(X, Y)
+    >>> np.round([mode.eigenvalue for mode in found.second_modes], 3).tolist()
+    [0.25, 0.25]
     """
     check_integer(n_modes, "n_modes")
     grams = []
