@@ -28,8 +28,8 @@ for value in truth:
 plt.show()
 
 # %%
-# **Summary:** the score of order 1 still grows at 400 rows. The corrected value is closer to that of
-# the population (dotted), which intervals contain in about 95 % of samples.
+# **Summary:** the score of order 1 still grows at 400 rows. Intervals around the corrected value
+# contain the value of the population (dotted) in about 95 % of samples.
 
 print(result)
 print("population:", np.round(truth, 2))

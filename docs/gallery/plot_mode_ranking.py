@@ -2,9 +2,9 @@
 Modes by entropy term and by eigenvalue
 =======================================
 
-Five clusters of the same size, with unequal tightness, and diffuse background rows. A loose cluster
-has many eigenvectors of medium size, which are not modes: they change sign within the cluster. The
-entropy term favors eigenvectors of one sign, so its ranking finds more clusters with few components.
+Five clusters of the same size, with unequal tightness. A tight cluster has one large eigenvalue,
+and a loose one has many of medium size, most of which belong to eigenvectors that change sign
+within the cluster. The entropy term favors eigenvectors of one sign, so few modes find all clusters.
 """
 
 import matplotlib.pyplot as plt
