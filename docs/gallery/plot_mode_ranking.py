@@ -4,7 +4,7 @@ Modes by entropy term and by eigenvalue
 
 Five clusters of the same size, with unequal tightness. A tight cluster has one large eigenvalue,
 and a loose one has many of medium size, most of which belong to eigenvectors that change sign
-within the cluster. The entropy term favors eigenvectors of one sign, so few modes find all clusters.
+within the cluster. The entropy term favors eigenvectors of one sign: few modes find all clusters.
 """
 
 import matplotlib.pyplot as plt
