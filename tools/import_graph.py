@@ -48,7 +48,8 @@ LAYERS: dict[str, set[str]] = {
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},
     "analysis": {
-        *("diagnostics", "domains", "information", "population", "preimages", "spectroscopy"),
+        *("diagnostics", "diversity", "domains", "information", "population", "preimages"),
+        "spectroscopy",
     },
     "estimators": {"baselines", "estimators", "row_scores"},
     "input and output": {"datasets", "distributed", "persistence", "plots", "tables"},

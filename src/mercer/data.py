@@ -22,7 +22,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from mercer.frames import as_frame, check_distinct_names, is_frame
+from mercer.frames import as_frame, as_numbers, check_distinct_names, is_frame
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
@@ -381,6 +381,7 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
 def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Array:
     from sklearn.utils.validation import check_array, validate_data
 
+    X = as_numbers(X)
     types = [np.float64, np.float32]
     try:
         if estimator is None:

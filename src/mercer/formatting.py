@@ -7,7 +7,7 @@ lists of column names are formatted consistently.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import floor
+from math import floor, inf, isfinite
 from typing import Any
 
 __all__ = [
@@ -30,6 +30,8 @@ def format_number(value: float, digits: int = 4) -> str:
     """
     if value == 0:
         return "0"
+    if not isfinite(value):
+        return {inf: "∞", -inf: "−∞"}.get(value, "nan")
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     if -3 <= exponent < 6:
         return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")

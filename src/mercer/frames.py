@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["as_frame", "check_distinct_names", "column_names", "is_frame", "rows_of"]
+__all__ = ["as_frame", "as_numbers", "check_distinct_names", "column_names", "is_frame", "rows_of"]
 
 
 def is_frame(X: Any) -> bool:
@@ -45,6 +45,50 @@ def as_frame(X: Any) -> Any:
             name=error.name,
         ) from error
     return _to_pandas(X)
+
+
+def as_numbers(X: Any) -> Any:
+    """Return a tensor of PyTorch or an Arrow array of lists as an array; anything else unchanged.
+
+    Tensors in the memory of the CPU and Arrow lists of equal length without missing values share
+    their memory with the array.
+
+    >>> import pyarrow as pa
+    >>> as_numbers(pa.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    if hasattr(X, "detach") and hasattr(X, "cpu"):
+        return X.detach().cpu().numpy()
+    if not hasattr(X, "type") or not hasattr(X, "null_count") or not hasattr(X, "to_pylist"):
+        return X
+    return _arrow_rows(X)
+
+
+def _arrow_rows(X: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(X, pa.ChunkedArray):
+        X = X.chunk(0) if X.num_chunks == 1 else X.combine_chunks()
+    if isinstance(X, pa.ExtensionArray):  # fixed-shape tensors
+        X = X.storage
+    kind = X.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        if not pa.types.is_fixed_size_list(kind):
+            return X
+        width = kind.list_size
+    else:
+        lengths = np.diff(np.asarray(X.offsets))
+        width = int(lengths[0]) if len(lengths) else 0
+        if (lengths != width).any():
+            raise ValueError(
+                f"The lists of an Arrow array have {lengths.min()} to {lengths.max()} elements; "
+                "rows must have equal lengths. Pad or drop them."
+            )
+    if X.null_count or X.flatten().null_count:
+        raise ValueError("An Arrow array of lists has missing values. Drop these rows.")
+    return X.flatten().to_numpy().reshape(len(X), width)
 
 
 def _without_arrow_columns(frame: Any) -> Any:

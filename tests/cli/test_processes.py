@@ -325,6 +325,7 @@ NAMES = [
     "cluster",
     "density",
     "entropy",
+    "diversity",
     "denoise",
     "discriminate",
     "explore",
@@ -351,6 +352,7 @@ def test_help_has_examples(name, capsys):
     fitting = ["--no-scale", "--bandwidth", "--solver"]
     output = ["--apply", "--quiet", "--overwrite"]
     options = {"completion": [], "explore": reading, "entropy": reading + fitting}
+    options["diversity"] = ["--against", "--kernel", "--bandwidth", "--orders", "--out"]
     assert_names(printed, *options.get(name, reading + fitting + output))
 
 

@@ -12,6 +12,7 @@ from mercer.cli.commands.completion import completion
 from mercer.cli.commands.denoise import denoise
 from mercer.cli.commands.density import density
 from mercer.cli.commands.discriminate import discriminate
+from mercer.cli.commands.diversity import diversity
 from mercer.cli.commands.embed import embed
 from mercer.cli.commands.entropy import entropy
 from mercer.cli.commands.explore import explore
@@ -35,6 +36,7 @@ for command in (
     cluster,
     density,
     entropy,
+    diversity,
     denoise,
     discriminate,
     explore,

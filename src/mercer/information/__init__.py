@@ -16,11 +16,14 @@ from mercer.information.density_distances import (
 )
 from mercer.information.divergence import cauchy_schwarz_divergence
 from mercer.information.matrix_entropy import (
+    EntropyBounds,
+    MatrixEntropies,
     matrix_renyi_bounds,
     matrix_renyi_entropy,
     vendi_score,
 )
 from mercer.information.potential import (
+    diversity_gradient,
     entropy_terms,
     feature_variance,
     information_potential,
@@ -31,7 +34,10 @@ from mercer.information.samples import log_normalizer
 
 __all__ = [
     "DensityDistance",
+    "EntropyBounds",
+    "MatrixEntropies",
     "cauchy_schwarz_divergence",
+    "diversity_gradient",
     "entropy_terms",
     "feature_variance",
     "information_potential",

@@ -20,7 +20,7 @@ def fitted_sample(
     """Validate the data and fit the kernel; with ``convolve``, take its self-convolution."""
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel.compares)
-    weights = validate_weights(sample_weight, points.n)
+    weights = validate_weights(sample_weight, points)
     kernel = fit_kernel(kernel, points, weights)
     if convolve:
         kernel = kernel.self_convolution(points.dimension)

@@ -7,6 +7,7 @@ something is drawn.
 
 from mercer.plots.bandwidth import BandwidthDisplay
 from mercer.plots.density import DensityDisplay, EigenfunctionDisplay
+from mercer.plots.diversity import DiversityDisplay
 from mercer.plots.effects import EffectDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram import GramDisplay
@@ -15,6 +16,7 @@ from mercer.plots.spectrum import SpectrumDisplay
 __all__ = [
     "BandwidthDisplay",
     "DensityDisplay",
+    "DiversityDisplay",
     "EffectDisplay",
     "EigenfunctionDisplay",
     "EmbeddingDisplay",

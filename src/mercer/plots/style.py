@@ -59,10 +59,10 @@ KEPT, LEFT_OUT = HIGHLIGHT, MUTED  # deprecated aliases
 ORDERED = (PALETTE[0], "#8a8f96", PALETTE[1])
 
 
-def new_axes(rows: int, size: tuple[float, float]) -> Any:
-    """Return an array of ``rows`` axes, stacked vertically with a common x axis."""
+def new_axes(rows: int, size: tuple[float, float], *, sharex: bool = True) -> Any:
+    """Return an array of ``rows`` axes, stacked vertically, by default with a common x axis."""
     _, axes = _pyplot().subplots(
-        rows, 1, sharex=True, squeeze=False, figsize=size, layout="constrained"
+        rows, 1, sharex=sharex, squeeze=False, figsize=size, layout="constrained"
     )
     return axes[:, 0]
 

@@ -13,7 +13,7 @@ import numpy as np
 from mercer.maths.types import Array
 from mercer.progress import progress_is_shown, report_status
 
-__all__ = ["KrylovResult", "leading_eigenpairs"]
+__all__ = ["KrylovResult", "leading_eigenpairs", "orthonormal_block"]
 
 _OVERSAMPLING = 8
 _BLOCKS = 24  # basis size before a restart, in blocks
@@ -70,7 +70,7 @@ def leading_eigenpairs(
         values, Y = np.linalg.eigh(T[:used, :used])
         values, Y = values[::-1], Y[:, ::-1]
         scale = float(np.abs(values).max())
-        block, coupling = _orthonormal_block(W, basis, min(width, size - used), rng)
+        block, coupling = orthonormal_block(W, basis, min(width, size - used), rng)
         leading = slice(0, min(k, used))
         residuals = np.linalg.norm(coupling @ Y[last, leading], axis=0)
         done = used >= k and residuals.max() <= tolerance * scale
@@ -89,7 +89,7 @@ def leading_eigenpairs(
     raise AssertionError("unreachable: the loop returns at max_passes")
 
 
-def _orthonormal_block(
+def orthonormal_block(
     W: Array, basis: Array, width: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return the next block, orthonormal to the basis, and C with ``W = block @ C``.

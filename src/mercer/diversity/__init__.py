@@ -1,0 +1,24 @@
+"""Diversity of a sample, its modes, and the comparison of two samples or two embeddings."""
+
+from __future__ import annotations
+
+from mercer.diversity.comparison import (
+    DifferenceMode,
+    EmbeddingComparison,
+    SampleComparison,
+    compare_embeddings,
+    compare_samples,
+)
+from mercer.diversity.measure import Diversity, measure_diversity
+from mercer.diversity.modes import Mode
+
+__all__ = [
+    "DifferenceMode",
+    "Diversity",
+    "EmbeddingComparison",
+    "Mode",
+    "SampleComparison",
+    "compare_embeddings",
+    "compare_samples",
+    "measure_diversity",
+]

@@ -1,0 +1,504 @@
+"""Comparison of two samples, and of two embeddings of the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from mercer.bandwidth import fit_kernel
+from mercer.data import Points, Sample, concatenate_points, validate_points
+from mercer.formatting import format_number
+from mercer.information.matrix_entropy import require_unit_diagonal
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.dot import DotProduct
+from mercer.maths.types import Array
+from mercer.notebook import table
+from mercer.operators import ExactFeatures, FeatureMap
+from mercer.solvers import Nystrom
+from mercer.solvers.plan import Request, has_few_features, plan
+from mercer.validation import check_integer
+
+__all__ = [
+    "DifferenceMode",
+    "EmbeddingComparison",
+    "SampleComparison",
+    "compare_embeddings",
+    "compare_samples",
+]
+
+_DENSE_UP_TO = 1000  # rows of both samples whose kernel matrix is decomposed
+_LANDMARKS = 500
+_REPRESENTATIVES = 8
+_CHUNK_ROWS = 8192
+_NULL_DRAWS = 20  # permutations for the level of eigenvalues without a difference
+_LANCZOS_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class DifferenceMode:
+    """A direction in which two samples or two embeddings differ.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        Of the difference of the operators; positive, largest first.
+    representatives : array of int
+        Indices of the rows with the largest squared projections.
+    significant : bool
+        Whether the eigenvalue exceeds those of randomly exchanged labels (for two samples), or its
+        own error (for two embeddings).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X, Y = np.repeat(np.eye(3)[:2], 50, axis=0), np.repeat(np.eye(3), [50, 50, 40], axis=0)
+    >>> mode = mercer.compare_samples(X, Y).novel_modes[0]
+    >>> bool((mode.representatives >= 100).all()), mode.significant
+    (True, True)
+    """
+
+    eigenvalue: float
+    representatives: Array
+    significant: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SampleComparison:
+    """Result of :func:`compare_samples`.
+
+    Attributes
+    ----------
+    mmd : float
+        Maximum mean discrepancy, the distance of the mean embeddings.
+    squared_mmd : float
+        Unbiased estimate of its square; it may be negative.
+    p_value : float
+        Of the hypothesis that both samples have the same distribution, by permutations of the MMD.
+    cauchy_schwarz : float
+        Cauchy-Schwarz divergence of the samples.
+    cauchy_schwarz_p_value : float
+    novel_modes, missing_modes : list of DifferenceMode
+        Directions with more weight in Y (rows of Y represent them), and in X (rows of X).
+    novelty : array of shape (n_rows of Y,)
+        Novelty of each row of Y with respect to X, largest for the most novel.
+    error_bound : float
+        Bound on the error of the eigenvalues of the difference, apart from rounding error.
+    limitations : str
+        Differences that this kernel cannot detect; empty if it is characteristic.
+    n_permutations : int
+    kernel : Kernel
+        The fitted kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(1, 1, size=(200, 5)), rng.normal(0.5, 1, size=(200, 5))
+    >>> mercer.compare_samples(X, Y).p_value
+    0.002
+    """
+
+    mmd: float
+    squared_mmd: float
+    p_value: float
+    cauchy_schwarz: float
+    cauchy_schwarz_p_value: float
+    novel_modes: list[DifferenceMode]
+    missing_modes: list[DifferenceMode]
+    novelty: Array
+    error_bound: float
+    limitations: str
+    n_permutations: int
+    kernel: Kernel
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with one row per statistic."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "statistic": ["MMD", "Cauchy-Schwarz divergence"],
+                "value": [self.mmd, self.cauchy_schwarz],
+                "p_value": [self.p_value, self.cauchy_schwarz_p_value],
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ["MMD", format_number(self.mmd), format_number(self.p_value)],
+            [
+                "Cauchy-Schwarz divergence",
+                format_number(self.cauchy_schwarz),
+                format_number(self.cauchy_schwarz_p_value),
+            ],
+        ]
+        return table("Two samples", ["statistic", "value", "p-value"], rows, self.limitations)
+
+
+@np.errstate(under="ignore")
+def compare_samples(
+    X: Any,
+    Y: Any,
+    kernel: str | Kernel = "cosine",
+    *,
+    n_modes: int = 10,
+    n_permutations: int = 499,
+    random_state: int | None = 0,
+) -> SampleComparison:
+    r"""Test whether two samples have the same distribution, and find where they differ.
+
+    The statistics are the maximum mean discrepancy :math:`\|\mu_X - \mu_Y\|` and the Cauchy-Schwarz
+    divergence of the mean embeddings μ. Their p-values come from permutations of the rows of both
+    samples, so they are valid for any kernel and any size. Modes are eigenvectors of the difference
+    :math:`\Sigma_Y - \Sigma_X` of the (uncentered) covariance operators in feature space.
+    The novelty of a row y is
+
+    .. math:: \varphi(y)' \bar\Sigma^{-1/2} \Delta_+ \bar\Sigma^{-1/2} \varphi(y), \qquad
+        \Delta = \bar\Sigma^{-1/2} (\Sigma_Y - \Sigma_X) \bar\Sigma^{-1/2}
+
+    with the positive part :math:`\Delta_+` and the regularized mean :math:`\bar\Sigma` of both
+    operators, so that a rare mode counts as much as a frequent one. Eigenvalues of Δ that also
+    occur with permuted labels are set to 0.
+
+    Parameters
+    ----------
+    X, Y : array-likes with the same columns
+        X is the reference.
+    kernel : str or Kernel
+        With k(x, x) = 1. A bandwidth rule is applied to both samples together.
+    n_modes : int
+        Largest number of novel and of missing modes.
+    n_permutations : int
+        The smallest p-value is ``1 / (n_permutations + 1)``.
+    random_state : int or None
+        Seed of permutations and landmarks.
+
+    Returns
+    -------
+    SampleComparison
+
+    Notes
+    -----
+    The features are exact for kernels with finite features and for at most 1000 rows in total.
+    Otherwise 500 landmarks approximate the kernel; the tests remain valid, and ``error_bound``
+    bounds the error of the eigenvalues.
+
+    References
+    ----------
+    .. [1] A. Gretton et al., "A kernel two-sample test", JMLR 13:723-773, 2012.
+    .. [2] J. Zhang, C. T. Li, F. Farnia, "An interpretable evaluation of entropy-based novelty of
+       generative models", ICML 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(300, 4)), rng.normal(size=(300, 4))
+    >>> Y[:6] = 8 + 0.1 * rng.normal(size=(6, 4))
+    >>> sorted(np.argsort(-mercer.compare_samples(X, Y, "gaussian").novelty)[:6].tolist())
+    [0, 1, 2, 3, 4, 5]
+    """
+    check_integer(n_modes, "n_modes", low=0)
+    check_integer(n_permutations, "n_permutations", low=19)
+    kernel = as_kernel(kernel)
+    if kernel.compares == "gram":
+        raise ValueError(
+            "compare_samples evaluates the kernel between rows, so it cannot be precomputed. Pass "
+            "the rows and the kernel."
+        )
+    both = [validate_points(Z, kernel.compares) for Z in (X, Y)]
+    if both[0].dimension != both[1].dimension:
+        raise ValueError(
+            f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both must have the "
+            "same columns."
+        )
+    union = concatenate_points(both)
+    sample = Sample.of(fit_kernel(kernel, union), union, None)
+    require_unit_diagonal(sample)
+    features, missing = _features(sample, random_state)
+    n, rng = both[0].n, np.random.default_rng(random_state)
+    tests = _permutation_tests(features, n, n_permutations, rng)
+    novel, lost, novelty = _differences(features, n, n_modes, rng)
+    return SampleComparison(
+        **tests,
+        novel_modes=novel,
+        missing_modes=lost,
+        novelty=novelty,
+        error_bound=missing,
+        limitations=_limitations(sample.kernel),
+        n_permutations=n_permutations,
+        kernel=sample.kernel,
+    )
+
+
+def _features(sample: Sample, random_state: int | None) -> tuple[Array, float]:
+    """Return features of all rows, and a bound on the error of the difference operator."""
+    n = sample.points.n
+    if not has_few_features(sample) and n <= _DENSE_UP_TO:
+        K = sample.kernel(sample.points.data).astype(np.float64)
+        values, vectors = np.linalg.eigh(K)
+        kept = values > values[-1] * n * np.finfo(float).eps
+        return vectors[:, kept] * np.sqrt(values[kept]), 0.0
+    if has_few_features(sample):
+        return _map_rows(ExactFeatures(sample.kernel), sample.points), 0.0
+    gram = Nystrom(_LANDMARKS, random_state=random_state).gram(sample)
+    rows = _map_rows(gram.features, sample.points)
+    # ‖Σ - PΣP‖ ≤ √(‖Σ‖ t) + t for a projection P that misses the trace t, and ‖Σ‖ ≤ 1
+    missing = gram.missing_fraction
+    return rows, float(2 * (np.sqrt(missing) + missing))
+
+
+def _map_rows(features: FeatureMap, points: Points) -> Array:
+    return np.concatenate([features(x) for _, x in points.chunks(_CHUNK_ROWS)])
+
+
+def _permutation_tests(
+    features: Array, n: int, n_permutations: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return both statistics and their p-values; row 0 of the sums is the given partition."""
+    size = len(features)
+    m = size - n
+    total = features.sum(axis=0)
+    means = np.empty((n_permutations + 1, features.shape[1]))
+    means[0] = features[:n].mean(axis=0)
+    for i in range(1, len(means)):
+        means[i] = features[rng.permutation(size)[:n]].mean(axis=0)
+    others = (total - n * means) / m
+    within = np.einsum("ij,ij->i", means, means), np.einsum("ij,ij->i", others, others)
+    between = np.einsum("ij,ij->i", means, others)
+    squared = np.maximum(within[0] + within[1] - 2 * between, 0)
+    cosine = between / np.sqrt(np.maximum(within[0] * within[1], np.finfo(float).tiny))
+    # the mean over pairs of different rows, where k(x, x) = 1
+    unbiased = [
+        (v[0] * k - 1) / (k - 1) if k > 1 else np.nan for v, k in zip(within, (n, m), strict=True)
+    ]
+    return {
+        "mmd": float(np.sqrt(squared[0])),
+        "squared_mmd": float(unbiased[0] + unbiased[1] - 2 * between[0]),
+        "p_value": _p_value(squared),
+        "cauchy_schwarz": float(max(-np.log(cosine[0]), 0.0)) if cosine[0] > 0 else float("inf"),
+        "cauchy_schwarz_p_value": _p_value(-cosine),
+    }
+
+
+def _p_value(statistics: Array) -> float:
+    """Return the fraction of partitions with a statistic of at least the first, ties included."""
+    slack = 1e-12 * np.abs(statistics).max()
+    return float((statistics >= statistics[0] - slack).mean())
+
+
+def _differences(
+    features: Array, n: int, n_modes: int, rng: np.random.Generator
+) -> tuple[list[DifferenceMode], list[DifferenceMode], Array]:
+    size = len(features)
+    m = size - n
+    first = features[:n].T @ features[:n] / n
+    second = features[n:].T @ features[n:] / m
+    pooled = (n * first + m * second) / size
+    values, vectors = np.linalg.eigh(second - first)
+    null = []
+    for _ in range(_NULL_DRAWS):
+        drawn = features[rng.permutation(size)[:n]]
+        part = drawn.T @ drawn / n
+        null.append((size * pooled - n * part) / m - part)
+    levels = np.array([np.linalg.eigvalsh(one)[[0, -1]] for one in null])
+    novel: list[DifferenceMode] = []
+    lost: list[DifferenceMode] = []
+    for i in range(min(n_modes, len(values))):
+        for found, index, sign, rows in (
+            (novel, -1 - i, 1, features[n:]),
+            (lost, i, -1, features[:n]),
+        ):
+            if sign * values[index] <= 0:
+                continue
+            projections = (rows @ vectors[:, index]) ** 2
+            top = np.argsort(-projections, kind="stable")[:_REPRESENTATIVES]
+            limit = levels[:, 1].max() if sign > 0 else -levels[:, 0].min()
+            found.append(
+                DifferenceMode(float(sign * values[index]), top, bool(sign * values[index] > limit))
+            )
+    return novel, lost, _novelty(features[n:], second - first, pooled, null)
+
+
+def _novelty(rows: Array, difference: Array, pooled: Array, null: list[Array]) -> Array:
+    values, vectors = np.linalg.eigh(pooled)
+    # directions with less variance than one row contributes cannot be estimated
+    ridge = max(1.0 / max(len(rows), 1), np.finfo(float).eps)
+    whitening = vectors / np.sqrt(np.maximum(values, 0) + ridge)
+    small, directions = np.linalg.eigh(whitening.T @ difference @ whitening)
+    level = max(np.linalg.eigvalsh(whitening.T @ one @ whitening)[-1] for one in null[:5])
+    excess = np.maximum(small - level, 0)
+    if not excess.any():  # nothing stands out: rank by all positive directions
+        excess = np.maximum(small, 0)
+    coordinates = rows @ (whitening @ directions)
+    return np.asarray(coordinates**2 @ excess)
+
+
+def _limitations(kernel: Kernel) -> str:
+    if isinstance(kernel, DotProduct):
+        return (
+            f"{kernel!r} is not characteristic: its mean embedding contains finitely many moments "
+            "of the distribution only (for the cosine kernel the mean direction), so the tests "
+            "cannot detect differences that leave these unchanged. Use a Gaussian kernel for them."
+        )
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingComparison:
+    """Result of :func:`compare_embeddings`.
+
+    Attributes
+    ----------
+    first_modes, second_modes : list of DifferenceMode
+        Groups of rows that are similar in the first embedding only, and in the second only.
+    first_vectors, second_vectors : array of shape (n, n_modes)
+        Eigenvectors of ``(K_1 - K_2) / n`` with positive and with negative eigenvalues.
+    distance : float
+        ``‖K_1 - K_2‖_F / n``.
+    residual : float
+        Largest residual of an eigenpair: each eigenvalue is within it of a true one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> labels = np.repeat([0, 1, 2], 30)
+    >>> merged = np.where(labels == 2, 1, labels)
+    >>> found = mercer.compare_embeddings(np.eye(3)[labels], np.eye(3)[merged])
+    >>> round(found.distance, 4), len(found.first_modes), len(found.second_modes)
+    (0.4714, 1, 1)
+    """
+
+    first_modes: list[DifferenceMode]
+    second_modes: list[DifferenceMode]
+    first_vectors: Array
+    second_vectors: Array
+    distance: float
+    residual: float
+
+
+@np.errstate(under="ignore")
+def compare_embeddings(
+    X: Any,
+    Y: Any,
+    kernel: str | Kernel = "cosine",
+    *,
+    n_modes: int = 10,
+    random_state: int | None = 0,
+) -> EmbeddingComparison:
+    """Compare two embeddings of the same rows by the spectrum of the difference of their kernels.
+
+    Eigenvectors of ``(K_1 - K_2) / n`` with large positive eigenvalues are groups of rows that only
+    the first embedding holds together, and those with negative eigenvalues groups of the second
+    (SPEC). They are found by a Lanczos iteration, which needs only products with both kernel
+    matrices.
+
+    Parameters
+    ----------
+    X, Y : array-likes of shapes (n, d) and (n, e)
+    kernel : str or Kernel
+        Fitted to each embedding.
+    n_modes : int
+        Largest number of modes of each embedding.
+    random_state : int or None
+        Seed of the start vector.
+
+    Returns
+    -------
+    EmbeddingComparison
+
+    References
+    ----------
+    .. [1] M. Jalali, B. Kia, F. Farnia, "Towards an explainable comparison and alignment of feature
+       embeddings", ICML 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1, 2, 3], 25)
+    >>> X = np.eye(4)[labels]  # four groups
+    >>> Y = np.eye(4)[labels // 2]  # two groups
+    >>> found = mercer.compare_embeddings(X, Y)
+    >>> np.round([mode.eigenvalue for mode in found.second_modes], 3).tolist()
+    [0.25, 0.25]
+    """
+    check_integer(n_modes, "n_modes")
+    grams = []
+    for Z in (X, Y):
+        points = validate_points(Z, as_kernel(kernel).compares)
+        sample = Sample.of(fit_kernel(as_kernel(kernel), points), points, None)
+        require_unit_diagonal(sample)
+        grams.append(plan(sample, Request("variance", 1)).gram(sample))
+    if grams[0].size != grams[1].size:
+        raise ValueError(
+            f"X has {grams[0].size} rows and Y has {grams[1].size}; row i of both must embed the "
+            "same object."
+        )
+    n = grams[0].size
+    distance = _frobenius_distance(grams)
+    if distance <= _LANCZOS_TOLERANCE:
+        empty = np.empty((n, 0))
+        return EmbeddingComparison([], [], empty, empty, distance, 0.0)
+
+    def product(v: Array) -> Array:
+        v = v.reshape(n, -1)
+        return np.asarray(grams[0].product(v) - grams[1].product(v)) / n
+
+    count = min(n_modes, n - 1)
+    start = np.random.default_rng(random_state).standard_normal(n)
+    operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
+    found = []
+    for which in ("LA", "SA"):
+        if n <= 4 * count:
+            values, vectors = np.linalg.eigh(product(np.eye(n)))
+        else:
+            values, vectors = eigsh(operator, count, which=which, v0=start, tol=_LANCZOS_TOLERANCE)
+        sign = 1 if which == "LA" else -1
+        order = np.argsort(-sign * values)[:count]
+        order = order[sign * values[order] > _LANCZOS_TOLERANCE]
+        found.append((sign * values[order], vectors[:, order]))
+    residuals = [
+        np.linalg.norm(product(V) - sign * V * values, axis=0)
+        for sign, (values, V) in zip((1, -1), found, strict=True)
+    ]
+    residual = float(max((r.max(initial=0) for r in residuals), default=0.0))
+    modes = [
+        [
+            DifferenceMode(
+                float(value),
+                np.argsort(-(vector**2), kind="stable")[:_REPRESENTATIVES],
+                bool(value > 10 * residual),
+            )
+            for value, vector in zip(values, V.T, strict=True)
+        ]
+        for values, V in found
+    ]
+    return EmbeddingComparison(
+        modes[0],
+        modes[1],
+        found[0][1],
+        found[1][1],
+        distance,
+        residual,
+    )
+
+
+def _frobenius_distance(grams: list[Any]) -> float:
+    """Return ``‖K_1 - K_2‖_F / n`` from products with blocks of unit vectors."""
+    n = grams[0].size
+    total = 0.0
+    for first in range(0, n, 512):
+        block = np.zeros((n, min(512, n - first)))
+        block[np.arange(first, first + block.shape[1]), np.arange(block.shape[1])] = 1
+        difference = grams[0].product(block) - grams[1].product(block)
+        total += float(np.einsum("ij,ij->", difference, difference))
+    return float(np.sqrt(total)) / n

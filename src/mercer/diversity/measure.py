@@ -1,0 +1,257 @@
+"""Diversity of a sample with numerical bounds, sampling errors and modes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import norm
+
+from mercer.diversity.modes import Mode, find_modes
+from mercer.diversity.sampling import SamplingError, sampling_error
+from mercer.formatting import format_number
+from mercer.information import EntropyBounds, MatrixEntropies
+from mercer.information.samples import fitted_sample
+from mercer.kernels import Kernel
+from mercer.maths.types import Array
+from mercer.notebook import table
+from mercer.solvers.base import Target
+from mercer.validation import check_choice, check_integer
+
+__all__ = ["Diversity", "measure_diversity"]
+
+
+@dataclass(frozen=True, eq=False)
+class Diversity:
+    """Result of :func:`measure_diversity`; arrays have one entry per order.
+
+    Attributes
+    ----------
+    orders : array
+    scores : array
+        Effective numbers of the sample, ``exp S_q``.
+    lower, upper : array
+        Numerical bounds on the scores.
+    standard_errors : array
+        Sampling errors of the scores.
+    corrected : array
+        Scores with the estimated bias removed.
+    corrected_errors : array
+        Standard errors of ``corrected``.
+    intervals : array of shape (n_orders, 2)
+        Confidence intervals of the population's scores, from the corrected entropies.
+    confidence : float
+    modes : list of Mode
+        By entropy term, largest first.
+    assignments : array of int or None
+        Index of the mode of each row with a positive weight; None for Dask collections.
+    curves : list of lists of (size, score, standard error)
+        Mean scores of subsamples, and the score of the sample, per order.
+    bounds : list of EntropyBounds
+        Bounds with route and probability.
+    n_rows : int
+    kernel : Kernel
+        The fitted kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.repeat(np.eye(3), [60, 30, 10], axis=0)
+    >>> result = mercer.measure_diversity(X)
+    >>> result.to_frame()[["order", "score"]].round(3).to_numpy().tolist()
+    [[1.0, 2.455], [2.0, 2.174], [inf, 1.667]]
+    """
+
+    orders: Array
+    scores: Array
+    lower: Array
+    upper: Array
+    standard_errors: Array
+    corrected: Array
+    corrected_errors: Array
+    intervals: Array
+    confidence: float
+    modes: list[Mode]
+    assignments: Array | None
+    curves: list[list[tuple[int, float, float]]]
+    bounds: list[EntropyBounds]
+    n_rows: int
+    kernel: Kernel
+    _head: tuple[str, ...] = field(
+        default=("order", "score", "numerical bounds", "corrected", "confidence interval"),
+        repr=False,
+    )
+
+    @property
+    def is_converged(self) -> Array:
+        """Whether the estimated bias of each score is smaller than its standard error."""
+        return np.asarray(np.abs(self.corrected - self.scores) <= self.standard_errors)
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with one row per order."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "order": self.orders,
+                "score": self.scores,
+                "lower": self.lower,
+                "upper": self.upper,
+                "standard_error": self.standard_errors,
+                "corrected": self.corrected,
+                "corrected_error": self.corrected_errors,
+                "interval_low": self.intervals[:, 0],
+                "interval_high": self.intervals[:, 1],
+                "route": [bound.route for bound in self.bounds],
+            }
+        )
+
+    def modes_to_frame(self) -> Any:
+        """Return a pandas data frame with one row per mode."""
+        import pandas as pd
+
+        names = ("eigenvalue", "entropy_term", "share", "size", "stability")
+        return pd.DataFrame({name: [getattr(m, name) for m in self.modes] for name in names})
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for i, order in enumerate(self.orders):
+            error = format_number(self.corrected_errors[i], 2)
+            rows.append(
+                [
+                    f"{order:g}",
+                    format_number(self.scores[i]),
+                    f"{format_number(self.lower[i])} to {format_number(self.upper[i])}",
+                    f"{format_number(self.corrected[i])} ± {error}",
+                    " to ".join(format_number(x) for x in self.intervals[i]),
+                ]
+            )
+        return rows
+
+    def __repr__(self) -> str:
+        rows = [self._head, *self._rows()]
+        widths = [max(len(row[j]) for row in rows) for j in range(len(self._head))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return f"Diversity of {self.n_rows} rows, {self.kernel!r}\n" + "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        note = f"Confidence {self.confidence:.0%}; the score is an effective number of points."
+        return table(f"Diversity of {self.n_rows} rows", self._head, self._rows(), note)
+
+
+@np.errstate(under="ignore")
+def measure_diversity(
+    X: Any,
+    kernel: str | Kernel = "cosine",
+    *,
+    orders: Any = (1, 2, inf),
+    n_modes: int = 10,
+    confidence: float = 0.95,
+    mode_order: Literal["entropy", "eigenvalue"] = "entropy",
+    sample_weight: Any = None,
+    solver: Any = "auto",
+    tol: float = 0.01,
+    random_state: int | None = 0,
+) -> Diversity:
+    r"""Measure how diverse a sample is: effective numbers, their errors, and the modes.
+
+    The score of order q is the Vendi score :math:`\exp S_q` (see
+    :func:`mercer.information.vendi_score`); order 2 is the RKE score. It has two kinds of error:
+    numerical bounds on the score of *this* sample, and the sampling error with respect to the
+    population. The score of a sample is too small on average. The bias is estimated from
+    subsamples of a half and a quarter of the rows, at order 2 from pairs of different rows;
+    :math:`\log` scores plus and minus normal quantiles of the standard error give the interval.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), Dask array, or data that the kernel compares
+        Embeddings, for example.
+    kernel : str or Kernel
+        With k(x, x) = 1.
+    orders : sequence of float
+        Orders q ≥ 0. Order 0 has no standard error.
+    n_modes : int
+        Number of modes; 0 for none.
+    confidence : float
+        Of the intervals.
+    mode_order : {"entropy", "eigenvalue"}
+        Rank of the modes. Vectors with a common mean direction have one mode with almost all of V
+        under the cosine kernel; use a Gaussian kernel or "eigenvalue" then.
+    sample_weight : array-like of shape (n,) or None
+        A weight of 2 is equivalent to two copies of a row.
+    solver, tol
+        As in :func:`mercer.information.matrix_renyi_entropy`.
+    random_state : int or None
+        Seed of subsamples and quadrature.
+
+    Returns
+    -------
+    Diversity
+
+    Notes
+    -----
+    Standard errors combine the influence function (delta method) with the excess variance between
+    disjoint subsamples, because the influence function is constant for evenly spread points.
+    Intervals assume independent rows. Their measured coverage is in ``docs/diversity.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(np.eye(4), 50, axis=0) + 0.1 * rng.normal(size=(200, 4))
+    >>> result = mercer.measure_diversity(X)
+    >>> result.scores.round(1).tolist(), len(result.modes)
+    ([4.0, 4.0, 3.9], 4)
+    """
+    orders = tuple(float(order) for order in np.atleast_1d(np.asarray(orders, dtype=float)))
+    for order in orders:
+        if not order >= 0:
+            raise ValueError(f"orders={orders!r} must be at least 0 (1: Shannon, inf: largest).")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r} must be between 0 and 1.")
+    check_integer(n_modes, "n_modes", low=0)
+    check_choice(mode_order, "mode_order", ("entropy", "eigenvalue"))
+    sample = fitted_sample(X, kernel, sample_weight)
+    entropies = MatrixEntropies(sample, solver=solver, tol=tol, random_state=random_state)
+    found = [entropies.of_order(order) for order in orders]
+    values = np.array([one.value for one in found])
+    errors = sampling_error(sample, orders, values, random_state)
+    target: Target = "entropy" if mode_order == "entropy" else "variance"
+    modes, assignments = find_modes(sample, n_modes, target, random_state)
+    bounds = [one.exp() for one in found]
+    corrected = np.array([error.corrected for error in errors])
+    deviation = np.array([error.corrected_error for error in errors])
+    half_width = norm.ppf(0.5 + confidence / 2) * deviation
+    scores = np.exp(values)
+    # means of exp and of 1/x exceed these functions of the mean (Jensen); at order 2 the corrected
+    # entropy is the logarithm of an unbiased mean
+    convexity = deviation**2 * np.where(np.array(orders) == 2, 1.0, 0.5)
+    estimates = np.exp(corrected - np.nan_to_num(convexity))
+    return Diversity(
+        orders=np.array(orders),
+        scores=scores,
+        lower=np.array([one.lower for one in bounds]),
+        upper=np.array([one.upper for one in bounds]),
+        standard_errors=scores * np.array([error.standard_error for error in errors]),
+        corrected=estimates,
+        corrected_errors=estimates * deviation,
+        intervals=np.exp(np.column_stack([corrected - half_width, corrected + half_width])),
+        confidence=confidence,
+        modes=modes,
+        assignments=assignments,
+        curves=[_score_curve(error) for error in errors],
+        bounds=bounds,
+        n_rows=sample.points.n,
+        kernel=sample.kernel,
+    )
+
+
+def _score_curve(error: SamplingError) -> list[tuple[int, float, float]]:
+    return [(size, float(np.exp(s)), float(np.exp(s) * e)) for size, s, e in error.curve]

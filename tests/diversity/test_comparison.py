@@ -1,0 +1,127 @@
+"""Comparison of two samples and of two embeddings."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import mercer
+from mercer.information import cauchy_schwarz_divergence
+from mercer.kernels import Cosine, Gaussian
+from tests.expectations import raises
+
+
+def pair(shift=0.0, n=60, m=50, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(1, 1, size=(n, d)), rng.normal(1 + shift, 1, size=(m, d))
+
+
+@pytest.mark.parametrize("kernel", [Cosine(), Gaussian(1.5)], ids=repr)
+def test_statistics_equal_their_definitions(kernel):
+    X, Y = pair(0.5)
+    found = mercer.compare_samples(X, Y, kernel)
+    xx, yy, xy = kernel(X), kernel(Y), kernel(X, Y)
+    assert_allclose(found.mmd**2, xx.mean() + yy.mean() - 2 * xy.mean(), rtol=1e-8)
+    n, m = len(X), len(Y)
+    off = [(K.sum() - len(K)) / (len(K) * (len(K) - 1)) for K in (xx, yy)]
+    assert_allclose(found.squared_mmd, off[0] + off[1] - 2 * xy.mean(), atol=1e-10)
+    assert_allclose(found.cauchy_schwarz, cauchy_schwarz_divergence(X, Y, kernel), rtol=1e-8)
+    assert len(found.novelty) == m
+    assert n + m == 110
+
+
+def test_eigenvalues_equal_those_of_the_signed_kernel_matrix():
+    X, Y = pair(0.5)
+    Z, kernel = np.vstack([X, Y]), Gaussian(1.5)
+    signs = np.r_[np.full(len(X), -1 / len(X)), np.full(len(Y), 1 / len(Y))]
+    expected = np.sort(np.linalg.eigvals(kernel(Z) * signs).real)
+    found = mercer.compare_samples(X, Y, kernel, n_modes=4)
+    assert_allclose([mode.eigenvalue for mode in found.novel_modes], expected[::-1][:4], rtol=1e-6)
+    assert_allclose([mode.eigenvalue for mode in found.missing_modes], -expected[:4], rtol=1e-6)
+    assert found.error_bound == 0
+
+
+def test_exchanged_samples_exchange_novel_and_missing_modes():
+    X, Y = pair(0.5)
+    one, other = mercer.compare_samples(X, Y), mercer.compare_samples(Y, X)
+    assert_allclose(one.mmd, other.mmd, rtol=1e-10)
+    assert_allclose(
+        [mode.eigenvalue for mode in one.novel_modes],
+        [mode.eigenvalue for mode in other.missing_modes],
+        rtol=1e-8,
+    )
+
+
+def test_size_and_power():
+    null = [
+        mercer.compare_samples(*pair(0, seed=s), n_modes=0, n_permutations=39) for s in range(100)
+    ]
+    # the probability of more than 15 rejections of 100 at 5 % is 4e-5
+    for name in ("p_value", "cauchy_schwarz_p_value"):
+        assert sum(getattr(one, name) <= 0.05 for one in null) <= 15
+    assert mercer.compare_samples(*pair(1.0, seed=1), "gaussian").p_value == 1 / 500
+
+
+def test_planted_mode_is_found_with_its_rows():
+    rng = np.random.default_rng(0)
+    X, Y = np.abs(rng.normal(size=(400, 10))), np.abs(rng.normal(size=(400, 10)))
+    Y[:8] = 0.05 * rng.normal(size=(8, 10)) - np.eye(10)[0]
+    for kernel in ("cosine", "gaussian"):
+        found = mercer.compare_samples(X, Y, kernel, n_permutations=19)
+        assert set(np.argsort(-found.novelty)[:8]) == set(range(8))
+
+
+def test_landmarks_for_many_rows():
+    X, Y = pair(0.3, 700, 600)
+    kernel = Gaussian(3.0)
+    found = mercer.compare_samples(X, Y, kernel)
+    exact = kernel(X).mean() + kernel(Y).mean() - 2 * kernel(X, Y).mean()
+    assert_allclose(found.mmd**2, exact, rtol=1e-3)
+    assert 0 < found.error_bound < 0.01
+
+
+def test_opposite_samples_have_infinite_divergence():
+    X = np.abs(pair()[0])
+    found = mercer.compare_samples(X, -X[:40])
+    assert found.cauchy_schwarz == np.inf
+    assert found.cauchy_schwarz_p_value == 1 / 500
+
+
+def test_result_reports_what_the_kernel_cannot_detect():
+    X, Y = pair()
+    assert "characteristic" in mercer.compare_samples(X, Y).limitations
+    assert mercer.compare_samples(X, Y, "gaussian").limitations == ""
+    assert len(mercer.compare_samples(X, Y).to_frame()) == 2
+    assert "<table" in mercer.compare_samples(X, Y)._repr_html_()
+
+
+def test_invalid_input_raises():
+    X, Y = pair()
+    with raises(ValueError, 3, 2):
+        mercer.compare_samples(X, Y[:, :2])
+    with raises(ValueError, "precomputed"):
+        mercer.compare_samples(X, Y, "precomputed")
+    with raises(ValueError, "n_permutations=3"):
+        mercer.compare_samples(X, Y, n_permutations=3)
+    with raises(ValueError, 60, 50):
+        mercer.compare_embeddings(X, Y)
+
+
+@pytest.mark.parametrize("n", [12, 90])
+def test_difference_of_embeddings_equals_the_dense_spectrum(n):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(n, 4)), rng.normal(size=(n, 6))
+    found = mercer.compare_embeddings(X, Y, n_modes=3)
+    D = (Cosine()(X) - Cosine()(Y)) / n
+    expected = np.linalg.eigvalsh(D)
+    assert_allclose([mode.eigenvalue for mode in found.first_modes], expected[::-1][:3], rtol=1e-6)
+    assert_allclose([mode.eigenvalue for mode in found.second_modes], -expected[:3], rtol=1e-6)
+    assert_allclose(found.distance, np.linalg.norm(D), rtol=1e-9)
+    assert found.residual < 1e-6
+    assert found.first_vectors.shape == (n, 3)
+
+
+def test_equal_embeddings_have_no_modes():
+    X = pair()[0]
+    found = mercer.compare_embeddings(X, X)
+    assert found.first_modes == found.second_modes == []
+    assert found.distance < 1e-12

@@ -1,0 +1,171 @@
+"""Diversity of a sample: scores, sampling errors, modes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import mercer
+from mercer.data import Points, Sample
+from mercer.diversity.sampling import influence_deviations
+from mercer.information import vendi_score
+from mercer.kernels import Cosine, Gaussian
+from mercer.maths.extrapolation import bias_factor
+from tests.expectations import raises
+
+ATOMS = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
+
+
+def atoms(n, seed=0):
+    return np.eye(6)[np.random.default_rng(seed).choice(6, n, p=ATOMS)]
+
+
+def test_scores_and_bounds_are_those_of_the_vendi_score():
+    X = np.random.default_rng(0).normal(size=(120, 4))
+    for kernel in ("cosine", Gaussian(1.0)):
+        result = mercer.measure_diversity(X, kernel, orders=(0, 0.5, 1, 2, np.inf))
+        expected = [vendi_score(X, kernel, q) for q in (0, 0.5, 1, 2, np.inf)]
+        assert_allclose(result.scores, expected, rtol=1e-9)
+        assert (result.lower <= result.scores).all()
+        assert (result.scores <= result.upper).all()
+
+
+def test_influence_of_proportions_is_that_of_a_multinomial():
+    X = atoms(400)
+    p = X.mean(axis=0)
+    # delta method for the entropies of multinomial proportions
+    shannon = np.sqrt(p @ np.log(p) ** 2 - (p @ np.log(p)) ** 2)
+    quadratic = 2 * np.sqrt(p @ p**2 - (p @ p) ** 2) / (p @ p)
+    largest = np.sqrt((1 - p.max()) / p.max())
+    sample = Sample(Cosine(), Points(X))
+    assert_allclose(
+        influence_deviations(sample, (1.0, 2.0, np.inf)), [shannon, quadratic, largest], rtol=1e-9
+    )
+
+
+def test_influence_from_features_and_from_eigenvectors_agree():
+    X = np.random.default_rng(0).normal(size=(1600, 3)) + 0.5
+    w = np.random.default_rng(1).exponential(size=1600)
+    for weights in (None, w):
+        many = influence_deviations(Sample(Cosine(), Points(X), weights), (1.0, 1.5, np.inf))
+        copies = Sample(Cosine(), Points(X[:1400]), None if weights is None else w[:1400])
+        few = influence_deviations(copies, (1.0, 1.5, np.inf))
+        assert_allclose(many, few, rtol=0.1)  # both estimate the same standard deviation
+
+
+def test_standard_errors_match_the_spread_over_samples():
+    found = [mercer.measure_diversity(atoms(300, seed), n_modes=0) for seed in range(60)]
+    spread = np.std([one.scores for one in found], axis=0)
+    stated = np.mean([one.standard_errors for one in found], axis=0)
+    # a standard deviation of 60 draws has a relative error of 9 %
+    assert_allclose(stated, spread, rtol=0.35)
+
+
+def test_evenly_spread_points_have_a_second_order_error():
+    """The influence function is constant; the spread between subsamples is not."""
+    found = [
+        mercer.measure_diversity(
+            np.eye(10)[np.random.default_rng(seed).integers(10, size=200)], n_modes=0, orders=(1, 2)
+        )
+        for seed in range(40)
+    ]
+    spread = np.std([one.scores for one in found], axis=0)
+    stated = np.mean([one.standard_errors for one in found], axis=0)
+    assert (stated > 0.5 * spread).all()
+
+
+def test_corrected_scores_have_less_bias():
+    truth = np.exp(-(ATOMS @ np.log(ATOMS))), 1 / (ATOMS @ ATOMS)
+    found = [mercer.measure_diversity(atoms(60, s), n_modes=0, orders=(1, 2)) for s in range(150)]
+    plug_in = np.mean([one.scores for one in found], axis=0) - truth
+    corrected = np.mean([one.corrected for one in found], axis=0) - truth
+    assert (plug_in < -0.1).all()
+    assert (np.abs(corrected) < 0.5 * np.abs(plug_in)).all()
+
+
+def test_curve_ends_with_the_score_of_all_rows():
+    result = mercer.measure_diversity(atoms(100))
+    for curve, score in zip(result.curves, result.scores, strict=True):
+        sizes = [size for size, _, _ in curve]
+        assert sizes == sorted(sizes)
+        assert curve[-1][:2] == (100, score)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8])
+def test_few_rows(n):
+    result = mercer.measure_diversity(np.eye(8)[:n], n_modes=3)
+    assert_allclose(result.scores, n, rtol=1e-9)
+    assert len(result.modes) <= 3
+
+
+def test_modes_of_separated_groups():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [60, 30, 10])
+    X = np.eye(3)[labels] + 0.02 * rng.normal(size=(100, 3))
+    result = mercer.measure_diversity(X, n_modes=3)
+    p = np.array([0.6, 0.3, 0.1])
+    assert_allclose([mode.share for mode in result.modes], p**2 / (p @ p), atol=0.02)
+    assert_allclose([mode.size for mode in result.modes], p)
+    assert (result.assignments == labels).all()
+    for k, mode in enumerate(result.modes):
+        assert (labels[mode.representatives] == k).all()
+        assert mode.stability > 0.98
+    assert list(result.modes_to_frame()["size"]) == [mode.size for mode in result.modes]
+
+
+def test_rows_with_zero_weight_are_not_representatives():
+    X = np.repeat(np.eye(2), 20, axis=0)
+    w = np.r_[np.zeros(20), np.ones(20)]
+    result = mercer.measure_diversity(X, sample_weight=w)
+    assert_allclose(result.scores, 1)
+    assert (result.modes[0].representatives >= 20).all()
+
+
+def test_weights_equal_copies_in_scores_and_errors():
+    X = np.random.default_rng(0).normal(size=(30, 3)) + 1
+    counts = np.random.default_rng(1).integers(1, 4, size=30)
+    copies = mercer.measure_diversity(np.repeat(X, counts, axis=0), n_modes=0)
+    weighted = mercer.measure_diversity(X, sample_weight=counts, n_modes=0)
+    assert_allclose(weighted.scores, copies.scores, rtol=1e-9)
+
+
+def test_dask_arrays_have_the_same_scores():
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    lazy = mercer.measure_diversity(da.from_array(X, chunks=(100, 4)), n_modes=2)
+    local = mercer.measure_diversity(X, n_modes=2)
+    assert_allclose(lazy.scores, local.scores, rtol=1e-9)
+    assert_allclose([m.share for m in lazy.modes], [m.share for m in local.modes], rtol=1e-6)
+    assert lazy.assignments is None
+
+
+def test_precomputed_matrices():
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    given = mercer.measure_diversity(Gaussian(1.0)(X), "precomputed")
+    assert_allclose(given.scores, mercer.measure_diversity(X, Gaussian(1.0)).scores, rtol=1e-9)
+
+
+def test_frame_and_display():
+    result = mercer.measure_diversity(atoms(50))
+    frame = result.to_frame()
+    assert list(frame["order"]) == [1, 2, np.inf]
+    assert_allclose(frame["score"], result.scores)
+    assert "Diversity of 50 rows" in repr(result)
+    assert "<table" in result._repr_html_()
+    assert result.is_converged.shape == (3,)
+
+
+def test_invalid_arguments_raise():
+    with raises(ValueError, "-1"):
+        mercer.measure_diversity(atoms(10), orders=(-1,))
+    with raises(ValueError, "confidence=1"):
+        mercer.measure_diversity(atoms(10), confidence=1)
+    with raises(ValueError, "n_modes=-1"):
+        mercer.measure_diversity(atoms(10), n_modes=-1)
+
+
+def test_extrapolation_recovers_powers():
+    sizes = (400.0, 200.0, 100.0)
+    for exponent in (0.5, 0.75, 1.0):
+        values = tuple(3 - 7 * n**-exponent for n in sizes)
+        found = values[0] + bias_factor(sizes, values) * (values[0] - values[1])
+        assert_allclose(found, 3, atol=1e-2)

@@ -1,0 +1,177 @@
+"""Entropies of Gram matrices: routes, bounds, weights, orders."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.errors import ApproximationWarning
+from mercer.information import matrix_renyi_entropy, vendi_score
+from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
+from mercer.maths.entropy import growth_bounds, perturbation_bounds, spectral_entropy
+from mercer.solvers import Nystrom
+from mercer.solvers.trace_quadrature import lower_tail, moment_bounds
+from tests.expectations import raises
+
+ORDERS = (0, 0.5, 1, 1.5, 2, 3, 7.5, np.inf)
+
+
+def dense_entropy(X, kernel, order, weights=None):
+    """Return the entropy from all eigenvalues, in double precision."""
+    w = np.ones(len(X)) if weights is None else weights
+    root = np.sqrt(w / w.sum())
+    p = np.linalg.eigvalsh(root[:, None] * kernel(np.asarray(X, np.float64)) * root)
+    # order 0 counts what is above rounding error
+    p = p[p > (1e-13 if order == 0 else 0)]
+    if order == 0:
+        return np.log(len(p))
+    if order == 1:
+        return -(p * np.log(p)).sum()
+    return -np.log(p.max()) if order == np.inf else np.log((p**order).sum()) / (1 - order)
+
+
+def random_problem(seed, largest=300):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, largest)), int(rng.choice([1, 2, 5, 30]))
+    X = rng.normal(size=(n, d)) * rng.exponential(size=d)
+    if rng.random() < 0.3:
+        X += 5 * rng.integers(0, 3, size=(n, 1))
+    if rng.random() < 0.2:
+        X[: n // 2] = X[0]
+    width = float(rng.choice([0.1, 0.5, 1.0, 3.0])) * np.sqrt(d)
+    kernel = [Gaussian(width), Laplacian(width), Matern(width, 1.5), Cosine()][rng.integers(4)]
+    weights = None if rng.random() < 0.5 else rng.exponential(size=n)
+    dtype = np.float32 if rng.random() < 0.2 else np.float64
+    return X.astype(dtype), kernel, float(rng.choice(ORDERS)), weights
+
+
+def check_bounds(seed, solver, largest=300, tol=0.01):
+    X, kernel, order, weights = random_problem(seed, largest)
+    solver = solver if isinstance(kernel, Gaussian) or solver != "fourier" else "auto"
+    found = matrix_renyi_entropy(
+        X, kernel, order, bounds=True, sample_weight=weights, solver=solver, tol=tol
+    )
+    exact = dense_entropy(X, kernel, order, weights)
+    slack = 1e-8 if order >= 1 else 1e-6
+    assert found.lower - slack <= exact <= found.upper + slack, (seed, solver, kernel, order)
+    assert found.lower <= found.value <= found.upper
+    return found
+
+
+@pytest.mark.parametrize("solver", ["auto", "lanczos", "nystrom"])
+def test_bounds_contain_the_dense_value(solver):
+    for seed in range(40):
+        check_bounds(seed, solver)
+
+
+@pytest.mark.slow
+def test_bounds_contain_the_dense_value_on_500_problems():
+    for seed in range(500):
+        check_bounds(
+            1000 + seed, ["auto", "lanczos", "nystrom"][seed % 3], 3000 if seed % 25 == 0 else 600
+        )
+
+
+def test_quadrature_converges_to_the_tolerance():
+    X = np.random.default_rng(0).normal(size=(800, 40))
+    for order, most in ((1, 0.05), (1.5, 0.03), (3, 0.03)):
+        found = vendi_score(X, Gaussian(6.0), order, bounds=True, solver="lanczos", tol=most)
+        assert found.converged
+        assert found.upper / found.lower - 1 <= most
+        exact = np.exp(dense_entropy(X, Gaussian(6.0), order))
+        assert found.lower <= exact <= found.upper
+
+
+def test_result_names_route_and_kind_of_bounds():
+    X = np.random.default_rng(0).normal(size=(900, 30))
+    exact = vendi_score(X, "cosine", bounds=True)
+    assert "features" in exact.route
+    assert exact.deterministic
+    assert exact.probability == 1
+    drawn = vendi_score(X, Gaussian(3.0), bounds=True, solver="lanczos", probability=0.99)
+    assert "quadrature" in drawn.route
+    assert not drawn.deterministic
+    assert drawn.probability == 0.99
+
+
+def test_wide_bounds_without_bounds_warn():
+    X = np.random.default_rng(0).normal(size=(900, 30))
+    with pytest.warns(ApproximationWarning, match="solver='dense'"):
+        vendi_score(X, Gaussian(1.0), solver=Nystrom(5))
+
+
+def test_single_precision_features_agree_with_double():
+    X = np.random.default_rng(0).normal(size=(4100, 12))
+    features = X / np.linalg.norm(X, axis=1, keepdims=True)
+    p = np.linalg.eigvalsh(features.T @ features) / len(X)
+    for order in ORDERS:
+        found = vendi_score(X.astype(np.float32), "cosine", order, bounds=True)
+        assert_allclose(found.value, vendi_score(X, "cosine", order), rtol=1e-5)
+        assert found.lower <= np.exp(spectral_entropy(p, order)) <= found.upper
+
+
+@pytest.mark.parametrize("order", [0.5, 1, 2, np.inf])
+def test_fourier_features_bound_the_dense_value(order):
+    X = np.random.default_rng(0).normal(size=(400, 1))
+    found = matrix_renyi_entropy(X, Gaussian(0.5), order, bounds=True, solver="fourier")
+    exact = dense_entropy(X, Gaussian(0.5), order)
+    assert found.lower - 1e-8 <= exact <= found.upper + 1e-8
+
+
+@pytest.mark.parametrize("kernel", [Cosine(), Gaussian(2.0)], ids=repr)
+def test_dask_arrays_equal_arrays_in_memory(kernel):
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).normal(size=(700, 5))
+    weights = np.random.default_rng(1).exponential(size=700)
+    lazy = da.from_array(X, chunks=(200, 5))
+    for order in (0.5, 1, np.inf):
+        for w in (None, weights):
+            v = None if w is None else da.from_array(w, chunks=200)
+            found = vendi_score(lazy, kernel, order, bounds=True, sample_weight=v)
+            exact = np.exp(dense_entropy(X, kernel, order, w))
+            assert found.lower * (1 - 1e-6) <= exact <= found.upper * (1 + 1e-6)
+
+
+def test_invalid_options_raise():
+    X = np.eye(3)
+    with raises(ValueError, "tol=0"):
+        vendi_score(X, "cosine", tol=0)
+    with raises(ValueError, "probability=1"):
+        vendi_score(X, "cosine", probability=1)
+
+
+# --- bounds of numbers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [0.5, 1, 1.5])
+def test_moments_bound_the_sum(order):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        p = rng.dirichlet(np.full(int(rng.integers(1, 30)), rng.choice([0.05, 1, 50])))
+        total = -(p[p > 0] * np.log(p[p > 0])).sum() if order == 1 else (p**order).sum()
+        low, high = moment_bounds(len(p), p.sum(), (p**2).sum(), order)
+        assert low - 1e-12 <= total <= high + 1e-12
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_perturbed_and_grown_proportions_are_within_their_bounds(order):
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        p = rng.dirichlet(np.full(int(rng.integers(1, 30)), rng.choice([0.2, 1, 50])))
+        size = float(rng.choice([1e-12, 1e-6, 1e-3]))
+        errors = rng.normal(size=len(p))
+        errors *= size / np.linalg.norm(errors)
+        low, high = perturbation_bounds(p + errors, order, size, len(p))
+        assert low - 1e-12 <= spectral_entropy(p, order) <= high + 1e-12
+        known = p * rng.random(len(p))
+        low, high = growth_bounds(known, order, 1 - known.sum(), len(p))
+        assert low - 1e-9 <= spectral_entropy(p, order) <= high + 1e-9
+
+
+def test_lower_tail_of_a_chi_square_mean():
+    from scipy.stats import chi2
+
+    for count in (4, 16, 64):
+        bound = lower_tail(count, 1e-4)
+        assert 0 < bound < 1
+        # a matrix of rank one is the worst case
+        assert chi2.cdf(bound * count, count) <= 1e-4
