@@ -40,10 +40,13 @@ def read_embeddings(path: str | Path) -> Embeddings:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
     >>> from mercer.tables.embeddings import read_embeddings
-    >>> np.save("vectors.npy", np.eye(3, dtype=np.float32))
-    >>> read_embeddings("vectors.npy").vectors.shape
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "vectors.npy", np.eye(3, dtype=np.float32))
+    ...     read_embeddings(Path(folder) / "vectors.npy").vectors.shape
     (3, 3)
     """
     path = Path(path)
