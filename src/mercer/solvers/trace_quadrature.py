@@ -152,7 +152,7 @@ def lower_tail(count: int, probability: float) -> float:
     ``Π(1 + 2s h_i) ≥ 1 + 2s Σh_i`` the probability is at most ``(t e^{1-t})^{count/2}``.
 
     >>> round(lower_tail(16, 1e-6), 3)
-    0.071
+    0.07
     """
     return float(-lambertw(-np.exp(2 * np.log(probability) / count - 1)).real)
 
