@@ -360,7 +360,7 @@ def fit_kernel(
     sample_weight : array-like of shape (n,) or None
     auto : callable or None
         What the bandwidth "auto" means to an estimator: a function of the kernel and the sample
-        that returns the fitted kernel, such as :func:`mercer.density_bandwidth.most_likely_kernel`.
+        that returns the fitted kernel, such as ``mercer.density_bandwidth.most_likely_kernel``.
         None for the rule of this module.
 
     Examples
