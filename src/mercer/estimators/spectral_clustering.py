@@ -64,8 +64,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         "auto" compares mutual neighbor graphs with 7 to 30 neighbors, with and without weights, the
         10-neighbor graph, a self-tuning kernel and Gaussian kernels of two bandwidths. A kernel
         object such as ``SelfTuning(7)``, ``Neighbors(10)`` or ``Gaussian(1.0)`` is used as it is;
-        its values must not be negative. Tables with columns that are not numbers are compared by
-        :func:`~mercer.kernels.table_kernel` if the kernel is "auto".
+        its values must not be negative. Data frames with columns that are not numbers, or
+        with missing values, are compared by :func:`~mercer.kernels.table_kernel` if the kernel is
+        "auto".
     components : {"variance", "entropy"}
         The leading eigenvectors, or those with the largest entropy terms among the 3 k leading
         ones.
@@ -366,10 +367,12 @@ def _affinity(kernel: str | Kernel, X: Any) -> _Affinity:
 
 
 def _has_other_columns(X: Any) -> bool:
-    """Return whether X is a table with columns that are not numbers."""
+    """Return whether X is a table with columns that are not numbers, or with missing values."""
     if not is_frame(X):
         return False
-    return not all(dtype.kind in "biuf" for dtype in as_frame(X).dtypes)
+    frame = as_frame(X)
+    numeric = all(dtype.kind in "biuf" for dtype in frame.dtypes)
+    return not numeric or bool(frame.isna().any(axis=None))
 
 
 def _bounded(counts: Array) -> Array:

@@ -76,8 +76,8 @@ def write_report(
         None for the number that :class:`~mercer.SpectralClustering` chooses.
     bandwidth : float or str
         σ of the Gaussian kernel, or the name of a rule (see :mod:`mercer.bandwidth`). For mixed
-        tables: multiplier of all bandwidths (1 leaves them unchanged). With "auto", the kernel of
-        the clusters is chosen among neighbor graphs and kernels.
+        tables: multiplier of all bandwidths (1 leaves them unchanged). The kernel of the
+        clusters is chosen separately, among neighbor graphs and kernels.
     scale : bool
         Standardize the columns of a numeric table.
     verbose : bool

@@ -156,7 +156,7 @@ def analyze(
     data = model.data
     spectra = fit_spectra(model, data, n_components, steps, verbose)
     kernel = spectra.eca.kernel_
-    clustering = table_clustering(model, n_clusters or "auto", bandwidth=bandwidth)
+    clustering = table_clustering(default, n_clusters or "auto")
     clusters = steps.run("clusters", lambda: find_clusters(data, clustering))
     counted = steps.run(
         "number of clusters", lambda: count_clusters(data, default.kernel, n_clusters)
