@@ -381,7 +381,7 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
 def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Array:
     from sklearn.utils.validation import check_array, validate_data
 
-    X = as_numbers(X)
+    X = X if isinstance(X, np.ndarray) else as_numbers(X)
     types = [np.float64, np.float32]
     try:
         if estimator is None:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
-from sklearn.neighbors import NearestNeighbors
 
 from mercer.data import select_rows
 from mercer.kernels.base import Kernel
@@ -242,6 +241,8 @@ def _shortest_links(
 def _nearest_vectors(
     X: Array, indices: Array, Y: Array, count: int
 ) -> Iterator[tuple[Array, Array, Array]]:
+    from sklearn.neighbors import NearestNeighbors
+
     X, Y = _as_double(X), _as_double(_in_precision_of(X, Y))
     origin = np.median(Y, axis=0)  # rounding errors relative to a distant outlier would be large
     near = Y - origin

@@ -42,7 +42,8 @@ def filtered_eigenpairs(
         ``A @ V`` for V of shape (size, b).
     size, k : int
     tolerance : float
-        Largest residual ``‖A v - λ v‖``, relative to ``1 - λ_k`` (at least 1e-9).
+        Largest residual ``‖A v - λ v‖`` (at least 1e-9), relative to ``1 - λ_k`` or to the distance
+        of λ_k from the smallest eigenvalue of the block, if that is larger.
     random_state : int or None
         Seed of the start block.
     max_products : int
@@ -73,7 +74,9 @@ def filtered_eigenpairs(
         values, Y = values[::-1], Y[:, ::-1]
         V, W = V @ Y, W @ Y
         residuals = np.linalg.norm(W[:, :k] - V[:, :k] * values[:k], axis=0)
-        limit = max(tolerance * (1 - values[k - 1]), _SMALLEST_RESIDUAL)
+        # errors of eigenvectors are residuals divided by the distance to the other eigenvalues
+        distance = max(1 - values[k - 1], values[k - 1] - values[-1])
+        limit = max(tolerance * distance, _SMALLEST_RESIDUAL)
         if progress_is_shown():
             report_status(f"Chebyshev filter: {done} products, residual {residuals.max():.1e}")
         converged = bool(residuals.max() <= limit) or width == size

@@ -35,7 +35,8 @@ class GraphSolver:
     Parameters
     ----------
     tolerance : float
-        Largest residual ``‖A v - λ v‖``, relative to 1 - λ for the smallest λ requested.
+        Largest residual ``‖A v - λ v‖``, relative to 1 - λ for the smallest λ requested, or to the
+        distance of λ from the next eigenvalues if that is larger.
     max_products : int
         Largest number of products with a block of vectors, per component.
 
@@ -51,7 +52,7 @@ class GraphSolver:
     >>> sample = Sample(fit_kernel(Neighbors(1), X), Points(X))
     >>> spectrum = decompose(sample, "variance", 3, normalize=True, solver=GraphSolver())
     >>> spectrum.eigenvalues.round(3)
-    array([1.   , 1.   , 0.577])
+    array([1. , 1. , 0.5])
     """
 
     tolerance: float = 1e-3
