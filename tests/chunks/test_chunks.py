@@ -162,10 +162,15 @@ def test_surveys_of_chunks_add_up(seed, cut, weighted):
     assert_allclose(joined.deviation, whole.deviation, rtol=1e-10)
 
 
+def columns_for(rule, X):
+    """Return one column for the rules that accept no more."""
+    return X[:, :1] if rule.endswith("sheather-jones") else X
+
+
 @pytest.mark.parametrize("rule", sorted(RULES))
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_bandwidth_rules_agree_with_memory(X, rng, rule, weighted):
-    X = np.round(X, 1)  # with copies
+    X = columns_for(rule, np.round(X, 1))  # with copies
     weights = rng.integers(0, 3, size=len(X)).astype(float) if weighted else None
     lazy = None if weights is None else in_chunks(weights, 77)
     found = mercer.bandwidth.resolve(Gaussian(rule), in_chunks(X), lazy)
@@ -176,10 +181,19 @@ def test_bandwidth_rules_agree_with_memory(X, rng, rule, weighted):
 @pytest.mark.parametrize("rule", sorted(RULES))
 @pytest.mark.parametrize("scale", [1e-12, 1 / 3, 1e6])
 def test_bandwidth_rules_with_scaled_weights_agree_with_memory(X, rng, rule, scale):
+    X = columns_for(rule, X)
     weights = scale * rng.uniform(0.1, 1.0, size=len(X))
-    found = mercer.bandwidth.fit_kernel(Gaussian(rule), in_chunks(X), in_chunks(weights, 77))
+    lazy = in_chunks(X), in_chunks(weights, 77)
+    if rule == "improved-sheather-jones" and scale > 1:  # millions of copies have no density
+        for rows, counts in (lazy, (X, weights)):
+            with pytest.raises(ValueError, match="no solution"):
+                mercer.bandwidth.fit_kernel(Gaussian(rule), rows, counts)
+        return
+    found = mercer.bandwidth.fit_kernel(Gaussian(rule), *lazy)
     expected = mercer.bandwidth.fit_kernel(Gaussian(rule), X, weights)
-    assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-9)
+    # the minimum of a criterion is determined up to the square root of its rounding error
+    rtol = 1e-7 if rule.endswith("-cv") else 1e-9
+    assert_allclose(found.bandwidth, expected.bandwidth, rtol=rtol)
 
 
 SCALED = [
