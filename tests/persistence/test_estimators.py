@@ -106,6 +106,7 @@ OTHERS = {
         kernel=Gaussian(0.5), components=[0, 2], weights="learned"
     ),
     "clustering": mercer.EntropyClustering(2, random_state=0),
+    "spectral clustering": mercer.SpectralClustering(2, noise=0.1),
     "clustering-auto": mercer.EntropyClustering("auto", bandwidths=[0.7, 1.0, 1.4]),
     "denoiser": mercer.KernelDenoiser(3, kernel=Gaussian(1.0)),
     "regressor": mercer.ComponentRegressor(4),
