@@ -331,6 +331,10 @@ RULES: dict[str, Callable[..., float]] = {
     "distance-fraction": distance_fraction,
     "spectroscopy": spectroscopy,
     "leave-one-out": leave_one_out,
+}
+
+#: Selectors for densities by the name that a bandwidth may have; some are for one column only.
+DENSITY_RULES: dict[str, Callable[..., float]] = {
     "normal-reference": normal_reference,
     "sheather-jones": sheather_jones,
     "improved-sheather-jones": improved_sheather_jones,
@@ -412,10 +416,11 @@ def _fit(kernel: Kernel, data: Any, weights: Array | None, auto: AutoRule | None
 
 def _bandwidth(kernel: Stationary, data: Any, weights: Array | None) -> float:
     """Apply the rule that a kernel names."""
-    if kernel.bandwidth not in RULES:
+    known = {**RULES, **DENSITY_RULES}
+    if kernel.bandwidth not in known:
         raise ValueError(
             f"bandwidth={kernel.bandwidth!r} is not a rule; use a positive number, one per column, "
-            f"or one of {', '.join(map(repr, RULES))}."
+            f"or one of {', '.join(map(repr, known))}."
         )
     sample = _sample_of(data, weights)
     if isinstance(kernel, Gaussian) and kernel.metric is not None:

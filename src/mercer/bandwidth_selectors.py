@@ -32,8 +32,12 @@ class _Rows:
         if d > 1:
             found = select_representatives(X, weights, _MAX_ROWS)
             X, weights, ratio = X[found.rows], found.weights, ratio * found.size_ratio
+        center = X.mean(axis=0)
+        # a power of two, so that scaling is exact, and squares neither overflow nor underflow
+        unit = float(2.0 ** np.round(np.log2(np.abs(X - center).max())))
+        X = (X - center) / unit
         self.X, self.weights = X, weights
-        self.factor = ratio ** (1 / (d + 4))
+        self.factor = unit * ratio ** (1 / (d + 4))
         size = float(weights.sum())
         self.deviation = _spread(X, weights) * sqrt(size / max(size - 1, 0.5))
 
@@ -70,6 +74,7 @@ def one_column(sample: Any, name: str) -> None:
         )
 
 
+@np.errstate(all="ignore")
 def _sheather_jones(sample: Any) -> float:
     one_column(sample, "sheather-jones")
     rows = _Rows(sample)
@@ -83,6 +88,7 @@ def _improved_sheather_jones(sample: Any) -> float:
     return rows.factor * selectors.improved_sheather_jones(rows.X[:, 0], rows.weights)
 
 
+@np.errstate(all="ignore")  # powers of bandwidths overflow in many columns
 def _cross_validated(
     sample: Any, name: str, criterion: Callable[[PairSums, float], float], highest: float
 ) -> float:

@@ -162,8 +162,10 @@ def smoothing_gap(
     if len(X) < _MIN_ROWS or not np.isfinite(Z).all():
         return 1.0, 0.0
     low, high = search_range(Z, _extent(Z, weights))
+    if not (0 < low < high < np.inf and (np.multiply(kernel.bandwidth, low) > 0).all()):
+        return 1.0, 0.0
     smallest = _scaled(kernel, low)
-    if not (0 < low < high < np.inf and np.isfinite(smallest.to_units(X)).all()):
+    if not np.isfinite(smallest.to_units(X)).all():
         return 1.0, 0.0
     score = leave_one_out_likelihood(smallest, X, weights)
     factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)

@@ -94,7 +94,8 @@ def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
 
 def _log_means(data: Array, reference: Array, kernel: Kernel) -> Array:
     """Return the logarithm of the mean similarity to the reference rows, without underflow."""
-    density = ParzenDensity(kernel=kernel).fit(reference)
+    with suppress_warnings():  # the kernel is given
+        density = ParzenDensity(kernel=kernel).fit(reference)
     blocks = [
         density.score_samples(data[i : i + _DENSITY_BLOCK])
         for i in range(0, len(data), _DENSITY_BLOCK)

@@ -26,7 +26,8 @@ def table_clustering(
     """Return a clustering for the data of a prepared table, not fitted.
 
     With the bandwidth "auto" several kernels are compared; any other bandwidth selects the kernel
-    of the table with this bandwidth. Columns are standardized by the table's pipeline only.
+    of the table with this bandwidth. Columns are standardized by the table's pipeline only. Tables
+    of numbers with missing values get a self-tuning kernel with the distance of the table's kernel.
 
     Parameters
     ----------
@@ -48,7 +49,11 @@ def table_clustering(
     >>> sorted(np.bincount(table_clustering(prepared, 3).fit_predict(prepared.data)).tolist())
     [54, 56, 68]
     """
-    kernel: str | Kernel = "auto" if bandwidth == "auto" else preparation.kernel
+    kernel: str | Kernel = "auto"
+    if bandwidth != "auto":
+        kernel = preparation.kernel
+    elif set(preparation.table.column_types.values()) == {"number"} and preparation.table.missing:
+        kernel = SelfTuning(kernel=preparation.kernel)
     return SpectralClustering(
         n_clusters,
         kernel=kernel,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mercer import SpectralClustering
 from mercer.explorer.dataset import ANALYZED, SHOWN
 from mercer.explorer.models import NO_ENTROPY, Models
+from mercer.kernels import SelfTuning
 
 __all__ = ["python_code"]
 
@@ -39,6 +40,8 @@ def _header(models: Models) -> str:
     lines.append(f"from mercer import {', '.join(sorted(estimators))}")
     if models.data.is_numeric:
         lines.append(f"from mercer.kernels import {type(models.kernel).__name__}")
+    if isinstance(getattr(models.clustering, "kernel", None), SelfTuning):
+        lines.append("from mercer.kernels import SelfTuning")
     lines.append("from mercer.tables import prepare, read_table")
     return "\n".join(lines)
 
@@ -114,9 +117,11 @@ def _clusters(models: Models) -> str:
 
 
 def _spectral_clusters(models: Models, clustering: SpectralClustering) -> str:
-    rows = "shown" if models.data.is_large else "X"
+    kernel, rows = "", "shown" if models.data.is_large else "X"
+    if isinstance(clustering.kernel, SelfTuning):  # a table of numbers with missing values
+        kernel = ", kernel=SelfTuning(kernel=prepare(table).kernel)"
     return (
-        f"clustering = SpectralClustering(n_clusters={clustering.n_clusters_}, "
+        f"clustering = SpectralClustering(n_clusters={clustering.n_clusters_}{kernel}, "
         f"standardize=False).fit({rows})\n"
         "labels = clustering.predict(X)"
     )

@@ -351,7 +351,7 @@ def matrix_renyi_entropy(
     at most 4000 rows                                   all eigenvalues of K
     Gaussian or Matérn kernel in at most 3 columns      eigenvalues of Fourier features
     at most 30,000 rows                                 Lanczos quadrature, see
-                                                        :mod:`mercer.solvers.trace_quadrature`
+                                                        ``mercer.solvers.trace_quadrature``
     more rows, Dask collections                         eigenvalues of 1000 landmarks
     ==================================================  ============================================
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer import ParzenDensity
 from mercer.bandwidth import silverman
+from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
 from mercer.report.profiles import Trait
@@ -161,7 +162,8 @@ def _bandwidth(values: Array, clusters: Array) -> float:
 
 
 def _density(values: Array, sigma: float, x: Array) -> Array:
-    density = ParzenDensity(kernel=Gaussian(sigma)).fit(values[:, None])
+    with suppress_warnings():  # the bandwidth is chosen for all clusters together
+        density = ParzenDensity(kernel=Gaussian(sigma)).fit(values[:, None])
     return np.asarray(density.pdf(x[:, None]))
 
 
@@ -181,7 +183,8 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
         outside |= (column < low) | (column > high)
     scale, center = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    density = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
+    with suppress_warnings():  # the kernel is that of the components
+        density = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
     values = density.pdf((nodes - center) / scale) / np.prod(scale)
     first, second = table.columns
     return Contours(

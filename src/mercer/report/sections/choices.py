@@ -88,6 +88,8 @@ def _bandwidth(analysis: Analysis) -> tuple[str, str]:
 def _clusters(analysis: Analysis) -> tuple[str, str]:
     clusters = analysis.clusters
     value = _capitalize(describe_kernel(clusters.estimator.kernel_))
+    if clusters.kernels < 2:
+        return value, "The default for tables of numbers with missing values."
     return value, (
         f"Chosen without labels among {clusters.kernels} neighbor graphs and kernels: its clusters "
         "are cut from each other at the lowest cost on the graph of mutual 10 nearest neighbors."
