@@ -111,6 +111,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     neighbor graph. Rows of the training sample keep their labels. Equal rows are merged, so weights
     are equivalent to copies. ``docs/decisions.md`` has the evidence for the choice of the kernel.
 
+    ``n_clusters="auto"`` chooses the number k with the largest
+    :math:`\log\{(x_{k+1} + 0.005) / (x_k + 0.005)\}`, where :math:`x_k` is the leakage of the best
+    clustering with k clusters (``path_``), made monotone. It chooses one cluster if the best cut
+    into two leaks more than half as much as that of samples without clusters.
+
     References
     ----------
     .. [1] A. Ng, M. Jordan, Y. Weiss, "On spectral clustering: analysis and an algorithm", NIPS
