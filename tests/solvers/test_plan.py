@@ -38,8 +38,8 @@ def planned(kernel, X, n_components=2, budget=GIGABYTE, solver="auto"):
         (601, 2, Lanczos),
         (601, 0.9, Lanczos),
         (601, None, Dense),
-        (800, 100, Lanczos),
-        (800, 101, Dense),
+        (800, 40, Lanczos),
+        (800, 41, Dense),
     ],
 )
 def test_eigensolver_by_size_and_number_of_components(n, n_components, expected):

@@ -9,7 +9,7 @@ condition                                                  operator             
 kernel with exact features, fewer than n/2                 features               small problem
 Dask collection, and a frequency grid with ≤ 2²⁴ points    ``Fourier``            small problem
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
-n ≤ 600 or more than n/8 components, four n × n matrices   stored K               ``Dense``
+n ≤ 600 or more than n/20 components, four n × n matrices  stored K               ``Dense``
 fit the budget
 sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
@@ -20,7 +20,7 @@ otherwise                                                  ``Nystrom``, 1000    
 =========================================================  =====================  ==================
 
 A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
-600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
+600, or up to order 4800 if more than n/20 of its eigenpairs are requested, and solved by
 ``Lanczos`` otherwise. A frequency grid is counted in its doubled version; with n²/250 points a fit
 takes about as long as one with a stored K. Where a full decomposition fits the budget, ``Lanczos``
 is limited to n/2 products, at which it costs as much, and falls back to ``Dense``.
@@ -85,6 +85,7 @@ _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
 _EXACT_UP_TO = 30_000
+_LARGE_PART = 20  # block Krylov for more than n/20 pairs takes as long as a full decomposition
 _LANDMARKS = 1000
 _ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
 
@@ -274,7 +275,7 @@ def _is_large_part(n_components: int | float | None, size: int) -> bool:
     """Return whether so many components are requested that a full decomposition is cheaper."""
     if n_components is None:
         return True
-    return isinstance(n_components, int) and n_components > size / 8
+    return isinstance(n_components, int) and n_components > size / _LARGE_PART
 
 
 def _small_problem_solver(size: int, n_components: int | float | None) -> Eigensolver:
