@@ -40,7 +40,7 @@ def test_browser_tests_cannot_be_skipped_silently_in_ci():
 def test_extra_for_all_features_has_no_development_tools():
     """Interfaces D16: mercer[all] installed pytest, mypy and Sphinx."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["optional-dependencies"]["all"] == ["mercer[plot,io,dask,cli,web]"]
+    assert project["optional-dependencies"]["all"] == ["mercer[fast,plot,io,dask,cli,web]"]
     features = [
         re.match(r"[\w-]+", requirement)[0]
         for extra in ("plot", "io", "dask", "cli", "web")

@@ -1,6 +1,7 @@
 """Build the distributions and test them in clean environments.
 
     ./run versions [NAME ...] [-- ARGS]     environments (default: all), arguments for pytest
+    ./run versions wheels                   platforms for which all dependencies have wheels
 
 The sdist is built, and the wheel from it. Each environment has the wheel installed and does not see
 the checkout; it runs the tests of the sdist and the doctests of the installed package. uv uses the
@@ -24,6 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tools import wheels
 from tools.archives import find_problems
 
 ROOT = Path(__file__).parents[1]
@@ -40,16 +42,21 @@ class Environment:
     rule: tuple[str, ...]  # options of uv
     extras: tuple[str, ...] = ("dev", "docs")
     options: tuple[str, ...] = ()  # options of pytest
+    without: tuple[str, ...] = ()  # packages to remove
 
 
 ENVIRONMENTS = {
     "lowest": Environment("3.11", ("--resolution", "lowest-direct")),
     "locked": Environment("3.12", ("--constraints", "constraints.txt")),
     "newest": Environment("3.13", ("--upgrade",)),
+    "without-finufft": Environment(
+        "3.12", ("--constraints", "constraints.txt"), without=("finufft",)
+    ),
     "minimal": Environment(
         "3.12", ("--upgrade",), (), ("-p", "tools.without_extras", "--doctest-ignore-import-errors")
     ),
 }
+WHEELS = "wheels"  # a check of the package index, without tests
 
 
 @dataclass
@@ -100,6 +107,8 @@ def install(environment: Environment, folder: Path, wheel: Path) -> Path:
     into = ("pip", "install", "--python", python)
     uv(*into, *environment.rule, *extras, "--requirements", "pyproject.toml", *tools)
     uv(*into, "--no-deps", wheel)
+    if environment.without:
+        uv("pip", "uninstall", "--python", python, *environment.without)
     return python
 
 
@@ -122,7 +131,7 @@ def name_of(requirement: str) -> str:
 
 def direct_dependencies() -> list[str]:
     """Return the requirements of the package, then those of its extras for users."""
-    users = ("plot", "io", "dask", "cli", "web")
+    users = ("fast", "plot", "io", "dask", "cli", "web")
     listed = [*project()["dependencies"]]
     listed += [one for extra in users for one in project()["optional-dependencies"][extra]]
     return [name for name in dict.fromkeys(map(name_of, listed)) if name != "mercer"]
@@ -197,21 +206,34 @@ def table(results: list[Result]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Test in the named environments, print a table, and return 1 if a test failed."""
+    """Test in the named environments, print tables, and return 1 if something failed."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    names = arguments[:end] or list(ENVIRONMENTS)
-    if unknown := set(names) - set(ENVIRONMENTS):
-        names_known = ", ".join(ENVIRONMENTS)
+    names = arguments[:end] or [WHEELS, *ENVIRONMENTS]
+    if unknown := set(names) - {WHEELS, *ENVIRONMENTS}:
+        names_known = ", ".join([WHEELS, *ENVIRONMENTS])
         raise SystemExit(f"Unknown environments {sorted(unknown)}; choose from {names_known}")
+    complete = True
+    if WHEELS in names:
+        fast = map(name_of, project()["optional-dependencies"]["fast"])
+        listed, complete = wheels.check([*project()["dependencies"]], fast)
+        print(listed)
+    names = [name for name in names if name != WHEELS]
+    return 0 if complete and run_environments(names, arguments[end + 1 :]) else 1
+
+
+def run_environments(names: list[str], arguments: list[str]) -> bool:
+    """Test in the named environments, print a table, and return whether all tests passed."""
+    if not names:
+        return True
     # Background jobs of a shell ignore SIGINT, and the tests of interrupts would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sdist, wheel = build()
     results = []
     for name in names:
         print(f"{name}: see {FOLDER.relative_to(ROOT) / name / 'log.txt'} ...", file=sys.stderr)
-        results.append(run_environment(name, sdist, wheel, arguments[end + 1 :]))
+        results.append(run_environment(name, sdist, wheel, arguments))
     print(table(results))
-    return int(any(one.failed for one in results))
+    return not any(one.failed for one in results)
 
 
 if __name__ == "__main__":

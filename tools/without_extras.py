@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 EXTRA_OF = {
+    "finufft": "fast",
     "matplotlib": "plot",
     "pandas": "io",
     "pyarrow": "io",

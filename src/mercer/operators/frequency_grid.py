@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from typing import Any
 
 import numpy as np
 from scipy import fft
@@ -12,7 +11,8 @@ from scipy import fft
 from mercer.data import Points
 from mercer.kernels import Kernel, Stationary
 from mercer.maths.types import Array
-from mercer.resources import memory_budget, thread_count
+from mercer.operators.transforms import fourier_series, fourier_sums
+from mercer.resources import memory_budget
 
 __all__ = ["FrequencyGrid", "NoGrid", "frequency_grid"]
 
@@ -143,45 +143,27 @@ class FrequencyGrid:
         total = np.zeros(modes, complex)
         for rows, chunk in points.chunks(_POINTS_PER_TRANSFORM):
             w = np.ones(len(chunk)) if weights is None else weights[rows]
-            plan = self._plan(1, modes, 1, -1)
-            plan.setpts(*self.angles(self.scaled(chunk)))
-            total += plan.execute(w.astype(np.complex128))
+            total += fourier_sums(self.angles(self.scaled(chunk)), w, modes, self._transform_error)
         return total
 
     def evaluate(self, coefficients: Array, points: Points) -> Array:
         """Return ``Σ_m b_m exp(i θ_m x)`` at every point, for k sets of coefficients (type 2).
 
-        The sums are real, so two sets share one complex transform. Points far outside the box get
-        exactly 0, because there the sum repeats the data one period away.
+        The coefficients are those of real functions. Points far outside the box get exactly 0,
+        because there the sum repeats the data one period away.
         """
-        k = len(coefficients)
-        pairs = coefficients[0::2].copy()
-        pairs[: k // 2] += 1j * coefficients[1::2]
-        out = np.empty((points.n, k))
+        out = np.empty((points.n, len(coefficients)))
         for rows, chunk in points.chunks(_POINTS_PER_TRANSFORM):
             scaled = self.scaled(chunk)
             far = self.outside(scaled)
             scaled[far] = 0  # any point in the box; its value is overwritten below
-            plan = self._plan(2, self.shape, len(pairs), 1)
-            plan.setpts(*self.angles(scaled))
-            values = plan.execute(pairs).reshape(len(pairs), -1)
-            out[rows, 0::2] = values.real.T
-            out[rows, 1::2] = values[: k // 2].imag.T
+            fourier_series(coefficients, self.angles(scaled), self._transform_error, out[rows])
             out[rows][far] = 0
         return out
 
-    def _plan(self, kind: int, modes: tuple[int, ...], count: int, sign: int) -> Any:
-        import finufft
-
-        return finufft.Plan(
-            kind,
-            modes,
-            n_trans=count,
-            eps=max(self.tolerance / 10, 1e-14),
-            isign=sign,
-            modeord=1,
-            nthreads=thread_count(),
-        )
+    @property
+    def _transform_error(self) -> float:
+        return max(self.tolerance / 10, 1e-14)
 
 
 def _grid_sums(grid: FrequencyGrid, doubled: bool, points: Points, weights: Array | None) -> Array:
