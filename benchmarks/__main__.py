@@ -18,6 +18,7 @@ MODULES = [
     "cluster_sets",
     "bandwidth_rule",
     "density",
+    "density_tables",
     "density_sums",
     "mixed_tables",
     "mixed_density",

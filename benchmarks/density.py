@@ -1,8 +1,4 @@
-"""Densities: held-out likelihood on real data, cost and gain of learned weights, speed.
-
-Held-out likelihood: 32 tables (benchmarks.density_tables), every method with its own best practice,
-nothing is chosen on held-out rows. Our estimators get the columns in their units.
-"""
+"""Densities: cost and gain of learned weights, speed."""
 
 from __future__ import annotations
 
@@ -14,156 +10,14 @@ from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import gaussian_kde
-from sklearn.base import clone
-from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.neighbors import KernelDensity
 
-from benchmarks.density_tables import DEVELOPMENT, REPORT, load
 from benchmarks.large_samples import clouds
 from benchmarks.measure import best_times, table
-from mercer import ParzenDensity, SeriesDensity, StackedDensity
+from mercer import ParzenDensity, SeriesDensity
 from mercer.bandwidth import silverman
 from mercer.datasets import make_clusters
 from mercer.kernels import Gaussian
-
-SPLITS = 3
-BANDWIDTHS = np.geomspace(0.05, 2.0, 24)  # of standardized columns
-COMPONENTS = range(1, 9)
-Logs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of the second rows, fitted to the first
-
-
-def ours(model: object) -> Logs:
-    """Return the log densities of one of our estimators, in the units of the table."""
-    return lambda X, Y: clone(model).fit(X).score_samples(Y)
-
-
-def standardized(logs: Logs) -> Logs:
-    """Standardize the columns first; log densities are those of the table."""
-
-    def run(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        center, scale = X.mean(axis=0), X.std(axis=0)
-        return logs((X - center) / scale, (Y - center) / scale) - np.log(scale).sum()
-
-    return run
-
-
-def whitened(logs: Logs) -> Logs:
-    """Rotate standardized columns to principal components of variance 1."""
-
-    def run(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(X.T, bias=True)))
-        rotation = vectors / np.sqrt(values)
-        return logs(X @ rotation, Y @ rotation) - 0.5 * np.log(values).sum()
-
-    return standardized(run)
-
-
-def cross_validated(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """scikit-learn's KernelDensity with the bandwidth by 5-fold cross-validation."""
-    folds = KFold(5, shuffle=True, random_state=0)
-    search = GridSearchCV(KernelDensity(), {"bandwidth": BANDWIDTHS}, cv=folds)
-    return search.fit(X).best_estimator_.score_samples(Y)
-
-
-def improved_sheather_jones(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """KDEpy in one dimension. Densities that underflow count as 1e-300."""
-    from KDEpy import NaiveKDE
-
-    density = NaiveKDE(kernel="gaussian", bw="ISJ").fit(X[:, 0]).evaluate(Y[:, 0])
-    return np.log(np.maximum(density, 1e-300))
-
-
-def mixture_by_bic(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """scikit-learn's mixture: type of covariance and number of components by BIC.
-
-    With fewer than five rows per column and component BIC chooses singular covariances.
-    """
-    fits = [
-        GaussianMixture(k, covariance_type=kind, random_state=0).fit(X)
-        for kind in ("full", "tied", "diag", "spherical")
-        for k in COMPONENTS
-        if k <= max(1, len(X) // (5 * X.shape[1]))
-    ]
-    return min(fits, key=lambda fit: fit.bic(X)).score_samples(Y)
-
-
-METHODS: dict[str, Logs] = {
-    "Parzen": ours(ParzenDensity()),
-    "adaptive": ours(ParzenDensity(adaptive=True)),
-    "shape": ours(ParzenDensity(adaptive="shape")),
-    "stacked": ours(StackedDensity()),
-    "KernelDensity": standardized(cross_validated),
-    "KernelDensity, whitened": whitened(cross_validated),
-    "gaussian_kde": lambda X, Y: gaussian_kde(X.T).logpdf(Y.T),
-    "KDEpy": standardized(improved_sheather_jones),
-    "GaussianMixture": standardized(mixture_by_bic),
-    "one Gaussian": standardized(lambda X, Y: GaussianMixture(1).fit(X).score_samples(Y)),
-}
-
-
-def held_out_logs(name: str) -> dict[str, np.ndarray]:
-    """Return log densities of the held-out rows of all splits, in standard deviations."""
-    X = load(name)
-    found: dict[str, list[np.ndarray]] = {}
-    for train, test in ShuffleSplit(SPLITS, test_size=0.25, random_state=0).split(X):
-        units = np.log(X[train].std(axis=0)).sum()
-        for method, logs in METHODS.items():
-            if method == "KDEpy" and X.shape[1] > 1:
-                continue  # the same function as KernelDensity
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found.setdefault(method, []).append(logs(X[train], X[test]) + units)
-    return {method: np.concatenate(parts) for method, parts in found.items()}
-
-
-def held_out() -> Iterator[str]:
-    """Yield the table of mean log densities, and that of differences to the default."""
-    means: dict[str, dict[str, float]] = {}
-    rows, worse = [], []
-    for part, names in (("chosen on", DEVELOPMENT), ("reported", REPORT)):
-        for name in names:
-            try:
-                X = load(name)
-            except FileNotFoundError:
-                print(f"{name}: skipped, the data are not available")
-                continue
-            logs = held_out_logs(name)
-            means[name] = {method: float(np.mean(values)) for method, values in logs.items()}
-            cells = [f"{means[name][m]:.3f}" if m in logs else "" for m in METHODS]
-            rows.append((part, name, f"{len(X)} × {X.shape[1]}", *cells))
-            difference = logs["Parzen"] - logs["one Gaussian"]
-            error = difference.std() / np.sqrt(len(difference))
-            if difference.mean() < 0:
-                worse.append((name, f"{difference.mean():.3f}", f"{error:.3f}"))
-            print("| " + " | ".join(rows[-1]) + " |", flush=True)
-    yield table(
-        f"Mean held-out log density (nats per point, columns in standard deviations, {SPLITS} "
-        "splits; higher is better)",
-        rows,
-        ("defaults", "table", "size", *METHODS),
-    )
-    summary = []
-    for method in METHODS:
-        cells = []
-        for names in (DEVELOPMENT, REPORT, {**DEVELOPMENT, **REPORT}):
-            gains = [
-                means[name][method] - means[name]["Parzen"]
-                for name in names
-                if method in means.get(name, {})
-            ]
-            cells.append(f"{np.mean(gains):+.3f} ± {np.std(gains) / np.sqrt(len(gains)):.3f}")
-        summary.append((method, *cells))
-    yield table(
-        "Mean difference to ParzenDensity(), with its standard error over tables",
-        summary,
-        ("density", "tables for choices", "other tables", "all"),
-    )
-    yield table(
-        "Tables where one Gaussian is better than ParzenDensity()",
-        worse,
-        ("table", "difference", "standard error over rows"),
-    )
 
 
 def learned_weights() -> str:
@@ -278,4 +132,3 @@ def tables() -> Iterator[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield make()
-    yield from held_out()

@@ -1,110 +1,235 @@
-"""Real tables of one to ten numeric columns for the comparison of densities.
+"""Held-out log density on 32 real tables (benchmarks.density_data), all methods in one run.
 
-The data are part of scikit-learn and of packages in ``mercer[dev]`` (statsmodels, vega_datasets,
-palmerpenguins); thyroid, banana and pendigits need the data folder of
-:mod:`mercer.datasets`. Nothing is downloaded. Rows with missing values are dropped, and at most
-2000 rows are used.
+Every method has its own best practice, and nothing is chosen on held-out rows. Our estimators get
+the columns in their units. Densities of other libraries that underflow are computed as logarithms
+with the bandwidths that these libraries choose.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from importlib.resources import files
+import time
+import warnings
+from collections.abc import Callable, Iterator
 
 import numpy as np
-import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from scipy.special import logsumexp
+from scipy.stats import gaussian_kde
+from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.neighbors import KernelDensity
 
-from mercer.datasets import load_ida, load_pendigits, load_thyroid
+from benchmarks.density_data import DEVELOPMENT, REPORT, load
+from benchmarks.measure import table
+from mercer import ParzenDensity, StackedDensity
 
-MAX_ROWS = 2000
-
-
-def _statsmodels(name: str, *columns: str) -> np.ndarray:
-    frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
-    return frame[list(columns)].to_numpy(dtype=float)
-
-
-def _vega(name: str, *columns: str) -> np.ndarray:
-    path = files("vega_datasets") / "_data" / name
-    frame = (pd.read_json if name.endswith("json") else pd.read_csv)(str(path))
-    return frame[list(columns)].to_numpy(dtype=float)
-
-
-def _penguins() -> np.ndarray:
-    frame = pd.read_csv(files("palmerpenguins") / "data" / "penguins.csv")
-    return frame.select_dtypes("number").drop(columns="year").to_numpy(dtype=float)
+SPLITS = 3
+BANDWIDTHS = np.geomspace(0.05, 2.0, 24)  # of standardized columns
+COMPONENTS = range(1, 9)
+MAX_STATSMODELS_COLUMNS = 5  # beyond, one fit takes minutes
+EXACT_ROWS = 200  # for which statsmodels uses all rows at once
+BLOCK = 50  # rows, the default of statsmodels
+Logs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of the second rows, fitted to the first
 
 
-def _diabetes(*columns: int) -> np.ndarray:
-    return load_diabetes(scaled=False).data[:, list(columns)]
+def ours(model: object) -> Logs:
+    """Return the log densities of one of our estimators, in the units of the table."""
+    return lambda X, Y: clone(model).fit(X).score_samples(Y)
 
 
-CARS = ("Miles_per_Gallon", "Displacement", "Horsepower", "Weight_in_lbs", "Acceleration")
+def standardized(logs: Logs) -> Logs:
+    """Standardize the columns first; log densities are those of the table."""
 
-#: The tables on which the defaults were chosen: those of earlier comparisons, and four others.
-DEVELOPMENT: dict[str, Callable[[], np.ndarray]] = {
-    "iris petal length": lambda: load_iris().data[:, 2:3],
-    "wine flavanoids": lambda: load_wine().data[:, 6:7],
-    "iris sepals": lambda: load_iris().data[:, :2],
-    "wine 1, 7": lambda: load_wine().data[:, [0, 6]],
-    "diabetes bmi, bp, s5": lambda: _diabetes(2, 3, 8),
-    "iris": lambda: load_iris().data,
-    "wine 1-5": lambda: load_wine().data[:, :5],
-    "thyroid": lambda: load_thyroid().data,
-    "banana, 400 rows": lambda: load_ida("banana").data[:400],
-    "penguins": _penguins,
-    "Engel": lambda: _statsmodels("engel", "income", "foodexp"),
-    "breast cancer 1-10": lambda: load_breast_cancer().data[:, :10],
-    "crime by state": lambda: _statsmodels(
-        "statecrime", "violent", "murder", "hs_grad", "poverty", "single", "white", "urban"
-    ),
-}
+    def run(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        center, scale = X.mean(axis=0), X.std(axis=0)
+        return logs((X - center) / scale, (Y - center) / scale) - np.log(scale).sum()
 
-#: The tables on which nothing was chosen.
-REPORT: dict[str, Callable[[], np.ndarray]] = {
-    "Nile": lambda: _statsmodels("nile", "volume"),
-    "sunspots": lambda: _statsmodels("sunspots", "SUNACTIVITY"),
-    "Seattle temperatures": lambda: _vega("seattle-temps.csv", "temp"),
-    "breast cancer area": lambda: load_breast_cancer().data[:, 3:4],
-    "airports": lambda: _vega("airports.csv", "latitude", "longitude"),
-    "cancer, population": lambda: _statsmodels("cancer", "cancer", "population"),
-    "heart transplants": lambda: _statsmodels("heart", "survival", "age"),
-    "fertility": lambda: _statsmodels("fertility", "1970", "1990", "2010"),
-    "Grunfeld": lambda: _statsmodels("grunfeld", "invest", "value", "capital"),
-    "Seattle weather": lambda: _vega("seattle-weather.csv", "temp_max", "temp_min", "wind"),
-    "breast cancer 4": lambda: load_breast_cancer().data[:, [0, 1, 4, 5]],
-    "inflation": lambda: _statsmodels("macrodata", "tbilrate", "unemp", "infl"),
-    "travel mode": lambda: _statsmodels("modechoice", "ttme", "invc", "invt", "gc"),
-    "cars": lambda: _vega("cars.json", *CARS),
-    "school districts": lambda: _statsmodels(
-        "star98", "LOWINC", "PERMINTE", "AVYRSEXP", "AVSALK", "PERSPENK", "PTRATIO"
-    ),
-    "pendigits 1-6": lambda: load_pendigits().data[:, :6],
-    "breast cancer errors": lambda: load_breast_cancer().data[:, 10:18],
-    "diabetes": lambda: _diabetes(0, 2, 3, 4, 5, 6, 7, 8, 9),
-    "wine 1-10": lambda: load_wine().data[:, :10],
-}
+    return run
 
 
-def load(name: str) -> np.ndarray:
-    """Return a table; repeated values are spread over their rounding step with a fixed seed."""
-    X = np.asarray({**DEVELOPMENT, **REPORT}[name](), dtype=float)
-    X = X[np.isfinite(X).all(axis=1)]
-    rng = np.random.default_rng(0)
-    if len(X) > MAX_ROWS:
-        X = X[np.sort(rng.choice(len(X), MAX_ROWS, replace=False))]
-    return np.column_stack([spread(column, rng) for column in X.T])
+def whitened(logs: Logs) -> Logs:
+    """Rotate standardized columns to principal components of variance 1."""
+
+    def run(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(X.T, bias=True)))
+        rotation = vectors / np.sqrt(values)
+        return logs(X @ rotation, Y @ rotation) - 0.5 * np.log(values).sum()
+
+    return standardized(run)
 
 
-def spread(column: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Spread repeated values uniformly over the smallest difference between values.
+def cross_validated(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """scikit-learn's KernelDensity with the bandwidth by 5-fold cross-validation."""
+    folds = KFold(5, shuffle=True, random_state=0)
+    search = GridSearchCV(KernelDensity(), {"bandwidth": BANDWIDTHS}, cv=folds)
+    return search.fit(X).best_estimator_.score_samples(Y)
 
-    Without this, ever narrower bandwidths at the repeated values have the largest likelihood.
+
+def log_sums(X: np.ndarray, Y: np.ndarray, bandwidths: np.ndarray) -> np.ndarray:
+    """Return log densities of Gaussian kernels with one bandwidth per column."""
+    parts = []
+    for rows in np.array_split(Y, max(1, len(Y) * X.size // 10**7)):
+        squares = (((rows[:, None] - X) / bandwidths) ** 2).sum(axis=2)
+        parts.append(logsumexp(-0.5 * squares, axis=1))
+    constant = np.log(len(X)) + np.log(bandwidths * np.sqrt(2 * np.pi)).sum()
+    return np.concatenate(parts) - constant
+
+
+def kdepy(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """KDEpy: the improved Sheather-Jones bandwidth, or one Silverman bandwidth per column.
+
+    KDEpy has no rule for several columns; its author scales every column by its own bandwidth
+    (github.com/tommyod/KDEpy/issues/81). The exponent is that of d columns. The improved rule
+    depends on the unit of the data unless their range is larger than 12 (issue 201).
     """
-    values = np.unique(column)
-    if len(values) == len(column):
-        return column
-    step = np.diff(values).min()
-    return column + step * rng.uniform(-0.5, 0.5, len(column))
+    from KDEpy.bw_selection import improved_sheather_jones, silvermans_rule
+
+    unit, (n, d) = 100.0, X.shape
+    rule = improved_sheather_jones if d == 1 else silvermans_rule
+    found = [rule(unit * X[:, [c]]) / unit for c in range(d)]
+    return log_sums(X, Y, np.array(found) * n ** (1 / 5 - 1 / (d + 4)))
+
+
+def statsmodels(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """KDEMultivariate of statsmodels, one bandwidth per column by cross-validated likelihood.
+
+    Beyond EXACT_ROWS rows with its option for large samples: medians over blocks of rows.
+    """
+    from statsmodels.nonparametric.kernel_density import EstimatorSettings, KDEMultivariate
+
+    large = len(X) > EXACT_ROWS
+    settings = EstimatorSettings(efficient=large, randomize=False, n_sub=BLOCK, n_jobs=1)
+    some = X[: len(X) // BLOCK * BLOCK] if large else X  # it rejects a small last block
+    with np.errstate(all="ignore"):
+        fitted = KDEMultivariate(some, "c" * X.shape[1], bw="cv_ml", defaults=settings)
+    return log_sums(X, Y, np.abs(fitted.bw))
+
+
+def mixture_by_bic(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """scikit-learn's mixture: type of covariance and number of components by BIC.
+
+    With fewer than five rows per column and component BIC chooses singular covariances.
+    """
+    fits = [
+        GaussianMixture(k, covariance_type=kind, random_state=0).fit(X)
+        for kind in ("full", "tied", "diag", "spherical")
+        for k in COMPONENTS
+        if k <= max(1, len(X) // (5 * X.shape[1]))
+    ]
+    return min(fits, key=lambda fit: fit.bic(X)).score_samples(Y)
+
+
+METHODS: dict[str, Logs] = {
+    "Parzen": ours(ParzenDensity()),
+    "adaptive": ours(ParzenDensity(adaptive=True)),
+    "shape": ours(ParzenDensity(adaptive="shape")),
+    "stacked": ours(StackedDensity()),
+    "KernelDensity": standardized(cross_validated),
+    "KernelDensity, whitened": whitened(cross_validated),
+    "gaussian_kde": lambda X, Y: gaussian_kde(X.T).logpdf(Y.T),
+    "KDEpy": whitened(kdepy),
+    "statsmodels": standardized(statsmodels),
+    "GaussianMixture": standardized(mixture_by_bic),
+    "one Gaussian": standardized(lambda X, Y: GaussianMixture(1).fit(X).score_samples(Y)),
+}
+KERNEL_PEERS = ("KernelDensity", "KernelDensity, whitened", "gaussian_kde", "KDEpy", "statsmodels")
+
+
+class Results:
+    """Log densities of held-out rows in standard deviations, mean over the splits of a row."""
+
+    def __init__(self, name: str) -> None:
+        X = load(name)
+        self.name, (self.n, self.d) = name, X.shape
+        totals = {method: np.zeros(self.n) for method in METHODS if self.runs(method)}
+        counts = np.zeros(self.n)
+        self.seconds = dict.fromkeys(totals, 0.0)
+        self.by_split: dict[str, list[float]] = {method: [] for method in totals}
+        for train, test in ShuffleSplit(SPLITS, test_size=0.25, random_state=0).split(X):
+            units = np.log(X[train].std(axis=0)).sum()
+            counts[test] += 1
+            for method, total in totals.items():
+                begin = time.process_time()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    logs = METHODS[method](X[train], X[test]) + units
+                self.seconds[method] += time.process_time() - begin
+                self.by_split[method].append(float(logs.mean()))
+                total[test] += logs
+        self.rows = {m: total[counts > 0] / counts[counts > 0] for m, total in totals.items()}
+
+    def runs(self, method: str) -> bool:
+        return method != "statsmodels" or self.d <= MAX_STATSMODELS_COLUMNS
+
+    def mean(self, method: str) -> float:
+        return float(np.mean(self.by_split[method]))
+
+    def difference(self, first: str, second: str) -> tuple[float, float]:
+        """Return the mean difference of two methods and its standard error over held-out rows."""
+        values = self.rows[first] - self.rows[second]
+        return self.mean(first) - self.mean(second), values.std(ddof=1) / np.sqrt(len(values))
+
+
+def mean_gain(results: list[Results], first: str, second: str) -> str:
+    """Return the mean difference of two methods over tables, with its standard error."""
+    gains = [r.mean(first) - r.mean(second) for r in results if r.runs(first) and r.runs(second)]
+    error = np.std(gains, ddof=1) / np.sqrt(len(gains))
+    return f"{np.mean(gains):+.3f} ± {error:.3f} ({len(gains)})"
+
+
+def summary(choices: list[Results], others: list[Results]) -> Iterator[str]:
+    """Yield tables of mean differences, of goals, and of losses to one Gaussian."""
+    parts = (choices, others, choices + others)
+    yield table(
+        "Mean difference to ParzenDensity(), with its standard error over tables",
+        [(m, *(mean_gain(part, m, "Parzen") for part in parts)) for m in METHODS],
+        ("density", "tables for choices", "other tables", "all"),
+    )
+    pairs = [("Parzen", peer) for peer in KERNEL_PEERS]
+    pairs += [("adaptive", peer) for peer in KERNEL_PEERS]
+    pairs += [("stacked", other) for other in METHODS if other != "stacked"]
+    yield table(
+        "Mean difference between densities, with its standard error over tables",
+        [(a, b, *(mean_gain(part, a, b) for part in parts)) for a, b in pairs],
+        ("density", "compared with", "tables for choices", "other tables", "all"),
+    )
+    losses = []
+    for found in choices + others:
+        difference, error = found.difference("Parzen", "one Gaussian")
+        if difference < 0:
+            losses.append((found.name, f"{difference:.3f}", f"{error:.3f}"))
+    yield table(
+        "Tables where one Gaussian is better than ParzenDensity()",
+        losses,
+        ("table", "difference", "standard error over held-out rows"),
+    )
+    seconds = [(m, sum(r.seconds.get(m, 0.0) for r in parts[2])) for m in METHODS]
+    yield table(
+        "CPU time of all fits and evaluations",
+        [(method, f"{total:.0f} s") for method, total in seconds],
+        ("density", "CPU time"),
+    )
+
+
+def tables() -> Iterator[str]:
+    """Yield all tables of this module."""
+    found: dict[str, list[Results]] = {"for choices": [], "others": []}
+    rows = []
+    for part, names in zip(found, (DEVELOPMENT, REPORT), strict=True):
+        for name in names:
+            try:
+                results = Results(name)
+            except FileNotFoundError:
+                print(f"{name}: skipped, the data are not available", flush=True)
+                continue
+            found[part].append(results)
+            cells = [f"{results.mean(m):.3f}" if results.runs(m) else "" for m in METHODS]
+            rows.append((part, name, f"{results.n} × {results.d}", *cells))
+            print("| " + " | ".join(rows[-1]) + " |", flush=True)
+    yield table(
+        f"Mean held-out log density (nats per point, columns in standard deviations, {SPLITS} "
+        "splits; higher is better)",
+        rows,
+        ("defaults", "table", "size", *METHODS),
+    )
+    yield from summary(found["for choices"], found["others"])

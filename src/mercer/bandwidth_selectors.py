@@ -11,11 +11,12 @@ import numpy as np
 from mercer.errors import ApproximationWarning, warn
 from mercer.maths import bandwidth_selectors as selectors
 from mercer.maths.bandwidth_selectors import PairSums
+from mercer.maths.plug_in_matrix import PairMoments, best_matrix
 from mercer.maths.quantiles import weighted_quantile
 from mercer.maths.types import Array
 from mercer.subsampling import select_representatives
 
-__all__ = ["SELECTORS", "one_column"]
+__all__ = ["SELECTORS", "one_column", "whitened_plug_in"]
 
 _MAX_ROWS = 1000  # between which distances are computed in more than one dimension
 
@@ -70,7 +71,7 @@ def one_column(sample: Any, name: str) -> None:
     if sample.dimension != 1:
         raise ValueError(
             f"The rule {name!r} is for one column; the sample has {sample.dimension}. Use "
-            "'smoothed-cv', 'least-squares-cv' or 'leave-one-out'."
+            "'plug-in', 'smoothed-cv', 'least-squares-cv' or 'leave-one-out'."
         )
 
 
@@ -80,6 +81,23 @@ def _sheather_jones(sample: Any) -> float:
     rows = _Rows(sample)
     pairs = rows.pairs()
     return rows.factor * selectors.sheather_jones(pairs, rows.scale)
+
+
+@np.errstate(all="ignore")
+def _plug_in(sample: Any) -> float:
+    rows = _Rows(sample)
+    pairs = rows.pairs()
+    return rows.factor * selectors.plug_in(pairs, rows.scale)
+
+
+@np.errstate(all="ignore")
+def whitened_plug_in(sample: Any) -> Array:
+    """Return the full bandwidth matrix of the plug-in method for a sample of whitened rows."""
+    rows = _Rows(sample)
+    pairs = PairSums.of_pairs(rows.X, rows.weights)
+    pilot, bandwidth = selectors.plug_in_pilot(pairs, rows.scale)
+    moments = PairMoments(rows.X, rows.weights, pilot)
+    return rows.factor**2 * best_matrix(moments, pairs.size, bandwidth)
 
 
 def _improved_sheather_jones(sample: Any) -> float:
@@ -137,6 +155,7 @@ SELECTORS: dict[str, Callable[[Any], float]] = {
     "normal-reference": _normal_reference,
     "sheather-jones": _sheather_jones,
     "improved-sheather-jones": _improved_sheather_jones,
+    "plug-in": _plug_in,
     "least-squares-cv": _least_squares_cv,
     "biased-cv": _biased_cv,
     "smoothed-cv": _smoothed_cv,

@@ -26,6 +26,7 @@ from mercer.information import (
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Laplacian, Matern, Polynomial
 from mercer.row_scores import leave_one_out_scores
 from mercer.spectroscopy import find_groups
+from tests.properties.bandwidth_cases import ALL_RULES
 from tests.properties.estimator_cases import CASES, fit, results, targets
 from tests.properties.strategies import (
     Examples,
@@ -131,7 +132,10 @@ FUNCTIONS = {
     "njw_clustering": lambda X, Y: without_result(njw_clustering(X, 2)),
     "count_clusters": lambda X, Y: mercer.cluster_count.count_clusters(X, Gaussian(0.5)).count,
     **{f"kernel {kernel!r}": lambda X, Y, k=kernel: k(X, Y) for kernel in KERNELS},
-    **{f"bandwidth {name}": lambda X, Y, name=name: RULES[name](1e-170 * X) for name in RULES},
+    **{
+        f"bandwidth {name}": lambda X, Y, name=name: ALL_RULES[name](1e-170 * X)
+        for name in ALL_RULES
+    },
     **{
         f"fit_kernel {name}": lambda X, Y, name=name: fit_kernel(Gaussian(name), X).bandwidth
         for name in RULES

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from mercer.bandwidth import RULES
 from mercer.information import (
     cauchy_schwarz_divergence,
     feature_variance,
@@ -30,6 +29,7 @@ from mercer.kernels import (
     Sum,
 )
 from mercer.maths.quantiles import weighted_quantile
+from tests.properties.bandwidth_cases import ALL_RULES, TOLERANCES
 from tests.properties.strategies import MAX_EXAMPLES, Examples, property_test, samples
 
 many_examples = settings(property_test, max_examples=20 * MAX_EXAMPLES)
@@ -147,16 +147,16 @@ def test_min_max_kernel_equals_its_formula(sample):
 # --- bandwidth rules -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ALL_RULES)
+@pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 @property_test
 @given(sample=samples(), seed=seeds, exponent=st.floats(-100, 100))
 def test_bandwidth_rules(rule, sample, seed, exponent):
     X = np.unique(sample.X, axis=0) if rule == "leave-one-out" else sample.X
-    find = RULES[rule]
+    find = ALL_RULES[rule]
     rng = np.random.default_rng(seed)
     expected = find(X)
-    # the likelihood search stops at 1e-4 in log bandwidth
-    close = {"rtol": 1e-3 if rule == "leave-one-out" else 1e-10}
+    close = {"rtol": TOLERANCES[rule]}
     assert 0 < expected < np.inf
     assert_allclose(find(rng.permutation(X)), expected, **close)
     unit = 10.0**exponent

@@ -123,12 +123,16 @@ class KernelDensityEstimator(Density, KernelEstimator):
         if any(getattr(self, name, None) is not None for name in ("adaptation_", "bounds_")):
             return None
         window, kernel = self._sum, self.kernel_
-        clipped = getattr(self, "clipped_mass_", 0.0) > 0
-        if not isinstance(kernel, Gaussian) or window.points.is_chunked or clipped:
+        clips = self._clipped_mass() > 0
+        if not isinstance(kernel, Gaussian) or window.points.is_chunked or clips:
             return None
         means = window.points.data.astype(np.float64)
         covariance = kernel.bandwidth_matrix(means.shape[1])
         return (GaussianTerms(window.coefficients / window.mass, means, covariance),)
+
+    def _clipped_mass(self) -> float:
+        """Return the mass of negative values that are set to 0; such a sum is not a kernel sum."""
+        return 0.0
 
     @property
     def why_not_saved(self) -> str | None:

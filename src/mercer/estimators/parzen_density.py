@@ -16,8 +16,7 @@ from mercer.data import Points, Sample, validate_points, validate_weights
 from mercer.density_bandwidth import gaussian_in
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.conditional_density import condition_adapted, condition_kernel
-from mercer.estimators.density_base import KernelDensityEstimator
-from mercer.estimators.density_functions import ParzenFunctions
+from mercer.estimators.parzen_functions import ParzenFunctions
 from mercer.estimators.pointwise_bandwidths import adapted_density
 from mercer.estimators.reflected_bandwidth import fit_reflected
 from mercer.kernels import Gaussian, Kernel, as_kernel
@@ -37,7 +36,7 @@ __all__ = ["ParzenDensity", "maximum_likelihood"]
 _MIN_SIGNAL_TO_NOISE = 1e6  # of sums on a frequency grid, for values at images of a point
 
 
-class ParzenDensity(ParzenFunctions, KernelDensityEstimator):
+class ParzenDensity(ParzenFunctions):
     r"""Parzen window density estimator.
 
     .. math:: \hat p(x) = \sum_j a_j\, k(x, x_j) / c, \qquad c = \int k(x, 0)\,dx

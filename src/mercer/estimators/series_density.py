@@ -13,8 +13,8 @@ from mercer.data import Points, Sample
 from mercer.decompose import decompose
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
-from mercer.estimators.density_base import KernelDensityEstimator, exponential
-from mercer.estimators.density_functions import KernelSumFunctions
+from mercer.estimators.density_base import exponential
+from mercer.estimators.kernel_sum_functions import KernelSumFunctions
 from mercer.estimators.parzen_density import maximum_likelihood
 from mercer.kernels import Kernel
 from mercer.maths.negative_mass import grid_points, negative_mass_by_draws, negative_mass_on_grid
@@ -35,7 +35,7 @@ _GRID_ERROR = 1e-3  # above this error the mass is estimated from draws
 _MAX_PROPOSALS = 2**16  # per iteration of rejection sampling
 
 
-class SeriesDensity(KernelSumFunctions, KernelDensityEstimator):
+class SeriesDensity(KernelSumFunctions):
     r"""Density as a truncated series of eigenfunctions of the kernel (Girolami 2002).
 
     .. math::
@@ -274,6 +274,9 @@ class SeriesDensity(KernelSumFunctions, KernelDensityEstimator):
         return WindowSum(spectrum.kernel, spectrum.points, at_points, fourier)
 
     # --- clipping -------------------------------------------------------------------------------
+
+    def _clipped_mass(self) -> float:
+        return self.clipped_mass_
 
     def _negative_mass(self) -> tuple[float, float]:
         """Return the mass of the negative part, in units of the total mass, and its error."""

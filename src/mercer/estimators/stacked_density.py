@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from mercer.data import validate_weights
 from mercer.errors import suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
-from mercer.estimators.density_base import Density
 from mercer.estimators.density_functions import DensityFunctions
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.maths.adaptive_density import random_folds
@@ -31,7 +30,7 @@ Members = Sequence[tuple[str, Any]]
 _MIN_ROWS = 3
 
 
-class SelectedGaussianMixture(DensityFunctions, Density, BaseEstimator):  # type: ignore[misc]
+class SelectedGaussianMixture(DensityFunctions, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's Gaussian mixture with the number of components chosen by BIC.
 
     Columns are standardized first, so that scikit-learn's regularization does not depend on units.
@@ -115,7 +114,7 @@ class SelectedGaussianMixture(DensityFunctions, Density, BaseEstimator):  # type
         return np.asarray(drawn[shuffled] * self._scale + self._center)
 
 
-class StackedDensity(DensityFunctions, Density, BaseEstimator):  # type: ignore[misc]
+class StackedDensity(DensityFunctions, BaseEstimator):  # type: ignore[misc]
     r"""Convex combination of density estimators, weighted by cross-validated likelihood.
 
     .. math:: \hat p(x) = \sum_m a_m\, \hat p_m(x)

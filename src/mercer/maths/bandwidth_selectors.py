@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import exp, log, pi, sqrt
 
 import numpy as np
 from scipy.fft import dct, irfft, rfft
@@ -24,6 +24,8 @@ __all__ = [
     "improved_sheather_jones",
     "least_squares_criterion",
     "minimize_criterion",
+    "plug_in",
+    "plug_in_pilot",
     "sheather_jones",
     "smoothed_criterion",
 ]
@@ -33,6 +35,7 @@ _MAX_CELLS = 2**20
 _N_TRIALS = 60  # bandwidths tried before the best of them is refined
 _LOWEST = 0.1  # in units of s n^(-1/(d+4))
 _DCT_CELLS = 2**14
+_MAX_SQUARE = 1400.0  # beyond, exp(-u²/2) is 0 up to rounding error
 _STAGES = 7  # of the fixed-point equation
 
 
@@ -102,14 +105,14 @@ class PairSums:
                 values = np.exp(-0.5 * u2)
             return values if function is None else values * function(u2)
 
-        return self.total(term) * (2 * pi * variance) ** (-d / 2)
+        return self.total(term) * _power(2 * pi * variance, -d / 2)
 
     def without_self(
         self, variance: float, function: Callable[[Array], Array] | None = None
     ) -> float:
         """Return the same sum without the pairs of a point (and not its copies) with itself."""
         at_zero = 1.0 if function is None else float(function(np.zeros(1))[0])
-        own = self.size * at_zero * (2 * pi * variance) ** (-self.dimension / 2)
+        own = self.size * at_zero * _power(2 * pi * variance, -self.dimension / 2)
         return self.normal(variance, function) - own
 
 
@@ -166,7 +169,12 @@ def smoothed_criterion(pairs: PairSums, h: float, pilot: float) -> float:
 
 def _variance(pairs: PairSums, h: float) -> float:
     """Return ``R(K) / (n h^d)``."""
-    return float((4 * pi * h**2) ** (-pairs.dimension / 2) / pairs.size)
+    return _power(4 * pi * h**2, -pairs.dimension / 2) / pairs.size
+
+
+def _power(base: float, exponent: float) -> float:
+    """Return a power, inf on overflow."""
+    return float(np.power(base, exponent))
 
 
 def minimize_criterion(
@@ -178,7 +186,14 @@ def minimize_criterion(
     """
     reference = scale * size ** (-1 / (d + 4))
     trials = np.linspace(_LOWEST * reference, highest * reference, _N_TRIALS)
-    best = int(np.argmin([criterion(trial) for trial in trials]))
+    values = np.array([criterion(trial) for trial in trials])
+    values[~np.isfinite(values)] = np.inf
+    if len(np.unique(values)) < _N_TRIALS // 2:
+        raise ValueError(
+            f"The cross-validation criterion overflows or underflows in {d} columns. Use "
+            "'leave-one-out' or 'plug-in', or fewer columns."
+        )
+    best = int(np.argmin(values))
     around = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
     options = {"xatol": 1e-6 * reference}
     found = minimize_scalar(criterion, bounds=around, method="bounded", options=options)
@@ -219,6 +234,61 @@ def sheather_jones(pairs: PairSums, scale: float) -> float:
     while equation(high) >= 0:
         high *= 1.2
     return float(brentq(equation, low, high, rtol=1e-10))
+
+
+def plug_in(pairs: PairSums, scale: float) -> float:
+    r"""Two-stage direct plug-in bandwidth (Wand and Jones 1994) for one bandwidth in d dimensions.
+
+    The asymptotic mean integrated squared error is smallest at
+
+    .. math:: h^{d+4} = \frac{d}{n (4\pi)^{d/2} \psi_2}, \qquad \psi_m = \int f\, \Delta^m f,
+
+    and :math:`\psi_m` is estimated with a Gaussian kernel of bandwidth g, for which the two
+    leading terms of the bias cancel,
+
+    .. math:: g^{d+2m+2} = -\frac{2\, \Delta^m \varphi(0)}{n\, \psi_{m+1}}.
+
+    Two stages: :math:`\psi_4` of a normal distribution with standard deviation ``scale`` gives g of
+    :math:`\psi_3`, and this gives g of :math:`\psi_2`.
+    """
+    return plug_in_pilot(pairs, scale)[1]
+
+
+def plug_in_pilot(pairs: PairSums, scale: float) -> tuple[float, float]:
+    """Return the bandwidth of the estimate of ψ_2, and the one of :func:`plug_in`."""
+    n, d = pairs.size, pairs.dimension
+    # |ψ_4| of a normal distribution is the absolute Δ⁴φ(0) with bandwidth √2 scale
+    log_psi = _log_laplacian_at_zero(4, d) - (d + 8) * log(sqrt(2) * scale)
+    for m in (3, 2):
+        log_g = (log(2) + _log_laplacian_at_zero(m, d) - log(n) - log_psi) / (d + 2 * m + 2)
+        log_psi = _log_functional(pairs, m, log_g)
+    return exp(log_g), exp((log(d) - log(n) - 0.5 * d * log(4 * pi) - log_psi) / (d + 4))
+
+
+def _log_functional(pairs: PairSums, m: int, log_g: float) -> float:
+    """Return the logarithm of the absolute value of ``Σ_ij w_i w_j Δ^m φ_g(x_i - x_j) / n(n-1)``.
+
+    The divisor is that of R's ``bw.SJ``. The Fourier transform of ``(-Δ)^m φ`` is not negative, so
+    the sum has the sign of ``(-1)^m``.
+    """
+    d = pairs.dimension
+
+    def term(squares: Array) -> Array:
+        u2 = squares * exp(-2 * log_g)
+        if m == 2:
+            polynomial = u2**2 - 2 * (d + 2) * u2 + d * (d + 2)
+        else:
+            polynomial = -(u2**3) + 3 * (d + 4) * (u2**2 - (d + 2) * u2) + d * (d + 2) * (d + 4)
+        return polynomial * np.exp(-0.5 * np.minimum(u2, _MAX_SQUARE))
+
+    total = pairs.total(term) / (pairs.size * (pairs.size - 1))
+    tiny = np.finfo(np.float64).tiny
+    return log(max(total, tiny)) - 0.5 * d * log(2 * pi) - (d + 2 * m) * log_g
+
+
+def _log_laplacian_at_zero(m: int, d: int) -> float:
+    """Return the logarithm of ``|Δ^m φ(0)| = (2π)^(-d/2) d (d + 2) ... (d + 2m - 2)``."""
+    return float(np.log(d + 2.0 * np.arange(m)).sum()) - 0.5 * d * log(2 * pi)
 
 
 def improved_sheather_jones(x: Array, weights: Array) -> float:

@@ -6,9 +6,10 @@ something is drawn.
 """
 
 from mercer.plots.bandwidth import BandwidthDisplay
-from mercer.plots.density import DensityDisplay, EigenfunctionDisplay
+from mercer.plots.density import DensityDisplay
 from mercer.plots.diversity import DiversityDisplay
 from mercer.plots.effects import EffectDisplay
+from mercer.plots.eigenfunctions import EigenfunctionDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram import GramDisplay
 from mercer.plots.spectrum import SpectrumDisplay
