@@ -8,8 +8,8 @@ from mercer.errors import ApproximationWarning
 from mercer.information import matrix_renyi_entropy, vendi_score
 from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
 from mercer.maths.entropy import growth_bounds, perturbation_bounds, spectral_entropy
+from mercer.maths.trace_bounds import lower_tail, moment_bounds
 from mercer.solvers import Nystrom
-from mercer.solvers.trace_quadrature import lower_tail, moment_bounds
 from tests.expectations import raises
 
 ORDERS = (0, 0.5, 1, 1.5, 2, 3, 7.5, np.inf)

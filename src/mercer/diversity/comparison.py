@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample, concatenate_points, validate_points
 from mercer.formatting import format_number
-from mercer.information.matrix_entropy import require_unit_diagonal
+from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
 from mercer.maths.types import Array
