@@ -1,6 +1,6 @@
 """Coverage of diversity intervals, bias of scores, size and power of the two-sample tests.
 
-    python -m benchmarks.diversity coverage [repetitions]
+    python -m benchmarks.diversity coverage [samples [n [distribution]]]
     python -m benchmarks.diversity tests [repetitions]
     python -m benchmarks.diversity novelty
 
@@ -58,31 +58,32 @@ def distributions() -> dict[str, tuple]:
     }
 
 
-def coverage(repetitions: int = 1000, sizes: tuple[int, ...] = (200, 500, 1000)) -> None:
-    """Print coverage of 95 % intervals, and the bias of plug-in and corrected entropies."""
-    print("| distribution | n | order | coverage | plug-in bias | corrected bias | s.e. |")
-    print("|---|---|---|---|---|---|---|")
+def coverage(repetitions: int = 1000, n: int = 200, only: str = "") -> None:
+    """Print coverage of 95 % intervals, and the bias of plug-in and corrected scores."""
+    print("| distribution | n | samples | order | coverage | below, above | plug-in bias |", end="")
+    print(" corrected bias | s.e. of the bias |\n|---|---|---|---|---|---|---|---|---|", flush=True)
     for name, (draw, kernel, eigenvalues) in distributions().items():
+        if only not in name:
+            continue
         p = eigenvalues[eigenvalues > 0] / eigenvalues.sum()
         truth = np.exp([spectral_entropy(p, order) for order in ORDERS])
-        for n in sizes:
-            found = []
-            for seed in range(repetitions):
-                X = draw(np.random.default_rng(seed), n)
-                found.append(
-                    mercer.measure_diversity(X, kernel, orders=ORDERS, n_modes=0, random_state=seed)
-                )
-            for k, order in enumerate(ORDERS):
-                low, high = np.array([one.intervals[k] for one in found]).T
-                covered = np.mean((low <= truth[k]) & (truth[k] <= high))
-                plug = np.array([one.scores[k] for one in found]) - truth[k]
-                fixed = np.array([one.corrected[k] for one in found]) - truth[k]
-                error = plug.std() / np.sqrt(repetitions)
-                print(
-                    f"| {name} | {n} | {order:g} | {covered:.1%} | {plug.mean():.4f} | "
-                    f"{fixed.mean():.4f} | {error:.4f} |",
-                    flush=True,
-                )
+        found = []
+        for seed in range(repetitions):
+            X = draw(np.random.default_rng(seed), n)
+            found.append(
+                mercer.measure_diversity(X, kernel, orders=ORDERS, n_modes=0, random_state=seed)
+            )
+        for k, order in enumerate(ORDERS):
+            low, high = np.array([one.intervals[k] for one in found]).T
+            above, below = np.mean(low > truth[k]), np.mean(high < truth[k])
+            plug = np.array([one.scores[k] for one in found]) - truth[k]
+            fixed = np.array([one.corrected[k] for one in found]) - truth[k]
+            error = plug.std() / np.sqrt(repetitions)
+            print(
+                f"| {name} | {n} | {repetitions} | {order:g} | {1 - above - below:.1%} | "
+                f"{below:.1%}, {above:.1%} | {plug.mean():.4f} | {fixed.mean():.4f} | {error:.4f} |",
+                flush=True,
+            )
 
 
 def two_samples(repetitions: int = 1000, n: int = 100) -> None:
@@ -136,5 +137,5 @@ def novelty(repetitions: int = 20) -> None:
 
 
 if __name__ == "__main__":
-    given = [int(argument) for argument in sys.argv[2:]]
+    given = [int(text) if text.isdigit() else text for text in sys.argv[2:]]
     {"coverage": coverage, "tests": two_samples, "novelty": novelty}[sys.argv[1]](*given)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.data import Points, Sample
-from mercer.diversity.sampling import influence_deviations
+from mercer.diversity.influence import influence_moments
 from mercer.information import vendi_score
 from mercer.kernels import Cosine, Gaussian
 from mercer.maths.extrapolation import bias_factor
@@ -38,7 +38,9 @@ def test_influence_of_proportions_is_that_of_a_multinomial():
     largest = np.sqrt((1 - p.max()) / p.max())
     sample = Sample(Cosine(), Points(X))
     assert_allclose(
-        influence_deviations(sample, (1.0, 2.0, np.inf)), [shannon, quadratic, largest], rtol=1e-9
+        influence_moments(sample, (1.0, 2.0, np.inf)).deviation,
+        [shannon, quadratic, largest],
+        rtol=1e-9,
     )
 
 
@@ -46,9 +48,9 @@ def test_influence_from_features_and_from_eigenvectors_agree():
     X = np.random.default_rng(0).normal(size=(1600, 3)) + 0.5
     w = np.random.default_rng(1).exponential(size=1600)
     for weights in (None, w):
-        many = influence_deviations(Sample(Cosine(), Points(X), weights), (1.0, 1.5, np.inf))
+        many = influence_moments(Sample(Cosine(), Points(X), weights), (1.0, 1.5, np.inf)).deviation
         copies = Sample(Cosine(), Points(X[:1400]), None if weights is None else w[:1400])
-        few = influence_deviations(copies, (1.0, 1.5, np.inf))
+        few = influence_moments(copies, (1.0, 1.5, np.inf)).deviation
         assert_allclose(many, few, rtol=0.1)  # both estimate the same standard deviation
 
 

@@ -109,7 +109,7 @@ def mean_deviation(norm: float, largest: float, count: int, probability: float) 
     Examples
     --------
     >>> round(mean_deviation(1.0, 0.1, 48, 1e-6), 3)
-    1.13
+    1.131
     """
     ratio = -np.log(probability) / count
     return float(2 * norm * np.sqrt(ratio) + 2 * max(largest, 0.0) * ratio)
