@@ -55,15 +55,16 @@ def influence_moments(sample: Sample, orders: tuple[float, ...]) -> Influence:
     >>> influence_moments(Sample(Cosine(), Points(X)), (1.0,)).deviation.round(4)
     array([0.4757])
     """
+    few = sample.matrix is None and has_few_features(sample)
     small = sample.points.n <= _DENSE_UP_TO and not sample.points.is_chunked
-    if small or sample.matrix is not None:
+    if sample.matrix is not None or (small and not few):
         gram = DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
         values, vectors = np.linalg.eigh(gram.matrix.astype(np.float64) / gram.total)
         p, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         squares = vectors**2 * (gram.total / gram.start[:, None] ** 2) * p
         sums = _power_sums(squares, p, _gains(p, orders), gram.start**2 / gram.total)
     else:
-        choice: Any = FiniteFeatures() if has_few_features(sample) else Nystrom(_LANDMARKS)
+        choice: Any = FiniteFeatures() if few else Nystrom(_LANDMARKS)
         factored: ExplicitGram = choice.gram(sample)
         values, vectors = np.linalg.eigh(factored.small_dense() / factored.total)
         p, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
