@@ -6,8 +6,10 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.data import Points, Sample
-from mercer.diversity.sampling import influence_deviations
+from mercer.diversity.influence import influence_moments
+from mercer.diversity.sampling import SamplingError
 from mercer.information import vendi_score
+from mercer.information.samples import fitted_sample
 from mercer.kernels import Cosine, Gaussian
 from mercer.maths.extrapolation import bias_factor
 from tests.expectations import raises
@@ -38,18 +40,37 @@ def test_influence_of_proportions_is_that_of_a_multinomial():
     largest = np.sqrt((1 - p.max()) / p.max())
     sample = Sample(Cosine(), Points(X))
     assert_allclose(
-        influence_deviations(sample, (1.0, 2.0, np.inf)), [shannon, quadratic, largest], rtol=1e-9
+        influence_moments(sample, (1.0, 2.0, np.inf)).deviation,
+        [shannon, quadratic, largest],
+        rtol=1e-9,
     )
 
 
 def test_influence_from_features_and_from_eigenvectors_agree():
-    X = np.random.default_rng(0).normal(size=(1600, 3)) + 0.5
-    w = np.random.default_rng(1).exponential(size=1600)
+    X = np.random.default_rng(0).normal(size=(300, 3)) + 0.5
+    K = Cosine()(X)
+    w = np.random.default_rng(1).exponential(size=300)
+    orders = (1.0, 1.5, np.inf)
     for weights in (None, w):
-        many = influence_deviations(Sample(Cosine(), Points(X), weights), (1.0, 1.5, np.inf))
-        copies = Sample(Cosine(), Points(X[:1400]), None if weights is None else w[:1400])
-        few = influence_deviations(copies, (1.0, 1.5, np.inf))
-        assert_allclose(many, few, rtol=0.1)  # both estimate the same standard deviation
+        features = influence_moments(Sample(Cosine(), Points(X), weights), orders)
+        eigenvectors = influence_moments(fitted_sample(K, "precomputed", weights), orders)
+        for name in ("deviation", "kurtosis", "tied"):
+            assert_allclose(getattr(features, name), getattr(eigenvectors, name), rtol=1e-6)
+
+
+def test_tied_eigenvalues_extend_the_interval():
+    tied = np.eye(10)[np.random.default_rng(0).integers(10, size=200)]
+    found = mercer.measure_diversity(tied, orders=np.inf, n_modes=0)
+    assert found.intervals[0, 1] > 10
+    separated = np.eye(3)[np.random.default_rng(0).choice(3, 400, p=[0.8, 0.1, 0.1])]
+    sample = Sample(Cosine(), Points(separated))
+    assert_allclose(influence_moments(sample, (np.inf,)).tied, separated.mean(axis=0).max())
+
+
+def test_intervals_use_student_quantiles():
+    error = SamplingError(0.1, 2.0, 0.1, [], degrees=10.0)
+    low, high = error.interval(0.95)
+    assert_allclose([low, high], [2 - 0.2228, 2 + 0.2228], atol=1e-4)
 
 
 def test_standard_errors_match_the_spread_over_samples():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -550,3 +551,20 @@ def test_divergence_of_a_precomputed_matrix_needs_row_indices():
         cauchy_schwarz_divergence(K, (np.zeros(0, int), [0]), "precomputed")
     with raises(ValueError, 2, 4):
         cauchy_schwarz_divergence(K, ([2, 4], [0]), "precomputed")
+
+
+def test_many_pairs_are_estimated_with_a_standard_error():
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    w = np.random.default_rng(1).exponential(size=3000)
+    for weights in (None, w):
+        exact = renyi_entropy(X, Gaussian(1.0), sample_weight=weights)
+        with pytest.warns(ApproximationWarning, match="max_pairs=1e\\+06") as caught:
+            found = renyi_entropy(X, Gaussian(1.0), sample_weight=weights, max_pairs=1e6)
+        relative = float(re.search(r"error of ([\d.]+)", str(caught[0].message))[1])
+        assert 0 < abs(found - exact) <= 5 * relative
+        assert renyi_entropy(X, Gaussian(1.0), sample_weight=weights, max_pairs=None) == exact
+
+
+def test_features_need_no_estimate():
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    assert information_potential(X, "cosine", max_pairs=10) == information_potential(X, "cosine")

@@ -8,8 +8,8 @@ from mercer.errors import ApproximationWarning
 from mercer.information import matrix_renyi_entropy, vendi_score
 from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
 from mercer.maths.entropy import growth_bounds, perturbation_bounds, spectral_entropy
+from mercer.maths.trace_bounds import lower_tail, moment_bounds
 from mercer.solvers import Nystrom
-from mercer.solvers.trace_quadrature import lower_tail, moment_bounds
 from tests.expectations import raises
 
 ORDERS = (0, 0.5, 1, 1.5, 2, 3, 7.5, np.inf)
@@ -183,3 +183,24 @@ def test_lower_tail_of_a_chi_square_mean():
         assert 0 < bound < 1
         # a matrix of rank one is the worst case
         assert chi2.cdf(bound * count, count) <= 1e-4
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 1.0])
+def test_order_infinity_bounds_with_clustered_leading_eigenvalues(spread):
+    # ten clusters of nearly equal weight; the sum of squares alone does not bound the largest
+    rng = np.random.default_rng(0)
+    weights = 1 + spread * rng.random(10)
+    labels = rng.permutation(np.repeat(np.arange(10), 60))
+    X = 10 * np.eye(10)[labels] + 0.1 * rng.normal(size=(600, 10))
+    w = weights[labels]
+    found = matrix_renyi_entropy(
+        X, Gaussian(1.0), np.inf, bounds=True, sample_weight=w, solver="lanczos"
+    )
+    assert found.lower - 1e-9 <= dense_entropy(X, Gaussian(1.0), np.inf, w) <= found.upper + 1e-9
+
+
+def test_order_infinity_is_deterministic_if_the_first_eigenvalue_dominates():
+    X = np.random.default_rng(0).normal(size=(500, 20))
+    found = matrix_renyi_entropy(X, Gaussian(10.0), np.inf, bounds=True, solver="lanczos")
+    assert found.deterministic
+    assert found.upper - found.lower < 1e-6

@@ -1,4 +1,4 @@
-"""Comparison of two samples, and of two embeddings of the same rows."""
+"""Comparison of two samples: tests, differences of their modes, novelty of rows."""
 
 from __future__ import annotations
 
@@ -6,64 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample, concatenate_points, validate_points
+from mercer.diversity.differences import DifferenceMode, operator_differences
 from mercer.formatting import format_number
-from mercer.information.matrix_entropy import require_unit_diagonal
+from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
 from mercer.maths.types import Array
 from mercer.notebook import table
 from mercer.operators import ExactFeatures, FeatureMap
 from mercer.solvers import Nystrom
-from mercer.solvers.plan import Request, has_few_features, plan
+from mercer.solvers.plan import has_few_features
 from mercer.validation import check_integer
 
-__all__ = [
-    "DifferenceMode",
-    "EmbeddingComparison",
-    "SampleComparison",
-    "compare_embeddings",
-    "compare_samples",
-]
+__all__ = ["SampleComparison", "compare_samples"]
 
 _DENSE_UP_TO = 1000  # rows of both samples whose kernel matrix is decomposed
 _LANDMARKS = 500
-_REPRESENTATIVES = 8
 _CHUNK_ROWS = 8192
-_NULL_DRAWS = 20  # permutations for the level of eigenvalues without a difference
-_LANCZOS_TOLERANCE = 1e-8
-
-
-@dataclass(frozen=True, eq=False)
-class DifferenceMode:
-    """A direction in which two samples or two embeddings differ.
-
-    Attributes
-    ----------
-    eigenvalue : float
-        Of the difference of the operators; positive, largest first.
-    representatives : array of int
-        Indices of the rows with the largest squared projections.
-    significant : bool
-        Whether the eigenvalue exceeds those of randomly exchanged labels (for two samples), or its
-        own error (for two embeddings).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mercer
-    >>> X, Y = np.repeat(np.eye(3)[:2], 50, axis=0), np.repeat(np.eye(3), [50, 50, 40], axis=0)
-    >>> mode = mercer.compare_samples(X, Y).novel_modes[0]
-    >>> bool((mode.representatives >= 100).all()), mode.significant
-    (True, True)
-    """
-
-    eigenvalue: float
-    representatives: Array
-    significant: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +186,7 @@ def compare_samples(
     features, missing = _features(sample, random_state)
     n, rng = both[0].n, np.random.default_rng(random_state)
     tests = _permutation_tests(features, n, n_permutations, rng)
-    novel, lost, novelty = _differences(features, n, n_modes, rng)
+    novel, lost, novelty = operator_differences(features, n, n_modes, rng)
     return SampleComparison(
         **tests,
         novel_modes=novel,
@@ -293,53 +255,6 @@ def _p_value(statistics: Array) -> float:
     return float((statistics >= statistics[0] - slack).mean())
 
 
-def _differences(
-    features: Array, n: int, n_modes: int, rng: np.random.Generator
-) -> tuple[list[DifferenceMode], list[DifferenceMode], Array]:
-    size = len(features)
-    m = size - n
-    first = features[:n].T @ features[:n] / n
-    second = features[n:].T @ features[n:] / m
-    pooled = (n * first + m * second) / size
-    values, vectors = np.linalg.eigh(second - first)
-    null = []
-    for _ in range(_NULL_DRAWS):
-        drawn = features[rng.permutation(size)[:n]]
-        part = drawn.T @ drawn / n
-        null.append((size * pooled - n * part) / m - part)
-    levels = np.array([np.linalg.eigvalsh(one)[[0, -1]] for one in null])
-    novel: list[DifferenceMode] = []
-    lost: list[DifferenceMode] = []
-    for i in range(min(n_modes, len(values))):
-        for found, index, sign, rows in (
-            (novel, -1 - i, 1, features[n:]),
-            (lost, i, -1, features[:n]),
-        ):
-            if sign * values[index] <= 0:
-                continue
-            projections = (rows @ vectors[:, index]) ** 2
-            top = np.argsort(-projections, kind="stable")[:_REPRESENTATIVES]
-            limit = levels[:, 1].max() if sign > 0 else -levels[:, 0].min()
-            found.append(
-                DifferenceMode(float(sign * values[index]), top, bool(sign * values[index] > limit))
-            )
-    return novel, lost, _novelty(features[n:], second - first, pooled, null)
-
-
-def _novelty(rows: Array, difference: Array, pooled: Array, null: list[Array]) -> Array:
-    values, vectors = np.linalg.eigh(pooled)
-    # directions with less variance than one row contributes cannot be estimated
-    ridge = max(1.0 / max(len(rows), 1), np.finfo(float).eps)
-    whitening = vectors / np.sqrt(np.maximum(values, 0) + ridge)
-    small, directions = np.linalg.eigh(whitening.T @ difference @ whitening)
-    level = max(np.linalg.eigvalsh(whitening.T @ one @ whitening)[-1] for one in null[:5])
-    excess = np.maximum(small - level, 0)
-    if not excess.any():  # nothing stands out: rank by all positive directions
-        excess = np.maximum(small, 0)
-    coordinates = rows @ (whitening @ directions)
-    return np.asarray(coordinates**2 @ excess)
-
-
 def _limitations(kernel: Kernel) -> str:
     if isinstance(kernel, DotProduct):
         return (
@@ -348,157 +263,3 @@ def _limitations(kernel: Kernel) -> str:
             "cannot detect differences that leave these unchanged. Use a Gaussian kernel for them."
         )
     return ""
-
-
-@dataclass(frozen=True, eq=False)
-class EmbeddingComparison:
-    """Result of :func:`compare_embeddings`.
-
-    Attributes
-    ----------
-    first_modes, second_modes : list of DifferenceMode
-        Groups of rows that are similar in the first embedding only, and in the second only.
-    first_vectors, second_vectors : array of shape (n, n_modes)
-        Eigenvectors of ``(K_1 - K_2) / n`` with positive and with negative eigenvalues.
-    distance : float
-        ``‖K_1 - K_2‖_F / n``.
-    residual : float
-        Largest residual of an eigenpair: each eigenvalue is within it of a true one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mercer
-    >>> labels = np.repeat([0, 1, 2], 30)
-    >>> merged = np.where(labels == 2, 1, labels)
-    >>> found = mercer.compare_embeddings(np.eye(3)[labels], np.eye(3)[merged])
-    >>> round(found.distance, 4), len(found.first_modes), len(found.second_modes)
-    (0.4714, 1, 1)
-    """
-
-    first_modes: list[DifferenceMode]
-    second_modes: list[DifferenceMode]
-    first_vectors: Array
-    second_vectors: Array
-    distance: float
-    residual: float
-
-
-@np.errstate(under="ignore")
-def compare_embeddings(
-    X: Any,
-    Y: Any,
-    kernel: str | Kernel = "cosine",
-    *,
-    n_modes: int = 10,
-    random_state: int | None = 0,
-) -> EmbeddingComparison:
-    """Compare two embeddings of the same rows by the spectrum of the difference of their kernels.
-
-    Eigenvectors of ``(K_1 - K_2) / n`` with large positive eigenvalues are groups of rows that only
-    the first embedding holds together, and those with negative eigenvalues groups of the second
-    (SPEC). They are found by a Lanczos iteration, which needs only products with both kernel
-    matrices.
-
-    Parameters
-    ----------
-    X, Y : array-likes of shapes (n, d) and (n, e)
-    kernel : str or Kernel
-        Fitted to each embedding.
-    n_modes : int
-        Largest number of modes of each embedding.
-    random_state : int or None
-        Seed of the start vector.
-
-    Returns
-    -------
-    EmbeddingComparison
-
-    References
-    ----------
-    .. [1] M. Jalali, B. Kia, F. Farnia, "Towards an explainable comparison and alignment of feature
-       embeddings", ICML 2025.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mercer
-    >>> rng = np.random.default_rng(0)
-    >>> labels = np.repeat([0, 1, 2, 3], 25)
-    >>> X = np.eye(4)[labels]  # four groups
-    >>> Y = np.eye(4)[labels // 2]  # two groups
-    >>> found = mercer.compare_embeddings(X, Y)
-    >>> np.round([mode.eigenvalue for mode in found.second_modes], 3).tolist()
-    [0.25, 0.25]
-    """
-    check_integer(n_modes, "n_modes")
-    grams = []
-    for Z in (X, Y):
-        points = validate_points(Z, as_kernel(kernel).compares)
-        sample = Sample.of(fit_kernel(as_kernel(kernel), points), points, None)
-        require_unit_diagonal(sample)
-        grams.append(plan(sample, Request("variance", 1)).gram(sample))
-    if grams[0].size != grams[1].size:
-        raise ValueError(
-            f"X has {grams[0].size} rows and Y has {grams[1].size}; row i of both must embed the "
-            "same object."
-        )
-    n = grams[0].size
-    distance = _frobenius_distance(grams)
-    if distance <= _LANCZOS_TOLERANCE:
-        empty = np.empty((n, 0))
-        return EmbeddingComparison([], [], empty, empty, distance, 0.0)
-
-    def product(v: Array) -> Array:
-        v = v.reshape(n, -1)
-        return np.asarray(grams[0].product(v) - grams[1].product(v)) / n
-
-    count = min(n_modes, n - 1)
-    start = np.random.default_rng(random_state).standard_normal(n)
-    operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
-    found = []
-    for which in ("LA", "SA"):
-        if n <= 4 * count:
-            values, vectors = np.linalg.eigh(product(np.eye(n)))
-        else:
-            values, vectors = eigsh(operator, count, which=which, v0=start, tol=_LANCZOS_TOLERANCE)
-        sign = 1 if which == "LA" else -1
-        order = np.argsort(-sign * values)[:count]
-        order = order[sign * values[order] > _LANCZOS_TOLERANCE]
-        found.append((sign * values[order], vectors[:, order]))
-    residuals = [
-        np.linalg.norm(product(V) - sign * V * values, axis=0)
-        for sign, (values, V) in zip((1, -1), found, strict=True)
-    ]
-    residual = float(max((r.max(initial=0) for r in residuals), default=0.0))
-    modes = [
-        [
-            DifferenceMode(
-                float(value),
-                np.argsort(-(vector**2), kind="stable")[:_REPRESENTATIVES],
-                bool(value > 10 * residual),
-            )
-            for value, vector in zip(values, V.T, strict=True)
-        ]
-        for values, V in found
-    ]
-    return EmbeddingComparison(
-        modes[0],
-        modes[1],
-        found[0][1],
-        found[1][1],
-        distance,
-        residual,
-    )
-
-
-def _frobenius_distance(grams: list[Any]) -> float:
-    """Return ``‖K_1 - K_2‖_F / n`` from products with blocks of unit vectors."""
-    n = grams[0].size
-    total = 0.0
-    for first in range(0, n, 512):
-        block = np.zeros((n, min(512, n - first)))
-        block[np.arange(first, first + block.shape[1]), np.arange(block.shape[1])] = 1
-        difference = grams[0].product(block) - grams[1].product(block)
-        total += float(np.einsum("ij,ij->", difference, difference))
-    return float(np.sqrt(total)) / n

@@ -7,7 +7,6 @@ from math import inf
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import norm
 
 from mercer.diversity.modes import Mode, find_modes
 from mercer.diversity.sampling import SamplingError, sampling_error
@@ -228,7 +227,6 @@ def measure_diversity(
     bounds = [one.exp() for one in found]
     corrected = np.array([error.corrected for error in errors])
     deviation = np.array([error.corrected_error for error in errors])
-    half_width = norm.ppf(0.5 + confidence / 2) * deviation
     scores = np.exp(values)
     # means of exp and of 1/x exceed these functions of the mean (Jensen); at order 2 the corrected
     # entropy is the logarithm of an unbiased mean
@@ -242,7 +240,7 @@ def measure_diversity(
         standard_errors=scores * np.array([error.standard_error for error in errors]),
         corrected=estimates,
         corrected_errors=estimates * deviation,
-        intervals=np.exp(np.column_stack([corrected - half_width, corrected + half_width])),
+        intervals=np.exp([error.interval(confidence) for error in errors]),
         confidence=confidence,
         modes=modes,
         assignments=assignments,

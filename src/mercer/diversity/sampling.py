@@ -1,40 +1,37 @@
-r"""Sampling error of matrix entropies: influence function, subsamples, bias.
+r"""Sampling error of matrix entropies: standard errors, bias, confidence intervals.
 
-The entropy of a sample is a function of its covariance operator Σ̂ in feature space. With the
-population's Σ, to first order,
+To first order the error of the entropy is the mean of its influence function over the rows
+(:mod:`mercer.diversity.influence`). Terms of higher order add the excess variance between disjoint
+halves of the sample. If the influence function is constant (points spread evenly over a sphere, for
+example), its variance over a sample is positive and exceeds that of the entropy: standard errors
+are too large by a factor of up to √2 then.
 
-.. math:: S_q(\hat\Sigma) - S_q(\Sigma) = \frac{1}{n} \sum_j \psi_q(x_j), \qquad
-    \psi_1(x) = -\varphi(x)' \log\Sigma\, \varphi(x) - S_1, \quad
-    \psi_q(x) = \frac{q}{1-q}
-    \Bigl(\frac{\varphi(x)'\Sigma^{q-1}\varphi(x)}{\operatorname{tr}\Sigma^q} - 1\Bigr)
-
-Where the variance of ψ is 0 (points spread evenly over a sphere, for example), terms of second
-order dominate, whose standard deviation is proportional to 1/n. Both parts are estimated: the first
-by the influence function, the second by the excess variance between disjoint subsamples.
+Intervals use quantiles of Student's distribution, because the variance is estimated: for n
+influences of kurtosis κ it has ``2n / (κ - 1)`` degrees of freedom (Satterthwaite). At order ∞
+the largest eigenvalue is not a smooth function of the sample if others equal it. The interval then
+extends to the mean of the eigenvalues that are not separated from the largest, a smooth function
+that is at most the largest.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 
-from mercer.data import Points, Sample
+from mercer.data import Sample
+from mercer.diversity.influence import influence_moments
 from mercer.information.samples import clip_negative
 from mercer.maths.entropy import spectral_entropy
 from mercer.maths.extrapolation import bias_factor
 from mercer.maths.types import Array
-from mercer.operators import DenseGram, ExactFeatures, ExplicitGram, FeatureMap
+from mercer.operators import ExactFeatures
 from mercer.resources import single_threaded_blas
-from mercer.solvers import Nystrom
-from mercer.solvers.plan import FiniteFeatures, has_few_features
+from mercer.solvers.plan import has_few_features
 
-__all__ = ["SamplingError", "influence_deviations", "sampling_error", "take_rows"]
+__all__ = ["SamplingError", "sampling_error", "take_rows"]
 
-_DENSE_UP_TO = 1500  # rows for which all eigenvectors take about a second
-_LANDMARKS = 500
-_CHUNK_ROWS = 8192
 _LARGEST_SUBSAMPLE = 2000
 _LARGEST_FEATURE_SUBSAMPLE = 20_000
 _SMALLEST = 4
@@ -53,12 +50,28 @@ class SamplingError(NamedTuple):
         Standard error of ``corrected``.
     curve : list of (size, entropy, standard error)
         Mean entropies of subsamples, smallest first, and of the sample.
+    degrees : float
+        Degrees of freedom of the standard error.
+    largest : float
+        Value to which the interval extends, if it exceeds ``corrected``.
     """
 
     standard_error: float
     corrected: float
     corrected_error: float
     curve: list[tuple[int, float, float]]
+    degrees: float = np.inf
+    largest: float = -np.inf
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return a confidence interval of the entropy.
+
+        >>> SamplingError(0.5, 3.0, 0.5, []).interval(0.95)[0]  # doctest: +ELLIPSIS
+        2.02...
+        """
+        quantile = student.ppf(0.5 + confidence / 2, self.degrees)
+        half_width = float(quantile) * self.corrected_error
+        return self.corrected - half_width, max(self.corrected, self.largest) + half_width
 
 
 def take_rows(sample: Sample, rows: Array) -> Sample:
@@ -67,79 +80,6 @@ def take_rows(sample: Sample, rows: Array) -> Sample:
         return sample.take(rows)
     weights = None if sample.weights is None else sample.passes.take(sample.weights, rows)
     return Sample(sample.kernel, sample.points.take(rows), weights, unit=sample.unit)
-
-
-def influence_deviations(sample: Sample, orders: tuple[float, ...]) -> Array:
-    """Return the standard deviation of the influence function of each order.
-
-    >>> from mercer.kernels import Cosine
-    >>> X = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])  # proportions 3/4 and 1/4
-    >>> influence_deviations(Sample(Cosine(), Points(X)), (1.0,)).round(4)
-    array([0.4757])
-    """
-    small = sample.points.n <= _DENSE_UP_TO and not sample.points.is_chunked
-    if small or sample.matrix is not None:
-        gram = DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
-        values, vectors = np.linalg.eigh(gram.matrix.astype(np.float64) / gram.total)
-        p = np.maximum(values, 0)
-        squares = vectors**2 * (gram.total / gram.start[:, None] ** 2)
-        h = squares @ (p[:, None] * _gains(p, orders))
-        weights = gram.start**2 / gram.total
-        mean = weights @ h
-        variances = weights @ (h - mean) ** 2
-    else:
-        choice: Any = FiniteFeatures() if has_few_features(sample) else Nystrom(_LANDMARKS)
-        factored: ExplicitGram = choice.gram(sample)
-        values, vectors = np.linalg.eigh(factored.small_dense() / factored.total)
-        p = np.maximum(values, 0)
-        sums = sample.points.sum_rows(
-            partial(_influence_sums, factored.features, vectors, _gains(p, orders)), sample.weights
-        )
-        mean, mean_squares = sums / factored.total
-        variances = mean_squares - mean**2
-    return np.sqrt(np.maximum(variances, 0)) * np.abs(_slopes(p, orders))
-
-
-def _gains(p: Array, orders: tuple[float, ...]) -> Array:
-    """Return g(p) per order, such that ``φ'g(Σ)φ`` is the influence up to a factor."""
-    positive = p > 1e-14 * p.max()
-    safe = np.where(positive, p, 1.0)
-    columns = []
-    for order in orders:
-        if order == 1:
-            gain = -np.log(safe)
-        elif order == np.inf:
-            gain = (p == p.max()).astype(float)
-        elif order == 0:
-            gain = np.full(len(p), np.nan)
-        else:
-            gain = (safe / p.max()) ** (order - 1)
-        columns.append(np.where(positive, gain, 0.0))
-    return np.column_stack(columns)
-
-
-def _slopes(p: Array, orders: tuple[float, ...]) -> Array:
-    slopes = []
-    for order in orders:
-        if order == 1:
-            slopes.append(1.0)
-        elif order == np.inf:
-            slopes.append(1 / p.max())
-        else:
-            scaled = p[p > 0] / p.max()
-            slopes.append(order / (1 - order) / (p.max() * (scaled**order).sum()))
-    return np.array(slopes)
-
-
-def _influence_sums(
-    features: FeatureMap, vectors: Array, gains: Array, points: Points, weights: Array | None
-) -> Array:
-    total = np.zeros((2, gains.shape[1]))
-    for rows, x in points.chunks(_CHUNK_ROWS):
-        h = (features(x) @ vectors) ** 2 @ gains
-        w = np.ones(len(h)) if weights is None else weights[rows]
-        total += w @ h, w @ h**2
-    return total
 
 
 def sampling_error(
@@ -164,12 +104,12 @@ def _sampling_error(
     sample: Sample, orders: tuple[float, ...], entropies: Array, rng: np.random.Generator
 ) -> list[SamplingError]:
     n, size = sample.points.n, sample.sample_size
-    deviations = influence_deviations(sample, orders)
+    influence = influence_moments(sample, orders)
     features = sample.matrix is None and has_few_features(sample)
     half = min(n // 2, _LARGEST_FEATURE_SUBSAMPLE if features else _LARGEST_SUBSAMPLE)
     quarter = half // 2
     if quarter < _SMALLEST:
-        errors = deviations / np.sqrt(size)
+        errors = influence.deviation / np.sqrt(size)
         return [SamplingError(e, s, e, [(n, s, e)]) for e, s in zip(errors, entropies, strict=True)]
     n_partitions = 16 if n <= 500 else 8 if n <= 2000 else 3
     halves = np.empty((n_partitions, 2, len(orders)))
@@ -183,7 +123,7 @@ def _sampling_error(
     sizes = (n, 2 * quarter, quarter)
     results = []
     for k, (order, entropy) in enumerate(zip(orders, entropies, strict=True)):
-        first = deviations[k] ** 2 / size
+        first = float(influence.deviation[k]) ** 2 / size
         # variance between disjoint subsamples, in excess of the first-order part
         between = float(((halves[:, 0, k] - halves[:, 1, k]) ** 2).mean() / 2)
         ratio = n / (2 * quarter)
@@ -208,7 +148,12 @@ def _sampling_error(
             (2 * quarter, float(means[0].mean()), noise[0]),
             (n, float(entropy), error),
         ]
-        results.append(SamplingError(error, corrected, float(np.hypot(error, extra)), curve))
+        total = float(np.hypot(error, extra))
+        spread = max(float(influence.kurtosis[k]) - 1, 1e-3)
+        share = first / total**2 if total > 0 else 1.0
+        degrees = 2 * size / spread / share**2 if share > 0 else np.inf
+        largest = -float(np.log(influence.tied.mean())) if order == np.inf else -np.inf
+        results.append(SamplingError(error, corrected, total, curve, degrees, largest))
     return results
 
 

@@ -15,9 +15,8 @@ from mercer.information.density_distances import (
     kullback_leibler,
 )
 from mercer.information.divergence import cauchy_schwarz_divergence
+from mercer.information.entropy_routes import EntropyBounds, MatrixEntropies
 from mercer.information.matrix_entropy import (
-    EntropyBounds,
-    MatrixEntropies,
     matrix_renyi_bounds,
     matrix_renyi_entropy,
     vendi_score,

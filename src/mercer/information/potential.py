@@ -9,7 +9,7 @@ import numpy as np
 from mercer.bandwidth import fit_kernel
 from mercer.data import validate_points, validate_weights
 from mercer.decompose import decompose
-from mercer.information.samples import fitted_sample, log_normalizer
+from mercer.information.samples import fitted_sample, log_normalizer, mean_kernel
 from mercer.kernels import Cosine, Gaussian, Kernel, as_kernel
 from mercer.maths.information_potential import gaussian_potential
 from mercer.maths.types import Array
@@ -34,6 +34,8 @@ def information_potential(
     *,
     sample_weight: Any = None,
     normalize: bool = False,
+    max_pairs: float | None = 1e10,
+    verbose: bool = False,
 ) -> float:
     """Return ``V = 1'K1 / n²``, the mean of the kernel over all pairs of points (Jenssen, eq. 10).
 
@@ -48,6 +50,12 @@ def information_potential(
         K itself, as in ``KernelECA.information_potential_``, and ``-log V`` differs from
         :func:`renyi_entropy` by the logarithm of the normalizer. The normalized V may overflow to
         inf or underflow to 0; the entropy does not.
+    max_pairs : float or None
+        Above this number of pairs V is estimated from random rows, and an
+        :class:`~mercer.errors.ApproximationWarning` states its standard error. None sums all pairs.
+        Kernels with few features, and Gaussian kernels in at most 3 columns, need no pairs.
+    verbose : bool
+        Show progress of the estimate.
 
     Examples
     --------
@@ -57,7 +65,7 @@ def information_potential(
     0.8033
     """
     sample = fitted_sample(X, kernel, sample_weight)
-    potential = summing_gram(sample).potential
+    potential = mean_kernel(sample, max_pairs, verbose)
     return _normalized(potential, sample) if normalize else potential
 
 
@@ -75,6 +83,8 @@ def renyi_entropy(
     *,
     estimator: Literal["mean", "integral"] = "mean",
     sample_weight: Any = None,
+    max_pairs: float | None = 1e10,
+    verbose: bool = False,
 ) -> float:
     """Return Renyi's quadratic entropy ``-log V``, in nats.
 
@@ -91,6 +101,8 @@ def renyi_entropy(
         self-convolution: Gaussian, Laplacian, Matern and sums of them have a closed form
         (:meth:`~mercer.kernels.Kernel.self_convolution`).
     sample_weight : array-like of shape (n,) or None
+    max_pairs, verbose
+        As in :func:`information_potential`.
 
     Examples
     --------
@@ -102,7 +114,7 @@ def renyi_entropy(
     """
     check_choice(estimator, "estimator", ("mean", "integral"))
     sample = fitted_sample(X, kernel, sample_weight, convolve=estimator == "integral")
-    potential = summing_gram(sample).potential
+    potential = mean_kernel(sample, max_pairs, verbose)
     if potential <= 0:
         raise ValueError(
             f"V = 1'K1/n² is {potential:.3g}; the entropy -log V needs V > 0. Use a kernel that is "

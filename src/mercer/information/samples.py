@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, validate_points, validate_weights
+from mercer.errors import ApproximationWarning, warn
+from mercer.formatting import format_number
 from mercer.kernels import Kernel, as_kernel
-from mercer.operators import Sample
+from mercer.operators import BlockedGram, Sample
+from mercer.progress import ProgressBar, show_progress
+from mercer.solvers import summing_gram
 
-__all__ = ["clip_negative", "fitted_sample", "log_normalizer"]
+__all__ = [
+    "clip_negative",
+    "fitted_sample",
+    "log_normalizer",
+    "mean_kernel",
+    "require_unit_diagonal",
+]
+
+_UNIT_TOLERANCE = 1e-6  # of k(x, x) = 1
+_CHUNK_ROWS = 65_536
+_TILE_ROWS, _TILE_COLUMNS = 500, 4000
 
 
 def fitted_sample(
@@ -32,6 +47,56 @@ def clip_negative(value: float) -> float:
     return float(np.maximum(value, 0.0)) + 0.0
 
 
+def mean_kernel(sample: Sample, max_pairs: float | None = None, verbose: bool = False) -> float:
+    """Return V, the mean of the kernel over all pairs, or an estimate from random rows.
+
+    Parameters
+    ----------
+    sample : Sample
+    max_pairs : float or None
+        Above this number of kernel values V is the mean over a fifth as many of them: random rows
+        with all rows. An :class:`~mercer.errors.ApproximationWarning` states the standard error.
+        None for no limit.
+    verbose : bool
+        Show a progress bar for random rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> round(mean_kernel(Sample(Gaussian(1.0), Points(X))), 3)
+    0.369
+    """
+    gram = summing_gram(sample)
+    n = sample.points.n
+    if max_pairs is None or not isinstance(gram, BlockedGram) or n * n <= max_pairs:
+        return gram.potential
+    count = max(int(max_pairs / 5 / n), 2)
+    weights = sample.normalized_weights
+    drawn = np.random.default_rng(0).choice(n, count, p=weights)
+    X = sample.points.data
+    means = np.zeros(count)
+    with show_progress(verbose):
+        bar = ProgressBar(count, "rows")
+        for first in range(0, count, _TILE_ROWS):
+            rows = slice(first, first + _TILE_ROWS)
+            for start in range(0, n, _TILE_COLUMNS):
+                columns = slice(start, start + _TILE_COLUMNS)
+                means[rows] += sample.kernel(X[drawn[rows]], X[columns]) @ weights[columns]
+            bar.step(min(rows.stop, count))
+        bar.close()
+    value, error = float(means.mean()), float(means.std(ddof=1) / np.sqrt(count))
+    warn(
+        f"V is estimated from {count} random rows, with a relative standard error of "
+        f"{format_number(error / value if value > 0 else np.inf)}: the sum over all pairs of {n} "
+        f"rows has {n * n:.2g} terms, more than max_pairs={max_pairs:.2g}. Use max_pairs=None for "
+        "the exact value.",
+        ApproximationWarning,
+    )
+    return value
+
+
 def log_normalizer(kernel: Kernel, points: Points) -> float:
     """Return the logarithm of a kernel's normalizer for these points; 0 if it is not a density.
 
@@ -46,3 +111,29 @@ def log_normalizer(kernel: Kernel, points: Points) -> float:
     (1.8379, 0.0)
     """
     return kernel.log_normalizer_or_zero(points.dimension)
+
+
+def require_unit_diagonal(sample: Sample) -> None:
+    """Raise ValueError unless k(x, x) = 1 for all points."""
+    if sample.matrix is None:
+        low, high = sample.points.sum_rows(
+            partial(_diagonal_range, sample.kernel), combine=_joined_range
+        )
+    else:
+        diagonal = sample.matrix.diagonal()
+        low, high = float(diagonal.min()), float(diagonal.max())
+    if max(abs(low - 1), abs(high - 1)) > _UNIT_TOLERANCE:
+        raise ValueError(
+            f"k(x, x) must be 1 for every point; {sample.kernel!r} gives values from {low:.6g} to "
+            f"{high:.6g}. Use a kernel such as Gaussian or Cosine, or pass the matrix "
+            "K / √(diag K diag K') with kernel='precomputed'."
+        )
+
+
+def _diagonal_range(kernel: Kernel, points: Points) -> tuple[float, float]:
+    parts = [kernel.diagonal(x) for _, x in points.chunks(_CHUNK_ROWS)]
+    return min(float(p.min()) for p in parts), max(float(p.max()) for p in parts)
+
+
+def _joined_range(ranges: Any) -> tuple[float, float]:
+    return min(low for low, _ in ranges), max(high for _, high in ranges)

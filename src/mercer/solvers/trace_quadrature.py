@@ -12,34 +12,44 @@ of degree 2, whose trace is known exactly. Two kinds of bounds follow:
 * The sum over B is bounded by the two extreme measures with the same three moments (principal
   representations of Krein); these bounds are deterministic.
 * The last term is estimated by Gaussian vectors z. Gauss and Gauss-Radau quadrature bracket
-  ``z'f(B)z`` (Golub, Meurant 2010). For N vectors and ``G = (f - q)(B)`` the mean deviates from
-  tr G by more than ``2‖G‖_F √(x/N) + 2‖G‖ x/N`` with a probability of at most ``2 e^{-x}``
-  (Laurent, Massart 2000), and ``‖G‖_F²`` is bounded by the mean of ``|Gz|²``, see
-  :func:`lower_tail`. The norms ``|Gz|²`` come from Gauss quadrature, whose error is not bounded.
+  ``z'f(B)z`` (Golub, Meurant 2010). The mean over N vectors deviates from the trace of
+  ``G = (f - q)(B)`` by at most ``2‖G‖_F √(x/N) + 2‖G‖ x/N``, except with a probability of
+  ``2 e^{-x}`` (Laurent, Massart 2000). Both norms are bounded with the same vectors: ``‖G‖`` by the
+  range of f - q up to the largest eigenvalue of B, which a polynomial bounds, and ``‖G‖_F²`` by the
+  mean of ``z'(f - q)²(B)z``. This is bracketed term by term: the derivatives of f², f, x f and x² f
+  have constant signs from order 5 on, and q² is integrated exactly. See
+  :mod:`mercer.maths.trace_bounds`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import lambertw
 
 from mercer.maths.entropy import entropy_summand
+from mercer.maths.trace_bounds import (
+    chebyshev_power,
+    largest_eigenvalue,
+    lower_tail,
+    mean_deviation,
+    moment_bounds,
+    remainder_range,
+    trace_from_mean,
+)
 from mercer.maths.types import Array
 from mercer.solvers.block_krylov import orthonormal_block
+from mercer.solvers.lanczos_quadrature import LanczosBlock, Product
 
-__all__ = ["Deflation", "Interval", "TraceSum", "deflate", "lower_tail", "moment_bounds"]
+__all__ = ["Deflation", "Interval", "TraceSum", "deflate"]
 
 _CONVERGED = 1e-9  # residual of a deflated eigenpair, relative to the largest eigenvalue
 _FIRST_VECTORS, _FIRST_STEPS = 12, 10
-_FEWEST_STEPS, _MOST_STEPS = 5, 60
-_VECTORS, _MOST_VECTORS = 48, 200
-_BREAKDOWN = 1e-13  # norm of a Lanczos vector, relative to that of the matrix, that counts as zero
-
-Product = Callable[[Array], Array]
+_FEWEST_STEPS, _MOST_STEPS = 7, 60
+_FEWEST_VECTORS, _MOST_VECTORS = 12, 192
+_MOST_BYTES = 1 << 30  # of stored Lanczos vectors
 
 
 class Interval(NamedTuple):
@@ -112,51 +122,6 @@ def deflate(product: Product, size: int, rng: np.random.Generator) -> Deflation:
     )
 
 
-def moment_bounds(count: float, total: float, squares: float, order: float) -> tuple[float, float]:
-    """Return the extreme sums of f over ``count`` numbers in [0, √squares] with given moments.
-
-    Parameters
-    ----------
-    count, total, squares : float
-        Number of the values (zeros included), their sum and the sum of their squares.
-    order : float
-        α of ``f(x) = x^α``, or 1 for ``-x log x``; not 0 or 2.
-
-    Examples
-    --------
-    >>> x = np.array([0.1, 0.2, 0.3])
-    >>> low, high = moment_bounds(3, x.sum(), (x**2).sum(), 1.0)
-    >>> bool(low <= -(x @ np.log(x)) <= high)
-    True
-    """
-    if total <= 0 or squares <= 0:
-        return 0.0, 0.0
-    # the sum of squares is at least that of equal numbers; rounding error may violate this
-    squares = max(squares, total**2 / count)
-    top = np.sqrt(squares)
-    left = total**2 / squares * float(entropy_summand(squares / total, order))
-    first = count * top - total
-    second = max(count * top**2 - 2 * top * total + squares, first**2 / count)
-    if first <= 0:
-        return left, left
-    inside = first**2 / second
-    right = inside * entropy_summand(max(top - second / first, 0.0), order)
-    right += max(count - inside, 0.0) * entropy_summand(top, order)
-    return min(left, float(right)), max(left, float(right))
-
-
-def lower_tail(count: int, probability: float) -> float:
-    """Return t such that the mean of ``z'Hz`` falls below ``t tr H`` with small probability.
-
-    Of ``count`` Gaussian vectors, for any positive semi-definite H: by Chernoff's inequality and
-    ``Π(1 + 2s h_i) ≥ 1 + 2s Σh_i`` the probability is at most ``(t e^{1-t})^{count/2}``.
-
-    >>> round(lower_tail(16, 1e-6), 3)
-    0.07
-    """
-    return float(-lambertw(-np.exp(2 * np.log(probability) / count - 1)).real)
-
-
 class TraceSum:
     """Bounds on ``tr f(A)`` that are tightened step by step.
 
@@ -174,6 +139,8 @@ class TraceSum:
         Allowed probability that stochastic bounds fail.
     error : float
         Bound on the trace norm of the error of A.
+    tol : float
+        Width of the entropy for which the number of vectors is planned.
     random_state : int or None
     deflation : Deflation or None
         From an earlier sum of the same matrix.
@@ -183,6 +150,16 @@ class TraceSum:
     bounds : Interval
     deterministic : bool
         Whether the bounds hold with certainty.
+    exhausted : bool
+        Whether :meth:`tighten` has reached its limits.
+
+    Examples
+    --------
+    >>> p = np.random.default_rng(0).dirichlet(np.ones(500))
+    >>> found = TraceSum(lambda V: p[:, None] * V, 500, p @ p, 1.0, tol=0.05)
+    >>> found.tighten()
+    >>> bool(found.bounds.lower <= -(p @ np.log(p)) <= found.bounds.upper)
+    True
     """
 
     def __init__(
@@ -194,11 +171,12 @@ class TraceSum:
         *,
         failure: float = 1e-6,
         error: float = 0.0,
+        tol: float = 0.01,
         random_state: int | None = 0,
         deflation: Deflation | None = None,
     ) -> None:
         self.product, self.size, self.order = product, size, order
-        self.failure = failure
+        self.failure, self.tol = failure, tol
         self.rng = np.random.default_rng(random_state)
         self.deflation = deflate(product, size, self.rng) if deflation is None else deflation
         found = self.deflation
@@ -213,14 +191,19 @@ class TraceSum:
         low, high = self._moment_bounds()
         self.bounds = Interval(self.known + (low + high) / 2, *self._widened(low, high))
         self.deterministic = True
-        self._steps = _FEWEST_STEPS
-        self._vectors = _VECTORS
+        self._blocks: list[LanczosBlock] = []
+        self._count = 0
+        # brackets of f² need 2α < 2 steps
+        self._steps = max(_FEWEST_STEPS, int(order) + 1)
         self._batches = 0
         self.exhausted = self.rest[0] == 0 or self.rest[2] == 0 or order > 2 * _FEWEST_STEPS - 1
 
     def _f(self, x: Array) -> Array:
         """Return f, with ``x^α`` in units of the largest eigenvalue to avoid underflow."""
         return entropy_summand(x if self.order == 1 else x / self.scale, self.order)
+
+    def _term(self, power: int, x: Array) -> Array:
+        return np.asarray(x**power * self._f(x))
 
     def _modulus(self, error: float) -> float:
         """Bound on the change of the sum if eigenvalues change by ``error`` in total."""
@@ -249,27 +232,46 @@ class TraceSum:
         self._batches += 1
         failure = self.failure * 6 / (np.pi * self._batches) ** 2  # the sum over all batches
         fitted = self._fit()
-        Z = self.rng.standard_normal((self.size, self._vectors))
-        low, high, squares = self._quadrature(Z, fitted, self._steps)
-        count, total, second = self.rest
-        exact = float(fitted @ np.array([count, total, second]))
-        level = np.log(4 / failure)
-        norm = np.sqrt(max(squares.mean(), 0) / lower_tail(self._vectors, failure / 2))
-        ratio = level / self._vectors
-        deviation = 2 * norm * (np.sqrt(ratio) + ratio)
+        self._count = self._count or self._planned(fitted)
+        missing = self._count - sum(len(block.masses) for block in self._blocks)
+        if missing:
+            self._blocks.append(
+                LanczosBlock(self.product, self.deflation.vectors, missing, self.scale, self.rng)
+            )
+        for block in self._blocks:
+            block.extend(self._steps)
+        count = self._count
+        low, high, squares = np.hstack([self._brackets(block, fitted) for block in self._blocks])
+        below, above, norm = self._norms(fitted, float(squares.mean()), failure / 2)
+        deviations = [mean_deviation(norm, x, count, failure / 4) for x in (above, -below)]
         means = float(low.mean()), float(high.mean())
-        lower, upper = self._widened(exact + means[0] - deviation, exact + means[1] + deviation)
+        exact = float(fitted @ np.array(self.rest))
+        lower, upper = self._widened(
+            exact + means[0] - deviations[0], exact + means[1] + deviations[1]
+        )
         value = self.known + exact + sum(means) / 2
         if upper - lower < self.bounds.upper - self.bounds.lower:
             self.deterministic = False
             # both intervals hold, so their intersection does
             lower, upper = max(lower, self.bounds.lower), min(upper, self.bounds.upper)
             self.bounds = Interval(float(np.clip(value, lower, upper)), lower, upper)
-        if means[1] - means[0] > deviation and self._steps < _MOST_STEPS:
-            self._steps = min(2 * self._steps, _MOST_STEPS)
+        if means[1] - means[0] > sum(deviations) / 2:
+            self._steps += (self._steps + 1) // 2
         else:
-            self._vectors *= 2
-        self.exhausted = self._vectors > _MOST_VECTORS
+            self._count *= 2
+        stored = 8 * self.size * self._count * self._steps
+        self.exhausted = (
+            self._count > _MOST_VECTORS or self._steps > _MOST_STEPS or stored > _MOST_BYTES
+        )
+
+    def _planned(self, fitted: Array) -> int:
+        """Return the number of vectors whose deviation is a quarter of the allowed width."""
+        nodes, masses = self.deflation.nodes, self.deflation.masses
+        g = self._f(nodes) - np.polynomial.polynomial.polyval(nodes, fitted)
+        norm = np.sqrt(self.rest[0] * (masses @ g**2) / max(masses.sum(), np.finfo(float).tiny))
+        width = self.tol * (1.0 if self.order == 1 else abs(1 - self.order) * self.bounds.value)
+        needed = -np.log(self.failure / 8) * (2 * norm / (width / 4)) ** 2
+        return int(np.clip(np.ceil(needed), _FEWEST_VECTORS, _MOST_VECTORS / 2))
 
     def _fit(self) -> Array:
         """Return coefficients of the quadratic q closest to f at the other eigenvalues.
@@ -283,56 +285,42 @@ class TraceSum:
         fitted = np.linalg.lstsq(powers * root[:, None], self._f(nodes) * root, rcond=None)[0]
         return np.asarray(fitted / scale ** np.arange(3))
 
-    def _quadrature(self, Z: Array, fitted: Array, steps: int) -> tuple[Array, Array, Array]:
-        """Return bounds on ``z'(f - q)(B)z`` and estimates of ``|(f - q)(B)z|²``, per column."""
-        Q = self.deflation.vectors
-        steps = min(steps, max(self.rest[0], 1))
-        Z = Z - Q @ (Q.T @ Z)
-        norms = np.linalg.norm(Z, axis=0)
-        count = Z.shape[1]
-        basis = np.zeros((steps + 1, *Z.shape))
-        basis[0] = Z / norms
-        T = np.zeros((count, steps + 1, steps + 1))
-        alive = np.ones(count, dtype=bool)
-        for j in range(steps):
-            W = self.product(basis[j])
-            W -= Q @ (Q.T @ W)
-            T[:, j, j] = np.einsum("ij,ij->j", basis[j], W)
-            for _ in range(2):
-                inner = np.einsum("kij,ij->kj", basis[: j + 1], W)
-                W -= np.einsum("kij,kj->ij", basis[: j + 1], inner)
-            lengths = np.linalg.norm(W, axis=0)
-            alive &= lengths > _BREAKDOWN * self.scale
-            lengths = np.where(alive, lengths, 0.0)
-            T[:, j, j + 1] = T[:, j + 1, j] = lengths
-            basis[j + 1] = np.where(alive, W / np.where(alive, lengths, 1), 0.0)
-        gauss, squares = self._integrals(T[:, :-1, :-1], fitted)
-        radau, _ = self._integrals(_with_node_at_zero(T), fitted)
-        masses = norms**2
-        return (
-            np.minimum(gauss, radau) * masses,
-            np.maximum(gauss, radau) * masses,
-            squares * masses,
+    def _brackets(self, block: LanczosBlock, fitted: Array) -> Array:
+        """Return bounds on ``z'(f - q)(B)z`` and an upper bound on ``z'(f - q)²(B)z``."""
+        polynomial = np.polynomial.polynomial
+        low, high = block.bracket(self._f)
+        exact = block.exact(lambda x: polynomial.polyval(x, fitted))
+        squares = block.bracket(lambda x: self._f(x) ** 2)[1]
+        squares += block.exact(lambda x: polynomial.polyval(x, fitted) ** 2)
+        for k, coefficient in enumerate(fitted):
+            product = block.bracket(partial(self._term, k))
+            squares -= 2 * coefficient * product[0 if coefficient > 0 else 1]
+        return np.array([low - exact, high - exact, squares])
+
+    def _norms(self, fitted: Array, squares: float, failure: float) -> tuple[float, float, float]:
+        """Return bounds on the eigenvalues of G = (f - q)(B), and on its Frobenius norm."""
+        count = self._count
+        top = self.largest_remaining(failure / 2)
+        peak = np.exp(-1) if self.order == 1 else np.inf
+        below, above = remainder_range(self._f, peak, fitted, top)
+        largest = max(below**2, above**2)
+        bounds = (
+            squares / lower_tail(count, failure / 4),
+            trace_from_mean(squares, count, largest, failure / 4),
+            self.rest[0] * largest,
         )
+        norm = np.sqrt(max(min(bounds), 0.0))
+        return max(below, -norm), min(above, norm), float(norm)
 
-    def _integrals(self, T: Array, fitted: Array) -> tuple[Array, Array]:
-        values, vectors = np.linalg.eigh(T)
-        masses = vectors[:, 0, :] ** 2
-        values = np.maximum(values, 0)
-        g = self._f(values) - np.polynomial.polynomial.polyval(values, fitted)
-        return (masses * g).sum(axis=1), (masses * g**2).sum(axis=1)
-
-
-def _with_node_at_zero(T: Array) -> Array:
-    """Change the last diagonal entry of tridiagonal matrices so that 0 is an eigenvalue (Golub)."""
-    T = T.copy()
-    inner, off = T[:, :-1, :-1], T[:, -2, -1]
-    ends = np.zeros((len(T), inner.shape[1], 1))
-    ends[:, -1, 0] = off**2
-    # an exhausted Krylov space leaves zero rows, which an arbitrary diagonal makes regular
-    diagonal = np.einsum("kii->ki", inner)
-    scale = np.maximum(diagonal.max(axis=1, keepdims=True), np.finfo(float).tiny)
-    added = np.where(diagonal > _BREAKDOWN * scale, _BREAKDOWN**2 * scale, scale)
-    inner = inner + np.einsum("ki,ij->kij", added, np.eye(inner.shape[1]))
-    T[:, -1, -1] = np.linalg.solve(inner, ends)[:, -1, 0]
-    return T
+    def largest_remaining(self, failure: float) -> float:
+        """Return an upper bound on the largest eigenvalue of B."""
+        certain = float(np.sqrt(self.rest[2]))
+        c = float(self.deflation.nodes.max())
+        if not 0 < c < certain:
+            return certain
+        degree = self._steps - 1
+        power = partial(chebyshev_power, c=c, degree=degree)
+        means = [block.exact(power) for block in self._blocks]
+        joined = np.concatenate(means)
+        trace = float(joined.mean()) / lower_tail(len(joined), failure)
+        return min(largest_eigenvalue(trace, c, degree), certain)
