@@ -69,12 +69,12 @@ def read(files, name):
 def test_clusters_equal_those_of_the_estimator(iris):
     X = StandardScaler().fit_transform(read_table("iris").X)
     own = SpectralClustering(standardize=False).fit(X)
-    assert adjusted_rand_score(own.labels_, iris.clusters.numbers) == 1
+    np.testing.assert_array_equal(iris.clusters.numbers, own.labels_)
     assert iris.counting.chosen == own.n_clusters_ == len(iris.clusters.each)
     assert iris.clusters.cost == min(one.cost for one in own.path_[-iris.clusters.kernels :])
     assert iris.clusters.leakage_ratio == pytest.approx(np.exp(own.gap_))
     sizes = [one.size for one in iris.clusters.each]
-    assert sizes == sorted(np.bincount(own.labels_), reverse=True)
+    assert sizes == np.bincount(own.labels_).tolist()
 
 
 def test_sweep_equals_that_of_the_estimator(iris):
@@ -165,7 +165,7 @@ def test_cautions_name_uncertain_numbers_and_clusters(iris):
     added = [one for one in cautions(changed) if one not in cautions(iris)]
     assert len(added) == 2
     assert names_values(added[0], iris.counting.chosen, 5) == []
-    assert names_values(added[1], "2 (0.31)", 0.5) == []
+    assert names_values(added[1], "1 (0.31)", 0.5) == []
     assert names_values(findings(changed)[0], 5) == []
 
 

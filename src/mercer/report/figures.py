@@ -278,7 +278,7 @@ def curve_figure(name: str, curve: Curve) -> str:
         )
         for i, part in enumerate(curve.parts):
             ax.fill_between(x, part, color=PALETTE[i], alpha=0.25, linewidth=0)
-            ax.plot(x, part, color=PALETTE[i], linewidth=1.2, label=str(i + 1))
+            ax.plot(x, part, color=PALETTE[i], linewidth=1.2, label=str(i))
         if curve.parts:
             ax.plot(x, curve.density, color=MUTED, linewidth=1.0)
         else:

@@ -54,9 +54,9 @@ def describe_clusters(table: Table, numbers: Array) -> tuple[Trait, ...]:
     ----------
     table : Table
     numbers : int array of shape (n,)
-        Cluster numbers, from 1; other rows are in no cluster.
+        Cluster numbers, from 0; rows with -1 are in no cluster.
     """
-    clusters = [int(c) for c in np.unique(numbers) if c > 0]
+    clusters = [int(c) for c in np.unique(numbers) if c >= 0]
     if len(clusters) < 2:
         return ()
     members = {c: numbers == c for c in clusters}
