@@ -9,10 +9,10 @@ import numpy as np
 
 from mercer import ParzenDensity
 from mercer.bandwidth import silverman
+from mercer.cluster_profiles import Trait
 from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
-from mercer.report.profiles import Trait
 from mercer.subsampling import drawn_rows
 from mercer.tables import Preparation, Table
 
