@@ -61,6 +61,13 @@ class DenoiseTask(Task):
 
     def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
         """Return pre-images in the units of the columns."""
+        if set(model.named_steps) - {"columns", "scale", "model"}:
+            step = type(model.steps[1][1]).__name__
+            raise ValueError(
+                f"The model transforms the columns by {step} before the denoiser, so pre-images are "
+                "not in the units of the columns. Use a pipeline of at most StandardScaler and "
+                "KernelDenoiser."
+            )
         denoised = model["model"].transform(X)
         if "scale" in model.named_steps:
             denoised = engine.map_rows(model["scale"].inverse_transform, denoised)
