@@ -53,7 +53,14 @@ LAYERS: dict[str, set[str]] = {
     },
     "estimators": {"baselines", "estimators", "row_scores"},
     "input and output": {"datasets", "distributed", "persistence", "plots", "tables"},
-    "applications": {"cluster_count", "counting", "explorer", "report", "table_clusters"},
+    "applications": {
+        "cluster_count",
+        "cluster_profiles",
+        "counting",
+        "explorer",
+        "report",
+        "table_clusters",
+    },
     "command line": {"cli"},
 }
 LEVEL = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}

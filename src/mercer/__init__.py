@@ -35,6 +35,7 @@ _HOMES = {
     "measure_diversity": "mercer.diversity",
     "compare_samples": "mercer.diversity",
     "compare_embeddings": "mercer.diversity",
+    "describe_clusters": "mercer.cluster_profiles",
     "Spectrum": "mercer.spectrum",
     "load": "mercer.persistence",
     "save": "mercer.persistence",

@@ -70,6 +70,7 @@ __all__ = [
 
 _MAX_ROWS = 2000  # between which distances are computed
 _MAX_SCALE_RATIO = 100.0  # of the columns' standard deviations, beyond which a fit warns
+_MANY_COLUMNS = 20  # with more columns, a third of them may vary little
 
 #: Deprecated alias of :func:`mercer.subsampling.representative_rows`.
 representatives = representative_rows
@@ -517,7 +518,12 @@ def _warn_of_scales(X: Any, weights: Array | None) -> None:
         varies = (extent > 0) & np.isfinite(extent)
         scaled = X[:, varies] / extent[varies]  # squares must not overflow
         deviations = scaled.std(axis=0, dtype=np.float64) * extent[varies]
-    if len(deviations) > 1 and deviations.max() > _MAX_SCALE_RATIO * deviations.min():
+    if len(deviations) < 2:
+        return
+    negligible = int((_MAX_SCALE_RATIO * deviations < deviations.max()).sum())
+    # Among many columns, such as pixels, some vary little in the common unit, which is harmless.
+    tolerated = len(deviations) // 3 if len(deviations) > _MANY_COLUMNS else 0
+    if negligible > tolerated:
         warn(
             f"The standard deviations of the columns differ by a factor of "
             f"{deviations.max() / deviations.min():.3g}: with one bandwidth, only the columns with "

@@ -55,6 +55,7 @@ _NOTICEABLE_ERROR = 0.01  # relative to the smallest selected eigenvalue
 # Two points are neighbors if the cosine of their images, |k(x, y)| / √(k(x, x) k(y, y)), is larger.
 NEIGHBOR_COSINE = 0.01
 MANY_ISOLATED = 0.05  # fraction of the points above which a fit warns
+_CLEARLY_LARGER = 2.0  # factor by which eigenvalues exceed those of isolated points
 _CHECKED_ROWS = 200
 _FIRST_NEIGHBORS = 10_000
 _CHUNK_ROWS = 16_384
@@ -110,8 +111,6 @@ def decompose(
     request = Request(target, n_components, solver, normalize)
     chosen, gram = plan_gram(sample, request) if planned is None else planned
     _check_trace(gram, sample.unit)
-    if not isinstance(gram, FactoredGram) and not normalize:
-        _warn_if_isolated(sample)
     if normalize and not isinstance(gram, NormalizedGram):
         gram = _normalized(gram)
     potential = 0.0 if center else gram.potential
@@ -132,6 +131,8 @@ def decompose(
     if sample.matrix is not None and pairs.ranks is None:
         # a model does not store a precomputed matrix, so its ranks are counted now
         pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
+    if not isinstance(gram, FactoredGram) and not normalize and not _stand_out(pairs, gram):
+        _warn_if_isolated(sample)
     unit = 1.0 if normalize else sample.unit  # eigenvalues are proportional to weights, or not
     spectrum = _spectrum(gram, pairs, selection, center, unit)
     if not normalize:  # graphs have negative eigenvalues, and one eigenvalue 1 per component
@@ -301,6 +302,16 @@ def _warn_about_pairs(pairs: Eigenpairs, target: Target) -> None:
 
 
 # --- isolated points ------------------------------------------------------------------------------
+
+
+def _stand_out(pairs: Eigenpairs, gram: GramOperator) -> bool:
+    """Return whether the selected eigenvalues are clearly larger than those of isolated points.
+
+    The eigenvalues of a diagonal K are its entries. Components with larger eigenvalues are those of
+    many points together, even if each pair of them has a small similarity, as in high dimensions.
+    """
+    floor = _CLEARLY_LARGER * gram.trace / gram.rows
+    return bool(len(pairs.values)) and float(pairs.values.min()) > floor
 
 
 def _warn_if_isolated(sample: Sample) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from mercer import KernelDenoiser, KernelECA, KernelPCA
@@ -164,3 +165,47 @@ def test_invalid_arrays_raise(circle):
         denoiser.transform(np.ones((2, 3)))
     with raises(NotFittedError):
         KernelDenoiser().transform(circle)
+
+
+# --- defaults --------------------------------------------------------------------------------
+
+
+def test_default_number_of_components_holds_95_percent_of_the_trace(circle):
+    denoiser = KernelDenoiser(kernel=Gaussian(0.4)).fit(circle)
+    values = np.linalg.eigvalsh(Gaussian(0.4)(circle))[::-1]
+    expected = int(np.argmax(np.cumsum(values) >= 0.95 * len(circle) * (1 - 1e-9))) + 1
+    assert denoiser.n_components_ == denoiser.spectrum_.n_components == expected
+    assert (denoiser.order_, denoiser.preimage_) == ("variance", "mika")
+    given = KernelDenoiser(expected, kernel=Gaussian(0.4), order="variance", preimage="mika")
+    assert_allclose(denoiser.transform(circle), given.fit(circle).transform(circle), atol=1e-8)
+
+
+def test_default_number_of_components_is_at_most_256(rng):
+    X = rng.normal(size=(300, 20))
+    denoiser = KernelDenoiser(kernel=Gaussian(0.5)).fit(X)  # K is nearly the identity
+    assert denoiser.n_components_ == 256
+    assert KernelDenoiser(kernel=Linear()).fit(X).n_components_ <= 20  # the rank of K
+
+
+def test_given_number_of_components_implies_the_settings_of_the_paper(circle, noisy):
+    denoiser = KernelDenoiser(5, kernel=Gaussian(0.4)).fit(circle)
+    paper = KernelDenoiser(5, kernel=Gaussian(0.4), order="entropy", preimage="kwok-tsang")
+    assert (denoiser.order_, denoiser.preimage_) == ("entropy", "kwok-tsang")
+    assert_allclose(denoiser.transform(noisy), paper.fit(circle).transform(noisy))
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.8), Polynomial(3)], ids=repr)
+def test_default_preimage_of_other_kernels_is_kwok_tsang(kernel, circle):
+    assert KernelDenoiser(kernel=kernel).fit(circle).preimage_ == "kwok-tsang"
+
+
+def test_default_removes_three_quarters_of_the_noise_of_digits():
+    """With 8 components by entropy, as in the paper, half or more of the error remains."""
+    X = load_digits().data / 16
+    clean, noisy = X[600:700], X[600:700] + np.random.default_rng(0).normal(0, 0.25, (100, 64))
+    remaining = {
+        count: ((KernelDenoiser(count).fit(X[:600]).transform(noisy) - clean) ** 2).mean()
+        for count in ("auto", 8)
+    }
+    assert remaining["auto"] < 0.3 * 0.25**2
+    assert remaining[8] > 0.5 * 0.25**2

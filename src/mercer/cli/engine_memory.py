@@ -100,7 +100,10 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
     def find_usable(self, rows: LoadedRows, model: Any, table: Any = None) -> UsableMask:
         """Find complete rows; for kernels that accept missing values, rows with any value."""
         missing = model["columns"].transform(rows.rows.frame).isna().to_numpy()
-        accepts_missing = model["model"].kernel_.compares != "vectors"
+        accepts_missing = (
+            getattr(model["model"], "kernel_", None) is not None
+            and model["model"].kernel_.compares != "vectors"
+        ) or _imputes(model, rows.rows.frame, missing)
         mask = ~(missing.all(axis=1) if accepts_missing else missing.any(axis=1))
         return UsableMask(len(mask), int(mask.sum()), mask)
 
@@ -155,6 +158,19 @@ class MemoryEngine(Engine[LoadedRows, UsableMask]):
         if not isinstance(source, str):
             source.seek(0)
         return read_rows(source, encoding=self.reading.encoding, as_written=True).frame
+
+
+def _imputes(model: Any, frame: Any, missing: Array) -> bool:
+    """Return whether the steps before the model replace missing values."""
+    import numpy as np
+
+    incomplete = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+    if not len(incomplete) or len(model.steps) == 2:
+        return False
+    try:
+        return not np.isnan(model[:-1].transform(frame.iloc[incomplete])).any()
+    except (TypeError, ValueError):  # a step rejects missing values
+        return False
 
 
 def open_data(data: str) -> str | BinaryIO:

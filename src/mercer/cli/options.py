@@ -20,6 +20,7 @@ __all__ = [
     "Running",
     "Solver",
     "parse_bandwidth",
+    "parse_components",
     "parse_integer",
 ]
 
@@ -52,7 +53,7 @@ def parse_integer(text: str) -> int | None:
     return value if value >= 1 else None
 
 
-def _parse_components(kind: Any, tokens: Any) -> int | float:
+def parse_components(kind: Any, tokens: Any) -> int | float:
     """Parse a number of components, or a fraction between 0 and 1."""
     text: str = tokens[0].value
     try:
@@ -73,7 +74,7 @@ def _reject_option(kind: Any, value: str) -> None:
 
 Data = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_reject_option)]
 Bandwidth = Annotated[float | str, Parameter(converter=parse_bandwidth, n_tokens=1)]
-Components = Annotated[int | float, Parameter(converter=_parse_components, n_tokens=1)]
+Components = Annotated[int | float, Parameter(converter=parse_components, n_tokens=1)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Solver = Literal["auto", "dense", "lanczos", "fourier", "nystrom"]
 

@@ -222,17 +222,21 @@ def _describe_kernel(model: Any) -> Iterator[str]:
 
 
 def _load(task: Task, path: Path) -> Any:
-    """Load a model of this command."""
+    """Load a model of this command: of --model, or any estimator or pipeline of mercer.save."""
     from mercer import load
+    from mercer.tables.preparation import as_table_pipeline
 
     model = load(path)
     steps = getattr(model, "named_steps", {})
     if "columns" not in steps or "model" not in steps:
-        raise ValueError(
-            f"{path} contains a {type(model).__name__}, which cannot be applied to the rows of a "
-            f"file. Save a model with: mercer {task.command} DATA --model {path}"
-        )
-    kind = type(steps["model"]).__name__
+        name, model = type(model).__name__, as_table_pipeline(model)
+        if model is None:
+            raise ValueError(
+                f"{path} contains a {name} that was fitted without column names, so the columns of "
+                "a file cannot be matched with it. Fit it to a data frame and save it again, or "
+                f"save a model to another file with: mercer {task.command} DATA --model FILE"
+            )
+    kind = type(model["model"]).__name__
     command = _COMMANDS.get(kind)
     if command != task.command:
         remedy = f" Use: mercer {command} DATA --apply {path}" if command else ""

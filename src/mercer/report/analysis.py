@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from mercer import KernelECA, KernelPCA
 from mercer.cluster_count import Counting, count_clusters
+from mercer.cluster_profiles import Trait, cluster_traits
 from mercer.kernels import Gaussian, Kernel
 from mercer.report.clusters import Clusters, Sweep, find_clusters, sweep_widths
 from mercer.report.columns import ColumnSummary, summarize_columns
 from mercer.report.densities import Densities, estimate_densities
 from mercer.report.labels import LabelFindings, study_labels
-from mercer.report.profiles import Trait, describe_clusters
 from mercer.report.scores import RowScores, score_rows
 from mercer.report.spectra import Spectra, fit_spectra
 from mercer.report.steps import Raised, Steps
@@ -165,7 +165,7 @@ def analyze(
     sweep = steps.run(
         "bandwidth sweep", lambda: sweep_widths(data, default.kernel, counting.chosen)
     )
-    traits = steps.run("cluster profiles", lambda: describe_clusters(table, clusters.numbers))
+    traits = steps.run("cluster profiles", lambda: cluster_traits(table, clusters.numbers))
     densities = steps.run(
         "densities", lambda: estimate_densities(model, kernel, clusters.numbers, traits)
     )

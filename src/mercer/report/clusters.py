@@ -70,7 +70,7 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Clusters of all rows, numbered from 1 by decreasing size.
+    """Clusters of all rows, with the numbers 0, 1, … of ``estimator.labels_``.
 
     Attributes
     ----------
@@ -162,16 +162,14 @@ def find_clusters(data: Any, clustering: SpectralClustering) -> Clusters:
     fitted = clustering.fit(data)
     records = compared_records(fitted)
     chosen = next((one for one in records if one.kernel is fitted.kernel_), None)
-    sizes = np.bincount(fitted.labels_, minlength=fitted.n_clusters_)
-    by_size = np.argsort(-sizes, kind="stable")
-    numbers = np.argsort(by_size)[fitted.labels_] + 1
+    numbers = np.asarray(fitted.labels_)
+    sizes = np.bincount(numbers, minlength=fitted.n_clusters_)
     each = []
-    for number, label in enumerate(by_size, start=1):
+    for number, size in enumerate(sizes.tolist()):
         persistence = None
         if chosen is not None and len(records) > 1 and fitted.n_clusters_ > 1:
             others = [one.labels for one in records]
-            persistence = _persistence(chosen.labels == label, others)
-        size = int(sizes[label])
+            persistence = _persistence(chosen.labels == number, others)
         each.append(Cluster(number, size, size / len(numbers), persistence))
     return Clusters(
         numbers=numbers,

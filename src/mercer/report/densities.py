@@ -9,10 +9,10 @@ import numpy as np
 
 from mercer import ParzenDensity
 from mercer.bandwidth import silverman
+from mercer.cluster_profiles import Trait
 from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel
 from mercer.maths.types import Array
-from mercer.report.profiles import Trait
 from mercer.subsampling import drawn_rows
 from mercer.tables import Preparation, Table
 
@@ -84,7 +84,7 @@ def estimate_densities(
     kernel : Kernel
         For the contours; fitted to ``model.data``.
     numbers : int array of shape (n,)
-        Cluster numbers, from 1.
+        Cluster numbers, from 0.
     traits : tuple of Trait
     """
     table = model.table
@@ -129,14 +129,14 @@ def _curve(table: Table, name: str, numbers: Array) -> Curve:
     sigma = _bandwidth(values, own)
     low, high = _range(values)
     x = np.linspace(low, high, _CURVE_GRID)
-    count = int(own.max(initial=0))
+    count = int(own.max(initial=-1)) + 1
     parts: tuple[Array, ...] = ()
     if 2 <= count <= _MAX_PARTS:
         parts = tuple(
             _density(values[own == c], sigma, x) * float((own == c).mean())
             if (own == c).any()
             else np.zeros(_CURVE_GRID)
-            for c in range(1, count + 1)
+            for c in range(count)
         )
     outside = int(((values < low) | (values > high)).sum())
     return Curve(name, x, _density(values, sigma, x), parts, sigma, outside, is_date)

@@ -278,7 +278,7 @@ def curve_figure(name: str, curve: Curve) -> str:
         )
         for i, part in enumerate(curve.parts):
             ax.fill_between(x, part, color=PALETTE[i], alpha=0.25, linewidth=0)
-            ax.plot(x, part, color=PALETTE[i], linewidth=1.2, label=str(i + 1))
+            ax.plot(x, part, color=PALETTE[i], linewidth=1.2, label=str(i))
         if curve.parts:
             ax.plot(x, curve.density, color=MUTED, linewidth=1.0)
         else:
@@ -298,7 +298,9 @@ def _set_date_ticks(ax: Any) -> None:
     import matplotlib.dates
 
     dates: Any = matplotlib.dates
-    locator = dates.AutoDateLocator(minticks=3, maxticks=5)
+    # With minticks=3 some ranges (of 60 hours, for example) have no interval with at most 5 ticks,
+    # about which Matplotlib warns.
+    locator = dates.AutoDateLocator(minticks=2, maxticks=5)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 

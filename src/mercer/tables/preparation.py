@@ -22,7 +22,14 @@ from mercer.kernels import Gaussian, Kernel, table_kernel
 from mercer.tables.column_types import ColumnType, as_typed_frame
 from mercer.tables.table import SelectedTable, Table
 
-__all__ = ["BANDWIDTH_FACTORS", "Preparation", "TypedColumns", "prepare"]
+__all__ = [
+    "BANDWIDTH_FACTORS",
+    "NamedColumns",
+    "Preparation",
+    "TypedColumns",
+    "as_table_pipeline",
+    "prepare",
+]
 
 #: Multipliers of the bandwidths of a table's kernel in a sweep. 1 is usually too large to
 #: separate clusters, because the kernel divides one unit of distance among all columns.
@@ -81,7 +88,78 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"The table has no column {', '.join(map(repr, absent[:5]))}"
                 f"{' …' if len(absent) > 5 else ''}, which the model requires."
             )
+        return self._convert(X)
+
+    def _convert(self, X: Any) -> Any:
         return as_typed_frame(X, self.column_types)
+
+
+class NamedColumns(TypedColumns):
+    """Select columns of a data frame by name, without conversion.
+
+    Parameters
+    ----------
+    names : list of str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = NamedColumns(["size"]).fit(None)
+    >>> columns.transform(pd.DataFrame({"color": ["red"], "size": [1.5]}))
+       size
+    0   1.5
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__({})
+        self.names = names
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the names of the columns; X is not used."""
+        self.columns_ = list(self.names)
+        return self
+
+    def _convert(self, X: Any) -> Any:
+        return X[self.columns_]
+
+
+def as_table_pipeline(model: Any) -> Pipeline | None:
+    """Return a fitted estimator or pipeline with the steps of :meth:`Preparation.pipeline`.
+
+    The step "columns" selects the columns by the names that the model was fitted to. A single
+    StandardScaler is the step "scale".
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+
+    Returns
+    -------
+    Pipeline or None
+        None if the model was fitted without column names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from mercer import KernelPCA
+    >>> frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [0.0, 1.0, 1.0]})
+    >>> model = make_pipeline(StandardScaler(), KernelPCA(2)).fit(frame)
+    >>> list(as_table_pipeline(model).named_steps)
+    ['columns', 'scale', 'model']
+    """
+    steps = list(model.steps) if isinstance(model, Pipeline) else [("model", model)]
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return None
+    others = [(f"step{i}", step) for i, (_, step) in enumerate(steps[:-1], start=1)]
+    others = [(name, step) for name, step in others if step not in (None, "passthrough")]
+    if len(others) == 1 and getattr(others[0][1], "scale_", None) is not None:
+        if isinstance(others[0][1], StandardScaler):
+            others = [("scale", others[0][1])]
+    columns = NamedColumns([str(name) for name in names]).fit(None)
+    return Pipeline([("columns", columns), *others, ("model", steps[-1][1])])
 
 
 @dataclass(frozen=True, eq=False)

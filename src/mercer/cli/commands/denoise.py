@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from cyclopts import Parameter
 
 from mercer.cli.errors import UsageError
-from mercer.cli.options import Components, Data, Fitting, Output, Reading, Running
+from mercer.cli.options import Data, Fitting, Output, Reading, Running, parse_components
 from mercer.cli.runner import Task, run_task, select_table
 
 if TYPE_CHECKING:
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["denoise"]
 
-Order = Literal["entropy", "variance"]
-Preimage = Literal["kwok-tsang", "mika", "ridge"]
+Order = Literal["auto", "entropy", "variance"]
+Preimage = Literal["auto", "kwok-tsang", "mika", "ridge"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ class DenoiseTask(Task):
     command: ClassVar[str] = "denoise"
     replaces: ClassVar[bool] = True
     fits_chunks: ClassVar[bool] = False
-    components: int | float = 8
-    order: Order = "entropy"
-    preimage: Preimage = "kwok-tsang"
+    components: int | float | Literal["auto"] = "auto"
+    order: Order = "auto"
+    preimage: Preimage = "auto"
 
     def select(self, rows: Rows, reading: Reading) -> Table:
         """Select complete rows of the numeric columns; others have no pre-images."""
@@ -59,6 +61,13 @@ class DenoiseTask(Task):
 
     def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
         """Return pre-images in the units of the columns."""
+        if set(model.named_steps) - {"columns", "scale", "model"}:
+            step = type(model.steps[1][1]).__name__
+            raise ValueError(
+                f"The model transforms the columns by {step} before the denoiser, so pre-images are "
+                "not in the units of the columns. Use a pipeline of at most StandardScaler and "
+                "KernelDenoiser."
+            )
         denoised = model["model"].transform(X)
         if "scale" in model.named_steps:
             denoised = engine.map_rows(model["scale"].inverse_transform, denoised)
@@ -70,13 +79,19 @@ def _explain(omission: Omission, others: list[str]) -> Omission:
     return replace(omission, reason="not numeric") if omission.column in others else omission
 
 
+def _parse_components(kind: Any, tokens: Any) -> int | float | str:
+    return "auto" if tokens[0].value == "auto" else parse_components(kind, tokens)
+
+
 def denoise(
     data: Data,
     /,
     *,
-    components: Components = 8,
-    order: Order = "entropy",
-    preimage: Preimage = "kwok-tsang",
+    components: Annotated[
+        int | float | Literal["auto"], Parameter(converter=_parse_components, n_tokens=1)
+    ] = "auto",
+    order: Order = "auto",
+    preimage: Preimage = "auto",
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
@@ -102,12 +117,14 @@ def denoise(
         wine.
     components
         Number of components; or a fraction below 1: the fewest components with this fraction of
-        the total.
+        the total. auto: the fewest with 95 % of the variance, at most 256.
     order
-        Order of the components: by entropy or by variance.
+        Order of the components: by entropy or by variance. auto: variance, or entropy if a number
+        of components is given.
     preimage
         Pre-image method: from distances to neighbors (kwok-tsang), by fixed-point iteration
-        (mika), or by ridge regression (ridge).
+        (mika), or by ridge regression (ridge). auto: mika, or kwok-tsang if a number of components
+        is given.
     """
     task = DenoiseTask(components, order, preimage)
     return run_task(task, data, reading, fitting, output, running)

@@ -9,7 +9,7 @@ export function groups(points, by) {
   const { classes, clusters, rows } = points;
   if (by === "cluster" || !classes) {
     const codes = matchClasses(points);
-    const name = (cluster) => (cluster < 0 ? "no cluster" : `cluster ${cluster + 1}`);
+    const name = (cluster) => (cluster < 0 ? "no cluster" : `cluster ${cluster}`);
     return groupBy(clusters, name, (cluster) => codes[cluster] ?? cluster);
   }
   if (classes.kind === "number") {

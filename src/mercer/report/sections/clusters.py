@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.cluster_count import STABLE
+from mercer.cluster_profiles import SMALL, Trait
 from mercer.formatting import format_count, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.figures import clusters_figure, counting_figure
-from mercer.report.profiles import SMALL, Trait
 from mercer.report.sections.html import Figure, HtmlTable, Section
 from mercer.table_clusters import describe_kernel
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mercer.cluster_profiles import SMALL
 from mercer.formatting import format_number, format_percent, join_words, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.cautions import cautions
-from mercer.report.profiles import SMALL
 from mercer.report.sections.clusters import describe_trait
 from mercer.report.sections.html import Section
 from mercer.report.sections.labels import verdict

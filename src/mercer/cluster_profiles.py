@@ -18,12 +18,12 @@ import numpy as np
 
 from mercer.maths.effect_sizes import cohens_h, robust_scale
 from mercer.maths.types import Array
-from mercer.tables import Table
+from mercer.tables import Table, as_table
 from mercer.tables.column_types import ColumnType
 
-__all__ = ["SMALL", "Trait", "describe_clusters"]
+__all__ = ["SMALL", "Trait", "cluster_traits", "describe_clusters"]
 
-#: Effects with a smaller absolute value are not shown.
+#: Effects with a smaller absolute value are not shown in reports.
 SMALL = 0.2
 _TEXT_ROWS = 20_000
 _MISSING = "(missing)"
@@ -47,16 +47,90 @@ class Trait:
     effect: float
 
 
-def describe_clusters(table: Table, numbers: Array) -> tuple[Trait, ...]:
-    """Describe all clusters and columns, by decreasing effect within each cluster.
+def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> Any:
+    """Describe how each cluster differs from all rows, column by column.
+
+    Effects of all types of columns are comparable. For numbers and dates the effect is the
+    cluster's median minus the median of all rows, in robust standard deviations. For categories and
+    words it is Cohen's h, the difference of ``2 arcsin √p`` of the proportions p in the cluster and
+    in all rows; the category or word with the largest difference is listed. Effects of 0.2, 0.5 and
+    0.8 are commonly called small, medium and large.
+
+    Parameters
+    ----------
+    frame : data frame of shape (n, d)
+        Of pandas, polars or pyarrow. Identifiers and columns without variation are left out, as in
+        :func:`mercer.tables.as_table`.
+    labels : array-like of shape (n,)
+        Cluster labels, such as ``labels_`` of a clustering. Rows with a negative number are in no
+        cluster.
+    min_effect : float
+        Smallest absolute effect that is listed; 0 lists all columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per cluster and column, by decreasing absolute effect within each cluster, with the
+        columns *cluster*, *column*, *type* ("number", "date", "category" or "text"), *label* (the
+        category or word), *inside* and *overall* (medians, or proportions of the label), and
+        *effect*. It is empty if there are fewer than two clusters.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import describe_clusters
+    >>> frame = pd.DataFrame(
+    ...     {
+    ...         "size": [1.0, 1.1, 1.3, 5.0, 5.2, 5.3],
+    ...         "color": ["red", "red", "blue", "blue", "blue", "blue"],
+    ...     }
+    ... )
+    >>> found = describe_clusters(frame, [0, 0, 0, 1, 1, 1])
+    >>> found[["cluster", "column", "label", "inside", "overall"]]
+       cluster column label    inside   overall
+    0        0   size  None       1.1      3.15
+    1        0  color   red  0.666667  0.333333
+    2        1  color  blue       1.0  0.666667
+    3        1   size  None       5.2      3.15
+    """
+    import pandas as pd
+
+    labels = np.asarray(labels)
+    table = as_table(frame, missing="keep")
+    if labels.shape != (table.rows_read,):
+        raise ValueError(
+            f"labels has shape {labels.shape}, but the frame has {table.rows_read} rows. Pass one "
+            "label per row."
+        )
+    names, numbers = np.unique(labels, return_inverse=True)
+    if labels.dtype.kind in "if":
+        numbers = np.where(labels < 0, -1, numbers)
+    traits = cluster_traits(table, numbers[table.rows])
+    listed = [trait for trait in traits if abs(trait.effect) >= min_effect]
+    return pd.DataFrame(
+        {
+            "cluster": names[[t.cluster for t in listed]] if listed else names[:0],
+            "column": [t.column for t in listed],
+            "type": [t.kind for t in listed],
+            # medians of dates are strings, and columns without a label have None
+            "label": pd.Series([t.label for t in listed], dtype=object),
+            "inside": pd.Series([t.inside for t in listed], dtype=object),
+            "overall": pd.Series([t.overall for t in listed], dtype=object),
+            "effect": np.array([t.effect for t in listed], dtype=np.float64),
+        }
+    )
+
+
+def cluster_traits(table: Table, numbers: Array) -> tuple[Trait, ...]:
+    """Return the traits of all clusters and columns, by decreasing effect within each cluster.
 
     Parameters
     ----------
     table : Table
     numbers : int array of shape (n,)
-        Cluster numbers, from 1; other rows are in no cluster.
+        Cluster numbers, from 0; rows with -1 are in no cluster.
     """
-    clusters = [int(c) for c in np.unique(numbers) if c > 0]
+    clusters = [int(c) for c in np.unique(numbers) if c >= 0]
     if len(clusters) < 2:
         return ()
     members = {c: numbers == c for c in clusters}
