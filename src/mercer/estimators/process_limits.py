@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -11,20 +11,18 @@ from mercer.estimators.process_distance import KernelDistance
 from mercer.kernels import Kernel
 from mercer.maths.block_calibration import held_out_blocks
 from mercer.maths.control_charts import cusum, ewma
-from mercer.maths.run_lengths import (
-    conformal_quantile,
-    correlation_time,
-    predictive_quantile,
-    run_length_limit,
-)
+from mercer.maths.run_lengths import block_paths, correlation_time, run_length_limit
 from mercer.maths.types import Array
 
 __all__ = ["CHARTS", "Calibration", "held_out_distances"]
 
 CHARTS = ("statistic", "ewma", "cusum")
-_N_BLOCKS = 10
+_N_BLOCKS = 5
 _MIN_GAP = 10  # rows between a block and the training rows
-_BLOCK_LENGTH = 3  # of the simulated runs, in correlation times
+_BLOCK_LENGTH = 3  # of simulated scores, in correlation times
+_PATH = 1000  # rows of a simulated chart
+_RUNS = 5  # length of a simulated chart in average run lengths
+_SIMULATED, _MIN_PATHS = 400_000, 100  # simulated rows and charts
 
 
 def held_out_distances(Z: Array, kernel: str | Kernel, n_lags: int) -> Array:
@@ -48,7 +46,7 @@ class Calibration:
     center, scale : float
         Mean and standard deviation of the cube roots.
     smoothing, allowance : float
-        Of EWMA and CUSUM.
+        Of EWMA and CUSUM; the allowance is multiplied by the root of the correlation time.
     limits : dict
         Limit of each chart, on the scale of the scores.
     correlation_time : float
@@ -78,18 +76,29 @@ class Calibration:
         scale = scale if scale > 0 else 1.0
         scores = (roots - center) / scale
         tau = correlation_time(scores)
-        charts: dict[str, Callable[[Array], Array]] = {
-            "statistic": lambda s: s,
-            "ewma": lambda s: ewma(s, smoothing),
-            "cusum": lambda s: cusum(s, allowance),
+        allowance = allowance * float(np.sqrt(tau))
+        independent = max(len(scores) / tau, 3.0)
+        length = _PATH if average_run_length is None else ceil(_RUNS * average_run_length)
+        paths = block_paths(
+            scores,
+            length,
+            max(_MIN_PATHS, _SIMULATED // length),
+            block=int(min(ceil(_BLOCK_LENGTH * tau), len(scores))),
+            level_error=float(np.sqrt(1 / independent)),
+            degrees=independent - 1,
+            rng=np.random.default_rng(0),
+        )
+        charts = {
+            "statistic": paths,
+            "ewma": ewma(paths, smoothing),
+            "cusum": cusum(paths, allowance),
         }
-        limits = {}
-        for name, chart in charts.items():
-            if average_run_length is None:
-                limits[name] = _limit(chart(scores), false_alarm_rate)
-            else:
-                block = int(min(np.ceil(_BLOCK_LENGTH * tau), len(scores)))
-                limits[name] = run_length_limit(scores, chart, average_run_length, block)
+        limits = {
+            name: float(np.quantile(values, 1 - false_alarm_rate))
+            if average_run_length is None
+            else run_length_limit(values, average_run_length)
+            for name, values in charts.items()
+        }
         return cls(center, scale, smoothing, allowance, limits, tau)
 
     def score(self, distances: Array) -> Array:
@@ -100,15 +109,3 @@ class Calibration:
     def distance_limit(self) -> float:
         """Limit of the distance itself."""
         return float((self.center + self.scale * self.limits["statistic"]) ** 3)
-
-
-def _limit(values: Array, rate: float) -> float:
-    """Return a limit that a fraction ``rate`` of new values exceeds, on average.
-
-    The larger one of two limits: the conformal quantile, which needs no distribution but many
-    independent rows, and the prediction limit of a normal sample of as many rows as are independent.
-    """
-    independent = len(values) / correlation_time(values)
-    limits = [predictive_quantile(values, rate, independent)]
-    empirical = conformal_quantile(values, rate)
-    return max([*limits, empirical] if np.isfinite(empirical) else limits)

@@ -56,7 +56,9 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
     smoothing : float in (0, 1]
         Weight of the newest row in the moving average.
     allowance : float
-        Standard deviations that the cumulative sum subtracts in every row.
+        Standard deviations that the cumulative sum subtracts in every row. It is multiplied by the
+        root of ``correlation_time_``, because slow changes of the statistic are normal if it is
+        autocorrelated.
     kernel : "auto", "linear", another name, or Kernel
         On whitened lagged rows. "auto": the linear kernel divided by the number of columns d, plus
         a Gaussian kernel of bandwidth √d/2. "linear": Mahalanobis' distance.

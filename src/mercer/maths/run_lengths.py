@@ -7,31 +7,27 @@ so runs are drawn from the sample in blocks of consecutive rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil
-
 import numpy as np
-from scipy.stats import t as student
 
 from mercer.maths.types import Array
 
 __all__ = [
     "average_run_lengths",
     "block_paths",
-    "conformal_quantile",
     "correlation_time",
-    "predictive_quantile",
     "run_length_limit",
 ]
 
-_MAX_RUN = 5  # lengths of simulated runs, in average run lengths
+_MAX_CANDIDATES = 2000  # limits that are tried
 
 
-def correlation_time(values: Array) -> float:
-    """Return ``τ = 1 + 2 Σ ρ_k``, the number of rows per independent observation.
+def correlation_time(values: Array, n_blocks: int = 10) -> float:
+    """Return τ, the number of rows per independent observation, at least 1.
 
-    The sum ends at the first pair of neighboring lags with a negative sum (Geyer's initial positive
-    sequence). Independent values have τ ≈ 1; τ is at least 1.
+    The variance of the mean of n values is τ/n times their variance. τ is the larger one of two
+    estimates: ``1 + 2 Σ ρ_k``, where the sum of autocorrelations ends at the first pair of lags
+    with a negative sum (Geyer's initial positive sequence), and the variance of the means of
+    ``n_blocks`` blocks, which sees slower changes.
 
     References
     ----------
@@ -45,54 +41,46 @@ def correlation_time(values: Array) -> float:
     n = len(values)
     centered = values - values.mean()
     size = 2 ** int(np.ceil(np.log2(2 * max(n, 2))))
-    power = np.abs(np.fft.rfft(centered, size)) ** 2
-    covariances = np.fft.irfft(power, size)[:n]
+    covariances = np.fft.irfft(np.abs(np.fft.rfft(centered, size)) ** 2, size)[:n]
     if covariances[0] <= 0:
         return 1.0
     rho = covariances / covariances[0]
     pairs = rho[: n - n % 2].reshape(-1, 2).sum(axis=1)
     ends = np.flatnonzero(pairs <= 0)
     used = pairs[: ends[0] if len(ends) else len(pairs)]
-    return float(max(1.0, 2 * used.sum() - 1))
-
-
-def conformal_quantile(values: Array, rate: float) -> float:
-    """Return the value that a new exchangeable one exceeds with probability at most ``rate``.
-
-    This is the order statistic of rank ``⌈(n + 1)(1 - rate)⌉``, infinity if the sample is smaller
-    than ``1/rate - 1``.
-
-    >>> conformal_quantile(np.arange(99.0), 0.05)
-    94.0
-    """
-    n = len(values)
-    rank = ceil((n + 1) * (1 - rate) * (1 - 1e-12))
-    return float("inf") if rank > n else float(np.partition(values, rank - 1)[rank - 1])
-
-
-def predictive_quantile(values: Array, rate: float, n_independent: float) -> float:
-    """Return the upper prediction limit of a normal sample with fewer independent observations.
-
-    ``mean + t · s · √(1 + 1/m)`` with the quantile t of Student's distribution with m - 1 degrees
-    of freedom, m = ``n_independent``: a new value exceeds it with probability ``rate``, including
-    the error of mean and standard deviation.
-
-    >>> round(predictive_quantile(np.array([-1.0, 0.0, 1.0]), 0.05, 3.0), 3)
-    3.372
-    """
-    m = max(n_independent, 2.0)
-    return float(
-        values.mean()
-        + student.isf(rate, m - 1) * values.std(ddof=1) * np.sqrt(1 + 1 / m)
-    )
+    length = n // n_blocks
+    means = values[: length * n_blocks].reshape(n_blocks, length).mean(axis=1)
+    between = length * means.var(ddof=1) / values.var() if length > 1 else 1.0
+    return float(max(1.0, 2 * used.sum() - 1, between))
 
 
 def block_paths(
-    scores: Array, length: int, n_paths: int, block: int, rng: np.random.Generator
+    scores: Array,
+    length: int,
+    n_paths: int,
+    *,
+    block: int,
+    level_error: float,
+    degrees: float,
+    rng: np.random.Generator,
 ) -> Array:
-    """Return paths of consecutive blocks drawn from the scores, of shape (n_paths, length).
+    """Return simulated series of scores of normal operation, of shape (n_paths, length).
 
-    The scores are treated as circular, so all of them are drawn with the same probability.
+    A path consists of blocks of consecutive scores, drawn at random places (circular block
+    bootstrap). To each path a random level is added, which has Student's distribution: the mean of
+    the sample is not that of the process, and a limit must allow for the difference.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+    length, n_paths : int
+    block : int
+        Length of the blocks.
+    level_error : float
+        Standard error of the mean of the scores.
+    degrees : float
+        Degrees of freedom of the level.
+    rng : numpy Generator
 
     References
     ----------
@@ -100,13 +88,17 @@ def block_paths(
 
     Examples
     --------
-    >>> block_paths(np.arange(6.0), 4, 1, 2, np.random.default_rng(0)).shape
+    >>> rng = np.random.default_rng(0)
+    >>> block_paths(
+    ...     np.arange(6.0), 4, 1, block=2, level_error=0.0, degrees=5.0, rng=rng
+    ... ).shape
     (1, 4)
     """
     count = -(-length // block)
     begins = rng.integers(len(scores), size=(n_paths, count, 1))
     rows = (begins + np.arange(block)) % len(scores)
-    return np.asarray(scores[rows.reshape(n_paths, -1)[:, :length]])
+    levels = level_error * rng.standard_t(degrees, size=(n_paths, 1))
+    return np.asarray(scores[rows.reshape(n_paths, -1)[:, :length]] + levels)
 
 
 def average_run_lengths(paths: Array, limits: Array) -> Array:
@@ -144,44 +136,26 @@ def average_run_lengths(paths: Array, limits: Array) -> Array:
         return np.where(alarms > 0, rows / np.maximum(alarms, 1), np.inf)
 
 
-def run_length_limit(
-    scores: Array,
-    chart: Callable[[Array], Array],
-    average_run_length: float,
-    block: int,
-    *,
-    n_paths: int = 400,
-    random_state: int = 0,
-) -> float:
-    """Return the limit at which a chart has the given average run length in normal operation.
+def run_length_limit(paths: Array, average_run_length: float) -> float:
+    """Return the smallest limit at which charts have at least the given average run length.
 
     Parameters
     ----------
-    scores : array of shape (n,)
-        Of normal operation, in time order.
-    chart : callable
-        Maps scores of shape (n_paths, length) to the values of the chart.
+    paths : array of shape (n_paths, length)
+        Values of the chart in normal operation, from its start. They should be several average run
+        lengths long.
     average_run_length : float
-    block : int
-        Length of the blocks, a multiple of the correlation time.
-    n_paths : int
-        Number of simulated runs.
-    random_state : int
-        Seed of the simulation.
 
     Examples
     --------
-    >>> scores = np.random.default_rng(0).normal(size=20_000)
-    >>> limit = run_length_limit(scores, lambda s: s, 100.0, 1)
+    >>> paths = np.random.default_rng(0).normal(size=(400, 500))
+    >>> limit = run_length_limit(paths, 100.0)
     >>> abs(limit - 2.33) < 0.1  # the normal quantile of 1 - 1/100
     True
     """
-    rng = np.random.default_rng(random_state)
-    length = ceil(_MAX_RUN * average_run_length)
-    paths = chart(block_paths(scores, length, n_paths, block, rng))
     candidates = np.unique(np.maximum.accumulate(paths, axis=1))
-    if len(candidates) > 2000:
-        candidates = np.quantile(candidates, np.linspace(0, 1, 2000))
+    if len(candidates) > _MAX_CANDIDATES:
+        candidates = np.quantile(candidates, np.linspace(0, 1, _MAX_CANDIDATES))
     lengths = average_run_lengths(paths, candidates)
     reached = np.flatnonzero(lengths >= average_run_length)
     return float(candidates[reached[0]]) if len(reached) else float(candidates[-1])
