@@ -11,6 +11,7 @@ from mercer.plots.diversity import DiversityDisplay
 from mercer.plots.effects import EffectDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram import GramDisplay
+from mercer.plots.monitoring import MonitoringDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "EigenfunctionDisplay",
     "EmbeddingDisplay",
     "GramDisplay",
+    "MonitoringDisplay",
     "SpectrumDisplay",
 ]
