@@ -11,7 +11,7 @@ from scipy.linalg import cholesky, solve_triangular
 from mercer.data import Points
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
 from mercer.maths.moments import Moments
-from mercer.maths.shrunk_covariance import conditional_fill, ledoit_wolf_ridge, reduced_distances
+from mercer.maths.shrunk_covariance import conditional_fill, reduced_distances, shrunk_covariance
 from mercer.maths.types import Array
 from mercer.operators.feature_maps import LandmarkFeatures
 from mercer.operators.landmarks import choose_landmarks
@@ -96,7 +96,7 @@ class KernelDistance:
     ----------
     mean : array of shape (d,)
     precision : array of shape (d, d)
-        Inverse of the covariance with a Ledoit-Wolf ridge.
+        Inverse of the Ledoit-Wolf covariance.
     whitening : array of shape (d, d)
         From the right: a factor of the precision.
     feature_distance : FeatureDistance or None
@@ -166,25 +166,23 @@ class KernelDistance:
         result = np.empty((len(Z), int(groups.max()) + 1))
         for begin in range(0, len(Z), _CHUNK):
             rows = slice(begin, begin + _CHUNK)
-            filled = conditional_fill(Z[rows], self.mean, self.precision)
-            if self.feature_distance is None:
-                result[rows] = reduced_distances(filled - self.mean, self.precision, groups)
+            given = Z[rows]
+            if self.feature_distance is None and not np.isnan(given).any():
+                result[rows] = reduced_distances(given - self.mean, self.precision, groups)
                 continue
-            before = self._complete(filled)
+            before = self(given)
             for j in range(result.shape[1]):
-                without = filled.copy()
+                without = given.copy()
                 without[:, groups == j] = np.nan
-                without = conditional_fill(without, self.mean, self.precision)
-                result[rows, j] = before - self._complete(without)
+                result[rows, j] = before - self(without)
         return result
 
 
 def _normal_fit(rows: Array) -> tuple[Array, Array]:
-    """Return the mean and the inverse of the covariance with a Ledoit-Wolf ridge."""
+    """Return the mean and the inverse of the Ledoit-Wolf covariance."""
     mean = rows.mean(axis=0)
-    centered = rows - mean
-    covariance = centered.T @ centered / len(rows)
+    covariance = shrunk_covariance(rows - mean)
+    # without shrinkage, redundant columns would make the matrix singular
     smallest = 1e-10 * float(np.trace(covariance)) / len(covariance)
-    ridge = max(ledoit_wolf_ridge(centered), smallest)
-    inverse: Any = np.linalg.inv(covariance + ridge * np.eye(len(covariance)))
+    inverse: Any = np.linalg.inv(covariance + smallest * np.eye(len(covariance)))
     return mean, (inverse + inverse.T) / 2

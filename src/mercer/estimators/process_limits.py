@@ -19,9 +19,10 @@ __all__ = ["CHARTS", "Calibration", "held_out_distances"]
 CHARTS = ("statistic", "ewma", "cusum")
 _N_BLOCKS = 5
 _MIN_GAP = 10  # rows between a block and the training rows
+_MAX_FACTOR = 3.0  # of the allowance
 _BLOCK_LENGTH = 3  # of simulated scores, in correlation times
 _PATH = 1000  # rows of a simulated chart
-_RUNS = 5  # length of a simulated chart in average run lengths
+_RUNS, _MAX_PATH = 5, 10_000  # the same for run lengths, in average run lengths and in rows
 _SIMULATED, _MIN_PATHS = 400_000, 100  # simulated rows and charts
 
 
@@ -46,7 +47,8 @@ class Calibration:
     center, scale : float
         Mean and standard deviation of the cube roots.
     smoothing, allowance : float
-        Of EWMA and CUSUM; the allowance is multiplied by the root of the correlation time.
+        Of EWMA and CUSUM; the allowance is multiplied by the root of the correlation time,
+        at most by 3.
     limits : dict
         Limit of each chart, on the scale of the scores.
     correlation_time : float
@@ -76,9 +78,10 @@ class Calibration:
         scale = scale if scale > 0 else 1.0
         scores = (roots - center) / scale
         tau = correlation_time(scores)
-        allowance = allowance * float(np.sqrt(tau))
+        allowance = allowance * min(float(np.sqrt(tau)), _MAX_FACTOR)
         independent = max(len(scores) / tau, 3.0)
-        length = _PATH if average_run_length is None else ceil(_RUNS * average_run_length)
+        runs = ceil(_RUNS * (average_run_length or 0))
+        length = min(runs, _MAX_PATH) if average_run_length is not None else _PATH
         paths = block_paths(
             scores,
             length,

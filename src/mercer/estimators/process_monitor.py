@@ -57,7 +57,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         Weight of the newest row in the moving average.
     allowance : float
         Standard deviations that the cumulative sum subtracts in every row. It is multiplied by the
-        root of ``correlation_time_``, because slow changes of the statistic are normal if it is
+        root of ``correlation_time_``, at most by 3, because slow changes of the statistic are normal if it is
         autocorrelated.
     kernel : "auto", "linear", another name, or Kernel
         On whitened lagged rows. "auto": the linear kernel divided by the number of columns d, plus
@@ -149,6 +149,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._names = rows.names
         self._n_fitted = len(rows.values)
+        self._last_time = None if rows.times is None else float(rows.times[-1])
         self._fit_rows(rows.values, self._starts(rows, reset=True))
         return self
 
@@ -171,10 +172,11 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         rows = self._read_new(X)
         window = self._n_fitted if self.window is None else self.window
         starts = self._starts(rows)
-        if len(starts) and rows.times is None:
-            starts[0] = False  # without times, batches are assumed to follow each other
+        # without times, batches are assumed to follow each other
+        starts[0] = self._pauses(rows.times, self._last_time)
         values = np.concatenate([self._rows, rows.values])[-window:]
         starts = np.concatenate([self._segment_starts, starts])[-window:]
+        self._last_time = None if rows.times is None else float(rows.times[-1])
         self._fit_rows(values, starts, self.n_lags_)
         return self
 
@@ -275,6 +277,17 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         if len(starts):
             starts[0] = True
         return starts
+
+    def _pauses(self, times: Array | None, last: float | None) -> bool:
+        """Return whether a segment begins with the first of rows that follow the time ``last``."""
+        if times is None or last is None:
+            return False
+        if times[0] < last:
+            raise ValueError(
+                f"The new rows begin {last - times[0]:g} s before the last row of the previous "
+                "batch. Pass batches in time order."
+            )
+        return bool(times[0] - last > self._max_step)
 
     def _read_new(self, X: Any) -> ProcessRows:
         check_is_fitted(self, "distance_")

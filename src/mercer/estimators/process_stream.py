@@ -48,7 +48,7 @@ class MonitoringStream:
         rows = monitor._read_new(X)
         starts = monitor._starts(rows)
         if self._history is not None:
-            starts[0] = self._pauses(rows.times)
+            starts[0] = monitor._pauses(rows.times, self._last_time)
         if rows.times is not None and len(rows.times):
             self._last_time = float(rows.times[-1])
         distances = np.empty(len(rows.values))
@@ -56,17 +56,6 @@ class MonitoringStream:
             part = slice(begin, begin + _CHUNK)
             distances[part] = self._distances(rows.values[part], starts[part])
         return self._frame(distances, rows.index)
-
-    def _pauses(self, times: Array | None) -> bool:
-        """Return whether a segment begins with the first of new rows."""
-        if times is None or self._last_time is None:
-            return False
-        if times[0] < self._last_time:
-            raise ValueError(
-                f"The new rows begin at {times[0]:g} s, before the last row of the previous batch "
-                f"({self._last_time:g} s). Pass batches in time order, or start a new stream."
-            )
-        return bool(times[0] - self._last_time > self._monitor._max_step)
 
     def _distances(self, values: Array, starts: Array) -> Array:
         monitor = self._monitor

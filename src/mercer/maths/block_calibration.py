@@ -6,10 +6,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.maths.lagged_rows import lagged_rows
-from mercer.maths.shrunk_covariance import ledoit_wolf_ridge
+from mercer.maths.shrunk_covariance import shrunk_covariance
 from mercer.maths.types import Array
 
 __all__ = ["choose_lags", "held_out_blocks"]
+
+_TOLERANCE = 0.01  # of log densities, in nats per column
 
 
 def held_out_blocks(n: int, n_blocks: int, gap: int) -> list[tuple[Array, Array]]:
@@ -41,9 +43,9 @@ def choose_lags(X: Array, max_lags: int, n_blocks: int = 5, starts: Array | None
     """Return the number of lags whose linear prediction of held-out rows is best.
 
     For each number of lags the rows of all but one block give a normal distribution of the lagged
-    rows, with a Ledoit-Wolf ridge. It predicts each row of the block from the rows before it. The
+    rows, with the Ledoit-Wolf covariance. It predicts each row of the block from the rows before it. The
     smallest number is chosen whose mean log density is within one standard error (over blocks, of
-    the difference) of the best.
+    the difference) or 0.01 nats per column of the best.
 
     Parameters
     ----------
@@ -74,15 +76,14 @@ def choose_lags(X: Array, max_lags: int, n_blocks: int = 5, starts: Array | None
     best = int(table.mean(axis=1).argmax())
     loss = table[best] - table
     error = loss.std(axis=1, ddof=1) / np.sqrt(n_blocks)
-    return int(np.flatnonzero(loss.mean(axis=1) <= error)[0])
+    return int(np.flatnonzero(loss.mean(axis=1) <= np.maximum(error, _TOLERANCE * d))[0])
 
 
 def _log_density(train: Array, test: Array, d: int) -> float:
     """Return the mean log density of the first d columns given the others."""
     mean = train.mean(axis=0)
     centered = train - mean
-    covariance = centered.T @ centered / len(train)
-    covariance += ledoit_wolf_ridge(centered) * np.eye(len(covariance))
+    covariance = shrunk_covariance(centered)
     new = test - mean
     error, conditional = new[:, :d], covariance[:d, :d]
     if covariance.shape[0] > d:

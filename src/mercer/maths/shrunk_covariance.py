@@ -1,4 +1,4 @@
-"""Covariance matrices with a ridge, and what follows from them: distances and conditional means."""
+"""Shrunk covariance matrices, conditional means and distances without some of the columns."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.maths.types import Array
 
-__all__ = ["conditional_fill", "ledoit_wolf_ridge", "reduced_distances"]
+__all__ = ["conditional_fill", "reduced_distances", "shrunk_covariance"]
 
 
-def ledoit_wolf_ridge(rows: Array) -> float:
-    """Return ρ such that ``C + ρI`` is proportional to the Ledoit-Wolf estimate.
+def shrunk_covariance(rows: Array) -> Array:
+    """Return the Ledoit-Wolf estimate of a covariance, ``(1 - δ) C + δ (tr C / d) I``.
 
-    The estimate is ``(1 - δ) C + δ (tr C / d) I`` with the δ of smallest expected error, so
-    ``ρ = δ / (1 - δ) · tr C / d``.
+    C is the covariance of the sample, and δ minimizes the expected squared error.
 
     Parameters
     ----------
@@ -28,9 +27,10 @@ def ledoit_wolf_ridge(rows: Array) -> float:
 
     Examples
     --------
-    >>> rows = np.random.default_rng(0).normal(size=(1000, 2)) * [1.0, 10.0]
-    >>> 0 < ledoit_wolf_ridge(rows) < 1
-    True
+    >>> rows = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> shrunk_covariance(rows)
+    array([[1., 0.],
+           [0., 1.]])
     """
     n, d = rows.shape
     C = rows.T @ rows / n
@@ -38,10 +38,8 @@ def ledoit_wolf_ridge(rows: Array) -> float:
     distance = float((C**2).sum()) / d - mean**2
     squares = np.einsum("ij,ij->i", rows, rows)
     error = (float((squares**2).sum()) / n - float((C**2).sum())) / (n * d)
-    if distance <= 0:
-        return mean
-    shrinkage = min(max(error, 0.0) / distance, 1 - 1e-6)
-    return shrinkage / (1 - shrinkage) * mean
+    shrinkage = min(max(error, 0.0) / distance, 1.0) if distance > 0 else 0.0
+    return np.asarray((1 - shrinkage) * C + shrinkage * mean * np.eye(d))
 
 
 def conditional_fill(rows: Array, mean: Array, precision: Array) -> Array:

@@ -157,7 +157,7 @@ class MonitoringDisplay:
         if log and np.nanmin(values, initial=1.0) > 0:
             ax.set_yscale("log")
         ax.set_ylabel(_TITLES[name])
-        ax.legend(fontsize="small", loc="upper left", framealpha=0.6)
+        ax.legend(fontsize="small", loc="upper left", frameon=False)
         if frame.index.dtype.kind == "M":
             from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 

@@ -106,7 +106,7 @@ def monitoring_page(
             f"normal operation: {shorten(normal_name, 80)}",
             findings=_findings(frame, contributions, episodes, monitor),
             warnings=list(warnings),
-            figures=_figures(frame, contributions),
+            figures=_figures(frame, contributions, monitor.chart),
             episodes=_episode_table(episodes),
             charts=_chart_table(frame),
             variables=_variable_table(frame, contributions),
@@ -141,14 +141,15 @@ def _findings(
     return found
 
 
-def _figures(frame: Any, contributions: Any) -> list[Figure]:
+def _figures(frame: Any, contributions: Any, chart: str) -> list[Figure]:
+    shown = ("statistic", "ewma" if chart == "statistic" else chart)
     alarms = int(frame["alarm"].sum())
     charts = svg(
         "charts",
-        f"Statistic and its moving average over {len(frame)} rows, with limits; {alarms} rows have "
+        f"Statistic and {_NAMES[shown[1]]} over {len(frame)} rows, with limits; {alarms} rows have "
         "an alarm.",
         (7.2, 5.6),
-        lambda drawn: MonitoringDisplay(frame, charts=("statistic", "ewma")).plot(
+        lambda drawn: MonitoringDisplay(frame, charts=shown).plot(
             drawn.subplots(2, 1)
         ),
     )
@@ -163,8 +164,9 @@ def _figures(frame: Any, contributions: Any) -> list[Figure]:
     return [
         Figure(
             charts,
-            "Top: distance of each row from normal operation (logarithmic). Bottom: moving average "
-            "of its standardized cube root, which raises the alarms. Dashed: limits.",
+            "Top: distance of each row from normal operation (logarithmic). Bottom: "
+            f"{_NAMES[shown[1]]} of its standardized cube root. Dashed: limits. Alarms listed below "
+            f"are those of the chart {_NAMES[chart]}.",
         ),
         Figure(
             bars,
