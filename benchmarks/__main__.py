@@ -24,6 +24,7 @@ MODULES = [
     "mixed_density",
     "discriminant",
     "high_dimension",
+    "process",
     "dask_arrays",
     "explorer",
     "imports",

@@ -22,6 +22,7 @@ _HOMES = {
     "MaximumEntropyProjection": "mercer.estimators",
     "OrthogonalSeries": "mercer.estimators",
     "ParzenDensity": "mercer.estimators",
+    "ProcessMonitor": "mercer.estimators",
     "RobustKernelPCA": "mercer.estimators",
     "SeriesDensity": "mercer.estimators",
     "SelectedGaussianMixture": "mercer.estimators",

@@ -16,6 +16,7 @@ from mercer.cli.commands.diversity import diversity
 from mercer.cli.commands.embed import embed
 from mercer.cli.commands.entropy import entropy
 from mercer.cli.commands.explore import explore
+from mercer.cli.commands.monitor import monitor
 from mercer.cli.commands.report import report
 from mercer.cli.errors import EXPECTED, UsageError, fail, print_error
 
@@ -37,6 +38,7 @@ for command in (
     density,
     entropy,
     diversity,
+    monitor,
     denoise,
     discriminate,
     explore,

@@ -23,6 +23,7 @@ from mercer.datasets.loaders import (
     load_usps,
 )
 from mercer.datasets.machines import make_machines
+from mercer.datasets.process import make_process
 from mercer.datasets.rings import make_halo, make_ring_and_blob, make_rings, make_wheel
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "make_clusters",
     "make_halo",
     "make_machines",
+    "make_process",
     "make_ring_and_blob",
     "make_rings",
     "make_two_gaussians",

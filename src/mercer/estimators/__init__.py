@@ -14,6 +14,7 @@ from mercer.estimators.novelty import MercerNovelty
 from mercer.estimators.orthogonal_series import OrthogonalSeries
 from mercer.estimators.parzen_density import ParzenDensity
 from mercer.estimators.pca import KernelPCA
+from mercer.estimators.process_monitor import ProcessMonitor
 from mercer.estimators.robust_pca import RobustKernelPCA
 from mercer.estimators.series_density import SeriesDensity
 from mercer.estimators.spectral_clustering import SpectralClustering
@@ -36,6 +37,7 @@ __all__ = [
     "MercerNovelty",
     "OrthogonalSeries",
     "ParzenDensity",
+    "ProcessMonitor",
     "RobustKernelPCA",
     "SelectedGaussianMixture",
     "SeriesDensity",

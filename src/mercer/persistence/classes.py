@@ -39,6 +39,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.MercerNovelty": ("mercer.estimators.novelty", "MercerNovelty"),
     "mercer.OrthogonalSeries": ("mercer.estimators.orthogonal_series", "OrthogonalSeries"),
     "mercer.ParzenDensity": ("mercer.estimators.parzen_density", "ParzenDensity"),
+    "mercer.ProcessMonitor": ("mercer.estimators.process_monitor", "ProcessMonitor"),
     "mercer.RobustKernelPCA": ("mercer.estimators.robust_pca", "RobustKernelPCA"),
     "mercer.SeriesDensity": ("mercer.estimators.series_density", "SeriesDensity"),
     "mercer.SpectralClustering": (
@@ -101,6 +102,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Bounds": ("mercer.maths.bounds", "Bounds"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
     "mercer.internal.Coordinates": ("mercer.maths.adaptive_density", "Coordinates"),
+    "mercer.internal.Calibration": ("mercer.estimators.process_limits", "Calibration"),
     "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),
     "mercer.internal.CoordinateConvolution": (
         "mercer.kernels.convolution",
@@ -110,10 +112,12 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.ExactFeatures": ("mercer.operators.feature_maps", "ExactFeatures"),
     "mercer.internal.ExplicitGram": ("mercer.operators.explicit", "ExplicitGram"),
     "mercer.internal.FeatureExpansion": ("mercer.operators.expansion", "FeatureExpansion"),
+    "mercer.internal.FeatureDistance": ("mercer.estimators.process_distance", "FeatureDistance"),
     "mercer.internal.FourierExpansion": ("mercer.operators.fourier", "FourierExpansion"),
     "mercer.internal.FourierGram": ("mercer.operators.fourier", "FourierGram"),
     "mercer.internal.FrequencyGrid": ("mercer.operators.frequency_grid", "FrequencyGrid"),
     "mercer.internal.GaussianMixture": ("mercer.maths.gaussian_mixture", "GaussianMixture"),
+    "mercer.internal.KernelDistance": ("mercer.estimators.process_distance", "KernelDistance"),
     "mercer.internal.KernelExpansion": ("mercer.operators.expansion", "KernelExpansion"),
     "mercer.internal.LandmarkFeatures": ("mercer.operators.feature_maps", "LandmarkFeatures"),
     "mercer.internal.Moments": ("mercer.maths.moments", "Moments"),

@@ -12,6 +12,7 @@ from mercer.plots.effects import EffectDisplay
 from mercer.plots.eigenfunctions import EigenfunctionDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram import GramDisplay
+from mercer.plots.monitoring import MonitoringDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "EigenfunctionDisplay",
     "EmbeddingDisplay",
     "GramDisplay",
+    "MonitoringDisplay",
     "SpectrumDisplay",
 ]

@@ -1,0 +1,123 @@
+"""Follow a growing text file and print the alarms of its new rows, in constant memory."""
+
+from __future__ import annotations
+
+import io
+import time as clock
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mercer.cli.console import Messages
+
+__all__ = ["follow_file"]
+
+_MAX_BYTES = 2**22  # read at once
+_LEADING = 3  # variables that are printed
+
+
+def follow_file(
+    monitor: Any,
+    path: Path,
+    ignore: tuple[str, ...],
+    *,
+    interval: float,
+    idle: float | None,
+    messages: Messages,
+) -> int:
+    """Print the first row of each episode of alarms, and its end, until the file stays unchanged.
+
+    Parameters
+    ----------
+    monitor : ProcessMonitor
+        Fitted.
+    path : Path
+        CSV or TSV file with a header line. Only complete lines are read.
+    ignore : tuple of str
+        Columns to ignore.
+    interval : float
+        Seconds between two looks at the file.
+    idle : float or None
+        End after this many seconds without new rows; None: never.
+    messages : Messages
+    """
+    from mercer.cli.errors import UsageError
+
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        raise UsageError(f"--follow reads CSV and TSV files, not {path}.")
+    alarms = _Alarms(monitor, ignore, "\t" if path.suffix.lower() == ".tsv" else ",")
+    changed = clock.monotonic()
+    messages.print(f"following {path}")
+    with path.open("rb") as file:
+        while True:
+            lines = _complete_lines(file)
+            if lines:
+                alarms.update(lines)
+                changed = clock.monotonic()
+            elif idle is not None and clock.monotonic() - changed > idle:
+                break
+            else:
+                _check_size(file, path)
+                clock.sleep(interval)
+    print(f"{alarms.n_alarms} of {alarms.n_rows} rows with an alarm", flush=True)
+    return 0
+
+
+def _complete_lines(file: BinaryIO) -> bytes:
+    """Return complete lines from the current position; b"" if there are none."""
+    begin = file.tell()
+    content = file.read(_MAX_BYTES)
+    end = content.rfind(b"\n") + 1
+    if end == 0 and len(content) == _MAX_BYTES:
+        raise ValueError(f"A line is longer than {_MAX_BYTES} bytes. Check the format of the file.")
+    file.seek(begin + end)
+    return content[:end]
+
+
+def _check_size(file: BinaryIO, path: Path) -> None:
+    if path.stat().st_size < file.tell():
+        raise ValueError(f"{path} became shorter. Start again to read the new file.")
+
+
+class _Alarms:
+    """Parse lines, monitor them and print alarms."""
+
+    def __init__(self, monitor: Any, ignore: tuple[str, ...], separator: str) -> None:
+        self._monitor = monitor
+        self._stream = monitor.stream()
+        self._ignore = list(ignore)
+        self._separator = separator
+        self._header: str | None = None
+        self._recent: Any = None  # rows for the lags of contributions
+        self._in_alarm = False
+        self.n_rows = self.n_alarms = 0
+
+    def update(self, lines: bytes) -> None:
+        """Monitor the rows of complete lines."""
+        import pandas as pd
+
+        text = lines.decode("utf-8-sig")
+        if self._header is None:
+            self._header, _, text = text.partition("\n")
+        if not text.strip():
+            return
+        rows = pd.read_csv(io.StringIO(f"{self._header}\n{text}"), sep=self._separator)
+        rows = rows.drop(columns=self._ignore, errors="ignore")
+        frame = self._stream.update(rows)
+        recent = rows if self._recent is None else pd.concat([self._recent, rows])
+        for i, (when, alarm) in enumerate(zip(frame.index, frame["alarm"], strict=True)):
+            label = when if self._monitor.time is not None else self.n_rows + i
+            if alarm and not self._in_alarm:
+                self._print_alarm(label, recent.iloc[: len(recent) - len(rows) + i + 1], frame, i)
+            elif self._in_alarm and not alarm:
+                print(f"{label}  end of the alarm", flush=True)
+            self._in_alarm = bool(alarm)
+        self.n_rows += len(rows)
+        self.n_alarms += int(frame["alarm"].sum())
+        self._recent = recent.iloc[-(self._monitor.n_lags_ + 1) :]
+
+    def _print_alarm(self, label: Any, recent: Any, frame: Any, i: int) -> None:
+        last = recent.iloc[-(self._monitor.n_lags_ + 1) :]
+        found = self._monitor.contributions(last).iloc[-1].sort_values(ascending=False)
+        leading = ", ".join(str(name) for name in found.index[:_LEADING])
+        value = frame[self._monitor.chart].iloc[i]
+        print(f"{label}  alarm  {self._monitor.chart} {value:.3g}  {leading}", flush=True)

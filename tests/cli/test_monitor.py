@@ -1,0 +1,134 @@
+"""``mercer monitor``: alarms, JSON, tables, page and following a file."""
+
+import json
+import threading
+import time
+
+import pandas as pd
+import pytest
+
+from mercer import ProcessMonitor
+from mercer.cli import main
+from mercer.cli.following import _check_size, _complete_lines
+from mercer.datasets import make_process
+from tests.expectations import raises
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("process")
+    make_process(300, random_state=0).to_csv(folder / "normal.csv")
+    new = make_process(120, fault="leak", fault_start=60, random_state=1, start="2026-02-01")
+    new.to_csv(folder / "new.csv")
+    return folder
+
+
+def arguments(folder, *more):
+    command = ["monitor", str(folder / "normal.csv"), str(folder / "new.csv")]
+    return [*command, "--time", "time", "--lags", "1", *more]
+
+
+def expected(folder):
+    normal, new = (pd.read_csv(folder / name) for name in ("normal.csv", "new.csv"))
+    return ProcessMonitor(n_lags=1, time="time").fit(normal).monitor(new)
+
+
+def test_json_equals_the_estimator(files, capsys):
+    assert main(arguments(files, "--json", "--quiet")) == 0
+    found = json.loads(capsys.readouterr().out)
+    frame = expected(files)
+    assert found["alarms"] == int(frame["alarm"].sum())
+    assert found["charts"]["ewma"] == pytest.approx(frame["ewma"].tolist())
+    assert found["episodes"][-1]["variables"][0] == "outlet_flow"
+    assert sum(one["rows"] for one in found["episodes"]) == found["alarms"]
+
+
+def test_text_and_page(files, capsys, tmp_path):
+    page = tmp_path / "page.html"
+    assert main(arguments(files, "--out", str(page))) == 0
+    printed = capsys.readouterr()
+    assert "outlet_flow" in printed.out
+    assert str(page) in printed.err
+    text = page.read_text()
+    assert text.count("<svg") == 2
+    for word in ("outlet_flow", "Episodes of alarms", "EWMA", "false-alarm rate"):
+        assert word in text
+    assert "http" not in text.replace("http://www.w3.org", "")
+
+
+def test_page_without_alarms(files, tmp_path):
+    page = tmp_path / "page.html"
+    normal = str(files / "normal.csv")
+    chart = ["--average-run-length", "100000", "--chart", "cusum", "--quiet"]
+    command = ["monitor", normal, normal, "--time", "time", "--lags", "0", *chart]
+    assert main([*command, "--out", str(page)]) == 0
+    assert "No alarms in 300 rows" in page.read_text()
+
+
+def test_table_of_charts_and_contributions(files, tmp_path):
+    out = tmp_path / "charts.csv"
+    assert main(arguments(files, "--out", str(out), "--quiet")) == 0
+    table = pd.read_csv(out)
+    assert table["ewma"].tolist() == pytest.approx(expected(files)["ewma"].tolist())
+    assert "contribution_outlet_flow" in table
+    assert table["time"].iloc[0] == "2026-02-01 00:00:00"
+
+
+def test_following_a_growing_file(files, tmp_path, capsys):
+    lines = (files / "new.csv").read_text().splitlines(keepends=True)
+    growing = tmp_path / "growing.csv"
+    growing.write_text("".join(lines[:30]) + lines[30][:7])
+
+    def grow():
+        time.sleep(0.3)
+        with growing.open("a") as file:
+            file.write(lines[30][7:] + "".join(lines[31:90]))
+            file.flush()
+            time.sleep(0.2)
+            file.write("".join(lines[90:]))
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    command = arguments(files, "--follow", "--idle", "1", "--interval", "0.05", "--quiet")
+    command[2] = str(growing)
+    assert main(command) == 0
+    writer.join()
+    printed = capsys.readouterr().out.splitlines()
+    frame = expected(files)
+    assert printed[-1].split()[0] == str(int(frame["alarm"].sum()))
+    assert printed[-1].split()[2] == "120"
+    first = frame.index[frame["alarm"]][0]
+    assert printed[0].startswith(str(first))
+    n_begins = int((frame["alarm"] & ~frame["alarm"].shift(fill_value=False)).sum())
+    assert sum("  alarm  " in line for line in printed) == n_begins
+
+
+def test_following_reads_complete_lines_and_reports_a_shorter_file(tmp_path):
+    path = tmp_path / "growing.csv"
+    path.write_bytes(b"a,b\n1,2\n3")
+    with path.open("rb") as file:
+        assert _complete_lines(file) == b"a,b\n1,2\n"
+        assert _complete_lines(file) == b""
+        _check_size(file, path)
+        path.write_bytes(b"a\n")
+        with raises(ValueError, path, "shorter"):
+            _check_size(file, path)
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (("--out", "page.txt"), 2),
+        (("--follow", "--json"), 2),
+        (("--lags", "-3"), 2),
+        (("--false-alarm-rate", "0.9"), 2),
+        (("--ignore", "absent"), 1),
+        (("--time", "feed_flow"), 1),
+    ],
+)
+def test_invalid_arguments(files, more, code, capsys):
+    command = arguments(files, *more)
+    if "--time" in more:
+        command = [*command[:3], *more]
+    assert main(command) == code
+    assert capsys.readouterr().err
