@@ -20,6 +20,7 @@ MODULES = [
     "density_sums",
     "mixed_tables",
     "mixed_density",
+    "novelty",
     "discriminant",
     "high_dimension",
     "dask_arrays",

@@ -46,6 +46,9 @@ _STATISTICS = (
     "combined",
 )
 _MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
+_DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
+_MAX_DECOMPOSED = 1000  # rows
+_DISTANCE_RULE = ("median-distance", 0.5**0.5)
 _N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
 
@@ -84,8 +87,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     n_components : int or float in (0, 1)
         Components of "spe", "t2" and "combined": a number or a fraction of the variance.
     max_samples : int
-        Largest number of rows to which the statistic is fitted, drawn at random. Other
-        rows (up to 20,000) take part in the calibration.
+        Largest number of rows to which the statistic is fitted, drawn at random (at most 1,000 for
+        "mixture", "spe", "t2" and "combined"). Other rows (up to 20,000) take part in the
+        calibration.
     random_state : int or None
         Seed of random subsets of rows.
 
@@ -190,8 +194,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         everywhere = np.ones(points.n) if weights is None else weights
         scores = [self._statistic.scores(points.take(others))] if len(others) else []
         rows = [others]
-        if self.calibration == "auto":
-            own = self._statistic.training_scores
+        own = self._statistic.training_scores
+        enough = len(others) >= _MAX_DECOMPOSED  # without fits to parts of the rows
+        if self.calibration == "auto" and not (own is None and enough):
             scores.append(self._cross_scores(sample) if own is None else own)
             rows.append(fitting)
         self._statistic.training_scores = None  # one entry per row, no longer needed
@@ -199,9 +204,10 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             np.concatenate(scores), multiplicities(everywhere)[np.concatenate(rows)]
         )
         self.n_calibration_ = self._calibration.total
-        self.offset_ = -self._calibration.limit(rate)
+        limit = self._calibration.limit(rate)
+        self.offset_ = -min(limit, np.finfo(float).max)
         self.typical_row_ = _typical_row(points, everywhere)
-        if np.isinf(self.offset_):
+        if limit == np.inf:
             warn(
                 f"false_alarm_rate={rate:g} needs at least {int(np.ceil(1 / rate)) - 1} "
                 f"calibration rows; there are {self.n_calibration_:g}, so no row can be marked as "
@@ -241,6 +247,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """Return the indices of the rows for the statistic, and of other calibration rows."""
         most = n if self.calibration == "auto" else (n + 1) // 2
         size = min(most, int(self.max_samples))
+        if self.statistic in _DECOMPOSED:
+            size = min(size, _MAX_DECOMPOSED)
         if size == n:
             return np.arange(n), np.arange(0)
         order = rng.permutation(n)
@@ -258,13 +266,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _automatic_kernel(self, points: Points, weights: Array | None) -> Kernel:
         if points.kind == "objects":
             return table_kernel(points.data)
-        if self.statistic == "density":
-            return fit_kernel(Gaussian(), points, weights, auto=most_likely_kernel)
         X = points.data.astype(np.float64)
         scales = column_scales(X, np.ones(len(X)) if weights is None else weights)
         scaled = Points(X / scales, "vectors", points.feature_names)
-        fitted: Any = fit_kernel(Gaussian("median-distance"), scaled, weights)
-        width = float(fitted.bandwidth) / np.sqrt(2)
+        rule, factor = ("leave-one-out", 1) if self.statistic == "density" else _DISTANCE_RULE
+        fitted: Any = fit_kernel(Gaussian(rule), scaled, weights)
+        width = float(fitted.bandwidth) * factor
         return Gaussian(scales * (width if width > 0 else 1.0))
 
     def _statistic_for(self, points: Points) -> str:

@@ -42,6 +42,7 @@ _NEIGHBOR_FRACTION = 0.02
 _TRIMMED = 0.1  # fraction of the rows that a robust fit leaves out
 # Relative to the mean squared norm of the centered rows. The value of MercerNovelty.
 _RIDGE = 0.075
+_LARGEST = 1e300  # squared distance of rows whose kernel value underflows
 _ROUNDING = 1e-9  # relative rounding error of scores
 
 
@@ -158,11 +159,11 @@ def squared_distances(
     everything = slice(0, reference.n)
     for rows in _blocks(new.n, reference.n):
         values = tiles(rows, everything, None).astype(np.float64, copy=False)
-        values *= -2
+        with np.errstate(over="ignore"):
+            values *= -2
         values += norms
         values += own[rows, None]
-        np.maximum(values, 0, out=values)
-        yield rows, values
+        yield rows, np.clip(values, 0, _LARGEST, out=values)
 
 
 def _scaled_squares(
@@ -348,7 +349,12 @@ def _decomposed(sample: Sample, regular: Array | None, n_components: Any) -> Spe
     # the statistics do not depend on the basis of a subspace, so ties need no warning
     with suppress_warnings(IdentifiabilityWarning):
         spectrum = decompose(
-            sample, "variance", rank, center=True, at_most=not isinstance(rank, float)
+            sample,
+            "variance",
+            rank,
+            center=True,
+            solver="dense",
+            at_most=not isinstance(rank, float),
         )
     return spectrum
 
@@ -405,4 +411,4 @@ class NegativeLogDensity:
                 weights[at, mine[at]] -= removed
                 total[at] -= removed
             found[rows] = np.log(total) - logsumexp(logs, axis=1, b=weights) + self.log_normalizer
-        return np.minimum(found, np.finfo(float).max)
+        return np.minimum(found, _LARGEST)
