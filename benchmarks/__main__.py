@@ -22,6 +22,7 @@ MODULES = [
     "density_sums",
     "mixed_tables",
     "mixed_density",
+    "novelty",
     "discriminant",
     "high_dimension",
     "process",

@@ -19,6 +19,7 @@ _HOMES = {
     "ComponentRegressor": "mercer.estimators",
     "ComponentClassifier": "mercer.estimators",
     "KernelLDA": "mercer.estimators",
+    "KernelNovelty": "mercer.estimators",
     "MaximumEntropyProjection": "mercer.estimators",
     "OrthogonalSeries": "mercer.estimators",
     "ParzenDensity": "mercer.estimators",

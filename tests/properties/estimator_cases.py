@@ -21,6 +21,7 @@ from mercer import (
     KernelDenoiser,
     KernelECA,
     KernelLDA,
+    KernelNovelty,
     KernelPCA,
     MaximumEntropyProjection,
     MercerMixture,
@@ -318,6 +319,13 @@ CASES = [
         lambda h: MercerNovelty(kernel=Gaussian(h), alpha=0.5, rank=2, contamination=0.2),
         uses_sample_size=PRIOR,
         exempt={"doubling": "a quantile of doubled rows is interpolated differently"},
+    ),
+    Case(
+        "KernelNovelty",
+        lambda h: KernelNovelty(Gaussian(h), false_alarm_rate=0.2),
+        uses_sample_size="p-values and neighbors count rows",
+        exempt=LEAVE_ONE_OUT | {"single precision": "the tenth of the rows left out may change"},
+        spectral=False,
     ),
     Case(
         "JointMixtureClassifier",

@@ -8,6 +8,7 @@ from mercer.estimators.discriminant import KernelLDA
 from mercer.estimators.eca import KernelECA
 from mercer.estimators.joint_density import JointMixtureDensity
 from mercer.estimators.joint_mixture import JointMixtureClassifier, JointMixtureRegressor
+from mercer.estimators.kernel_novelty import KernelNovelty
 from mercer.estimators.maximum_entropy import MaximumEntropyProjection
 from mercer.estimators.mixture import MercerMixture
 from mercer.estimators.novelty import MercerNovelty
@@ -31,6 +32,7 @@ __all__ = [
     "KernelDenoiser",
     "KernelECA",
     "KernelLDA",
+    "KernelNovelty",
     "KernelPCA",
     "MaximumEntropyProjection",
     "MercerMixture",

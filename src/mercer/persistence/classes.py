@@ -30,6 +30,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.KernelDenoiser": ("mercer.estimators.denoising", "KernelDenoiser"),
     "mercer.KernelECA": ("mercer.estimators.eca", "KernelECA"),
     "mercer.KernelLDA": ("mercer.estimators.discriminant", "KernelLDA"),
+    "mercer.KernelNovelty": ("mercer.estimators.kernel_novelty", "KernelNovelty"),
     "mercer.KernelPCA": ("mercer.estimators.pca", "KernelPCA"),
     "mercer.MaximumEntropyProjection": (
         "mercer.estimators.maximum_entropy",
@@ -104,6 +105,22 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Coordinates": ("mercer.maths.adaptive_density", "Coordinates"),
     "mercer.internal.Calibration": ("mercer.estimators.process_limits", "Calibration"),
     "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),
+    "mercer.internal.Calibration": ("mercer.maths.conformal", "Calibration"),
+    "mercer.internal.ComponentStatistic": (
+        "mercer.estimators.novelty_statistics",
+        "ComponentStatistic",
+    ),
+    "mercer.internal.FeatureGaussian": ("mercer.estimators.novelty_statistics", "FeatureGaussian"),
+    "mercer.internal.Mahalanobis": ("mercer.estimators.novelty_statistics", "Mahalanobis"),
+    "mercer.internal.NegativeLogDensity": (
+        "mercer.estimators.novelty_statistics",
+        "NegativeLogDensity",
+    ),
+    "mercer.internal.NeighborDistance": (
+        "mercer.estimators.novelty_statistics",
+        "NeighborDistance",
+    ),
+    "mercer.internal.ShrunkGaussian": ("mercer.maths.shrunk_gaussian", "ShrunkGaussian"),
     "mercer.internal.CoordinateConvolution": (
         "mercer.kernels.convolution",
         "CoordinateConvolution",

@@ -1,0 +1,443 @@
+"""Novelty detection with conformal p-values, for any data with a kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from mercer.bandwidth import fit_kernel
+from mercer.data import Points, Sample, validate_points, validate_weights
+from mercer.density_bandwidth import most_likely_kernel
+from mercer.errors import ApproximationWarning, warn
+from mercer.estimators.atomic_fit import all_or_nothing
+from mercer.estimators.base import KernelEstimator, own_points
+from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.novelty_statistics import (
+    ComponentStatistic,
+    FeatureGaussian,
+    Mahalanobis,
+    NegativeLogDensity,
+    NeighborDistance,
+    Statistic,
+    column_scales,
+    leave_one_out_scale_ratios,
+    regular_rows,
+)
+from mercer.frames import as_frame, is_frame
+from mercer.kernels import Gaussian, Kernel, Precomputed, as_kernel, table_kernel
+from mercer.maths.conformal import Calibration
+from mercer.maths.quantiles import weighted_median
+from mercer.maths.types import Array
+from mercer.maths.weight_totals import multiplicities
+from mercer.validation import check_choice, check_integer, check_real
+
+__all__ = ["KernelNovelty"]
+
+_STATISTICS = (
+    "auto",
+    "neighbors",
+    "mahalanobis",
+    "density",
+    "mixture",
+    "spe",
+    "t2",
+    "combined",
+)
+_MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
+_DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
+_MAX_DECOMPOSED = 1000  # rows
+_DISTANCE_RULE = ("median-distance", 0.5**0.5)
+_N_FOLDS = 10
+_MAX_CALIBRATION_ROWS = 20_000
+
+
+class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
+    r"""Detect abnormal rows by a kernel statistic, with conformal p-values.
+
+    A statistic measures how far a row is from the training rows. Its p-value is the fraction of
+    training rows with a statistic at least as large, each computed from a fit without this row,
+    with one added to numerator and denominator. Rows with ``p ≤ false_alarm_rate`` are abnormal:
+    of new normal rows this is, up to sampling error, the fraction that is marked [1]_.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        "auto" is a product of kernels per column (:func:`~mercer.kernels.table_kernel`) for data
+        frames with labels, texts or missing values, and otherwise a Gaussian kernel with bandwidths
+        proportional to the standard deviations of the columns. For embeddings
+        without a preprocessing step, ``Gaussian() `` on unit vectors and "cosine" are
+        alternatives. "precomputed" is not available.
+    statistic : str
+        What is measured; see the notes. "auto" is "neighbors" for at most 100 columns and for
+        data that are not vectors, and "mahalanobis" for more columns.
+    false_alarm_rate : float in (0, 1)
+        Fraction of normal rows that ``predict`` marks as abnormal.
+    calibration : {"auto", "split"}
+        Where the p-values come from. "auto" uses all rows: statistics of training rows are
+        leave-one-out values (by a formula for "neighbors", "mahalanobis", "density" and
+        "mixture", from fits to nine tenths of the rows for the others). "split" fits the
+        statistic to half of the rows and calibrates on the other half. Its false alarm rate is
+        exact in finite samples: between α - 1/(n_cal + 1) and α on average.
+    robust : bool or "auto"
+        Whether the statistic is fitted without the tenth of the rows that is farthest from its
+        nearest neighbors, since training rows may contain anomalies. These rows take part in the
+        calibration. "auto" is True, except for "mahalanobis" with more than 100 columns.
+    n_components : int or float in (0, 1)
+        Components of "spe", "t2" and "combined": a number or a fraction of the variance.
+    max_samples : int
+        Largest number of rows to which the statistic is fitted, drawn at random (at most 1,000 for
+        "mixture", "spe", "t2" and "combined"). Other rows (up to 20,000) take part in the
+        calibration.
+    random_state : int or None
+        Seed of random subsets of rows.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The fitted kernel.
+    statistic_ : str
+        The statistic in use.
+    n_calibration_ : float
+        Number (total weight) of calibration rows.
+    offset_ : float
+        ``decision_function(X) = score_samples(X) - offset_``.
+    typical_row_ : array or Series
+        Medians of numeric columns, most frequent values of other columns; used by ``explain``.
+        None for data without columns.
+
+    Notes
+    -----
+    =============== ============================================================================
+    "neighbors"     squared distance to the k-th nearest training row in the metric of the
+                    kernel; k is 2 % of the rows, at least 10
+    "mahalanobis"   Mahalanobis distance with the shrunk covariance of Ledoit and Wolf; vectors
+                    only, the kernel is not used
+    "density"       negative logarithm of the Parzen density; bandwidth "auto" by leave-one-out
+                    likelihood
+    "mixture"       regularized Mahalanobis distance in feature space, as in :class:`MercerNovelty`
+    "spe"           squared prediction error: squared distance from the components of kernel PCA
+    "t2"            Hotelling's T² within the components. With a bounded kernel it becomes small
+                    again for rows that are far from all training rows: do not use it alone
+    "combined"      SPE + T², each divided by its mean over training rows
+    =============== ============================================================================
+
+    References
+    ----------
+    .. [1] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", Springer,
+       2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelNovelty
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> detector = KernelNovelty(false_alarm_rate=0.01).fit(X)
+    >>> detector.predict([[0.0, 0.0], [5.0, 0.0]])
+    array([ 1, -1])
+    >>> detector.p_values([[0.0, 0.0], [5.0, 0.0]]).round(3)
+    array([0.982, 0.002])
+    >>> detector.explain([[5.0, 0.0]]).argmax()
+    np.int64(0)
+    """
+
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "auto",
+        *,
+        statistic: str = "auto",
+        false_alarm_rate: float = 0.05,
+        calibration: Literal["auto", "split"] = "auto",
+        robust: bool | Literal["auto"] = "auto",
+        n_components: int | float = 0.7,
+        max_samples: int = 2000,
+        random_state: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.statistic = statistic
+        self.false_alarm_rate = false_alarm_rate
+        self.calibration = calibration
+        self.robust = robust
+        self.n_components = n_components
+        self.max_samples = max_samples
+        self.random_state = random_state
+
+    # --- fitting --------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the statistic and calibrate it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), data frame, or data that the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+            Multiplicity of each row.
+        """
+        rate = check_real(self.false_alarm_rate, "false_alarm_rate", above=0, below=1)
+        check_choice(self.statistic, "statistic", _STATISTICS)
+        check_choice(self.calibration, "calibration", ("auto", "split"))
+        check_integer(self.max_samples, "max_samples", low=2)
+        self._refuse_chunks(X)
+        points, weights = self._validated_rows(X, sample_weight)
+        rng = np.random.default_rng(self.random_state)
+        fitting, others = self._divide(points.n, rng)
+        part = None if weights is None else weights[fitting]
+        sample = self._fitted_sample(points.take(fitting), part)
+        self.kernel_ = sample.kernel
+        self.statistic_ = self._statistic_for(points)
+        self._statistic: Any = self._fit_statistic(sample)
+        everywhere = np.ones(points.n) if weights is None else weights
+        scores = [self._statistic.scores(points.take(others))] if len(others) else []
+        rows = [others]
+        own = self._statistic.training_scores
+        enough = len(others) >= _MAX_DECOMPOSED  # without fits to parts of the rows
+        if self.calibration == "auto" and not (own is None and enough):
+            scores.append(self._cross_scores(sample) if own is None else own)
+            rows.append(fitting)
+        self._statistic.training_scores = None  # one entry per row, no longer needed
+        self._calibration = Calibration.of(
+            np.concatenate(scores), multiplicities(everywhere)[np.concatenate(rows)]
+        )
+        self.n_calibration_ = self._calibration.total
+        limit = self._calibration.limit(rate)
+        self.offset_ = -min(limit, np.finfo(float).max)
+        self.typical_row_ = _typical_row(points, everywhere)
+        if limit == np.inf:
+            warn(
+                f"false_alarm_rate={rate:g} needs at least {int(np.ceil(1 / rate)) - 1} "
+                f"calibration rows; there are {self.n_calibration_:g}, so no row can be marked as "
+                "abnormal. Increase false_alarm_rate or pass more rows.",
+                ApproximationWarning,
+            )
+        return self
+
+    def _validated_rows(self, X: Any, sample_weight: Any) -> tuple[Points, Array | None]:
+        """Return the rows with positive weight and their weights; chooses what is compared."""
+        self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
+        if self._kernel_by_rule:
+            frame = as_frame(X)
+            compares: Any = "objects" if _is_mixed_table(frame) else "vectors"
+            X = frame
+        else:
+            kernel = as_kernel(self.kernel)
+            if isinstance(kernel, Precomputed):
+                raise ValueError(
+                    "KernelNovelty needs a kernel that it can evaluate, not 'precomputed'. Write "
+                    "the kernel as a subclass of mercer.kernels.Kernel."
+                )
+            compares = kernel.compares
+        points = own_points(validate_points(X, compares, estimator=self), X)
+        weights = validate_weights(sample_weight, points)
+        if weights is not None and (weights == 0).any():
+            used = np.flatnonzero(weights)
+            points, weights = points.take(used), weights[used]
+        if points.n < 2:
+            raise ValueError(
+                "KernelNovelty needs at least 2 rows with positive weight; got "
+                f"n_samples={points.n}."
+            )
+        return points, weights
+
+    def _divide(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return the indices of the rows for the statistic, and of other calibration rows."""
+        most = n if self.calibration == "auto" else (n + 1) // 2
+        size = min(most, int(self.max_samples))
+        if self.statistic in _DECOMPOSED:
+            size = min(size, _MAX_DECOMPOSED)
+        if size == n:
+            return np.arange(n), np.arange(0)
+        order = rng.permutation(n)
+        return np.sort(order[:size]), np.sort(order[size : size + _MAX_CALIBRATION_ROWS])
+
+    def _fitted_sample(self, points: Points, weights: Array | None) -> Sample:
+        """Fit the kernel to rows that the statistic is fitted to."""
+        if self._kernel_by_rule:
+            kernel = self._automatic_kernel(points, weights)
+        else:
+            auto = most_likely_kernel if self.statistic == "density" else None
+            kernel = fit_kernel(as_kernel(self.kernel), points, weights, auto=auto)
+        return Sample.of(kernel, points, weights)
+
+    def _automatic_kernel(self, points: Points, weights: Array | None) -> Kernel:
+        if points.kind == "objects":
+            return table_kernel(points.data)
+        X = points.data.astype(np.float64)
+        scales = column_scales(X, np.ones(len(X)) if weights is None else weights)
+        scaled = Points(X / scales, "vectors", points.feature_names)
+        rule, factor = ("leave-one-out", 1) if self.statistic == "density" else _DISTANCE_RULE
+        fitted: Any = fit_kernel(Gaussian(rule), scaled, weights)
+        width = float(fitted.bandwidth) * factor
+        return Gaussian(scales * (width if width > 0 else 1.0))
+
+    def _statistic_for(self, points: Points) -> str:
+        if self.statistic == "mahalanobis" and points.kind != "vectors":
+            raise ValueError(
+                "statistic='mahalanobis' needs numeric columns without missing values; use "
+                "statistic='mixture', its form for any kernel."
+            )
+        if self.statistic != "auto":
+            return self.statistic
+        many = points.kind == "vectors" and (points.dimension or 0) > _MANY_COLUMNS
+        return "mahalanobis" if many and self._kernel_by_rule else "neighbors"
+
+    def _is_robust(self, sample: Sample) -> bool:
+        if self.robust == "auto":
+            many = (sample.points.dimension or 0) > _MANY_COLUMNS
+            return not (many and self.statistic_ == "mahalanobis")
+        if not isinstance(self.robust, bool | np.bool_):
+            raise ValueError(f"robust={self.robust!r} must be True, False or 'auto'.")
+        return bool(self.robust)
+
+    def _fit_statistic(self, sample: Sample) -> Statistic:
+        regular = regular_rows(sample) if self._is_robust(sample) else None
+        name = self.statistic_
+        if name == "neighbors":
+            ratios = None
+            if self._kernel_by_rule and sample.points.kind == "vectors":
+                X, weights = sample.points.data.astype(np.float64), sample.multiplicities
+                ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
+            return NeighborDistance.fit(sample, regular, ratios)
+        if name == "mahalanobis":
+            return Mahalanobis.fit(sample, regular)
+        if name == "density":
+            return NegativeLogDensity.fit(sample, regular)
+        if name == "mixture":
+            return FeatureGaussian.fit(sample, regular)
+        return ComponentStatistic.fit(name, sample, self.n_components, regular)
+
+    def _cross_scores(self, sample: Sample) -> Array:
+        """Return the score of every row from a fit to other rows."""
+        n = sample.points.n
+        fold = np.random.default_rng(self.random_state).permutation(np.arange(n) % _N_FOLDS)
+        found = np.empty(n)
+        for k in range(min(_N_FOLDS, n)):
+            rest, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            weights = None if sample.weights is None else sample.unit * sample.weights[rest]
+            part = self._fitted_sample(sample.points.take(rest), weights)
+            found[held_out] = self._fit_statistic(part).scores(sample.points.take(held_out))
+        return found
+
+    # --- scoring --------------------------------------------------------------------------------
+
+    @rowwise
+    def score_samples(self, X: Any) -> Array:
+        """Return the negative statistic of every row: low for abnormal rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), Dask collection, or data that the kernel compares
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        return -np.asarray(self._statistic.scores(self._validate_new(X)))
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return ``score_samples(X) - offset_``: negative for abnormal rows."""
+        return self.score_samples(X) - self.offset_
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return -1 for abnormal rows, with ``p_values(X) ≤ false_alarm_rate``, and 1 otherwise."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    @rowwise
+    def p_values(self, X: Any) -> Array:
+        """Return the conformal p-value of every row: small for abnormal rows.
+
+        It is ``(1 + Σ w_i [s_i ≥ s]) / (1 + Σ w_i)`` for the statistics s_i of the calibration
+        rows, so it is at least ``1 / (1 + n_calibration_)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), Dask collection, or data that the kernel compares
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        return self._calibration.p_values(-self.score_samples(X))
+
+    def explain(self, X: Any) -> Any:
+        """Return the contribution of each column to the statistic.
+
+        Entry (i, j) is the statistic of row i minus its value with column j replaced by its typical
+        value (``typical_row_``): large if that column makes the row abnormal. The entries of a row
+        need not sum to its statistic.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d) or data frame
+
+        Returns
+        -------
+        array of shape (m, d), or data frame if X is one
+        """
+        points = self._validate_new(X)
+        if self.typical_row_ is None:
+            raise ValueError("explain needs data with columns: an array or a data frame.")
+        original = self._statistic.scores(points)
+        result = np.empty((points.n, len(self.typical_row_)))
+        for j, value in enumerate(self.typical_row_):
+            result[:, j] = original - self._statistic.scores(_with_column(points, j, value))
+        if is_frame(as_frame(X)):
+            import pandas as pd
+
+            return pd.DataFrame(result, columns=self.feature_names_in_, index=as_frame(X).index)
+        return result
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "offset_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = False
+        return tags
+
+
+def _is_mixed_table(X: Any) -> bool:
+    """Return whether X is a data frame with labels, texts or missing values."""
+    if not is_frame(X):
+        return False
+    numeric = all(dtype.kind in "iufb" for dtype in X.dtypes)
+    return not numeric or bool(X.isna().to_numpy().any())
+
+
+def _typical_row(points: Points, weights: Array) -> Any:
+    """Return medians or most frequent values of the columns; None without columns."""
+    data = points.data
+    if points.kind == "vectors":
+        return weighted_median(data.T.astype(np.float64), weights)
+    if not is_frame(data):
+        return None
+    values = []
+    for name in data.columns:
+        column = data[name]
+        if column.dtype.kind in "iuf":
+            values.append(column.median())
+        else:
+            frequent = column.mode(dropna=True)
+            values.append(frequent.iloc[0] if len(frequent) else None)
+    return values
+
+
+def _with_column(points: Points, j: int, value: Any) -> Points:
+    """Return points with column j set to a value."""
+    if points.kind == "vectors":
+        changed = points.data.astype(np.float64)
+        changed[:, j] = value
+        return Points(changed, "vectors", points.feature_names)
+    frame = points.data.copy()
+    column = frame.iloc[:, j]
+    if column.dtype.kind in "iu":
+        value = float(value)
+    replaced = type(column)([value] * len(column), index=column.index, name=column.name)
+    frame.isetitem(j, replaced.astype(column.dtype) if column.dtype.kind not in "iu" else replaced)
+    return Points(frame, "objects", points.feature_names)
