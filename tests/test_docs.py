@@ -330,7 +330,7 @@ def test_keyword_is_an_index_entry_below_the_title_of_its_page(keyword, page):
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     changed = load_keywords().add_keywords(page, text)
     beginning = changed[: changed.index(text.split("\n", 2)[2][:200])]
-    assert f"   single: ! {keyword}\n" in beginning
+    assert f"   ! single: {keyword}\n" in beginning
     assert re.search(rf":keywords: .*\b{keyword}\b", beginning)
 
 

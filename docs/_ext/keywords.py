@@ -32,7 +32,7 @@ _TABLE = {
     ),
     "coming-from/process-monitoring": (
         "process monitoring, monitoring, control chart, control limits, drift, fault detection, "
-        "hotelling, t2, spe, dpca, sensor, spc"
+        "time series, hotelling, t2, spe, dpca, sensor, spc"
     ),
     "classification": (
         "classification, classifier, regression, prediction, discriminant analysis, lda, "
@@ -40,7 +40,7 @@ _TABLE = {
     ),
     "mixtures": ("mixture, mixture model, gaussian mixture, em algorithm, generative model"),
     "diversity": (
-        "diversity, vendi, vendi score, rke, embeddings, mode collapse, duplicates, near- "
+        "diversity, vendi, vendi score, rke, embeddings, mode collapse, duplicates, near-"
         "duplicates, semantic search duplicates, deduplication, mmd, two-sample test, "
         "generative models, distribution shift"
     ),
@@ -83,7 +83,7 @@ def add_keywords(page: str, text: str) -> str:
     """Return the Markdown text of a page with its keywords below the title."""
     if page not in KEYWORDS:
         return text
-    entries = "\n".join(f"   single: ! {keyword}" for keyword in KEYWORDS[page])
+    entries = "\n".join(f"   ! single: {keyword}" for keyword in KEYWORDS[page])
     block = _BLOCK.format(keywords=", ".join(KEYWORDS[page]), entries=entries)
     return _TITLE.sub(lambda title: title[0] + block, text, count=1)
 
