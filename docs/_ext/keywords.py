@@ -12,6 +12,7 @@ from typing import Any
 #: Page (without suffix) and its keywords, in lower case. A keyword belongs to one page.
 _TABLE = {
     "installation": "install, pip, requirements, extras",
+    "glossary": "glossary, information potential, certificate, terminology, definitions",
     "choosing": "which method, which algorithm, limitations",
     "embedding": (
         "embedding, dimensionality reduction, dimension reduction, visualization, manifold, "
