@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "mathml",
     "docstrings",
+    "keywords",
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "gallery", "papers/tables"]
 templates_path = ["_templates"]
@@ -103,10 +104,10 @@ html_sidebars = {"index": [], "comparison": [], "benchmarks": []}
 
 
 def drop_absent_pages(app, name, source):
-    """Remove entries of the user guide that are missing in a checkout: tutorials, gallery."""
-    if name == "user-guide":
+    """Remove entries of the start page that are missing in a checkout: the gallery."""
+    if name == "index":
         lines = source[0].split("\n")
-        absent = {line for line in lines if line.endswith("/index") and not find_sources(line)}
+        absent = {line for line in lines if line == "auto_gallery/index" and not find_sources(line)}
         source[0] = "\n".join(line for line in lines if line not in absent)
 
 

@@ -281,3 +281,95 @@ def test_formulas_are_converted_to_mathml():
     assert 'display="block"' in to_mathml("x", block=True)
     with raises(errors.ExtensionError, "nonsense"):
         to_mathml(r"\nonsense x", block=False)
+
+
+# --- finding a page -------------------------------------------------------------------------------
+
+GUIDES = [
+    "embedding",
+    "clustering",
+    "classification",
+    "mixtures",
+    "any-data",
+    "big-data",
+    "entropy",
+]
+
+
+def load_keywords():
+    return import_file(ROOT / "docs" / "_ext" / "keywords.py")
+
+
+def test_keywords_belong_to_one_existing_page_each():
+    keywords = load_keywords().KEYWORDS
+    everything = [keyword for listed in keywords.values() for keyword in listed]
+    assert [k for k in everything if everything.count(k) > 1 or k != k.lower().strip()] == []
+    assert [page for page in keywords if not (ROOT / "docs" / f"{page}.md").exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("keyword", "page"),
+    [
+        ("embedding", "embedding"),
+        ("dimensionality reduction", "embedding"),
+        ("clusters", "clustering"),
+        ("kde", "densities"),
+        ("anomaly", "tutorials/novelty-detection"),
+        ("outlier", "tutorials/novelty-detection"),
+        ("drift", "coming-from/process-monitoring"),
+        ("classification", "classification"),
+        ("diversity", "diversity"),
+        ("semantic search duplicates", "diversity"),
+        ("missing values", "any-data"),
+        ("gamma", "coming-from/scikit-learn"),
+        ("umap", "coming-from/umap-hdbscan"),
+        ("csv", "commands"),
+    ],
+)
+def test_keyword_is_an_index_entry_below_the_title_of_its_page(keyword, page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    changed = load_keywords().add_keywords(page, text)
+    beginning = changed[: changed.index(text.split("\n", 2)[2][:200])]
+    assert f"   ! single: {keyword}\n" in beginning
+    assert re.search(rf":keywords: .*\b{keyword}\b", beginning)
+
+
+def test_keywords_change_no_other_page():
+    add_keywords = load_keywords().add_keywords
+    assert add_keywords("nowhere", "# Title\n\ntext") == "# Title\n\ntext"
+    assert add_keywords("report", "# Title\n\ntext").startswith("# Title\n\n```{eval-rst}")
+
+
+def test_check_search_finds_keywords_of_other_pages():
+    check_search = import_file(ROOT / "docs" / "check_search.py")
+    index = {
+        "docnames": ["good", "other"],
+        "indexentries": {
+            "right": [[0, "index-0", True]],
+            "wrong": [[1, "index-0", True]],
+            "minor": [[0, "index-0", False]],
+        },
+    }
+    assert check_search.find_problems(index, {"good": ["right"]}) == []
+    problems = check_search.find_problems(index, {"good": ["right", "wrong", "minor", "absent"]})
+    assert [line.split()[0] for line in problems] == ["'wrong'", "'minor'", "'absent'"]
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_guides_have_the_same_sections(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    wanted = ["Pitfalls", "Complexity", "References"]
+    assert [name for name in sections if name in wanted] == wanted
+    assert any(name.startswith("Parameters") for name in sections)
+
+
+def test_front_page_uses_no_private_symbols():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert not re.search(r"\bV\b|information potential|certified_", text)
+
+
+def test_citation_has_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert f"\nversion: {version[1]}\n" in text

@@ -14,7 +14,15 @@ GENERATED = re.compile(
     r"|\.py[co]$|(^|/)\.DS_Store$|(^|/)\.coverage"
 )
 FOLDERS = ("src", "papers", "tests", "tools", "benchmarks", "docs")
-FILES = ("LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml", "run")
+FILES = (
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "CITATION.cff",
+    "pyproject.toml",
+    "run",
+)
 
 
 def find_problems(sdist: Path, wheel: Path, root: Path) -> list[str]:
