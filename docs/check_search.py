@@ -1,7 +1,8 @@
 """Check the search index of a built site: ``python docs/check_search.py docs/_build/html``.
 
 Each keyword of ``_ext/keywords.py`` must be a main index entry of its page and of no other page.
-Sphinx's search then lists this page first.
+Sphinx's search then lists this page first. The site must come from a full build: Sphinx drops the
+index entries of pages that an incremental build does not read.
 """
 
 from __future__ import annotations
