@@ -299,6 +299,10 @@ def _set_date_ticks(ax: Any) -> None:
 
     dates: Any = matplotlib.dates
     locator = dates.AutoDateLocator(minticks=3, maxticks=5)
+    # without these steps it warns about some ranges, such as three years, that five ticks are few
+    steps = {dates.MONTHLY: 12, dates.HOURLY: 24, dates.MINUTELY: 60, dates.SECONDLY: 60}
+    for unit, step in steps.items():
+        locator.intervald[unit] = [*locator.intervald[unit], step]
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
