@@ -76,7 +76,10 @@ def transform_rows() -> Iterator[tuple[str, ...]]:
         difference = np.abs(
             transforms.fourier_sums(angles, weights, modes, _TOLERANCE) - sums
         ).max()
-        for kind, (fast, own) in (("sums", times[:2]), (f"series, {k} functions", times[2:])):
+        for kind, (fast, own) in (
+            ("sums", times[:2]),
+            (f"series, {k} function{'s' * (k > 1)}", times[2:]),
+        ):
             error = f"{difference / n:.0e}" if kind == "sums" else ""
             yield f"{name}: {kind}", f"{fast:.3f} s", f"{own:.3f} s", f"{own / fast:.1f}", error
 
@@ -141,7 +144,7 @@ def tables() -> Iterator[str]:
         yield table(
             "Nonuniform FFTs with and without finufft, CPU time of one thread, tolerance 1e-11",
             list(transform_rows()),
-            ("transform", "finufft", "mercer", "ratio", "largest difference / Σ|w|"),
+            ("transform", "finufft", "mercer", "ratio", "largest difference / Σw"),
         )
         yield table(
             "Estimators with and without finufft, CPU time of one thread, additional peak memory",

@@ -242,11 +242,17 @@ def test_one_negative_bandwidth_among_several_raises(estimator):
 
 
 @both
-@pytest.mark.parametrize("widths", [[1.0, 2.0], [1.0, 2.0, 3.0, 4.0], [[1.0, 2.0, 3.0]]])
+@pytest.mark.parametrize("widths", [[1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
 def test_number_of_bandwidths_must_match_the_columns(estimator, widths):
     size = np.size(widths)
     with raises(ValueError, "Gaussian", f"{size} bandwidths", "3 columns"):
         estimator(kernel=Gaussian(np.array(widths))).fit(array())
+
+
+@both
+def test_bandwidths_in_a_matrix_raise_an_error_with_the_shape(estimator):
+    with raises(ValueError, "Gaussian", (1, 3), (3,)):
+        estimator(kernel=Gaussian(np.array([[1.0, 2.0, 3.0]]))).fit(array())
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplacian, Matern, Epanechnikov])

@@ -32,6 +32,7 @@ LAYERS: dict[str, set[str]] = {
             "formatting",
             "frames",
             "notebook",
+            "numeric_values",
             "progress",
             "resources",
         ),

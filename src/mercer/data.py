@@ -27,6 +27,7 @@ from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import WeightTotals, multiplicities
+from mercer.numeric_values import check_dates, explain_values
 from mercer.validation import check_gram, check_weight_totals, check_weights
 
 __all__ = [
@@ -382,26 +383,17 @@ def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Array:
     from sklearn.utils.validation import check_array, validate_data
 
     X = X if isinstance(X, np.ndarray) else as_numbers(X)
+    if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
+        check_dates(X)
     types = [np.float64, np.float32]
     try:
         if estimator is None:
             return np.asarray(check_array(X, dtype=types))
         return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
     except ValueError as error:
-        if hasattr(X, "columns") and _has_other_values(X):
-            error.add_note(
-                "This kernel compares numeric vectors without missing values. For tables with "
-                "labels, text or missing values use kernel=mercer.kernels.table_kernel(X)."
-            )
+        if (reason := explain_values(X)) is not None:
+            raise ValueError(reason) from error
         raise
-
-
-def _has_other_values(X: Any) -> bool:
-    """Whether a data frame has non-numeric columns or missing values."""
-    try:
-        return bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
-    except (TypeError, ValueError):
-        return True
 
 
 def _names(estimator: Any) -> tuple[str, ...] | None:

@@ -59,7 +59,10 @@ def as_numbers(X: Any) -> Any:
            [3., 4.]])
     """
     if hasattr(X, "detach") and hasattr(X, "cpu"):
-        return X.detach().cpu().numpy()
+        X = X.detach().cpu()
+        # NumPy has no bfloat16
+        no_numpy = str(getattr(X, "dtype", "")).endswith("bfloat16")
+        return (X.float() if no_numpy else X).numpy()
     if not hasattr(X, "type") or not hasattr(X, "null_count") or not hasattr(X, "to_pylist"):
         return X
     return _arrow_rows(X)

@@ -200,6 +200,12 @@ def check_gram(K: Any) -> None:
             f"{rows} × {columns}. For new points pass their cross-Gram matrix to transform."
         )
     size = float(abs(K).max(initial=0.0))
+    if size and _looks_like_distances(K):
+        raise ValueError(
+            f"K has zeros on the diagonal and entries of up to {size:.3g} elsewhere: it looks like "
+            "distances, and a kernel is largest for equal points. Pass for example "
+            "K = np.exp(-D**2 / (2 * np.median(D)**2))."
+        )
     limit = (1e-8 if K.dtype.itemsize == 8 else 1e-4) * size
     step = max(1, 2**22 // rows)
     for first in range(0, rows, step):  # in blocks, to avoid a second n × n matrix
@@ -210,3 +216,18 @@ def check_gram(K: Any) -> None:
                 f"A precomputed kernel must be symmetric; K - K.T has entries of up to "
                 f"{difference:.3g} (allowed: {limit:.3g}). Pass (K + K.T) / 2 if that is intended."
             )
+
+
+def _looks_like_distances(K: Any) -> bool:
+    """Return whether a matrix has a zero diagonal, and a triangle inequality as far as tested.
+
+    Affinities of a graph without loops also have a zero diagonal, but two near points and one far
+    from both violate the inequality. Square roots, because distances may be squared.
+    """
+    if K.diagonal().any() or K.min() < 0 or len(K) < 3:
+        return False
+    for j in {0, len(K) // 2, len(K) - 1}:
+        to_j = K[j] ** 0.5
+        if any((row**0.5 > 1.001 * (root + to_j)).any() for row, root in zip(K, to_j, strict=True)):
+            return False
+    return True

@@ -73,3 +73,18 @@ def test_precomputed_returns_its_matrix():
     out = np.empty((2, 2))
     assert kernel.tiles(K)(slice(0, 2), slice(0, 2), out) is out
     assert_array_equal(out, K[:2, :2])
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_distances_are_rejected(power, rng):
+    X = rng.normal(size=(40, 3))
+    D = np.linalg.norm(X[:, None] - X[None], axis=2) ** power
+    with raises(ValueError, f"{D.max():.3g}", "distances", "np.exp"):
+        KernelECA(1, kernel="precomputed").fit(D)
+
+
+def test_affinities_with_a_zero_diagonal_are_accepted(rng):
+    X = np.concatenate([rng.normal(size=(20, 2)), rng.normal(9, 1, size=(20, 2))])
+    K = Gaussian(1.0)(X)
+    np.fill_diagonal(K, 0)
+    assert KernelECA(2, kernel="precomputed").fit(K).eigenvalues_.shape == (2,)

@@ -101,6 +101,21 @@ class Tensor:
         return self.array
 
 
+def test_tensors_without_a_numpy_type_are_converted():
+    class BFloat16(Tensor):
+        dtype = "torch.bfloat16"
+
+        def numpy(self):
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+        def float(self):
+            return Tensor(self.array.astype(np.float32))
+
+    converted = as_numbers(BFloat16(X))
+    assert converted.dtype == np.float32
+    assert_allclose(converted, X, rtol=1e-6)
+
+
 def test_tensors_share_memory():
     assert as_numbers(Tensor(X)) is X
     assert_allclose(vendi_score(Tensor(X), "cosine"), vendi_score(X, "cosine"))

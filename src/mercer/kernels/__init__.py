@@ -8,6 +8,7 @@ from mercer.kernels.categories import Categorical, Hamming
 from mercer.kernels.checks import check_kernel
 from mercer.kernels.columns import On
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.functions import FunctionKernel
 from mercer.kernels.graph import Graph
 from mercer.kernels.matern import Matern
 from mercer.kernels.neighbors import Neighbors, SelfTuning
@@ -21,6 +22,7 @@ __all__ = [
     "Categorical",
     "Cosine",
     "Epanechnikov",
+    "FunctionKernel",
     "Gaussian",
     "Graph",
     "Hamming",

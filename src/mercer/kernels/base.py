@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
+from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -316,6 +317,8 @@ class Kernel(DensityMethods):
 def as_kernel(kernel: Any) -> Kernel:
     """Return a kernel object; a name gives its kernel with default parameters.
 
+    A function of two rows or two matrices becomes a :class:`~mercer.kernels.FunctionKernel`.
+
     >>> from mercer.kernels import as_kernel
     >>> as_kernel("gaussian")
     Gaussian(bandwidth='auto')
@@ -324,10 +327,29 @@ def as_kernel(kernel: Any) -> Kernel:
         return kernel
     if isinstance(kernel, str) and kernel in KERNEL_NAMES:
         return KERNEL_NAMES[kernel]()
+    if callable(kernel) and not isinstance(kernel, type):
+        from mercer.kernels.functions import FunctionKernel
+
+        return FunctionKernel(kernel)
     raise ValueError(
-        f"kernel={kernel!r} is neither a kernel object (such as mercer.kernels.Gaussian(1.0)) nor "
-        f"one of the names {', '.join(map(repr, KERNEL_NAMES))}."
+        f"kernel={kernel!r} is neither a kernel object (such as mercer.kernels.Gaussian(1.0)), a "
+        f"function, nor one of the names {', '.join(map(repr, KERNEL_NAMES))}.{_hint(kernel)}"
     )
+
+
+def _hint(kernel: Any) -> str:
+    """Return a remedy for names of scikit-learn and misspelled names."""
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        return f" Pass an object, {kernel.__name__}(…), instead of the class."
+    if not isinstance(kernel, str):
+        return ""
+    if kernel.lower() == "poly":
+        return (
+            " scikit-learn's kernel='poly' is Polynomial(3, constant=1, scale=1 / n_features); "
+            "'polynomial' is Polynomial(2)."
+        )
+    close = get_close_matches(kernel.lower(), KERNEL_NAMES, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def map_leaves(kernel: Kernel, change: Callable[[Kernel], Kernel]) -> Kernel:

@@ -105,7 +105,12 @@ class Stationary(Kernel):
                 "estimator, call mercer.bandwidth.fit_kernel(kernel, X), or pass a number."
             )
         bandwidths = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
-        if bandwidths.ndim != 1 or len(bandwidths) not in (1, d):
+        if bandwidths.ndim != 1:
+            raise ValueError(
+                f"{name} got bandwidths of shape {bandwidths.shape}; pass one number, or an array "
+                f"of shape ({d},) with one bandwidth per column."
+            )
+        if len(bandwidths) not in (1, d):
             raise ValueError(
                 f"{name} got {bandwidths.size} bandwidths for {d} columns; pass one number, or one "
                 "per column."
