@@ -75,7 +75,21 @@ for name, (shape, support, _) in shapes.items():
     print(name, {key: round(float(loss), 3) for key, loss in losses[name].items()})
 
 # %%
-# The true density (black), the fixed bandwidth, and the best estimator for each shape.
+# Mean log densities of all estimators, relative to the true density.
+
+names = ["fixed", "adaptive", "mixture", "stacked", "reflection", "transformation"]
+figure, axes = plt.subplots(1, 4, figsize=(10, 2.8), layout="constrained", sharey=True)
+for ax, (name, found) in zip(axes, losses.items(), strict=True):
+    best = max(found, key=found.get)
+    colors = [PALETTE[0] if key == best else "#9db4c8" for key in names]
+    ax.barh(names, [found.get(key, 0.0) for key in names], color=colors)
+    ax.set_title(name)
+    ax.set_xlabel("nats per point")
+axes[0].invert_yaxis()
+plt.show()
+
+# %%
+# The true density (gray), the fixed bandwidth, and the best estimator for each shape.
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 6.4), layout="constrained")
 for ax, (name, (shape, _, limits)) in zip(axes.ravel(), shapes.items(), strict=True):
@@ -87,6 +101,7 @@ for ax, (name, (shape, _, limits)) in zip(axes.ravel(), shapes.items(), strict=T
         ax.plot(x, fitted[name][key].pdf(x[:, None]), color=color, label=label)
     ax.set_ylim(0, 1.25 * np.nanmax(np.minimum(shape.pdf(x), 3)))
     ax.set_title(name)
+    ax.set_ylabel("density")
     ax.legend(frameon=False)
 plt.show()
 

@@ -93,7 +93,7 @@ def refined_factor(
 
 
 def leave_one_out_likelihood(
-    kernel: Stationary, X: Array, weights: Array
+    kernel: Stationary, X: Array, weights: Array, *, single: bool = False
 ) -> Callable[[float], float]:
     """Return the mean leave-one-out log density as a function of a factor on the bandwidths.
 
@@ -104,6 +104,8 @@ def leave_one_out_likelihood(
     X : array of shape (n, d)
         Distinct points.
     weights : array of shape (n,)
+    single : bool
+        Compute exponentials in single precision: a third of the time, with errors of about 1e-6.
 
     Examples
     --------
@@ -127,7 +129,12 @@ def leave_one_out_likelihood(
         if np.isneginf(top).any():
             return -np.inf
         logs -= top[:, None]
-        sums = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
+        if single:
+            with np.errstate(over="ignore"):  # exponents below the range of single precision
+                values = logs.astype(np.float32)
+            sums = np.log(np.exp(values, out=values).sum(axis=1, dtype=np.float64)) + top
+        else:
+            sums = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
         mean = float(weights @ (sums - log_rest)) / float(weights.sum())
         return mean - scaled.log_normalizer(X.shape[1])
 

@@ -74,7 +74,7 @@ def most_likely_kernel(kernel: Stationary, sample: _Sample) -> Stationary:
     weights = np.ones(len(rows)) if weights is None else weights
     few = random_rows(len(rows), _TRIAL_ROWS)
     found = [
-        _most_likely_multiple(unit, rows[few], weights[few])
+        _most_likely_multiple(unit, rows[few], weights[few], final=len(few) == len(rows))
         for unit in _units(kernel, rows, weights)
     ]
     best, _ = max(found, key=lambda one: one[1])
@@ -202,13 +202,16 @@ def _units(kernel: Stationary, rows: Array, weights: Array) -> list[Stationary]:
 
 
 def _most_likely_multiple(
-    unit: Stationary, rows: Array, weights: Array
+    unit: Stationary, rows: Array, weights: Array, *, final: bool
 ) -> tuple[Stationary, float]:
-    """Return the kernel with the most likely multiple of its bandwidths, and its likelihood."""
+    """Return the kernel with the most likely multiple of its bandwidths, and its likelihood.
+
+    Single precision is accurate enough if the result will be refined.
+    """
     Z = unit.to_units(rows)
     low, high = search_range(Z, _extent(Z, weights))
     smallest = _scaled(unit, low)
-    score = leave_one_out_likelihood(smallest, rows, weights)
+    score = leave_one_out_likelihood(smallest, rows, weights, single=not final)
     factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
     return _scaled(smallest, factor), highest
 

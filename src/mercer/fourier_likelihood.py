@@ -30,6 +30,8 @@ _MAX_FREQUENCIES = 2**20
 _N_NEAREST = 256
 _MAX_PAIRS = 1e8  # of which sums are recomputed
 _POINTS_PER_BLOCK = 2**16
+_HASH_BITS = 20
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _SAME = -1e-6  # equal rows have larger exponents, up to rounding error
 
 
@@ -155,15 +157,26 @@ def _sums_at(grid: FrequencyGrid, sums: Array, rows: Points, factor: float) -> A
 def _copies(rows: Array, points: Points, weights: Array | None) -> Array:
     """Return the total weight of the points that are equal to each row."""
     X = points.data
+    # a table of hash values excludes almost all points before they are compared
+    known = np.zeros(2**_HASH_BITS, dtype=bool)
+    known[_hash_values(rows[:, 0])] = True
+    candidates = np.flatnonzero(known[_hash_values(X[:, 0])])
     first = np.sort(rows[:, 0])
-    at = np.searchsorted(first, X[:, 0])
-    candidates = first[np.minimum(at, len(first) - 1)] == X[:, 0]
+    at = np.searchsorted(first, X[candidates, 0])
+    candidates = candidates[first[np.minimum(at, len(first) - 1)] == X[candidates, 0]]
     X = X[candidates]
     counts = np.ones(len(X)) if weights is None else weights[candidates]
     _, group = np.unique(np.concatenate([rows, X]), axis=0, return_inverse=True)
     group = group.ravel()
     totals = np.bincount(group[len(rows) :], counts, minlength=int(group.max()) + 1)
     return np.asarray(totals[group[: len(rows)]])
+
+
+def _hash_values(x: Array) -> Array:
+    """Return integers below 2**_HASH_BITS that are equal for equal numbers."""
+    bits = (x.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 equals 0.0
+    with np.errstate(over="ignore"):
+        return np.asarray((bits * _HASH_FACTOR) >> np.uint64(64 - _HASH_BITS))
 
 
 def _nearest(

@@ -147,7 +147,8 @@ def test_min_max_kernel_equals_its_formula(sample):
 # --- bandwidth rules -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", ALL_RULES)
+# the equation of the improved selector has no solution for many small samples
+@pytest.mark.parametrize("rule", [rule for rule in ALL_RULES if rule != "improved-sheather-jones"])
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 @property_test
 @given(sample=samples(), seed=seeds, exponent=st.floats(-100, 100))

@@ -193,12 +193,20 @@ class DensityDisplay:
             *self.axes_points, self.values.T, levels=self.levels_, cmap=_density_colormap()
         )
         if coverages is not None:
-            names = {
-                float(_levels_of_mass(self.values, (mass,))[0]): f"{100 * mass:.3g} %"
-                for mass in masses
-            }
-            ax.clabel(self.contours_, fmt=names, fontsize="small", colors="#00304d")
+            self._name_regions(ax, masses)
         _name_axes(ax, self.labels)
+
+    def _name_regions(self, ax: Any, masses: tuple[float, ...]) -> None:
+        """Add a legend; labels on the contours would cover small regions."""
+        from matplotlib.patches import Patch
+
+        colors = dict(zip(self.contours_.levels, self.contours_.get_edgecolor(), strict=True))
+        entries = []
+        for mass in reversed(masses):
+            color = colors[float(_levels_of_mass(self.values, (mass,))[0])]
+            face = (*color[:3], 0.35)
+            entries.append(Patch(facecolor=face, edgecolor=color, label=f"{100 * mass:.3g} %"))
+        ax.legend(handles=entries, frameon=False, title="probability")
 
 
 def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:
