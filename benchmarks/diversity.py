@@ -210,7 +210,7 @@ def bounds(n: int = 10_000, d: int = 512, frequencies: int = 4000) -> None:
     show("all eigenvalues", f"{value:.3f}", *cost)
 
 
-def published(n: int = 2000, d: int = 64) -> None:
+def published(n: int = 600, d: int = 64) -> None:
     """Print values, CPU time and memory next to vendi-score, FKEA, KEN and SPEC."""
     X, Y, _ = planted(0, n, d)
     other = np.random.default_rng(1).normal(size=(d, d // 2))
