@@ -55,8 +55,8 @@ def mean_kernel(sample: Sample, max_pairs: float | None = None, verbose: bool = 
     sample : Sample
     max_pairs : float or None
         Above this number of kernel values V is the mean over a twentieth as many of them: random
-        rows with all rows. An :class:`~mercer.errors.ApproximationWarning` states the standard error.
-        None for no limit.
+        rows with all rows. An :class:`~mercer.errors.ApproximationWarning` states the standard
+        error. None for no limit.
     verbose : bool
         Show a progress bar for random rows.
 
