@@ -11,7 +11,8 @@ from mercer.maths.types import Array
 __all__ = ["REPRESENTATIVES", "DifferenceMode", "operator_differences"]
 
 REPRESENTATIVES = 8  # rows that are named per mode
-_NULL_DRAWS = 20  # permutations for the level of eigenvalues without a difference
+# permutations for the level of eigenvalues without a difference: of modes, and of the novelty
+_NULL_DRAWS, _NOVELTY_DRAWS = 20, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +65,15 @@ def operator_differences(
     pooled = (n * first + m * second) / size
     values, vectors = np.linalg.eigh(second - first)
     null = []
-    for _ in range(_NULL_DRAWS):
+    for _ in range(_NULL_DRAWS if n_modes else _NOVELTY_DRAWS):
         drawn = features[rng.permutation(size)[:n]]
         part = drawn.T @ drawn / n
         null.append((size * pooled - n * part) / m - part)
-    levels = np.array([np.linalg.eigvalsh(one)[[0, -1]] for one in null])
+    levels = (
+        np.array([np.linalg.eigvalsh(one)[[0, -1]] for one in null])
+        if n_modes
+        else np.empty((0, 2))
+    )
     novel: list[DifferenceMode] = []
     lost: list[DifferenceMode] = []
     for i in range(min(n_modes, len(values))):
@@ -93,7 +98,9 @@ def _novelty(rows: Array, difference: Array, pooled: Array, null: list[Array]) -
     ridge = max(1.0 / max(len(rows), 1), np.finfo(float).eps)
     whitening = vectors / np.sqrt(np.maximum(values, 0) + ridge)
     small, directions = np.linalg.eigh(whitening.T @ difference @ whitening)
-    level = max(np.linalg.eigvalsh(whitening.T @ one @ whitening)[-1] for one in null[:5])
+    level = max(
+        np.linalg.eigvalsh(whitening.T @ one @ whitening)[-1] for one in null[:_NOVELTY_DRAWS]
+    )
     excess = np.maximum(small - level, 0)
     if not excess.any():  # nothing stands out: rank by all positive directions
         excess = np.maximum(small, 0)

@@ -165,7 +165,9 @@ def measure_diversity(
     numerical bounds on the score of *this* sample, and the sampling error with respect to the
     population. The score of a sample is too small on average. The bias is estimated from
     subsamples of a half and a quarter of the rows, at order 2 from pairs of different rows;
-    :math:`\log` scores plus and minus normal quantiles of the standard error give the interval.
+    the logarithm of the score plus and minus quantiles of Student's distribution times its standard
+    error gives the interval. If other eigenvalues are within two standard errors of the largest,
+    the interval of order ∞ extends to their mean.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ def measure_diversity(
     Notes
     -----
     Standard errors combine the influence function (delta method) with the excess variance between
-    disjoint subsamples, because the influence function is constant for evenly spread points.
+    disjoint subsamples. They are too large by a factor of up to √2 for evenly spread points.
     Intervals assume independent rows. Their measured coverage is in ``docs/diversity.md``.
 
     Examples

@@ -54,9 +54,9 @@ def mean_kernel(sample: Sample, max_pairs: float | None = None, verbose: bool = 
     ----------
     sample : Sample
     max_pairs : float or None
-        Above this number of kernel values V is the mean over a fifth as many of them: random rows
-        with all rows. An :class:`~mercer.errors.ApproximationWarning` states the standard error.
-        None for no limit.
+        Above this number of kernel values V is the mean over a twentieth as many of them: random
+        rows with all rows. An :class:`~mercer.errors.ApproximationWarning` states the standard
+        error. None for no limit.
     verbose : bool
         Show a progress bar for random rows.
 
@@ -72,7 +72,7 @@ def mean_kernel(sample: Sample, max_pairs: float | None = None, verbose: bool = 
     n = sample.points.n
     if max_pairs is None or not isinstance(gram, BlockedGram) or n * n <= max_pairs:
         return gram.potential
-    count = max(int(max_pairs / 5 / n), 2)
+    count = max(int(max_pairs / 20 / n), 2)
     weights = sample.normalized_weights
     drawn = np.random.default_rng(0).choice(n, count, p=weights)
     X = sample.points.data

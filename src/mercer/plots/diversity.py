@@ -64,7 +64,7 @@ class DiversityDisplay:
 
     def _plot_curves(self, ax: Any) -> None:
         result = self.result
-        edge = 1.25 * result.n_rows
+        edge = 1.4 * result.n_rows
         for k, curve in enumerate(result.curves):
             sizes, scores, errors = np.array(curve).T
             color = PALETTE[k % len(PALETTE)]
@@ -74,7 +74,7 @@ class DiversityDisplay:
             ax.errorbar(
                 [edge * 1.05**k],
                 [middle],
-                [[middle - low], [high - middle]],
+                [[max(middle - low, 0.0)], [max(high - middle, 0.0)]],
                 color=color,
                 marker="s",
                 capsize=4,
@@ -83,11 +83,23 @@ class DiversityDisplay:
         ax.set_xscale("log")
         ax.set_xlabel("number of rows")
         ax.set_ylabel("effective number")
-        ax.legend(title=f"square: corrected,\n{result.confidence:.0%} interval", fontsize="small")
+        sizes = sorted({size for curve in result.curves for size, _, _ in curve})
+        ax.set_xticks([*sizes, edge], [*map(str, sizes), "corrected"])
+        ax.minorticks_off()
+        # above the axes, because curves may be in every corner
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=len(result.orders),
+            frameon=False,
+            columnspacing=1.2,
+            handletextpad=0.4,
+        )
 
     def _plot_modes(self, ax: Any) -> None:
         shares = [mode.share for mode in self.result.modes]
         ax.bar(np.arange(1, len(shares) + 1), shares, color=HIGHLIGHT)
         ax.set_yscale("log")
         ax.set_xlabel("mode, by entropy term")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_ylabel("share of V")
