@@ -22,6 +22,7 @@ MODULES = [
     "mixed_density",
     "discriminant",
     "high_dimension",
+    "denoising",
     "dask_arrays",
     "explorer",
     "imports",
