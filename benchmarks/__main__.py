@@ -26,6 +26,7 @@ MODULES = [
     "discriminant",
     "high_dimension",
     "process",
+    "denoising",
     "dask_arrays",
     "explorer",
     "imports",

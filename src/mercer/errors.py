@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "AbsentRowsError",
     "ApproximationWarning",
+    "ColumnWarning",
     "ConvergenceError",
     "ConvergenceWarning",
     "IdentifiabilityWarning",
@@ -184,6 +185,24 @@ class ApproximationWarning(UserWarning):
     ...     pca = KernelPCA(kernel="gaussian", solver=Nystrom(20)).fit(X)
     >>> [warning.category.__name__ for warning in raised]
     ['ApproximationWarning']
+    """
+
+
+class ColumnWarning(UserWarning):
+    """A column of a table is left out, or should be transformed; the message names it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from mercer.errors import ColumnWarning
+    >>> from mercer.kernels import table_kernel
+    >>> frame = pd.DataFrame({"customer_id": range(100, 130), "age": [31.5, 45.0, 22.5] * 10})
+    >>> with warnings.catch_warnings(record=True) as raised:
+    ...     warnings.simplefilter("always")
+    ...     kernel = table_kernel(frame)
+    >>> [warning.category.__name__ for warning in raised]
+    ['ColumnWarning']
     """
 
 

@@ -123,6 +123,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
         check_label(rows.label, task)
         return rows.table(
             ignore=self.reading.ignore,
+            include=self.reading.include,
             missing=self.reading.missing,
             labeled=task.learns_classes,
         )

@@ -95,6 +95,8 @@ class Reading:
         Labels of text files are used as written (01 and 1 differ); only empty cells are missing.
     ignore
         Column to ignore. Can be given several times.
+    include
+        Column to analyze even if it looks like an identifier. Can be given several times.
     categorical
         Column to treat as categorical, such as numeric codes, which are used as written. Can be
         given several times.
@@ -108,6 +110,7 @@ class Reading:
 
     label: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     ignore: _Names = ()
+    include: _Names = ()
     categorical: _Names = ()
     missing: Literal["auto", "drop", "keep"] = "auto"
     encoding: str = "utf-8"

@@ -151,6 +151,7 @@ def select_table(rows: Rows, reading: Reading) -> Table:
         name=rows.name,
         label=rows.label,
         ignore=reading.ignore,
+        include=reading.include,
         categorical=reading.categorical,
         missing=reading.missing,
         notes=rows.notes,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import exp, sqrt
 from typing import Any
 
 import numpy as np
 
+from mercer.errors import ColumnWarning, warn
 from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.kernels.algebra import Product
 from mercer.kernels.base import Kernel
@@ -14,8 +16,10 @@ from mercer.kernels.categories import Categorical
 from mercer.kernels.cells import codes_of, column_of, numbers_of_column
 from mercer.kernels.column_types import are_texts, column_type
 from mercer.kernels.columns import On
+from mercer.kernels.identifiers import identify_rows
 from mercer.kernels.ngram import NGram
 from mercer.kernels.stationary import Gaussian
+from mercer.maths.skewness import logarithm_helps
 from mercer.maths.types import Array
 
 __all__ = ["are_texts", "table_kernel"]
@@ -28,7 +32,7 @@ _N_TEXTS = 200  # enough to estimate the typical similarity of texts
 _MIN_MEAN_DIFFERENCE = 0.25
 
 
-def table_kernel(X: Any) -> Kernel:
+def table_kernel(X: Any, *, include: Iterable[Any] = ()) -> Kernel:
     """Return a product of one kernel per column of a data frame, fitted to its missing values.
 
     ============================== ============================================================
@@ -38,10 +42,20 @@ def table_kernel(X: Any) -> Kernel:
     booleans, categories, labels   ``Categorical``; ordered if the column's type is
     texts                          ``NGram(3, normalize=True)``
     constant                       none
+    identifiers                    none
     ============================== ============================================================
 
     Strings are texts if there are more than max(50, √n) distinct ones, or if the distinct ones
     are more than half as many as the rows and longer than 12 characters.
+
+    Identifiers are left out, with a :class:`~mercer.errors.ColumnWarning`: at least 20 values, all
+    different, that are whole numbers or strings without white space in a column with the word id,
+    key or serial in its name; whole numbers that increase by 1 from row to row, starting above the
+    number of rows; or strings of similar length that all contain digits. ``include`` keeps them.
+
+    The same warning names columns of positive numbers whose skewness is at least 2 and at most half
+    as large after taking logarithms. Their bandwidth suits either most rows or the long tail: take
+    logarithms, as in ``frame.assign(price=np.log(frame["price"]))``.
 
     Bandwidths depend on the number D of columns. If each column had a bandwidth chosen for it
     alone, the product would decrease like ``c^D``: with Silverman's bandwidth for each of 12
@@ -60,6 +74,8 @@ def table_kernel(X: Any) -> Kernel:
     ----------
     X : data frame
         Of pandas, polars or pyarrow.
+    include : iterable of str
+        Columns to use even if they look like identifiers.
 
     Returns
     -------
@@ -92,8 +108,10 @@ def table_kernel(X: Any) -> Kernel:
         raise ValueError(
             f"None of the {len(observed)} columns varies; the table needs at least one that does."
         )
+    varying = _without_identifiers(X, varying, observed, set(include))
     target = 1 / len(varying)
     kernels = {name: _column_kernel(X, name, observed[name], target) for name in varying}
+    _suggest_logarithms(X, [name for name, one in kernels.items() if isinstance(one, Gaussian)])
     # The kernels have no bandwidth rules, so fitting only stores the observed values.
     fitted = tuple(
         On(name, kernel).split_for_fit(X, None).assemble([kernel])
@@ -118,6 +136,42 @@ def _varies(cells: Array, name: Any) -> bool:
             "has no kernel. Drop it, and multiply by a kernel of your choice, such as "
             f"On({name!r}, Jaccard()) for sets or On({name!r}, Graph(normalize=True)) for graphs."
         ) from None
+
+
+def _without_identifiers(
+    X: Any, names: list[Any], observed: dict[Any, Array], include: set[Any]
+) -> list[Any]:
+    """Return the columns that do not identify rows; all if there are no others."""
+    found = [
+        name
+        for name in names
+        if name not in include
+        and identify_rows(name, observed[name])
+        and column_type(X[name]) != "date"
+    ]
+    others = [name for name in names if name not in found]
+    if not found or not others:
+        return names
+    listed = ", ".join(map(repr, found))
+    warn(f"Left out as identifiers: {listed}. To use them, pass include=[{listed}].", ColumnWarning)
+    return others
+
+
+def _suggest_logarithms(X: Any, names: list[Any]) -> None:
+    """Warn about columns of numbers that logarithms make symmetric."""
+    found = []
+    for name in names:
+        if column_type(X[name]) == "number":
+            numbers = numbers_of_column(X, name)
+            change = logarithm_helps(numbers[~np.isnan(numbers)])
+            if change is not None:
+                found.append(f"{name!r} (skewness {change.before:.1f}, after {change.after:.1f})")
+    if found:
+        warn(
+            f"Skewed columns of positive numbers: {', '.join(found)}. One bandwidth does not suit "
+            "both their bulk and their tail. Consider their logarithms.",
+            ColumnWarning,
+        )
 
 
 def _column_kernel(X: Any, name: Any, cells: Array, target: float) -> Kernel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from mercer import KernelECA, KernelPCA
 from mercer.cluster_count import Counting, count_clusters
 from mercer.cluster_profiles import Trait, cluster_traits
+from mercer.errors import ColumnWarning, suppress_warnings
 from mercer.kernels import Gaussian, Kernel
 from mercer.report.clusters import Clusters, Sweep, find_clusters, sweep_widths
 from mercer.report.columns import ColumnSummary, summarize_columns
@@ -151,7 +152,8 @@ def analyze(
         check_integer(n_clusters, "n_clusters", high=table.n)
     steps = Steps(_STEPS, verbose)
     # The sweep starts from the default bandwidths, even if a bandwidth was requested.
-    default = prepare(table, scale=scale)
+    with suppress_warnings(ColumnWarning):  # the page has a caution
+        default = prepare(table, scale=scale)
     model = _with_bandwidth(default, bandwidth)
     data = model.data
     spectra = fit_spectra(model, data, n_components, steps, verbose)

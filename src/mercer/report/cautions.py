@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer.formatting import format_percent
+from mercer.formatting import format_percent, shorten
+from mercer.maths.skewness import logarithm_helps
 from mercer.report.analysis import Analysis
 
 __all__ = ["cautions"]
@@ -16,6 +17,7 @@ _CLOSE_CALL = 0.1  # relative difference of entropy terms
 _MANY_OMITTED = 0.05
 _EXACT = 1e-6  # relative error bound up to which eigenvalues count as exact
 _GRAPH_ROWS = 2000  # smallest limit of the rows in the graph of a spectral clustering
+_MAX_COLUMNS = 5  # listed by name
 _PERSISTENT = 0.5  # a cluster below this has no counterpart with most kernels
 
 
@@ -24,6 +26,7 @@ def cautions(analysis: Analysis) -> list[str]:
     return [
         *_about_clusters(analysis),
         *_about_components(analysis),
+        *_about_skewed_columns(analysis),
         *_about_omitted_rows(analysis),
         *_about_approximations(analysis),
         *_about_subsamples(analysis),
@@ -53,6 +56,25 @@ def _about_clusters(analysis: Analysis) -> list[str]:
             f"{', '.join(unstable)}."
         )
     return found
+
+
+def _about_skewed_columns(analysis: Analysis) -> list[str]:
+    table, found = analysis.table, []
+    for name, kind in table.column_types.items():
+        if kind == "number":
+            numbers = table.frame[name].dropna().to_numpy()
+            change = logarithm_helps(numbers)
+            if change is not None:
+                found.append(f"{shorten(name)} (skewness {change.before:.1f})")
+    if not found:
+        return []
+    others = len(found) - _MAX_COLUMNS
+    more = f" and {others:,} more" if others > 0 else ""
+    return [
+        f"Positive numbers with a long tail: {', '.join(found[:_MAX_COLUMNS])}{more}. One "
+        "bandwidth does not suit both their bulk and their tail; replace these columns by their "
+        "logarithms, and compare the results."
+    ]
 
 
 def _about_components(analysis: Analysis) -> list[str]:

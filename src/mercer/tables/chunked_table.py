@@ -22,8 +22,10 @@ from mercer.tables.omissions import (
     LARGEST_NUMBER,
     Omission,
     constant_column,
+    counted_identifiers,
     find_omission_of_numbers,
     ignored_column,
+    is_included,
     is_successor,
 )
 from mercer.tables.readers import need_pandas
@@ -70,7 +72,12 @@ class ChunkedRows:
         return rows, complete
 
     def table(
-        self, *, ignore: Iterable[str] = (), missing: Missing = "auto", labeled: bool = False
+        self,
+        *,
+        ignore: Iterable[str] = (),
+        include: Iterable[str] = (),
+        missing: Missing = "auto",
+        labeled: bool = False,
     ) -> ChunkedTable:
         """Select columns and rows.
 
@@ -78,6 +85,8 @@ class ChunkedRows:
         ----------
         ignore : iterable of str
             Columns that are not analyzed.
+        include : iterable of str
+            Columns to analyze even if they look like identifiers.
         missing : {"auto", "drop"}
             "auto" drops rows with missing values if these are at most a fifth of all rows, and
             raises ValueError otherwise; "drop" always drops them.
@@ -96,8 +105,9 @@ class ChunkedRows:
         (4, {'x': 'number', 'y': 'number'}, [1.5, 0.5])
         >>> folder.cleanup()
         """
-        ignored, names = list(ignore), list(self.frame.columns)
-        check_columns(self.name, names, [*([] if self.label is None else [self.label]), *ignored])
+        ignored, included, names = list(ignore), list(include), list(self.frame.columns)
+        required = [*([] if self.label is None else [self.label]), *ignored, *included]
+        check_columns(self.name, names, required)
         candidates = [c for c in names if c != self.label and c not in ignored]
         self._check_numeric(candidates)
         label = self.label if labeled else None
@@ -105,7 +115,7 @@ class ChunkedRows:
         omissions = [ignored_column(column) for column in ignored]
         types: dict[str, ColumnType] = {}
         for column, omission in zip(candidates, scan.omissions(candidates), strict=True):
-            if omission is None:
+            if omission is None or is_included(omission, included):
                 types[column] = "number"
             else:
                 omissions.append(omission)
@@ -294,6 +304,9 @@ class _Scan:
                 is_constant=bool(constant[j]),
                 counts_rows=bool(self.counts_rows[j]),
                 largest=self.largest[j],
+                identifies=counted_identifiers(
+                    name, bool(self.counts_rows[j]), self.first[j], self.last[j], self.rows
+                ),
             )
             for j, name in enumerate(columns)
         ]

@@ -8,6 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mercer.kernels.identifiers import (
+    MANY_ROWS,
+    counts_from_offset,
+    has_identifier_name,
+    identify_rows,
+)
 from mercer.maths.types import Array
 from mercer.tables.column_types import ColumnType
 
@@ -17,9 +23,11 @@ __all__ = [
     "OmissionCode",
     "constant_column",
     "constant_columns",
+    "counted_identifiers",
     "find_omission_of_numbers",
     "find_omissions",
     "ignored_column",
+    "is_included",
     "is_successor",
 ]
 
@@ -31,6 +39,7 @@ OmissionCode = Literal[
     "constant",
     "too_large",  # squares overflow
     "row_number",
+    "identifier",  # numbers or codes that identify rows
     "all_distinct",  # a different label in every row
     "not_numeric",  # if only numbers can be analyzed
     "other",
@@ -40,7 +49,7 @@ OmissionCode = Literal[
 LARGEST_NUMBER = 1e150
 
 _ROW_NUMBER_NAMES = {"", "id", "index", "row", "no", "nr", "unnamed: 0"}
-_MANY_ROWS = 20  # labels of fewer rows may all differ by chance
+_IDENTIFYING = {"row_number", "identifier", "all_distinct"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ class Omission:
         Text for users. Do not compare it; compare ``code``.
     code : str
         One of "ignored", "empty", "missing", "constant", "too_large", "row_number",
-        "all_distinct", "not_numeric" and "other".
+        "identifier", "all_distinct", "not_numeric" and "other".
 
     Examples
     --------
@@ -80,7 +89,10 @@ def constant_column(column: str, rows: str = "row") -> Omission:
 
 
 def find_omissions(
-    frame: Any, column_types: Mapping[str, ColumnType], chosen: Collection[str]
+    frame: Any,
+    column_types: Mapping[str, ColumnType],
+    chosen: Collection[str],
+    include: Collection[str] = (),
 ) -> dict[str, Omission]:
     """Return the reasons not to analyze columns, by name.
 
@@ -91,12 +103,20 @@ def find_omissions(
     column_types : mapping of str to str
     chosen : collection of str
         Columns that the user declared as categories; they are not identifiers.
+    include : collection of str
+        Columns to analyze even if they look like identifiers.
     """
     found = _find_omissions_of_numbers(frame, _numeric(column_types))
     for name, kind in column_types.items():
         if kind != "number":
             found[name] = _find_omission(frame[name], name in chosen, kind)
-    return {name: found[name] for name in column_types if found[name] is not None}  # type: ignore[misc]
+    omissions = {name: one for name in column_types if (one := found[name]) is not None}
+    return {name: one for name, one in omissions.items() if not is_included(one, include)}
+
+
+def is_included(omission: Omission, include: Collection[str]) -> bool:
+    """Return whether the user requested a column that looks like an identifier."""
+    return omission.column in include and omission.code in _IDENTIFYING
 
 
 def constant_columns(frame: Any, column_types: Mapping[str, ColumnType]) -> set[str]:
@@ -133,6 +153,7 @@ def _find_omissions_of_numbers(frame: Any, names: list[str]) -> dict[str, Omissi
             is_constant=bool(low[j] == high[j]),
             counts_rows=name.lower() in _ROW_NUMBER_NAMES and _counts_rows(values[:, j]),
             largest=float(largest[j]),
+            identifies=identify_rows(name, values[~np.isnan(values[:, j]), j]),
         )
         for j, name in enumerate(names)
     }
@@ -150,7 +171,7 @@ def _find_omission(column: Any, is_chosen: bool, column_type: ColumnType) -> Omi
     distinct = present.nunique()
     if distinct == 1:
         return constant_column(name)
-    if is_chosen or distinct < len(present) or rows < _MANY_ROWS:
+    if is_chosen or distinct < len(present) or rows < MANY_ROWS:
         return None
     if column_type in ("category", "text") and not present.astype(str).str.contains(r"\s").any():
         example = str(present.iloc[0])[:30]
@@ -160,7 +181,13 @@ def _find_omission(column: Any, is_chosen: bool, column_type: ColumnType) -> Omi
 
 
 def find_omission_of_numbers(
-    name: str, rows: int, present: int, is_constant: bool, counts_rows: bool, largest: float
+    name: str,
+    rows: int,
+    present: int,
+    is_constant: bool,
+    counts_rows: bool,
+    largest: float,
+    identifies: bool = False,
 ) -> Omission | None:
     """Return the reason not to analyze a column of numbers, from its statistics, or None.
 
@@ -174,6 +201,8 @@ def find_omission_of_numbers(
         Whether each number is the previous one plus 1.
     largest : float
         The largest absolute value.
+    identifies : bool
+        Whether the numbers identify rows; see :func:`mercer.kernels.identifiers.identify_rows`.
 
     Examples
     --------
@@ -192,7 +221,20 @@ def find_omission_of_numbers(
         return Omission(name, reason, "too_large")
     if counts_rows and name.lower() in _ROW_NUMBER_NAMES:
         return Omission(name, "row numbers", "row_number")
+    if identifies:
+        reason = "identifiers: a different whole number in every row; analyze it with --include"
+        return Omission(name, reason, "identifier")
     return None
+
+
+def counted_identifiers(name: str, counts_rows: bool, first: float, last: float, rows: int) -> bool:
+    """Return whether numbers that may increase by 1 from row to row identify rows.
+
+    For tables in chunks, where other properties of identifiers cannot be checked.
+    """
+    if not counts_rows or rows < MANY_ROWS:
+        return False
+    return has_identifier_name(name) or counts_from_offset(first, last, rows)
 
 
 def is_successor(numbers: Array, previous: Array) -> Array:

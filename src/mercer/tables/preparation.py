@@ -155,9 +155,9 @@ def as_table_pipeline(model: Any) -> Pipeline | None:
         return None
     others = [(f"step{i}", step) for i, (_, step) in enumerate(steps[:-1], start=1)]
     others = [(name, step) for name, step in others if step not in (None, "passthrough")]
-    if len(others) == 1 and getattr(others[0][1], "scale_", None) is not None:
-        if isinstance(others[0][1], StandardScaler):
-            others = [("scale", others[0][1])]
+    only = others[0][1] if len(others) == 1 else None
+    if isinstance(only, StandardScaler) and only.scale_ is not None:
+        others = [("scale", only)]
     columns = NamedColumns([str(name) for name in names]).fit(None)
     return Pipeline([("columns", columns), *others, ("model", steps[-1][1])])
 
@@ -225,7 +225,7 @@ def prepare(
     if table.is_numeric:
         return Preparation(table, Gaussian(bandwidth), scale)
     assert isinstance(table, Table), "tables in chunks are numeric"
-    kernel = table_kernel(table.frame)
+    kernel = table_kernel(table.frame, include=table.columns)
     if isinstance(bandwidth, str):
         if bandwidth != "auto":
             raise ValueError(

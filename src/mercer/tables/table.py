@@ -214,6 +214,7 @@ def read_table(
     *,
     label: str | None = None,
     ignore: Iterable[str] = (),
+    include: Iterable[str] = (),
     categorical: Iterable[str] = (),
     missing: Missing = "auto",
     encoding: str = "utf-8",
@@ -232,6 +233,8 @@ def read_table(
         these are as distinct as the cells: 01, 1 and 001 are three labels.
     ignore : iterable of str
         Columns that are not analyzed.
+    include : iterable of str
+        Columns to analyze even if they look like identifiers, which are left out otherwise.
     categorical : iterable of str
         Columns of numbers or texts to treat as categories. In text files the cells are labels as
         they are written; only empty cells are missing.
@@ -255,6 +258,7 @@ def read_table(
         name=rows.name,
         label=rows.label,
         ignore=ignore,
+        include=include,
         categorical=categorical,
         missing=missing,
         notes=rows.notes,
@@ -329,6 +333,7 @@ def as_table(
     name: str = "table",
     label: str | None = None,
     ignore: Iterable[str] = (),
+    include: Iterable[str] = (),
     categorical: Iterable[str] = (),
     missing: Missing = "auto",
     notes: Sequence[str] = (),
@@ -341,7 +346,7 @@ def as_table(
         Of pandas, polars or pyarrow. Column names are converted to strings and must be distinct.
     name : str
         Name of the table in messages.
-    label, ignore, categorical, missing
+    label, ignore, include, categorical, missing
         As in :func:`read_table`.
     notes : sequence of str
         Remarks to store with the table.
@@ -359,13 +364,14 @@ def as_table(
     check_distinct_names(frame.columns, name)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(column) for column in frame.columns]
-    ignored, categories = list(ignore), list(categorical)
-    check_columns(name, frame.columns, [*([] if label is None else [label]), *ignored, *categories])
+    ignored, included, categories = list(ignore), list(include), list(categorical)
+    required = [*([] if label is None else [label]), *ignored, *included, *categories]
+    check_columns(name, frame.columns, required)
     check_choice(missing, "missing", ("auto", "drop", "keep"))
     excluded = {label, *ignored}
     types = find_column_types(frame[[c for c in frame.columns if c not in excluded]], categories)
     typed = as_typed_frame(frame, types)
-    found = find_omissions(typed, types, categories)
+    found = find_omissions(typed, types, categories, included)
     omissions = [*map(ignored_column, ignored), *found.values()]
     types = {column: kind for column, kind in types.items() if column not in found}
     typed = typed[list(types)]

@@ -64,7 +64,7 @@ class DenoiseTask(Task):
         if set(model.named_steps) - {"columns", "scale", "model"}:
             step = type(model.steps[1][1]).__name__
             raise ValueError(
-                f"The model transforms the columns by {step} before the denoiser, so pre-images are "
+                f"The model transforms columns by {step} before the denoiser, so pre-images are "
                 "not in the units of the columns. Use a pipeline of at most StandardScaler and "
                 "KernelDenoiser."
             )

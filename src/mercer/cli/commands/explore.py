@@ -48,6 +48,11 @@ def explore(
     """
     if data == "-":
         raise UsageError("explore cannot read standard input. Name a file.")
+    if reading.include:
+        raise UsageError(
+            f"--include {reading.include[0]} cannot be used with explore, which leaves out "
+            "identifiers. Use --categorical for codes."
+        )
     from mercer.explorer import explore as serve
 
     serve(

@@ -79,6 +79,7 @@ def report(
         open_data(data),
         label=reading.label,
         ignore=reading.ignore,
+        include=reading.include,
         categorical=reading.categorical,
         missing=reading.missing,
         encoding=reading.encoding,
