@@ -51,7 +51,7 @@ def tables(n_runs: int = 30) -> Iterator[str]:
 
 
 def read_tennessee_eastman() -> dict[str, np.ndarray] | None:
-    """Return the runs, or None if there is no file."""
+    """Return the runs, or None if the file is not found."""
     name = Path("process") / "tennessee_eastman_0_10.npz"
     folders = [os.environ.get("MERCER_DATA"), Path(__file__).parents[2] / "shared" / "data"]
     for folder in folders:
@@ -100,7 +100,7 @@ def statistics(normal: np.ndarray) -> dict[str, Statistic]:
     return found
 
 
-def smoothed(values: np.ndarray, weight: float = 0.2) -> np.ndarray:
+def smoothed(values: np.ndarray, weight: float = 0.1) -> np.ndarray:
     """Return the moving average of cube roots, as in our default chart."""
     from mercer.maths.control_charts import ewma
 
@@ -153,7 +153,7 @@ def tennessee_eastman(data: dict[str, np.ndarray]) -> Iterator[str]:
         false = monitor.monitor(data["d00_te"])[f"{chart}_alarm"].mean()
         own.append((chart, f"{false:.3f}", *(f"{r:.3f}" for r in rates), f"{np.mean(rates):.3f}"))
     yield table(
-        "Tennessee Eastman: ProcessMonitor() with its own limits, fitted to the normal training run",
+        "Tennessee Eastman: ProcessMonitor() with its own limits, from the training run",
         own,
         ("chart", "false alarms", *faults, "mean"),
     )

@@ -1,4 +1,4 @@
-"""A simulated chemical plant for process monitoring: a stirred tank reactor with two controllers."""
+"""A simulated plant for process monitoring: a stirred tank reactor with two controllers."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def make_process(
     """Simulate a stirred tank reactor under closed-loop control, one row per minute.
 
     An exothermic first-order reaction is cooled by a jacket. One controller moves the coolant
-    valve to hold the reactor temperature, another one moves the outlet flow to hold the level. Flow,
-    concentration and temperature of the feed and the temperature of the coolant vary slowly, so
-    rows are autocorrelated, and the concentration of the feed is not measured.
+    valve to hold the reactor temperature, another one moves the outlet flow to hold the level.
+    Flow, concentration and temperature of the feed and the temperature of the coolant vary slowly,
+    so rows are autocorrelated, and the concentration of the feed is not measured.
 
     Parameters
     ----------
