@@ -64,7 +64,7 @@ def test_linear_statistic_is_a_mahalanobis_distance_of_lagged_rows(normal, linea
     assert_allclose(linear.monitor(normal)["statistic"].iloc[1:], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("fault", ["coolant temperature", "leak"])
+@pytest.mark.parametrize("fault", ["coolant-temperature", "leak"])
 def test_contributions_name_the_disturbed_variable(fitted, linear, fault):
     new = make_process(160, fault=fault, fault_start=100, random_state=2)
     for monitor in (fitted, linear):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.maths.lagged_rows import lagged_rows
 from mercer.maths.shrunk_covariance import shrunk_covariance
 from mercer.maths.types import Array
-import itertools
 
 __all__ = ["choose_lags", "held_out_blocks"]
 

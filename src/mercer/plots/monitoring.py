@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes
-import itertools
 
 __all__ = ["MonitoringDisplay"]
 
