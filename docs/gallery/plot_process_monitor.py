@@ -18,7 +18,7 @@ from mercer.plots import MonitoringDisplay
 # valve begins to stick after 300 minutes.
 
 normal = make_process(1500, random_state=0)
-sticking = make_process(900, fault="valve sticking", fault_start=300, random_state=1)
+sticking = make_process(900, fault="valve-sticking", fault_start=300, random_state=1)
 
 # %%
 # The number of lags is chosen by the prediction of held-out rows. Limits promise that 1 % of

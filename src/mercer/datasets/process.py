@@ -1,4 +1,4 @@
-"""A simulated chemical plant for process monitoring: a stirred tank reactor with two controllers."""
+"""A simulated plant for process monitoring: a stirred tank reactor with two controllers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PROCESS_COLUMNS = (
 )
 #: Fault -> column in which an engineer sees it first.
 PROCESS_FAULTS = {
-    "feed composition": "product_concentration",
-    "coolant temperature": "coolant_inlet_temperature",
+    "feed-composition": "product_concentration",
+    "coolant-temperature": "coolant_inlet_temperature",
     "fouling": "coolant_outlet_temperature",
-    "catalyst decay": "product_concentration",
-    "temperature sensor bias": "reactor_temperature",
-    "analyzer drift": "product_concentration",
-    "valve sticking": "coolant_flow",
+    "catalyst-decay": "product_concentration",
+    "sensor-bias": "reactor_temperature",
+    "analyzer-drift": "product_concentration",
+    "valve-sticking": "coolant_flow",
     "leak": "outlet_flow",
 }
 
@@ -63,18 +63,18 @@ def make_process(
     """Simulate a stirred tank reactor under closed-loop control, one row per minute.
 
     An exothermic first-order reaction is cooled by a jacket. One controller moves the coolant
-    valve to hold the reactor temperature, another one moves the outlet flow to hold the level. Flow,
-    concentration and temperature of the feed and the temperature of the coolant vary slowly, so
-    rows are autocorrelated, and the concentration of the feed is not measured.
+    valve to hold the reactor temperature, another one moves the outlet flow to hold the level.
+    Flow, concentration and temperature of the feed and the temperature of the coolant vary slowly,
+    so rows are autocorrelated, and the concentration of the feed is not measured.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     fault : str or None
-        "feed composition" (a step), "coolant temperature" (a step), "fouling" (heat transfer
-        decreases), "catalyst decay", "temperature sensor bias" (inside the control loop), "analyzer
-        drift", "valve sticking" or "leak". None for normal operation.
+        "feed-composition" (a step), "coolant-temperature" (a step), "fouling" (heat transfer
+        decreases), "catalyst-decay", "sensor-bias" (of the reactor temperature, inside the control
+        loop), "analyzer-drift", "valve-sticking" or "leak". None for normal operation.
     fault_start : int or None
         Row at which the fault begins; None for a fifth of the rows.
     start : str
@@ -139,13 +139,13 @@ def simulate_reactors(
         age = max(0, t - begin + 1) if fault is not None else 0
         deviation = memory * deviation + np.sqrt(1 - memory**2) * shocks[t + warm_up]
         feed = _MEANS[:, None] + _DEVIATIONS[:, None] * deviation
-        feed[1] += 0.05 * (fault == "feed composition" and age > 0)
-        feed[3] += 3.0 * (fault == "coolant temperature" and age > 0)
+        feed[1] += 0.05 * (fault == "feed-composition" and age > 0)
+        feed[3] += 3.0 * (fault == "coolant-temperature" and age > 0)
         transfer = 1e4 * (1 - min(0.3, 1.5e-4 * age) * (fault == "fouling"))
-        rate = _RATE * (1 - min(0.4, 1.5e-4 * age) * (fault == "catalyst decay"))
+        rate = _RATE * (1 - min(0.4, 1.5e-4 * age) * (fault == "catalyst-decay"))
         leak = 4.0 * (fault == "leak" and age > 0)
-        bias = 1.0 * (fault == "temperature sensor bias" and age > 0)
-        stuck = fault == "valve sticking" and age > 0
+        bias = 1.0 * (fault == "sensor-bias" and age > 0)
+        stuck = fault == "valve-sticking" and age > 0
         outlet = np.zeros(n_runs)
         for _ in range(_STEPS):
             position, outlet, integral = _control(state, bias, integral)
@@ -156,7 +156,7 @@ def simulate_reactors(
             state = _step(state, feed, flow, outlet + leak, transfer, rate)
         if t >= 0:
             concentration, temperature, coolant, level = state
-            drift = min(0.03, 5e-5 * age) * (fault == "analyzer drift")
+            drift = min(0.03, 5e-5 * age) * (fault == "analyzer-drift")
             measured = (
                 feed[0],
                 feed[2],

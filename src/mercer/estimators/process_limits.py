@@ -87,8 +87,9 @@ class Calibration:
             length,
             max(_MIN_PATHS, _SIMULATED // length),
             block=int(min(ceil(_BLOCK_LENGTH * tau), len(scores))),
-            level_error=float(np.sqrt(1 / independent)),
-            degrees=independent - 1,
+            # the levels of this sample and of new rows both vary
+            level_error=float(np.sqrt(2 / independent)),
+            degrees=min(independent, _N_BLOCKS) - 1,
             rng=np.random.default_rng(0),
         )
         charts = {

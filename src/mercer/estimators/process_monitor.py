@@ -57,8 +57,8 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         Weight of the newest row in the moving average.
     allowance : float
         Standard deviations that the cumulative sum subtracts in every row. It is multiplied by the
-        root of ``correlation_time_``, at most by 3, because slow changes of the statistic are normal if it is
-        autocorrelated.
+        root of ``correlation_time_``, at most by 3, because slow changes of the statistic are
+        normal if it is autocorrelated.
     kernel : "auto", "linear", another name, or Kernel
         On whitened lagged rows. "auto": the linear kernel divided by the number of columns d, plus
         a Gaussian kernel of bandwidth √d/2. "linear": Mahalanobis' distance.
@@ -112,7 +112,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         false_alarm_rate: float = 0.01,
         average_run_length: float | None = None,
         chart: str = "ewma",
-        smoothing: float = 0.2,
+        smoothing: float = 0.1,
         allowance: float = 0.5,
         kernel: str | Kernel = "auto",
         time: Hashable | None = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -33,7 +35,7 @@ def held_out_blocks(n: int, n_blocks: int, gap: int) -> list[tuple[Array, Array]
     bounds = np.linspace(0, n, n_blocks + 1).round().astype(int)
     rows = np.arange(n)
     result = []
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in itertools.pairwise(bounds):
         training = rows[(rows < begin - gap) | (rows >= end + gap)]
         result.append((training, rows[begin:end]))
     return result
@@ -43,9 +45,9 @@ def choose_lags(X: Array, max_lags: int, n_blocks: int = 5, starts: Array | None
     """Return the number of lags whose linear prediction of held-out rows is best.
 
     For each number of lags the rows of all but one block give a normal distribution of the lagged
-    rows, with the Ledoit-Wolf covariance. It predicts each row of the block from the rows before it. The
-    smallest number is chosen whose mean log density is within one standard error (over blocks, of
-    the difference) or 0.01 nats per column of the best.
+    rows, with the Ledoit-Wolf covariance. It predicts each row of the block from the rows before
+    it. The smallest number is chosen whose mean log density is within one standard error (over
+    blocks, of the difference) or 0.01 nats per column of the best.
 
     Parameters
     ----------

@@ -77,7 +77,8 @@ def block_paths(
     block : int
         Length of the blocks.
     level_error : float
-        Standard error of the mean of the scores.
+        Standard error of the level: of the difference between the mean of the scores and that of
+        other rows.
     degrees : float
         Degrees of freedom of the level.
     rng : numpy Generator

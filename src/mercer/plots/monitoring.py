@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -159,11 +160,12 @@ class MonitoringDisplay:
         ax.set_ylabel(_TITLES[name])
         ax.legend(fontsize="small", loc="upper left", frameon=False)
         if frame.index.dtype.kind == "M":
-            from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+            from matplotlib import dates
 
-            locator = AutoDateLocator(maxticks=7)
+            untyped: Any = dates
+            locator = untyped.AutoDateLocator(maxticks=7)
             ax.xaxis.set_major_locator(locator)
-            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+            ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(locator))
         else:
             ax.set_xlabel(str(frame.index.name or "row"))
 
@@ -172,7 +174,9 @@ class MonitoringDisplay:
         rows = self.contributions[alarms] if alarms.any() else self.contributions
         means = rows.mean().sort_values(ascending=False).iloc[:n_variables][::-1]
         ax.barh([str(name) for name in means.index], means.to_numpy(), color=PALETTE[0])
-        ax.set_xlabel(f"mean contribution in {'rows with an alarm' if alarms.any() else 'all rows'}")
+        ax.set_xlabel(
+            f"mean contribution in {'rows with an alarm' if alarms.any() else 'all rows'}"
+        )
 
 
 def _shown_rows(values: Any, count: int) -> Any:
@@ -184,7 +188,7 @@ def _shown_rows(values: Any, count: int) -> Any:
     filled = np.nan_to_num(values, nan=0.0)
     found = [
         begin + extreme
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for begin, end in itertools.pairwise(bounds)
         for extreme in (filled[begin:end].argmin(), filled[begin:end].argmax())
     ]
     return np.unique(found)

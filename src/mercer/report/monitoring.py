@@ -117,9 +117,7 @@ def monitoring_page(
     )
 
 
-def _findings(
-    frame: Any, contributions: Any, episodes: list[Episode], monitor: Any
-) -> list[str]:
+def _findings(frame: Any, contributions: Any, episodes: list[Episode], monitor: Any) -> list[str]:
     n_alarms, n = int(frame["alarm"].sum()), len(frame)
     promise = (
         f"{format_percent(monitor.false_alarm_rate)} of normal rows"
@@ -149,9 +147,7 @@ def _figures(frame: Any, contributions: Any, chart: str) -> list[Figure]:
         f"Statistic and {_NAMES[shown[1]]} over {len(frame)} rows, with limits; {alarms} rows have "
         "an alarm.",
         (7.2, 5.6),
-        lambda drawn: MonitoringDisplay(frame, charts=shown).plot(
-            drawn.subplots(2, 1)
-        ),
+        lambda drawn: MonitoringDisplay(frame, charts=shown).plot(drawn.subplots(2, 1)),
     )
     bars = svg(
         "contributions",
@@ -165,8 +161,8 @@ def _figures(frame: Any, contributions: Any, chart: str) -> list[Figure]:
         Figure(
             charts,
             "Top: distance of each row from normal operation (logarithmic). Bottom: "
-            f"{_NAMES[shown[1]]} of its standardized cube root. Dashed: limits. Alarms listed below "
-            f"are those of the chart {_NAMES[chart]}.",
+            f"{_NAMES[shown[1]]} of its standardized cube root. Dashed: limits. The chart "
+            f"{_NAMES[chart]} raises the alarms listed below.",
         ),
         Figure(
             bars,
