@@ -8,9 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import KernelNovelty
+from mercer import KernelNovelty, MercerNovelty
 from mercer.data import Sample, validate_points
 from mercer.errors import ApproximationWarning
+from mercer.estimators import novelty, novelty_statistics
 from mercer.estimators.novelty_statistics import (
     FeatureGaussian,
     Mahalanobis,
@@ -221,6 +222,15 @@ def test_subsample_of_many_rows_calibrates_on_the_others():
     assert abs((model.predict(rows(1500, seed=1)) == -1).mean() - 0.05) < 0.025
 
 
+def test_scores_do_not_depend_on_chunks(monkeypatch):
+    model = KernelNovelty().fit(rows())
+    new = rows(50, seed=1)
+    expected = model.score_samples(new)
+    monkeypatch.setattr(novelty_statistics, "_CHUNK", 7)
+    monkeypatch.setattr(novelty_statistics, "_BLOCK", 200)
+    assert_allclose(model.score_samples(new), expected)
+
+
 def test_weights_equal_repeated_rows():
     X = rows(50)
     weights = np.random.default_rng(0).integers(0, 3, 50)
@@ -280,3 +290,17 @@ def test_no_warnings_on_ordinary_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelNovelty().fit(rows(100)).predict(rows(10))
+
+
+def test_mercer_novelty_with_landmarks_keeps_the_false_alarm_rate(monkeypatch):
+    monkeypatch.setattr(novelty, "_MANY_ROWS", 1000)
+    X, new = rows(2000), rows(4000, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MercerNovelty(contamination=0.05).fit(X)
+    assert "200 landmarks" in model.spectrum_.method
+    error = np.sqrt(0.05 * 0.95 * (1 / 2000 + 1 / 4000))
+    assert abs((model.predict(new) == -1).mean() - 0.05) < 4 * error
+    assert model.predict([[20.0, 0.0, 0.0]])[0] == -1
+    exact = MercerNovelty(contamination=0.05, rank=100).fit(X)
+    assert "landmarks" not in exact.spectrum_.method
