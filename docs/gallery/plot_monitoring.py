@@ -10,7 +10,7 @@ contributions show which column caused it.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import KernelPCA
+from mercer import KernelNovelty, KernelPCA
 from mercer.kernels import Gaussian
 from mercer.plots.style import PALETTE
 
@@ -36,7 +36,7 @@ pca = KernelPCA(6, kernel=Gaussian(0.7)).fit(normal)
 limits = pca.control_limits(0.99)
 
 # %%
-# Both statistics over time. Limits are the 99 % quantiles of normal operation.
+# Both statistics over time. Limits are the 99 % quantiles of held-out rows of normal operation.
 
 statistics = {
     "hotelling": ("T²", pca.hotelling(new)),
@@ -76,5 +76,31 @@ ax.legend(frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# **Summary:** SPE detects a broken relation between sensors, T² an unusual load.
+# T² of a Gaussian kernel must not be used alone. Far from all training rows all kernel values are
+# 0, all projections are equal, and T² is small: the larger the fault, the more normal it looks. SPE
+# approaches its maximum. :class:`mercer.KernelNovelty` has the combined index of both. Here the
+# temperature of a normal reading is increased:
+
+offsets = np.linspace(0, 4, 81)
+faults = normal[0] + offsets[:, None] * np.array([0, 0, 1, 0])
+combined = KernelNovelty(Gaussian(0.7), statistic="combined", n_components=6).fit(normal)
+curves = {
+    "T²": pca.hotelling(faults) / limits["hotelling"]["quantile"],
+    "SPE": pca.reconstruction_error(faults) / limits["reconstruction_error"]["quantile"],
+    "combined index": combined.score_samples(faults) / combined.offset_,
+}
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+for (label, values), color in zip(curves.items(), PALETTE, strict=False):
+    ax.plot(offsets, values, color=color, label=label)
+ax.axhline(1, color="black", linestyle=":", linewidth=1)
+ax.annotate("limit", (4, 1), (0, 3), textcoords="offset points", va="bottom", ha="right")
+ax.set_yscale("log")
+ax.set_xlabel("error of the thermometer")
+ax.set_ylabel("statistic / limit, log")
+ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+plt.show()
+
+# %%
+# **Summary:** SPE detects a broken relation between sensors, T² an unusual load, the combined index
+# both.
 # ``contributions`` identifies the sensor.

@@ -22,6 +22,7 @@ __all__ = [
     "MercerError",
     "NoDomainError",
     "RankError",
+    "SaturationWarning",
     "VersionWarning",
     "WeightWarning",
     "WorkerError",
@@ -225,6 +226,25 @@ class IdentifiabilityWarning(UserWarning):
     """
 
 
+class SaturationWarning(UserWarning):
+    """A statistic does not increase with the distance of a row from the training rows.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.errors import SaturationWarning
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> pca = KernelPCA(3).fit(X)
+    >>> with warnings.catch_warnings(record=True) as raised:
+    ...     warnings.simplefilter("always")
+    ...     distant = pca.hotelling([[100.0, 100.0]])
+    >>> raised[0].category is SaturationWarning, bool(distant < np.median(pca.hotelling(X)))
+    (True, True)
+    """
+
+
 class VersionWarning(UserWarning):
     """A model file was written by other versions of the libraries.
 
@@ -280,6 +300,29 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and _is_internal(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def is_called_by_user() -> bool:
+    """Return whether the calling method was called from outside of mercer.
+
+    Wrappers of the method (:mod:`mercer.estimators.dask_methods`, NumPy's ``errstate``) are
+    skipped.
+
+    Examples
+    --------
+    >>> from mercer.errors import is_called_by_user
+    >>> is_called_by_user()
+    True
+    """
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name != "mercer.estimators.dask_methods" and not name.startswith(
+            ("numpy", "contextlib")
+        ):
+            return not _is_internal(name)
+        frame = frame.f_back
+    return True
 
 
 @contextmanager

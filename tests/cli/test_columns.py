@@ -17,6 +17,7 @@ from mercer import (
     KernelDenoiser,
     KernelECA,
     KernelLDA,
+    KernelNovelty,
     KernelPCA,
     MercerNovelty,
     ParzenDensity,
@@ -241,6 +242,15 @@ def test_novelty_scores_equal_mercer_novelty(machines, command):
     scores = direct.fit(frame).decision_function(frame)
     assert_allclose(found["score"], scores, atol=1e-9)
     assert_array_equal(found["outlier"], (scores < 0).astype(int))
+
+
+def test_p_values_equal_kernel_novelty(machines, command):
+    options = ("--ignore", "state", "--method", "conformal", "--outliers", 0.05)
+    found, _ = command("density", machines, *options)
+    frame = typed_machines()
+    direct = KernelNovelty(table_kernel(frame), false_alarm_rate=0.05, random_state=0).fit(frame)
+    assert_allclose(found["p_value"], direct.p_values(frame), atol=1e-9)
+    assert_array_equal(found["outlier"], (direct.predict(frame) == -1).astype(int))
 
 
 def test_denoised_columns_have_their_own_units(flowers, iris, command):

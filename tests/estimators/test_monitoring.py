@@ -1,10 +1,13 @@
 """Hotelling statistics, reconstruction errors, their control limits and contributions."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA
+from mercer.errors import SaturationWarning
 from mercer.kernels import Gaussian, Linear
 from tests.expectations import raises
 
@@ -68,6 +71,41 @@ def test_control_limits_have_the_stated_exceedance_rate(rng):
         pca.control_limits(1)
 
 
+@pytest.mark.parametrize("n_components", [10, 60])
+def test_limits_hold_on_new_rows_with_many_components(rng, n_components):
+    """Training rows are closer to their own components than new rows are."""
+    train, fresh = rng.normal(size=(300, 8)), rng.normal(size=(5000, 8))
+    pca = KernelPCA(n_components).fit(train)
+    rate = 0.05
+    error = 4 * np.sqrt(rate * (1 - rate) / 300)  # sampling error of the quantile
+    limits = pca.control_limits(1 - rate)["reconstruction_error"]
+    for limit in limits.values():
+        assert (pca.reconstruction_error(fresh) > limit).mean() <= rate + error
+    if n_components == 60:
+        in_sample = pca.control_limits(1 - rate, held_out=False)["reconstruction_error"]
+        assert (pca.reconstruction_error(fresh) > in_sample["quantile"]).mean() > 0.15
+
+
+def test_limits_are_those_of_the_last_fit(X):
+    pca = KernelPCA(2).fit(X)
+    before = pca.control_limits_
+    assert pca.fit(2 * X[:150]).control_limits_ != before
+    assert KernelPCA(2).fit(2 * X[:150]).control_limits_ == pca.control_limits_
+
+
+def test_hotelling_of_a_decaying_kernel_warns_once(X):
+    pca = KernelPCA(3, kernel=Gaussian(2.0)).fit(X)
+    far = np.full((1, 3), 100.0)
+    with pytest.warns(SaturationWarning, match="combined"):
+        assert pca.hotelling(far)[0] < np.median(pca.hotelling(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pca.hotelling(far)
+        KernelPCA(2, kernel="linear").fit(X).hotelling(far)
+        KernelPCA(3, kernel=Gaussian(2.0)).fit(X).contributions(X[:2], "hotelling")
+    assert pca.reconstruction_error(far)[0] > pca.reconstruction_error(X).max()
+
+
 def test_contributions_are_largest_for_the_faulty_column(X):
     pca = KernelPCA(2, kernel=Gaussian(2.0)).fit(X)
     for column in range(3):
@@ -86,7 +124,8 @@ def test_precomputed_kernels_have_no_reconstruction_error_for_new_points(X):
     K = Gaussian(1.0)(X)
     pca = KernelPCA(2, kernel="precomputed").fit(K)
     direct = KernelPCA(2, kernel=Gaussian(1.0)).fit(X)
-    for name, limits in direct.control_limits_.items():
+    # nothing is stored of a matrix, so its limits are those of the training rows
+    for name, limits in direct.control_limits(held_out=False).items():
         assert pca.control_limits_[name] == pytest.approx(limits, rel=1e-8)
     assert_allclose(pca.hotelling(K), direct.hotelling(X), rtol=1e-8)
     with raises(ValueError, "k(x, x)"):

@@ -131,6 +131,7 @@ OTHERS = {
     "mixture-box": mercer.MercerMixture(domain=Box(-9, 9, n_nodes=100)),
     "mixture-base": mercer.MercerMixture(domain=GaussianBase(n_nodes=200)),
     "novelty": mercer.MercerNovelty(),
+    "kernel-novelty": mercer.KernelNovelty(),
     "joint-classifier": mercer.JointMixtureClassifier(),
     "joint-density": mercer.JointMixtureDensity(),
     "joint-regressor": mercer.JointMixtureRegressor(),

@@ -34,6 +34,7 @@ _COMMANDS = {
     "SpectralClustering": "cluster",
     "ParzenDensity": "density",
     "SeriesDensity": "density",
+    "KernelNovelty": "density",
     "MercerNovelty": "density",
     "KernelDenoiser": "denoise",
     "KernelLDA": "discriminate",

@@ -296,6 +296,7 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         self.kernel_ = spectrum.kernel
         self.n_components_ = spectrum.n_components
         self.eigenvalues_ = spectrum.eigenvalues
+        self.__dict__.pop("_held_out", None)  # values of an earlier fit, for control limits
 
     @np.errstate(under="ignore")
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:

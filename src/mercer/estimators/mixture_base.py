@@ -106,10 +106,13 @@ class KernelMixture(KernelEstimator):
             remedy = f"Without it the covariances are singular. Or pass one of {rules}."
             check_real(self.alpha, "alpha", above=0, remedy=remedy)
 
-    def _fit_coordinates(self, sample: Sample, default_rank: int | None = None) -> Array:
+    def _fit_coordinates(
+        self, sample: Sample, default_rank: int | None = None, solver: Any = None
+    ) -> Array:
         """Decompose K, set ``spectrum_``, and return the coordinates of the training points.
 
-        ``default_rank`` replaces ``rank=None``. Several components get a low rank.
+        ``default_rank`` replaces ``rank=None``. Several components get a low rank. ``solver``
+        replaces the parameter of this name.
         """
         n = sample.points.n
         if self.n_components > 1:
@@ -125,7 +128,7 @@ class KernelMixture(KernelEstimator):
                 sample,
                 "variance",
                 rank,
-                solver=self.solver,
+                solver=self.solver if solver is None else solver,
                 center=self.center,
                 random_state=self.random_state,
                 at_most=not isinstance(rank, float),

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _BLOCK = 2**20  # kernel values per block
+_CHUNK = 2**16  # rows that are prepared at a time
 _MIN_NEIGHBORS = 10
 _NEIGHBOR_FRACTION = 0.02
 _TRIMMED = 0.1  # fraction of the rows that a robust fit leaves out
@@ -150,6 +151,15 @@ def squared_distances(
     kernel: Kernel, new: Points, reference: Points
 ) -> Iterator[tuple[slice, Array]]:
     """Yield blocks of rows with their squared distances from all reference rows."""
+    for start in range(0, new.n, _CHUNK):  # kernels copy the rows that they prepare
+        chunk = new.take(slice(start, min(start + _CHUNK, new.n)))
+        for rows, values in _squared_distances(kernel, chunk, reference):
+            yield slice(rows.start + start, rows.stop + start), values
+
+
+def _squared_distances(
+    kernel: Kernel, new: Points, reference: Points
+) -> Iterator[tuple[slice, Array]]:
     logarithmic = _has_positive_values(kernel)
     tiles = (kernel.log_tiles if logarithmic else kernel.tiles)(new.data, reference.data)
     norms = kernel.diagonal(reference.data).astype(np.float64)

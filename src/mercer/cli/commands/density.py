@@ -1,4 +1,4 @@
-"""``mercer density``: log density or novelty score of every row."""
+"""``mercer density``: log density, novelty score or p-value of every row."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["density"]
 
-Method = Literal["parzen", "series", "novelty"]
+Method = Literal["parzen", "series", "novelty", "conformal"]
 
 
 @dataclass(frozen=True)
 class DensityTask(Task):
-    """Column log_density, or columns score and outlier."""
+    """Column log_density, or columns score, p_value and outlier."""
 
     command: ClassVar[str] = "density"
     method: Method = "parzen"
@@ -34,7 +34,7 @@ class DensityTask(Task):
     def check(self, preparation: Preparation) -> None:
         """Raise ValueError for mixed tables, which have no density with respect to volume."""
         table = preparation.table
-        if self.method == "novelty" or table.is_numeric:
+        if self.method in ("novelty", "conformal") or table.is_numeric:
             return
         others = [name for name, kind in table.kinds.items() if kind != "number"]
         if others:
@@ -44,17 +44,19 @@ class DensityTask(Task):
             problem = f"{next(iter(table.missing))!r} has missing values. Use --missing drop"
         raise ValueError(
             f"--method {self.method} needs complete numeric columns; column {problem}, or --method "
-            "novelty, whose score is not normalized."
+            "novelty or conformal, whose scores are not normalized."
         )
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
         """Return the estimator of the method."""
-        from mercer import MercerNovelty, ParzenDensity, SeriesDensity
+        from mercer import KernelNovelty, MercerNovelty, ParzenDensity, SeriesDensity
 
         if self.method == "novelty":
             return MercerNovelty(
                 kernel=kernel, contamination=self.outliers, solver=solver, random_state=0
             )
+        if self.method == "conformal":
+            return KernelNovelty(kernel, false_alarm_rate=self.outliers, random_state=0)
         kind = ParzenDensity if self.method == "parzen" else SeriesDensity
         return kind(kernel=kernel, solver=solver)
 
@@ -66,6 +68,10 @@ class DensityTask(Task):
         if type(fitted).__name__ == "MercerNovelty":
             scores = fitted.decision_function(X)
             return {"score": scores, "outlier": (scores < 0).astype(int)}
+        if type(fitted).__name__ == "KernelNovelty":
+            p = fitted.p_values(X)
+            outlier = (p <= fitted.false_alarm_rate).astype(int)
+            return {"score": fitted.decision_function(X), "p_value": p, "outlier": outlier}
         logs = fitted.score_samples(X)
         if "scale" in model.named_steps:  # p(x) = p(z) / prod(scale) for z = (x - mean) / scale
             logs = logs - np.log(model["scale"].scale_).sum()
@@ -94,7 +100,8 @@ def density(
     *parzen* and *series* write a column *log_density*: the natural logarithm of the density, in
     the units of the table's columns even if they are standardized. They need numeric columns.
     *novelty* accepts any table and writes *score* (logarithm of a density in feature space, not
-    normalized; negative for outliers) and *outlier* (1 or 0).
+    normalized; negative for outliers) and *outlier* (1 or 0). *conformal* also accepts any table
+    and writes *score*, *p_value* (small for outliers) and *outlier*.
 
     For example:
 
@@ -110,8 +117,10 @@ def density(
         wine.
     method
         parzen: Parzen window estimate. series: eigenfunction expansion, which is smoother.
-        novelty: Gaussian model in feature space.
+        novelty: Gaussian model in feature space. conformal: distance to the nearest rows, with
+        p-values.
     outliers
-        Fraction of the training rows that novelty marks as outliers, at most 0.5.
+        Fraction of the training rows that novelty marks as outliers, or of normal rows that
+        conformal marks, at most 0.5.
     """
     return run_task(DensityTask(method, outliers), data, reading, fitting, output, running)

@@ -1,0 +1,306 @@
+"""KernelNovelty: statistics, leave-one-out values, p-values, tables."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer import KernelNovelty, MercerNovelty
+from mercer.data import Sample, validate_points
+from mercer.errors import ApproximationWarning
+from mercer.estimators import novelty, novelty_statistics
+from mercer.estimators.novelty_statistics import (
+    FeatureGaussian,
+    Mahalanobis,
+    NegativeLogDensity,
+    NeighborDistance,
+    column_scales,
+    leave_one_out_scale_ratios,
+    nth_smallest,
+)
+from mercer.kernels import Gaussian, NGram
+from mercer.maths.conformal import Calibration
+
+STATISTICS = ["neighbors", "mahalanobis", "density", "mixture", "spe", "t2", "combined"]
+SIMPLE = {
+    "neighbors": NeighborDistance,
+    "mahalanobis": Mahalanobis,
+    "density": NegativeLogDensity,
+    "mixture": FeatureGaussian,
+}
+
+
+def rows(n=60, d=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d)) * np.arange(1, d + 1)
+
+
+def sample_of(X, kernel=None):
+    return Sample.of(kernel or Gaussian(2.0), validate_points(X, "vectors"), None)
+
+
+@pytest.mark.parametrize("name", ["neighbors", "density"])
+def test_leave_one_out_scores_equal_refits(name):
+    X = rows()
+    found = SIMPLE[name].fit(sample_of(X)).training_scores
+    for i in (0, 17, 59):
+        refit = SIMPLE[name].fit(sample_of(np.delete(X, i, axis=0)))
+        if name == "neighbors":
+            refit.mass = 10.0
+        assert_allclose(found[i], refit.scores(validate_points(X[[i]], "vectors"))[0])
+
+
+def test_leave_one_out_feature_gaussian_equals_direct_computation():
+    X = rows(30)
+    model = FeatureGaussian.fit(sample_of(X))
+    K = Gaussian(2.0)(X)
+    for i in (0, 13):
+        rest = np.delete(np.arange(30), i)
+        center = np.eye(29) - 1 / 29
+        Kc = center @ K[np.ix_(rest, rest)] @ center
+        k = center @ (K[rest, i] - K[np.ix_(rest, rest)].mean(axis=1))
+        own = 1 - 2 * K[rest, i].mean() + K[np.ix_(rest, rest)].mean()
+        ridge = model.ridge
+        solved = np.linalg.solve(Kc + 29 * ridge * np.eye(29), k)
+        assert_allclose(model.training_scores[i], (own - k @ solved) / ridge, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 4), (30, 50)])
+def test_leave_one_out_mahalanobis_is_close_to_refits(n, d):
+    """The shrinkage of all rows is used, and the change of scales to first order."""
+    X = rows(n, d)
+    model = Mahalanobis.fit(sample_of(X))
+    weights = np.ones(n)
+    for i in (0, 5, 20):
+        rest = np.delete(X, i, axis=0)
+        scales = column_scales(rest, weights[1:])
+        Z, z = rest / scales, X[i] / scales
+        s = model.model.shrinkage
+        covariance = (1 - s) * np.cov(Z.T, bias=True) + model.model.floor * np.eye(d)
+        expected = (z - Z.mean(axis=0)) @ np.linalg.solve(covariance, z - Z.mean(axis=0))
+        assert_allclose(model.training_scores[i], expected, rtol=0.02)
+
+
+def test_neighbors_use_scales_without_the_row():
+    X = rows(40)
+    ones = np.ones(40)
+    scales = column_scales(X, ones)
+    kernel = Gaussian(3.0 * scales)
+    ratios = leave_one_out_scale_ratios(X, ones, scales)
+    found = NeighborDistance.fit(sample_of(X, kernel), None, ratios).training_scores
+    for i in (0, 39):
+        rest = np.delete(X, i, axis=0)
+        bandwidths = 3.0 * column_scales(rest, ones[1:])
+        squares = (((X[i] - rest) / bandwidths) ** 2).sum(axis=1)
+        assert_allclose(found[i], np.sort(squares)[9])
+
+
+def test_nth_smallest_counts_weights_and_skips_zero_weights():
+    values = np.array([[4.0, 1.0, 3.0, 2.0]])
+    assert nth_smallest(values, np.array([1.0, 0.0, 1.0, 1.0]), 2)[0] == 3
+    assert nth_smallest(values, np.array([1.0, 3.0, 1.0, 1.0]), 3)[0] == 1
+    assert nth_smallest(values, np.ones(4), 9)[0] == 4
+
+
+def test_p_values_count_calibration_scores():
+    rng = np.random.default_rng(0)
+    scores, weights = rng.normal(size=50), rng.integers(1, 4, 50).astype(float)
+    calibration = Calibration.of(scores, weights)
+    new = np.array([-9.0, 0.3, 9.0, scores[7]])
+    expected = [(1 + weights[scores >= s].sum()) / (1 + weights.sum()) for s in new]
+    assert_allclose(calibration.p_values(new), expected)
+    for level in (0.02, 0.1, 0.5):
+        limit = calibration.limit(level)
+        assert calibration.p_values(np.array([limit]))[0] > level
+        assert calibration.p_values(np.array([np.nextafter(limit, np.inf)]))[0] <= level
+
+
+@pytest.mark.parametrize("calibration", ["auto", "split"])
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_predict_decision_and_p_values_agree(statistic, calibration):
+    X, new = rows(80), rows(200, seed=1)
+    model = KernelNovelty(
+        statistic=statistic, calibration=calibration, false_alarm_rate=0.1, random_state=0
+    ).fit(X)
+    p = model.p_values(new)
+    assert_array_equal(model.predict(new), np.where(p <= 0.1, -1, 1))
+    assert_allclose(model.decision_function(new), model.score_samples(new) - model.offset_)
+    order = np.argsort(model.score_samples(new))
+    assert (np.diff(p[order]) >= 0).all()
+    if statistic != "t2":
+        assert model.p_values([[30.0, 0.0, 0.0]])[0] == 1 / (model.n_calibration_ + 1)
+
+
+@pytest.mark.parametrize(
+    "statistic", ["auto", "mixture", pytest.param("spe", marks=pytest.mark.slow)]
+)
+def test_false_alarm_rate_on_new_rows(statistic):
+    """The mean over 40 samples of 100 rows differs from 10 % by at most 4 standard errors."""
+    rates = []
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(400, 5))
+        model = KernelNovelty(statistic=statistic, false_alarm_rate=0.1, random_state=0)
+        rates.append((model.fit(X[:100]).predict(X[100:]) == -1).mean())
+    error = np.sqrt(0.1 * 0.9 * (1 / 100 + 1 / 300) / 40)
+    assert 0.1 - 1 / 101 - 4 * error <= np.mean(rates) <= 0.1 + 4 * error
+
+
+def test_wide_data_keep_the_false_alarm_rate():
+    rates = []
+    for seed in range(30):
+        X = np.random.default_rng(seed).normal(size=(300, 150))
+        model = KernelNovelty(false_alarm_rate=0.1).fit(X[:100])
+        assert model.statistic_ == "mahalanobis"
+        rates.append((model.predict(X[100:]) == -1).mean())
+    error = np.sqrt(0.1 * 0.9 * (1 / 100 + 1 / 200) / 30)
+    assert abs(np.mean(rates) - 0.1) <= 4 * error + 1 / 101
+
+
+def test_trimming_keeps_a_group_of_anomalies_abnormal():
+    X = rows(200)
+    X[:9] = [12.0, 0.0, 0.0] + 0.1 * X[:9]
+    anomaly = [[12.1, 0.1, 0.0]]
+    for statistic in ("mahalanobis", "spe"):
+        robust = KernelNovelty(statistic=statistic, robust=True).fit(X)
+        plain = KernelNovelty(statistic=statistic, robust=False).fit(X)
+        assert robust.p_values(anomaly)[0] <= plain.p_values(anomaly)[0]
+        assert robust.p_values(anomaly)[0] < 0.06
+
+
+def table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, n)
+    age[:6] = np.nan
+    return pd.DataFrame(
+        {"age": age, "city": rng.choice(["a", "b", "c"], n), "k": rng.integers(9, size=n)}
+    )
+
+
+@pytest.mark.parametrize("statistic", ["auto", "density", "mixture", "spe"])
+def test_table_with_labels_and_missing_values(statistic):
+    frame = table()
+    model = KernelNovelty(statistic=statistic, random_state=0).fit(frame)
+    new = pd.DataFrame({"age": [150.0, 40.0], "city": ["a", "unseen"], "k": [4, 4]})
+    explained = model.explain(new)
+    assert list(explained.columns) == list(frame.columns)
+    assert explained.iloc[0].idxmax() == "age"
+    assert explained.iloc[1].idxmax() == "city"
+    assert model.p_values(new)[0] <= 0.05
+
+
+def test_numeric_frame_is_used_as_vectors():
+    X = rows()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    assert_allclose(
+        KernelNovelty().fit(frame).score_samples(frame), KernelNovelty().fit(X).score_samples(X)
+    )
+    assert KernelNovelty().fit(frame).explain(frame.head(2)).shape == (2, 3)
+
+
+def test_units_of_columns_do_not_matter_with_the_automatic_kernel():
+    X = rows()
+    for statistic in ("neighbors", "mahalanobis", "spe", "density"):
+        one = KernelNovelty(statistic=statistic, random_state=0).fit(X)
+        other = KernelNovelty(statistic=statistic, random_state=0).fit(X * [1.0, 1e3, 1e-3])
+        assert_allclose(one.p_values(X[:9]), other.p_values(X[:9] * [1.0, 1e3, 1e-3]), atol=1 / 60)
+
+
+def test_strings():
+    words = ["abc" + "abc"[i % 3] * (i % 5) for i in range(40)]
+    model = KernelNovelty(NGram(2, normalize=True), false_alarm_rate=0.1).fit(words)
+    assert model.predict(["xyzxyz", "abcab"]).tolist() == [-1, 1]
+    with pytest.raises(ValueError, match="columns"):
+        model.explain(["abc"])
+
+
+def test_subsample_of_many_rows_calibrates_on_the_others():
+    X = rows(1500)
+    model = KernelNovelty(max_samples=200, random_state=0).fit(X)
+    assert model.n_calibration_ == 1500
+    assert abs((model.predict(rows(1500, seed=1)) == -1).mean() - 0.05) < 0.025
+
+
+def test_scores_do_not_depend_on_chunks(monkeypatch):
+    model = KernelNovelty().fit(rows())
+    new = rows(50, seed=1)
+    expected = model.score_samples(new)
+    monkeypatch.setattr(novelty_statistics, "_CHUNK", 7)
+    monkeypatch.setattr(novelty_statistics, "_BLOCK", 200)
+    assert_allclose(model.score_samples(new), expected)
+
+
+def test_weights_equal_repeated_rows():
+    X = rows(50)
+    weights = np.random.default_rng(0).integers(0, 3, 50)
+    for statistic in ("auto", "mahalanobis", "density"):
+        one = KernelNovelty(statistic=statistic).fit(X, sample_weight=weights)
+        other = KernelNovelty(statistic=statistic).fit(np.repeat(X, weights, axis=0))
+        assert_allclose(one.p_values(X), other.p_values(X))
+        assert_allclose(one.score_samples(X), other.score_samples(X))
+
+
+def test_warns_if_no_row_can_be_abnormal():
+    with pytest.warns(ApproximationWarning, match="99"):
+        model = KernelNovelty(false_alarm_rate=0.01).fit(rows(50))
+    assert (model.predict(rows(5) * 100) == 1).all()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"statistic": "typical"},
+        {"false_alarm_rate": 0.0},
+        {"calibration": "cross"},
+        {"robust": "yes"},
+        {"kernel": "precomputed"},
+        {"max_samples": 1},
+    ],
+)
+def test_invalid_parameters(params):
+    with pytest.raises(
+        ValueError,
+        match=next(iter(params.values()))
+        if isinstance(next(iter(params.values())), str)
+        else next(iter(params)),
+    ):
+        KernelNovelty(**params).fit(rows())
+
+
+def test_save_and_load(tmp_path):
+    for statistic in STATISTICS:
+        model = KernelNovelty(statistic=statistic, random_state=0).fit(rows())
+        mercer.save(model, tmp_path / "model.mercer")
+        loaded = mercer.load(tmp_path / "model.mercer")
+        assert_allclose(loaded.p_values(rows(9, seed=1)), model.p_values(rows(9, seed=1)))
+
+
+def test_dask_rows():
+    da = pytest.importorskip("dask.array")
+    model = KernelNovelty().fit(rows())
+    new = rows(40, seed=1)
+    lazy = model.p_values(da.from_array(new, chunks=(10, 3)))
+    assert_allclose(lazy.compute(), model.p_values(new))
+    with pytest.raises(TypeError, match="Dask"):
+        KernelNovelty().fit(da.from_array(new, chunks=(10, 3)))
+
+
+def test_no_warnings_on_ordinary_data():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelNovelty().fit(rows(100)).predict(rows(10))
+
+
+def test_mercer_novelty_with_landmarks_keeps_the_false_alarm_rate(monkeypatch):
+    monkeypatch.setattr(novelty, "_MANY_ROWS", 1000)
+    X, new = rows(2000), rows(4000, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MercerNovelty(contamination=0.05).fit(X)
+    assert "200 landmarks" in model.spectrum_.method
+    error = np.sqrt(0.05 * 0.95 * (1 / 2000 + 1 / 4000))
+    assert abs((model.predict(new) == -1).mean() - 0.05) < 4 * error
+    assert model.predict([[20.0, 0.0, 0.0]])[0] == -1
+    exact = MercerNovelty(contamination=0.05, rank=100).fit(X)
+    assert "landmarks" not in exact.spectrum_.method
