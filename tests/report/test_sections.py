@@ -170,7 +170,7 @@ def test_cautions_name_uncertain_numbers_and_clusters(iris):
     changed = replace(iris, counting=counting, clusters=clusters)
     added = [one for one in cautions(changed) if one not in cautions(iris)]
     assert len(added) == 2
-    assert names_values(added[0], iris.counting.chosen, "24 %") == []
+    assert names_values(added[0], iris.counting.chosen, "24.0 %") == []
     assert names_values(added[1], "2 (0.31)", 0.5) == []
 
 

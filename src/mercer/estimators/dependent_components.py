@@ -1,8 +1,10 @@
 """Principal components of a table that its columns have in common.
 
 Categories separate the rows of a table even if the columns are independent, so gaps between rows do
-not show clusters. Parallel analysis compares the eigenvalues of the centered kernel matrix with
-those of a table whose columns are permuted independently: larger ones come from dependence.
+not show clusters. Eigenvalues of the centered kernel matrix that exceed the largest one of a table
+whose columns are permuted independently come from dependence (parallel analysis). The largest one
+is the reference because a column without dependence has the same eigenvalue in both tables, at
+another rank.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from mercer.maths.types import Array
 
 __all__ = ["dependent_components"]
 
-_LARGER = 1.25  # eigenvalue, relative to that of the permuted table
+_LARGER = 1.1  # eigenvalue, relative to the largest one of the permuted table
 _MOST = 12
 
 
@@ -54,7 +56,7 @@ def dependent_components(frame: Any, kernel: Kernel) -> Array:
         permuted.isetitem(place, frame.iloc[rng.permutation(n), place].array)
     values, vectors = _leading(kernel, frame)
     reference, _ = _leading(kernel, permuted)
-    is_larger = np.append(values > _LARGER * reference, False)
+    is_larger = np.append(values > _LARGER * reference[0], False)
     count = max(1, int(np.argmin(is_larger)))
     return vectors[:, :count] * np.sqrt(np.maximum(values[:count], 0.0))
 

@@ -45,6 +45,7 @@ _ROWS_PER_CLUSTER = 30
 _SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
 _UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
 _MANY_CLUSTERS = 60  # for which n_clusters="auto" has enough rows
+_TABLE_CONFIDENCE = 0.45  # at most: numbers of clusters of mixed tables are often wrong
 _RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
 
 
@@ -101,8 +102,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         the number of clusters were given.
     confidence_ : float
         With ``n_clusters="auto"``: estimated probability that the number of clusters is right,
-        calibrated on data with known clusters; nan if the number was given. Below 0.5 a warning
-        says that the number could not be determined.
+        calibrated on numeric data with known clusters, and at most 0.45 for other tables; nan if
+        the number was given. Below 0.5 a warning says that the number could not be determined.
     spectrum_ : Spectrum
         Of the normalized kernel matrix of the rows in the graph.
 
@@ -329,14 +330,18 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         scores = dependent_components(rows.points.data, rows.distance)
         components = ClusterRows(Points(scores), rows.weights, None)
         tree = components.tree()
-        return self._count(components, ReferenceGraphs.of(components, tree), tree)
+        graphs = ReferenceGraphs.of(components, tree)
+        return self._count(components, graphs, tree, _TABLE_CONFIDENCE)
 
-    def _count(self, rows: ClusterRows, graphs: ReferenceGraphs, tree: NeighborPairs) -> int:
-        """Choose the number of clusters."""
+    def _count(
+        self, rows: ClusterRows, graphs: ReferenceGraphs, tree: NeighborPairs, largest: float = 1.0
+    ) -> int:
+        """Choose the number of clusters, with a confidence of at most ``largest``."""
         weighted = graphs.weighted(rows, tree)
         # An edge between rows with multiplicity is as many edges; a typical one counts once.
         unit = 1.0 if rows.weights is None else float(np.mean(rows.weights)) ** 2
         chosen = choose_number(graphs.symmetric / unit, graphs.mutual / unit, weighted / unit)
+        chosen = chosen._replace(confidence=min(chosen.confidence, largest))
         self.confidence_ = chosen.confidence
         if chosen.confidence < COULD_NOT_TELL:
             warnings.warn(
