@@ -22,7 +22,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.cluster import SpectralClustering as SklearnSpectral
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
@@ -144,6 +144,43 @@ def sets(source: Path) -> Iterator[str]:
     yield table(f"Adjusted Rand index over {len(scores)} sets", rows, header)
     each = [(name, *(f"{value:.2f}" for value in found)) for name, found in scores.items()]
     yield table("Adjusted Rand index of each set", each, ("set", *METHODS))
+
+
+# --- number of clusters -------------------------------------------------------------------------
+
+
+def _silhouette(X: np.ndarray) -> int:
+    """Return the number of k-means clusters, up to 20, with the largest silhouette."""
+    X = X[np.random.default_rng(0).permutation(len(X))[:1000]]
+    labels = {k: KMeans(k, n_init=3, random_state=0).fit_predict(X) for k in range(2, 21)}
+    return max(labels, key=lambda k: silhouette_score(X, labels[k]))
+
+
+def _hdbscan(smallest: int, X: np.ndarray) -> int:
+    return max(1, int(HDBSCAN(min_cluster_size=smallest, copy=True).fit(X).labels_.max()) + 1)
+
+
+COUNTS: dict[str, Callable[[np.ndarray], int]] = {
+    "SpectralClustering()": lambda X: SpectralClustering().fit(X).n_clusters_,
+    "HDBSCAN": partial(_hdbscan, 5),
+    "HDBSCAN, min_cluster_size=15": partial(_hdbscan, 15),
+    "k-means, silhouette": _silhouette,
+}
+
+
+def numbers(source: Path) -> str:
+    found: dict[str, list[int]] = {name: [] for name in COUNTS}
+    expected: list[set[int]] = []
+    for path in sorted(source.glob("*.npz")):
+        X, truths = load_set(path)
+        expected.append({n_clusters(truth) for truth in truths})
+        for name, count in COUNTS.items():
+            found[name].append(count(X))
+    rows = [
+        (name, f"{np.mean([k in right for k, right in zip(ks, expected, strict=True)]):.2f}")
+        for name, ks in found.items()
+    ]
+    return table("Fraction of sets with the right number of clusters", rows, ("method", "right"))
 
 
 # --- tables -------------------------------------------------------------------------------------
@@ -301,6 +338,7 @@ def tables() -> Iterator[str]:
             yield "The cluster sets were not found. Set MERCER_DATA to the folder above them.\n"
         else:
             yield from sets(source)
+            yield numbers(source)
             yield held_out_rows(source)
         for make in (common_tables, scale, weakly_connected):
             yield make()

@@ -208,7 +208,9 @@ class ColumnWarning(UserWarning):
 
 
 class IdentifiabilityWarning(UserWarning):
-    """The data do not determine the components: tied eigenvalues or isolated points.
+    """The data do not determine the components or the number of clusters.
+
+    Eigenvalues are tied, points are isolated, or clusters are not clearly separated.
 
     Examples
     --------

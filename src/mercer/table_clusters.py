@@ -7,11 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import SpectralClustering
-from mercer.estimators.spectral_clustering import KernelRecord
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning
 from mercer.tables import Preparation
 
-__all__ = ["compared_records", "describe_kernel", "leakage_ratio", "table_clustering"]
+__all__ = ["describe_kernel", "known_confidence", "table_clustering"]
 
 
 def table_clustering(
@@ -64,25 +63,9 @@ def table_clustering(
     )
 
 
-def compared_records(clustering: SpectralClustering) -> list[KernelRecord]:
-    """Return the clusterings with the chosen number of clusters, one per kernel.
-
-    The list is empty if the kernel and the number of clusters were given.
-    """
-    # The choice of the number adds earlier records, from fewer starts of k-means.
-    n_clusters = clustering.n_clusters_
-    last = {id(one.kernel): one for one in clustering.path_ if one.n_clusters == n_clusters}
-    return list(last.values())
-
-
-def leakage_ratio(clustering: SpectralClustering) -> float | None:
-    """Return the factor by which the leakage grows with one more cluster.
-
-    None if the number of clusters was given, or if it is 1.
-    """
-    if np.isnan(clustering.gap_) or clustering.n_clusters_ == 1:
-        return None
-    return float(np.exp(clustering.gap_))
+def known_confidence(clustering: SpectralClustering) -> float | None:
+    """Return the probability that the number of clusters is right; None if it was given."""
+    return None if np.isnan(clustering.confidence_) else clustering.confidence_
 
 
 def describe_kernel(kernel: Kernel) -> str:

@@ -153,11 +153,11 @@ def test_noise_labels_a_fraction_of_the_rows(flowers, iris, command):
     assert "noise" not in text
 
 
-def test_a_chosen_number_of_clusters_is_printed_with_its_clarity(command):
+def test_a_chosen_number_of_clusters_is_printed_with_its_confidence(command):
     found, text = command("cluster", "rings", "--no-scale")
     direct = SpectralClustering().fit(read_table("rings").X)
     assert_array_equal(found["cluster"], direct.labels_)
-    assert_names(text, "3 clusters of 63, 126, 126 rows", f"{np.exp(direct.gap_):.3g}")
+    assert_names(text, "3 clusters of 63, 126, 126 rows", f"{direct.confidence_:.0%}")
 
 
 def test_cluster_by_entropy_equals_entropy_clustering(flowers, iris, command):

@@ -75,7 +75,7 @@ def test_fixed_kernels_equal_the_naive_clustering(kernel):
     assert_allclose(model.spectrum_.eigenvalues, values, atol=1e-8)
     same_partition(model.labels_, labels)
     assert model.path_ == []
-    assert np.isnan(model.gap_)
+    assert np.isnan(model.confidence_)
 
 
 def test_conductances_equal_sums_over_pairs(rng):

@@ -72,7 +72,7 @@ def test_clusters_equal_those_of_the_estimator(iris):
     np.testing.assert_array_equal(iris.clusters.numbers, own.labels_)
     assert iris.counting.chosen == own.n_clusters_ == len(iris.clusters.each)
     assert iris.clusters.cost == min(one.cost for one in own.path_[-iris.clusters.kernels :])
-    assert iris.clusters.leakage_ratio == pytest.approx(np.exp(own.gap_))
+    assert iris.counting.confidence == iris.clusters.confidence == own.confidence_
     sizes = [one.size for one in iris.clusters.each]
     assert sizes == np.bincount(own.labels_).tolist()
 
@@ -99,20 +99,25 @@ def test_one_cluster_without_a_division():
     assert "--clusters" in clusters_section(analysis).body
 
 
-@pytest.mark.parametrize("suggested", [1, 2])
-def test_findings_name_an_independent_count_of_one_cluster(suggested):
+@pytest.mark.parametrize("confidence", [0.3, 0.8])
+def test_uncertain_numbers_are_not_reported_as_one_cluster(confidence):
     analysis = analyze(as_table(blobs()), n_clusters=1)
-    counting = replace(analysis.counting, because="stable", suggested=suggested)
+    counting = replace(analysis.counting, requested=False, confidence=confidence)
     analysis = replace(analysis, counting=counting)
-    assert ("agrees" in findings(analysis)[0]) == (suggested == 1)
-    assert ("2" in main_numbers(analysis)[0][2]) == (suggested == 2)
+    texts = (
+        findings(analysis)[0],
+        main_numbers(analysis)[0][2],
+        clusters_section(analysis).context["counting"],
+        " ".join(cautions(analysis)),
+    )
+    assert ["ould not tell" in text for text in texts] == [confidence < 0.5] * 4
 
 
 def test_a_requested_number_of_clusters():
     analysis = analyze(as_table(blobs()), n_clusters=3)
     assert len(analysis.clusters.each) == 3
-    assert analysis.clusters.leakage_ratio is None
-    assert analysis.counting.because == "asked"
+    assert analysis.clusters.confidence is None
+    assert analysis.counting.requested
     assert analysis.counting.suggested == 2
     caution = cautions(analysis)[0]
     assert names_values(caution, 3, 2) == []
@@ -158,15 +163,15 @@ def test_separated_clusters_are_persistent(iris):
 
 
 def test_cautions_name_uncertain_numbers_and_clusters(iris):
-    counting = replace(iris.counting, suggested=5)
+    counting = replace(iris.counting, confidence=0.24)
+    iris = replace(iris, counting=replace(iris.counting, confidence=0.9))
     unstable = replace(iris.clusters.each[1], persistence=0.31)
     clusters = replace(iris.clusters, each=(iris.clusters.each[0], unstable))
     changed = replace(iris, counting=counting, clusters=clusters)
     added = [one for one in cautions(changed) if one not in cautions(iris)]
     assert len(added) == 2
-    assert names_values(added[0], iris.counting.chosen, 5) == []
+    assert names_values(added[0], iris.counting.chosen, "24.0 %") == []
     assert names_values(added[1], "1 (0.31)", 0.5) == []
-    assert names_values(findings(changed)[0], 5) == []
 
 
 # --- cluster profiles --------------------------------------------------------------------------
@@ -589,19 +594,10 @@ def test_page_of_many_rows_is_small_and_states_subsamples():
     text = page(analysis)
     assert len(text) < 2_000_000
     assert "3,000 of 100,000 rows" in text
-    assert any(
-        names_values(one, "100,000", "number of clusters 500", "clusters 2,000") == []
-        for one in cautions(analysis)
-    )
+    assert any(names_values(one, "100,000", "clusters 2,000") == [] for one in cautions(analysis))
 
 
 def test_format_helpers():
     assert (format_count(1, "row"), format_count(1200, "row")) == ("1 row", "1,200 rows")
     assert shorten("abcdef", 4) == "abc…"
     assert format_names([f"c{i}" for i in range(17)]).endswith("c14 and 2 more")
-
-
-@pytest.mark.parametrize(("clusters", "is_drawn"), [(2, True), (9, False)])
-def test_caption_mentions_the_number_in_use_only_if_it_is_drawn(clusters, is_drawn):
-    section = clusters_section(analyze(read_table("iris"), n_clusters=clusters))
-    assert ("Orange" in section.context["stability"].caption) == is_drawn

@@ -1,27 +1,36 @@
-"""The number of clusters, from the conductance of clusterings with 1, 2, 3, … clusters.
+"""The number of clusters, from valleys of neighbor graphs, and its calibrated confidence.
 
-Let x_k be the largest conductance of a cluster in the best clustering with k clusters (geometric
-mean over two neighbor graphs), made monotone: a clustering with more clusters that leaks less shows
-that x_k could be smaller. At the right number the next cluster has to cut through a dense region,
-so ``log (x_{k+1} + ε) / (x_k + ε)`` is largest there. There is one cluster if the best cut into two
-is not much better than that of samples without clusters: of a uniform and a normal distribution
-with the extent and the variances of the sample along its principal axes.
+A graph is divided recursively at the deepest valley of its sweep profile
+(:mod:`mercer.maths.graph_valleys`). A valley of depth z in a part with E edges, with crossing
+weights of at least t on both sides, is significant if
+
+    z - 2 log(1 + E / t) > 1.3.
+
+The logarithm corrects for the number of places at which a valley could be found, about E / t along
+the order. The symmetric neighbor graph decides first. Where it has no significant valley, the
+weighted mutual neighbor graph decides, which has fewer edges between thin clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.estimators.graph_clusters import KernelRecord
-from mercer.maths.types import Array
+from mercer.maths.graph_valleys import Valley, divide
 
-__all__ = ["ClusterNumber", "choose_number", "null_samples"]
+__all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number"]
 
-_SMALL = 0.005  # conductances below are equivalent
-_ONE_CLUSTER = 0.5  # conductance of a cut into two, relative to samples without clusters
+#: Confidence below which the number of clusters is reported as uncertain.
+COULD_NOT_TELL = 0.5
+_PLACES, _THRESHOLD = 2.0, 1.3  # of significant valleys
+_VECTORS = 2
+_LEAST_DEPTH = 3.0  # valleys that are shallower are never significant
+_MOST_VALLEYS = 150
+_LARGEST_MARGIN = 3.0
+_FEW_ROWS = 30
+# Logistic regression of correct decisions on margin and agreement (docs/decisions.md).
+_INTERCEPT, _SLOPE, _AGREEMENT = -0.64, 1.12, 0.91
 
 
 class ClusterNumber(NamedTuple):
@@ -30,62 +39,71 @@ class ClusterNumber(NamedTuple):
     Attributes
     ----------
     n_clusters : int
-    gap : float
-        Logarithm of the ratio by which the conductance grows with one more cluster; for one cluster
-        that of the best cut relative to samples without clusters.
+    confidence : float
+        Estimated probability that the number is right.
     """
 
     n_clusters: int
-    gap: float
+    confidence: float
 
 
-def choose_number(path: Sequence[KernelRecord], null: float) -> ClusterNumber:
-    """Choose the number of clusters.
+class _Count(NamedTuple):
+    """Number of parts, and distances of scores from the threshold: accepted, rejected valleys."""
+
+    n_clusters: int
+    accepted: float
+    rejected: float
+
+
+def choose_number(symmetric: Any, mutual: Any, weighted: Any) -> ClusterNumber:
+    """Choose the number of clusters of neighbor graphs.
 
     Parameters
     ----------
-    path : sequence of KernelRecord
-        With all numbers of clusters from 2 to a largest one.
-    null : float
-        Leakage of cuts into two of samples without clusters; 0 if there are none.
+    symmetric, mutual : sparse arrays of shape (n, n)
+        Edges of the symmetric and of the mutual 10-neighbor graph.
+    weighted : sparse array of shape (n, n)
+        The mutual 10-neighbor graph with weights.
 
     Examples
     --------
-    >>> labels = np.zeros(1, dtype=int)
-    >>> path = [KernelRecord(None, k, x, x, labels) for k, x in ((2, 0.01), (3, 0.01), (4, 0.3))]
-    >>> choose_number(path, null=0.1).n_clusters
+    >>> from scipy.sparse import csr_array
+    >>> block = np.ones((60, 60)) - np.eye(60)
+    >>> graph = csr_array(np.kron(np.eye(3), block))
+    >>> choose_number(graph, graph, graph).n_clusters
     3
     """
-    best: dict[int, KernelRecord] = {}
-    for record in path:
-        if record.n_clusters > 1:
-            other = best.get(record.n_clusters)
-            best[record.n_clusters] = record if other is None else min(other, record, key=_cost)
-    if not best:
-        return ClusterNumber(1, 0.0)
-    numbers = sorted(best)
-    leakages = np.array([best[k].leakage for k in numbers])
-    if leakages[0] > _ONE_CLUSTER * null > 0:
-        return ClusterNumber(1, float(np.log(leakages[0] / (_ONE_CLUSTER * null))))
-    if len(numbers) == 1:
-        return ClusterNumber(numbers[0], 0.0)
-    leakages = np.minimum.accumulate(leakages[::-1])[::-1] + _SMALL
-    gaps = np.log(leakages[1:] / leakages[:-1])
-    at = int(np.argmax(gaps))
-    return ClusterNumber(numbers[at], float(gaps[at]))
+    first = _count(symmetric, symmetric)
+    second = _count(weighted, mutual)
+    chosen = second if first.n_clusters == 1 else first
+    if chosen.n_clusters == 1:
+        margin = min(first.rejected, second.rejected)
+    else:
+        margin = min(chosen.accepted, chosen.rejected)
+    agree = first.n_clusters == second.n_clusters
+    if chosen.n_clusters == 1 and symmetric.shape[0] < _FEW_ROWS:  # no valley could be significant
+        margin, agree = 0.0, False
+    logit = _INTERCEPT + _SLOPE * min(margin, _LARGEST_MARGIN) + _AGREEMENT * agree
+    return ClusterNumber(chosen.n_clusters, float(1 / (1 + np.exp(-logit))))
 
 
-def _cost(record: KernelRecord) -> float:
-    return record.cost
+def _count(graph: Any, edges: Any) -> _Count:
+    valleys = divide(graph, edges, _LEAST_DEPTH, n_vectors=_VECTORS, most=_MOST_VALLEYS)
+    significant: list[bool] = []
+    accepted = rejected = np.inf
+    for valley in valleys:
+        margin = _score(valley) - _THRESHOLD
+        is_considered = valley.parent < 0 or significant[valley.parent]
+        significant.append(is_considered and margin > 0)
+        if significant[-1]:
+            accepted = min(accepted, margin)
+        elif is_considered:
+            rejected = min(rejected, -margin)
+    return _Count(sum(significant) + 1, accepted, rejected)
 
 
-def null_samples(X: Array) -> list[Array]:
-    """Return samples without clusters, as large as X: uniform and normal along principal axes."""
-    rng = np.random.default_rng(0)
-    centered = X - X.mean(axis=0)
-    scale = max(float(np.abs(centered).max()), float(np.finfo(np.float64).tiny))
-    axes = np.linalg.svd(centered / scale, full_matrices=False)[2]
-    scores = centered / scale @ axes.T
-    shape = scores.shape
-    uniform = rng.uniform(scores.min(axis=0), scores.max(axis=0), shape)
-    return [uniform, rng.normal(size=shape) * scores.std(axis=0)]
+def _score(valley: Valley) -> float:
+    """Return the depth, corrected for the number of places where a valley could be."""
+    if valley.depth <= 0:
+        return -np.inf
+    return valley.depth - _PLACES * float(np.log1p(valley.edges / max(valley.sides, 1.0)))

@@ -25,7 +25,6 @@ from mercer.spectrum import Spectrum
 
 __all__ = [
     "ENTROPY_POOL",
-    "FEW_STARTS",
     "ClusterRows",
     "Embedding",
     "KernelRecord",
@@ -38,7 +37,7 @@ _TREE_NEIGHBORS = 15
 _WEAKEST_EDGE = 1e-6  # of a spanning tree; a smaller weight would be rounding error
 _REFERENCE = 10  # neighbors of the graph on which clusterings are compared
 _STARTS = 10  # of k-means
-FEW_STARTS = 3  # while the number of clusters is chosen
+_STORED_ROWS = 5000  # at most 200 MB
 ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
 
 
@@ -54,9 +53,6 @@ class KernelRecord:
     cost : float
         Mean conductance of the clusters on the mutual 10-neighbor graph: the normalized cut divided
         by the number of clusters. Among kernels, the one with the lowest cost is chosen.
-    leakage : float
-        Geometric mean of the largest conductance of a cluster on the mutual and on the symmetric
-        10-neighbor graph, which the choice of the number of clusters uses.
     labels : int array
         Labels of the rows on which kernels were compared.
 
@@ -73,7 +69,6 @@ class KernelRecord:
     kernel: Kernel
     n_clusters: int
     cost: float
-    leakage: float
     labels: Array = field(repr=False)
 
 
@@ -110,6 +105,17 @@ class ClusterRows:
         """Return the edges of a minimum spanning tree."""
         return spanning_edges(self.points.data, _TREE_NEIGHBORS, self.distance)
 
+    def with_stored_distances(self) -> ClusterRows:
+        """Return the indices of the rows, compared by a stored matrix of the distance's kernel.
+
+        Every graph searches neighbors, and kernels of tables and objects are expensive. Rows are
+        returned unchanged if they are vectors or too many.
+        """
+        if self.distance is None or self.matrix is not None or self.n > _STORED_ROWS:
+            return self
+        stored = _StoredKernel(np.asarray(self.distance(self.points.data)))
+        return ClusterRows(Points(np.arange(self.n), "objects"), self.weights, stored)
+
     def neighbor_distances(self) -> Array:
         """Return the distance of every row to its tenth neighbor."""
         weights = np.ones(self.n) if self.weights is None else self.weights
@@ -136,11 +142,11 @@ class Embedding:
     coordinates: Array
     weights: Array | None
 
-    def cluster(self, k: int, components: str = "variance", starts: int = _STARTS) -> Array:
+    def cluster(self, k: int, components: str = "variance") -> Array:
         """Return labels by k-means on the unit rows of k eigenvectors (Ng, Jordan and Weiss).
 
         ``components`` selects the leading ones, or those with the largest entropy terms among the
-        ``3 k`` leading ones; ``starts`` is the number of starts of k-means.
+        ``3 k`` leading ones.
         """
         if k == 1:
             return np.zeros(len(self.coordinates), dtype=int)
@@ -149,12 +155,29 @@ class Embedding:
             terms = self.spectrum.entropy_terms[: ENTROPY_POOL * k]
             chosen = np.argsort(-terms, kind="stable")[:k]
         rows = unit_rows(self.coordinates[:, chosen[chosen < self.n_components]])
-        return _kmeans(rows, k, self.weights, starts)
+        return _kmeans(rows, k, self.weights)
 
     @property
     def n_components(self) -> int:
         """Number of eigenvectors."""
         return self.coordinates.shape[1]
+
+
+class _StoredKernel(Kernel):
+    """A kernel matrix; points are indices."""
+
+    compares = "objects"
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def matrix(self, X: Any, Y: Any) -> Array:
+        """Return the values of two lists of indices."""
+        return np.asarray(self.values[np.ix_(np.asarray(X), np.asarray(Y))])
+
+    def diagonal(self, X: Any) -> Array:
+        """Return the values k(x, x)."""
+        return np.asarray(self.values[np.asarray(X), np.asarray(X)])
 
 
 def candidate_kernels(rows: ClusterRows) -> list[Kernel]:
@@ -205,10 +228,13 @@ class ReferenceGraphs:
     def record(self, kernel: Kernel, labels: Array) -> KernelRecord:
         """Return the cost of a clustering."""
         k = int(labels.max()) + 1
-        mutual = conductances(self.mutual, labels, k)
-        symmetric = conductances(self.symmetric, labels, k)
-        leakage = float(np.sqrt(mutual.max() * symmetric.max()))
-        return KernelRecord(kernel, k, float(mutual.mean()), leakage, labels)
+        cost = float(conductances(self.mutual, labels, k).mean())
+        return KernelRecord(kernel, k, cost, labels)
+
+    def weighted(self, rows: ClusterRows, tree: NeighborPairs) -> Any:
+        """Return the mutual 10-neighbor graph with weights."""
+        kernel = Neighbors(_REFERENCE, mode="weighted", mutual=True, kernel=rows.distance)
+        return _gram(rows, fit_kernel(kernel, rows.points, rows.weights), tree).graph()
 
 
 def embed_rows(
@@ -250,10 +276,10 @@ def embed_rows(
     return Embedding(kernel, spectrum, gram.product(spectrum.eigenvectors), rows.weights)
 
 
-def _kmeans(Z: Array, n_clusters: int, weights: Array | None, starts: int) -> Array:
+def _kmeans(Z: Array, n_clusters: int, weights: Array | None) -> Array:
     """Return exactly ``n_clusters`` labels; equal rows are divided in their order if necessary."""
     distinct = min(n_clusters, len(np.unique(Z, axis=0)))
-    found = KMeans(distinct, n_init=starts, random_state=0, max_iter=100)
+    found = KMeans(distinct, n_init=_STARTS, random_state=0, max_iter=100)
     labels = np.asarray(found.fit(Z, sample_weight=weights).labels_)
     labels = np.unique(labels, return_inverse=True)[1]
     for label in range(labels.max() + 1, n_clusters):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,14 +13,14 @@ from sklearn.base import ClusterMixin
 
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample, select_rows, validate_points, validate_weights
-from mercer.errors import suppress_warnings
+from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
-from mercer.estimators.cluster_number import choose_number, null_samples
+from mercer.estimators.cluster_number import COULD_NOT_TELL, choose_number
 from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.dependent_components import dependent_components
 from mercer.estimators.graph_clusters import (
     ENTROPY_POOL,
-    FEW_STARTS,
     ClusterRows,
     Embedding,
     KernelRecord,
@@ -43,7 +44,8 @@ _CHOICE_ROWS = 2000  # on which kernels are compared
 _ROWS_PER_CLUSTER = 30
 _SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
 _UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
-_MAX_CLUSTERS = 20  # considered by n_clusters="auto"
+_MANY_CLUSTERS = 60  # for which n_clusters="auto" has enough rows
+_TABLE_CONFIDENCE = 0.45  # at most: numbers of clusters of mixed tables are often wrong
 _RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
 
 
@@ -59,7 +61,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_clusters : int or "auto"
-        "auto" chooses the number of clusters, from 1 to 20.
+        "auto" chooses the number of clusters, which may be 1 (see the notes).
     kernel : "auto", str or Kernel
         "auto" compares mutual neighbor graphs with 7 to 30 neighbors, with and without weights, the
         10-neighbor graph, a self-tuning kernel and Gaussian kernels of two bandwidths. A kernel
@@ -98,9 +100,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     path_ : list of KernelRecord
         The kernels that were tried, with the cost and the labels of each; empty if the kernel and
         the number of clusters were given.
-    gap_ : float
-        With ``n_clusters="auto"``: how clear the number is; the logarithm of the ratio by which the
-        leakage of the clusters grows with one more cluster (see the notes); nan otherwise.
+    confidence_ : float
+        With ``n_clusters="auto"``: estimated probability that the number of clusters is right,
+        calibrated on numeric data with known clusters, and at most 0.45 for other tables; nan if
+        the number was given. Below 0.5 a warning says that the number could not be determined.
     spectrum_ : Spectrum
         Of the normalized kernel matrix of the rows in the graph.
 
@@ -111,10 +114,12 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     neighbor graph. Rows of the training sample keep their labels. Equal rows are merged, so weights
     are equivalent to copies. ``docs/decisions.md`` has the evidence for the choice of the kernel.
 
-    ``n_clusters="auto"`` chooses the number k with the largest
-    :math:`\log\{(x_{k+1} + 0.005) / (x_k + 0.005)\}`, where :math:`x_k` is the leakage of the best
-    clustering with k clusters (``path_``), made monotone. It chooses one cluster if the best cut
-    into two leaks more than half as much as that of samples without clusters.
+    ``n_clusters="auto"`` divides the 10-neighbor graph recursively. Rows are ordered by one of two
+    eigenvectors of the graph, and the edges that cross each position of the order are counted. A
+    part is divided where this count has a valley that is deeper than fluctuations within one
+    cluster. The leaves are the clusters. For tables with columns that are not numbers, the graph is
+    that of the kernel principal components that the columns have in common. ``confidence_`` depends
+    on how clearly the valleys pass or fail this test, and on whether two graphs agree.
 
     References
     ----------
@@ -273,7 +278,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.max_rows is not None:
             return int(self.max_rows)
         if affinity.kernel is None:
-            largest = _MAX_CLUSTERS if self.n_clusters == "auto" else int(self.n_clusters)
+            largest = _MANY_CLUSTERS if self.n_clusters == "auto" else int(self.n_clusters)
             return max(_CHOICE_ROWS, _ROWS_PER_CLUSTER * largest)
         return _SPARSE_ROWS if affinity.kernel.is_sparse else _DENSE_ROWS
 
@@ -285,7 +290,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
         with suppress_warnings():
             fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
-        self.path_, self.gap_ = [], float("nan")
+        self.path_, self.confidence_ = [], float("nan")
         if self.n_clusters != "auto" and len(fitted) == 1:
             embedding = self._embed(rows, fitted[0], int(self.n_clusters), tree)
             return embedding, embedding.cluster(int(self.n_clusters), self.components)
@@ -294,37 +299,58 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
                 "not give. Pass a number, or a kernel object."
             )
-        graphs = ReferenceGraphs.of(rows, tree)
-        is_auto = self.n_clusters == "auto"
-        largest = min(_MAX_CLUSTERS + 1, rows.n) if is_auto else int(self.n_clusters)
+        shared = rows.with_stored_distances() if len(kernels) > 1 else rows
+        compared = fitted
+        if shared is not rows:
+            compared = [
+                fit_kernel(one, shared.points, shared.weights) for one in candidate_kernels(shared)
+            ]
+        graphs = ReferenceGraphs.of(shared, tree)
+        if self.n_clusters == "auto":
+            is_table = is_frame(rows.points.data)
+            k = self._count_table(rows) if is_table else self._count(shared, graphs, tree)
+        else:
+            k = int(self.n_clusters)
         embeddings = []
         with ProgressBar(len(fitted), "kernels", always=self.verbose) as bar:
-            for done, one in enumerate(fitted, start=1):
-                embeddings.append(self._embed(rows, one, largest, tree))
+            for done, (kernel, one) in enumerate(zip(fitted, compared, strict=True), start=1):
+                embeddings.append(self._embed(shared, one, k, tree))
+                labels = embeddings[-1].cluster(k, self.components)
+                self.path_.append(graphs.record(kernel, labels))
                 bar.step(done)
-        k = self._count(rows, embeddings, graphs, largest) if is_auto else largest
-        records = []
-        for embedding in embeddings:
-            labels = embedding.cluster(k, self.components)
-            records.append(graphs.record(embedding.kernel, labels))
-        self.path_ += records
-        best = int(np.argmin([record.cost for record in records]))
-        return embeddings[best], records[best].labels
+        best = int(np.argmin([record.cost for record in self.path_]))
+        embedding = embeddings[best]
+        if shared is not rows:
+            embedding = self._embed(rows, fitted[best], k, tree)
+        return embedding, self.path_[best].labels
+
+    def _count_table(self, rows: ClusterRows) -> int:
+        """Choose the number of clusters of a table, from components that columns share."""
+        assert rows.distance is not None
+        scores = dependent_components(rows.points.data, rows.distance)
+        components = ClusterRows(Points(scores), rows.weights, None)
+        tree = components.tree()
+        graphs = ReferenceGraphs.of(components, tree)
+        return self._count(components, graphs, tree, _TABLE_CONFIDENCE)
 
     def _count(
-        self,
-        rows: ClusterRows,
-        embeddings: list[Embedding],
-        graphs: ReferenceGraphs,
-        largest: int,
+        self, rows: ClusterRows, graphs: ReferenceGraphs, tree: NeighborPairs, largest: float = 1.0
     ) -> int:
-        """Choose the number of clusters from clusterings with up to ``largest`` ones."""
-        for embedding in embeddings:
-            for k in range(2, largest + 1):
-                labels = embedding.cluster(k, self.components, FEW_STARTS)
-                self.path_.append(graphs.record(embedding.kernel, labels))
-        chosen = choose_number(self.path_, _null_leakage(rows))
-        self.gap_ = chosen.gap
+        """Choose the number of clusters, with a confidence of at most ``largest``."""
+        weighted = graphs.weighted(rows, tree)
+        # An edge between rows with multiplicity is as many edges; a typical one counts once.
+        unit = 1.0 if rows.weights is None else float(np.mean(rows.weights)) ** 2
+        chosen = choose_number(graphs.symmetric / unit, graphs.mutual / unit, weighted / unit)
+        chosen = chosen._replace(confidence=min(chosen.confidence, largest))
+        self.confidence_ = chosen.confidence
+        if chosen.confidence < COULD_NOT_TELL:
+            warnings.warn(
+                f"Could not tell the number of clusters: n_clusters_={chosen.n_clusters} is right "
+                f"with an estimated probability of {chosen.confidence:.2f} only. Pass n_clusters "
+                "if you know it.",
+                IdentifiabilityWarning,
+                stacklevel=2,
+            )
         return chosen.n_clusters
 
     def _embed(
@@ -413,17 +439,3 @@ def _scaled(data: Any, scale: Array | None) -> Any:
 
 def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array:
     return voters(Points(_scaled(points.data, scale), points.kind))
-
-
-def _null_leakage(rows: ClusterRows) -> float:
-    """Return the leakage of the best cut into two of samples without clusters; 0 for objects."""
-    if rows.distance is not None or rows.matrix is not None:
-        return 0.0
-    leakages = []
-    for X in null_samples(np.asarray(rows.points.data, dtype=np.float64)):
-        sample = ClusterRows(Points(X), None, None)
-        tree = sample.tree()
-        kernel = fit_kernel(Neighbors(10, mode="weighted", mutual=True), sample.points)
-        labels = embed_rows(sample, kernel, 2, tree=tree).cluster(2)
-        leakages.append(ReferenceGraphs.of(sample, tree).record(kernel, labels).leakage)
-    return float(np.sqrt(leakages[0] * leakages[1]))

@@ -92,6 +92,7 @@ class Reference:
             count = min(count, len(self.rows))
             unresolved = []
             for part, squares, columns in self.nearest(X, pending, count, kernel):
+                squares, columns = _smallest(squares, columns, count)
                 squares = np.where(squares > 0, squares, np.inf)
                 masses = self.masses[columns] * np.isfinite(squares)
                 order = np.argsort(squares, axis=1, kind="stable")
@@ -189,10 +190,7 @@ def spanning_edges(rows: Any, count: int, kernel: Kernel | None) -> NeighborPair
     everything = Reference(rows, np.ones(n))
     found = []
     for part, squares, columns in everything.nearest(rows, np.arange(n), min(count + 1, n), kernel):
-        if columns.shape[1] > count + 1:
-            order = np.argpartition(squares, count, axis=1)[:, : count + 1]
-            squares = np.take_along_axis(squares, order, axis=1)
-            columns = np.take_along_axis(columns, order, axis=1)
+        squares, columns = _smallest(squares, columns, count + 1)
         sources = np.broadcast_to(part[:, None], columns.shape)
         found.append(NeighborPairs(sources.ravel(), columns.ravel(), squares.ravel()))
     pairs = NeighborPairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
@@ -205,6 +203,14 @@ def spanning_edges(rows: Any, count: int, kernel: Kernel | None) -> NeighborPair
         pairs = NeighborPairs(*(np.append(a, b) for a, b in zip(pairs, links, strict=True)))
     tree = minimum_spanning_tree(graph).tocoo()
     return NeighborPairs(tree.row, tree.col, tree.data**2)
+
+
+def _smallest(squares: Array, columns: Array, count: int) -> tuple[Array, Array]:
+    """Return the ``count`` smallest squared distances of every row, and their columns."""
+    if squares.shape[1] <= count:
+        return squares, columns
+    order = np.argpartition(squares, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(squares, order, axis=1), np.take_along_axis(columns, order, axis=1)
 
 
 def _lengths(pairs: NeighborPairs, n: int) -> Any:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mercer import KernelECA, KernelPCA
-from mercer.cluster_count import Counting, count_clusters
 from mercer.cluster_profiles import Trait, cluster_traits
 from mercer.errors import ColumnWarning, suppress_warnings
 from mercer.kernels import Gaussian, Kernel
-from mercer.report.clusters import Clusters, Sweep, find_clusters, sweep_widths
+from mercer.report.clusters import (
+    Clusters,
+    Counting,
+    Sweep,
+    find_clusters,
+    suggest_number,
+    sweep_widths,
+)
 from mercer.report.columns import ColumnSummary, summarize_columns
 from mercer.report.densities import Densities, estimate_densities
 from mercer.report.labels import LabelFindings, study_labels
@@ -160,10 +166,9 @@ def analyze(
     kernel = spectra.eca.kernel_
     clustering = table_clustering(default, n_clusters or "auto")
     clusters = steps.run("clusters", lambda: find_clusters(data, clustering))
-    counted = steps.run(
-        "number of clusters", lambda: count_clusters(data, default.kernel, n_clusters)
+    counting = steps.run(
+        "number of clusters", lambda: suggest_number(data, clusters, table_clustering(default))
     )
-    counting = replace(counted, chosen=len(clusters.each))
     sweep = steps.run(
         "bandwidth sweep", lambda: sweep_widths(data, default.kernel, counting.chosen)
     )

@@ -36,14 +36,15 @@ def cautions(analysis: Analysis) -> list[str]:
 def _about_clusters(analysis: Analysis) -> list[str]:
     counting, clusters = analysis.counting, analysis.clusters
     found = []
-    if counting.because == "asked" and counting.suggested != counting.chosen:
+    if counting.requested and counting.suggested != counting.chosen and not counting.is_uncertain:
         found.append(
             f"You requested {counting.chosen} clusters; the data suggest {counting.suggested}."
         )
-    elif counting.suggested != counting.chosen:
+    elif not counting.requested and counting.is_uncertain:
         found.append(
-            f"The number of clusters is uncertain: spectral clustering finds {counting.chosen}, a "
-            f"count by stability and spectroscopy {counting.suggested}."
+            "Could not tell the number of clusters: the number in use, "
+            f"{counting.chosen}, is right with an estimated probability of "
+            f"{format_percent(counting.confidence)}. Request a number if you know it."
         )
     unstable = [
         f"{one.number} ({one.persistence:.2f})"
@@ -136,7 +137,7 @@ def _about_approximations(analysis: Analysis) -> list[str]:
 
 def _about_subsamples(analysis: Analysis) -> list[str]:
     n = analysis.table.n
-    used = {"number of clusters": analysis.counting.rows}
+    used = {}
     graph_rows = len(analysis.clusters.estimator.spectrum_.eigenvectors)
     if graph_rows >= _GRAPH_ROWS:  # fewer are all distinct rows
         used["clusters"] = graph_rows

@@ -11,14 +11,23 @@ from mercer import EntropyClustering, SpectralClustering
 from mercer.bandwidth import representatives
 from mercer.cluster_count import can_vary_bandwidth, validate_request
 from mercer.errors import RankError, suppress_warnings
+from mercer.estimators.cluster_number import COULD_NOT_TELL
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.subsampling import drawn_rows, take
-from mercer.table_clusters import compared_records, leakage_ratio
+from mercer.table_clusters import known_confidence
 from mercer.tables import BANDWIDTH_FACTORS
 from mercer.validation import check_integer
 
-__all__ = ["Cluster", "Clusters", "Sweep", "find_clusters", "sweep_widths"]
+__all__ = [
+    "Cluster",
+    "Clusters",
+    "Counting",
+    "Sweep",
+    "find_clusters",
+    "suggest_number",
+    "sweep_widths",
+]
 
 _SWEEP_ROWS = 1000
 
@@ -78,8 +87,8 @@ class Clusters:
     each : tuple of Cluster
     cost : float or None
         Mean conductance; None if the kernel and the number of clusters were given.
-    leakage_ratio : float or None
-        Factor by which the leakage would grow with one more cluster, if the number was chosen.
+    confidence : float or None
+        Estimated probability that the number of clusters is right; None if it was given.
     kernels : int
         Number of kernels that were compared.
     estimator : SpectralClustering
@@ -88,9 +97,54 @@ class Clusters:
     numbers: Array
     each: tuple[Cluster, ...]
     cost: float | None
-    leakage_ratio: float | None
+    confidence: float | None
     kernels: int
     estimator: SpectralClustering
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The number of clusters.
+
+    Attributes
+    ----------
+    chosen : int
+        The number in use.
+    suggested : int
+        The number that was estimated from the data.
+    requested : bool
+        Whether the user requested the number in use.
+    confidence : float
+        Estimated probability that ``suggested`` is right.
+    """
+
+    chosen: int
+    suggested: int
+    requested: bool
+    confidence: float
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the number could not be determined."""
+        return self.confidence < COULD_NOT_TELL
+
+
+def suggest_number(data: Any, clusters: Clusters, clustering: SpectralClustering) -> Counting:
+    """Return the number of clusters, and the one that the data suggest if it was requested.
+
+    Parameters
+    ----------
+    data : array of shape (n, d) or data frame
+    clusters : Clusters
+    clustering : SpectralClustering
+        Not fitted, with the number "auto".
+    """
+    chosen = len(clusters.each)
+    if clusters.confidence is not None:
+        return Counting(chosen, chosen, False, clusters.confidence)
+    with suppress_warnings():
+        fitted = clustering.set_params(max_rows=_SWEEP_ROWS).fit(data)
+    return Counting(chosen, fitted.n_clusters_, True, fitted.confidence_)
 
 
 def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | None:
@@ -160,7 +214,7 @@ def find_clusters(data: Any, clustering: SpectralClustering) -> Clusters:
         Not fitted.
     """
     fitted = clustering.fit(data)
-    records = compared_records(fitted)
+    records = fitted.path_
     chosen = next((one for one in records if one.kernel is fitted.kernel_), None)
     numbers = np.asarray(fitted.labels_)
     sizes = np.bincount(numbers, minlength=fitted.n_clusters_)
@@ -175,7 +229,7 @@ def find_clusters(data: Any, clustering: SpectralClustering) -> Clusters:
         numbers=numbers,
         each=tuple(each),
         cost=None if chosen is None else chosen.cost,
-        leakage_ratio=leakage_ratio(fitted),
+        confidence=known_confidence(fitted),
         kernels=len(records),
         estimator=fitted,
     )

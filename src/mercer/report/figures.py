@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cluster_count import STABLE
 from mercer.formatting import format_number, format_percent, join_words, shorten
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
 from mercer.plots.style import HIGHLIGHT, MARKERS, MUTED, PALETTE
@@ -19,7 +18,6 @@ from mercer.subsampling import drawn_rows
 __all__ = [
     "clusters_figure",
     "contours_figure",
-    "counting_figure",
     "curve_figure",
     "discriminant_figure",
     "eca_figure",
@@ -201,30 +199,6 @@ def _set_round_ticks(ax: Any, low: float, high: float) -> None:
     ax.xaxis.set_major_locator(FixedLocator(sorted(set(ticks))))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_locator(NullLocator())
-
-
-def counting_figure(analysis: Analysis) -> str:
-    """Stability by number of clusters."""
-    counting = analysis.counting
-    stability = counting.stability
-    listed = ", ".join(f"{k}: {value:.2f}" for k, value in stability.items())
-    alt = (
-        "Bar chart of the stability of clusters of kernel entropy components by number of clusters "
-        f"(1 is best; from the line at {STABLE} on, a number counts as stable). {listed}."
-    )
-
-    def draw(figure: Any) -> None:
-        ax = figure.subplots()
-        colors = [HIGHLIGHT if k == counting.chosen else MUTED for k in stability]
-        bars = ax.bar(list(stability), list(stability.values()), color=colors, width=0.7)
-        ax.bar_label(bars, [f"{value:.2f}" for value in stability.values()], fontsize=9)
-        ax.axhline(STABLE, color=PALETTE[0], linewidth=1.2, linestyle="--")
-        ax.set_xticks(list(stability))
-        ax.set_ylim(min(0.0, *stability.values()), 1.12)
-        ax.set_xlabel("number of clusters")
-        ax.set_ylabel("stability")
-
-    return svg("counting", alt, (5.4, 2.9), draw)
 
 
 # --- densities -------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _clusters(analysis: Analysis) -> dict[str, Any]:
         "cost": clusters.cost,
         "kernel": describe_kernel(clusters.estimator.kernel_),
         "kernels_compared": clusters.kernels,
-        "leakage_ratio": clusters.leakage_ratio,
+        "confidence": clusters.confidence,
         "traits": analysis.traits,
         **_computation(clusters.estimator),
     }

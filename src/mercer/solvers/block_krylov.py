@@ -7,6 +7,7 @@ The block is wider than the number of requested pairs, so that multiple eigenval
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,23 @@ __all__ = ["KrylovResult", "leading_eigenpairs", "orthonormal_block"]
 _OVERSAMPLING = 8
 _BLOCKS = 24  # basis size before a restart, in blocks
 
-KrylovResult = tuple[Array, Array, bool, int]
+
+class KrylovResult(NamedTuple):
+    """Leading eigenpairs, largest first.
+
+    Attributes
+    ----------
+    values : array of shape (k,)
+    vectors : array of shape (n, k)
+    converged : bool
+    products : int
+        Number of products with single vectors.
+    """
+
+    values: Array
+    vectors: Array
+    converged: bool
+    products: int
 
 
 def leading_eigenpairs(
@@ -46,8 +63,7 @@ def leading_eigenpairs(
 
     Returns
     -------
-    values, vectors, converged, products
-        Largest first. ``products`` counts single vectors.
+    KrylovResult
     """
     width = min(size, k + _OVERSAMPLING)
     max_columns = min(size, _BLOCKS * width)
@@ -78,7 +94,7 @@ def leading_eigenpairs(
             report_status(f"block Krylov: {passes} passes, residual {residuals.max() / scale:.1e}")
         if done or used == size or passes == max_passes:
             vectors = basis @ Y[:, leading]
-            return values[leading], vectors, bool(done or used == size), products
+            return KrylovResult(values[leading], vectors, bool(done or used == size), products)
         if used + block.shape[1] > max_columns:  # restart with the leading Ritz vectors
             used = min(k + width, used)
             Q[:, :used] = basis @ Y[:, :used]

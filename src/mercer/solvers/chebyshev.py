@@ -38,21 +38,17 @@ def filtered_eigenpairs(
 
     Parameters
     ----------
-    product : callable
-        ``A @ V`` for V of shape (size, b).
-    size, k : int
+    product, size, k, random_state
+        As in :func:`~mercer.solvers.block_krylov.leading_eigenpairs`.
     tolerance : float
         Largest residual ``‖A v - λ v‖`` (at least 1e-9), relative to ``1 - λ_k`` or to the distance
         of λ_k from the smallest eigenvalue of the block, if that is larger.
-    random_state : int or None
-        Seed of the start block.
     max_products : int
         Largest number of products with a block.
 
     Returns
     -------
-    values, vectors, converged, products
-        Largest first. ``products`` counts single vectors.
+    KrylovResult
 
     Examples
     --------
@@ -60,7 +56,7 @@ def filtered_eigenpairs(
     >>> from mercer.solvers.chebyshev import filtered_eigenpairs
     >>> values = np.linspace(-1, 1, 500)
     >>> found = filtered_eigenpairs(lambda V: values[:, None] * V, 500, 3, tolerance=1e-3)
-    >>> found[0].round(4)
+    >>> found.values.round(4)
     array([1.   , 0.996, 0.992])
     """
     width = min(size, k + _OVERSAMPLING)
@@ -81,7 +77,7 @@ def filtered_eigenpairs(
             report_status(f"Chebyshev filter: {done} products, residual {residuals.max():.1e}")
         converged = bool(residuals.max() <= limit) or width == size
         if converged or done >= max_products:
-            return values[:k], V[:, :k], converged, done * width
+            return KrylovResult(values[:k], V[:, :k], converged, done * width)
         edge = float(np.clip(values[-1], 0.0, 1 - 1e-12))
         degree = min(_degree(float(values[k - 1]), edge), max(max_products - done, 1))
         V = _filtered(product, V, W, edge, degree)

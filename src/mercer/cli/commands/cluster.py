@@ -91,19 +91,24 @@ class ClusterTask(Task):
             yield f"{text}; {noise:,} of noise (-1)" if self.noise else text
             yield from _describe_choice(fitted)
         if fitted.n_clusters_ == 1 and self.clusters == "auto":
-            yield "  Found one cluster. Use --clusters N to force N."
+            yield "  Found no separate clusters. Use --clusters N to force N."
 
 
 def _describe_choice(fitted: Any) -> Iterator[str]:
     """Yield the kernel of a spectral clustering, and how clear the number of clusters is."""
-    from mercer.table_clusters import compared_records, describe_kernel, leakage_ratio
+    from mercer.estimators.cluster_number import COULD_NOT_TELL
+    from mercer.table_clusters import describe_kernel, known_confidence
 
-    compared = len(compared_records(fitted))
+    compared = len(fitted.path_)
     among = f"; lowest normalized cut of {compared} kernels" if compared > 1 else ""
     yield f"  {describe_kernel(fitted.kernel_)}{among}"
-    ratio = leakage_ratio(fitted)
-    if ratio is not None:
-        yield f"  one more cluster multiplies the connections between clusters by {ratio:.3g}"
+    confidence = known_confidence(fitted)
+    if confidence is None:
+        return
+    if confidence < COULD_NOT_TELL:
+        yield f"  Could not tell the number of clusters ({confidence:.0%} confidence)."
+    else:
+        yield f"  {confidence:.0%} confidence in the number of clusters"
 
 
 def _cosines(centers: Array, scores: Array, labels: Array) -> Array:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.cluster_count import STABLE
 from mercer.cluster_profiles import SMALL, Trait
 from mercer.formatting import format_count, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
-from mercer.report.figures import clusters_figure, counting_figure
+from mercer.report.figures import clusters_figure
 from mercer.report.sections.html import Figure, HtmlTable, Section
 from mercer.table_clusters import describe_kernel
 
@@ -28,7 +27,6 @@ def clusters_section(analysis: Analysis) -> Section:
         "profiles": _profiles(analysis),
         "most_columns": _TRAITS,
         "counting": _counting(analysis),
-        "stability": _stability(analysis),
     }
     return Section("clusters", "Clusters and their profiles", context)
 
@@ -139,54 +137,26 @@ def _overall(trait: Trait) -> str:
 
 
 def _counting(analysis: Analysis) -> str:
-    counting, ratio = analysis.counting, analysis.clusters.leakage_ratio
-    if counting.because == "asked":
-        found = f"You requested {format_count(counting.chosen, 'cluster')}."
-    else:
-        found = f"Spectral clustering finds {format_count(counting.chosen, 'cluster')}."
-    if ratio is not None:
-        found += (
-            " With one more cluster, the largest fraction of connections that leave a cluster "
-            f"would grow by a factor of {format_number(ratio, 3)}."
-        )
-    if counting.stable is not None:
-        agreement = counting.stability[counting.stable]
-        stable = (
-            f"With {counting.stable} clusters of kernel entropy components, labels at neighboring "
-            f"bandwidths have a mean adjusted Rand index of {agreement:.2f}."
-        )
-    elif counting.stability:
-        stable = "No number from 2 to 8 of clusters of kernel entropy components is stable."
-    else:
-        stable = "There are too few rows to assess stability."
-    spectroscopy = (
-        "Data spectroscopy, which counts eigenvectors without a change of sign, finds "
-        f"{format_count(counting.spectroscopy, 'group')}."
-    )
-    conclusion = (
-        "Together they support this number."
-        if counting.suggested == counting.chosen
-        else f"Together they suggest {counting.suggested}; consider this number too."
-    )
-    subsample = (
-        f" Stability was computed on a random subsample of {counting.rows:,} rows."
-        if counting.rows < analysis.table.n
-        else ""
-    )
-    return (
-        f"{found} Two other methods count clusters for comparison. {stable} {spectroscopy} "
-        f"{conclusion}{subsample}"
-    )
-
-
-def _stability(analysis: Analysis) -> Figure | None:
     counting = analysis.counting
-    if not counting.stability:
-        return None
-    caption = (
-        "Stability of clusters of kernel entropy components over bandwidths, by number of "
-        f"clusters; {STABLE} (line) and above counts as stable."
+    confidence = format_percent(counting.confidence)
+    meaning = (
+        "The number is the number of parts into which the graph of the 10 nearest neighbors of "
+        "each row divides at significant gaps. Confidence is the fraction of correct numbers among "
+        "test data with equally clear gaps."
     )
-    if counting.chosen in counting.stability:
-        caption += " Orange: the number in use."
-    return Figure(counting_figure(analysis), caption, "wide")
+    if counting.requested:
+        found = f"You requested {format_count(counting.chosen, 'cluster')}."
+        if counting.is_uncertain:
+            return f"{found} The data do not determine the number of clusters. {meaning}"
+        return (
+            f"{found} The data suggest {counting.suggested}, with {confidence} confidence. "
+            f"{meaning}"
+        )
+    if counting.is_uncertain:
+        return (
+            f"Could not tell the number of clusters: {counting.chosen} is the best guess, with "
+            f"{confidence} confidence. {meaning}"
+        )
+    return (
+        f"Found {format_count(counting.chosen, 'cluster')}, with {confidence} confidence. {meaning}"
+    )

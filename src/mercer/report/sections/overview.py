@@ -18,12 +18,14 @@ def main_numbers(analysis: Analysis) -> list[tuple[str, str, str]]:
     """Name, value and explanation of each main number."""
     eca, n = analysis.eca, analysis.table.n
     counting = analysis.counting
-    if counting.because == "asked":
-        certainty = f"requested; suggested: {counting.suggested}"
-    elif counting.suggested == counting.chosen:
-        certainty = "two methods agree"
+    if counting.requested:
+        certainty = "requested"
+        if not counting.is_uncertain:
+            certainty += f"; suggested: {counting.suggested}"
+    elif counting.is_uncertain:
+        certainty = "could not tell the number"
     else:
-        certainty = f"uncertain; another method suggests {counting.suggested}"
+        certainty = f"{format_percent(counting.confidence)} confidence"
     if analysis.sigma is not None:
         entropy = "nats; −log of the mean density: larger is more spread out"
         width = ("Bandwidth σ", format_number(analysis.sigma), "of the Gaussian kernel")
@@ -67,18 +69,18 @@ def findings(analysis: Analysis) -> list[str]:
 def _clusters(analysis: Analysis) -> str:
     counting, clusters = analysis.counting, analysis.clusters
     if len(clusters.each) == 1:
-        if counting.because == "asked":
+        if counting.requested:
             return "All rows are in one cluster, as requested."
-        if counting.suggested == 1:
-            return "Found one cluster; an independent count agrees."
-        return f"Found one cluster; an independent count suggests {counting.suggested}."
+        if counting.is_uncertain:
+            return "Could not tell whether the rows form several clusters."
+        return f"Found one cluster ({format_percent(counting.confidence)} confidence)."
     sizes = join_words([f"{c.size:,}" for c in clusters.each])
-    if counting.because == "asked":
+    if counting.requested:
         certainty = "You requested this number."
-    elif counting.suggested == counting.chosen:
-        certainty = "An independent count agrees on this number."
+    elif counting.is_uncertain:
+        certainty = "This number could not be determined reliably."
     else:
-        certainty = f"An independent count suggests {counting.suggested}."
+        certainty = f"Confidence in this number: {format_percent(counting.confidence)}."
     large = [t for t in analysis.traits if abs(t.effect) >= SMALL]
     best = max(large, key=lambda t: abs(t.effect), default=None)
     difference = (
