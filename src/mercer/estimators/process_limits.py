@@ -14,7 +14,7 @@ from mercer.maths.control_charts import cusum, ewma
 from mercer.maths.run_lengths import block_paths, correlation_time, run_length_limit
 from mercer.maths.types import Array
 
-__all__ = ["CHARTS", "Calibration", "held_out_distances"]
+__all__ = ["CHARTS", "ChartCalibration", "held_out_distances"]
 
 CHARTS = ("statistic", "ewma", "cusum")
 _N_BLOCKS = 5
@@ -36,7 +36,7 @@ def held_out_distances(Z: Array, kernel: str | Kernel, n_lags: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ChartCalibration:
     """Scale of the statistic, and limits of the charts.
 
     The score of a row is the cube root of its distance, standardized by mean and standard deviation
@@ -71,7 +71,7 @@ class Calibration:
         allowance: float,
         false_alarm_rate: float,
         average_run_length: float | None,
-    ) -> Calibration:
+    ) -> ChartCalibration:
         """Set the limits from held-out distances of normal operation, in time order."""
         roots = np.cbrt(distances)
         center, scale = float(roots.mean()), float(roots.std(ddof=1))

@@ -13,7 +13,7 @@ from mercer.errors import IdentifiabilityWarning, InvalidParameterError, warn
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.process_data import ProcessRows, read_rows
 from mercer.estimators.process_distance import KernelDistance
-from mercer.estimators.process_limits import CHARTS, Calibration, held_out_distances
+from mercer.estimators.process_limits import CHARTS, ChartCalibration, held_out_distances
 from mercer.estimators.process_stream import MonitoringStream
 from mercer.kernels import Kernel
 from mercer.maths.block_calibration import choose_lags
@@ -203,7 +203,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
             )
         held_out = held_out_distances(Z, self.kernel, self.n_lags_)
         self.distance_ = KernelDistance.fit(Z, self.kernel)
-        self.calibration_ = Calibration.of(
+        self.calibration_ = ChartCalibration.of(
             held_out,
             smoothing=self.smoothing,
             allowance=self.allowance,

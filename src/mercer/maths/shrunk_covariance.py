@@ -7,7 +7,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.maths.types import Array
 
-__all__ = ["conditional_fill", "reduced_distances", "shrunk_covariance"]
+__all__ = ["conditional_fill", "reduced_distances", "shrinkage", "shrunk_covariance"]
 
 
 def shrunk_covariance(rows: Array) -> Array:
@@ -34,12 +34,33 @@ def shrunk_covariance(rows: Array) -> Array:
     """
     n, d = rows.shape
     C = rows.T @ rows / n
-    mean = float(np.trace(C)) / d
-    distance = float((C**2).sum()) / d - mean**2
-    squares = np.einsum("ij,ij->i", rows, rows)
-    error = (float((squares**2).sum()) / n - float((C**2).sum())) / (n * d)
-    shrinkage = min(max(error, 0.0) / distance, 1.0) if distance > 0 else 0.0
-    return np.asarray((1 - shrinkage) * C + shrinkage * mean * np.eye(d))
+    amount = shrinkage(rows, np.ones(n), float(np.trace(C)), float((C**2).sum()))
+    return np.asarray((1 - amount) * C + amount * np.trace(C) / d * np.eye(d))
+
+
+def shrinkage(centered: Array, weights: Array, trace: float, squares: float) -> float:
+    """Return the shrinkage δ of Ledoit and Wolf, for rows with multiplicities.
+
+    Parameters
+    ----------
+    centered : array of shape (n, d)
+    weights : array of shape (n,)
+    trace, squares : float
+        Of the covariance C: its trace and the sum of its squared entries.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> shrinkage(rows, np.ones(4), trace=2.0, squares=2.0)
+    1.0
+    """
+    d, total = centered.shape[1], float(weights.sum())
+    distance = squares / d - (trace / d) ** 2  # ‖C - (tr C / d) I‖² per column
+    if not distance > 0:
+        return 1.0
+    norms = np.einsum("ij,ij->i", centered, centered)
+    error = (float(weights @ norms**2) / total - squares) / (d * total)
+    return min(max(error, 0.0) / distance, 1.0)
 
 
 def conditional_fill(rows: Array, mean: Array, precision: Array) -> Array:

@@ -18,9 +18,10 @@ from typing import Self
 
 import numpy as np
 
+from mercer.maths.shrunk_covariance import shrinkage
 from mercer.maths.types import Array
 
-__all__ = ["ShrunkGaussian", "leave_one_out_distances", "shrinkage"]
+__all__ = ["ShrunkGaussian", "leave_one_out_distances"]
 
 _MIN_SHRINKAGE = 1e-6
 _MIN_REMAINING = 1e-9  # rounding errors must not make 1 - leverage zero or negative
@@ -35,7 +36,7 @@ class ShrunkGaussian:
     >>> X = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 10.0]
     >>> model = ShrunkGaussian.of(X, np.ones(500))
     >>> model.distances(np.array([[3.0, 0.0], [0.0, 3.0]])).round(1)
-    array([8.8, 0.1])
+    array([6.8, 0.1])
     """
 
     mean: Array
@@ -62,7 +63,9 @@ class ShrunkGaussian:
             used = np.ones(d, dtype=bool)
         values = np.maximum(values[used], 0)
         mean_variance = float(values.sum() / d) or 1.0
-        amount = shrinkage(X - mean, weights, values)
+        squares = float(values @ values)
+        amount = shrinkage(X - mean, weights, float(values.sum()), squares)
+        amount = max(amount, _MIN_SHRINKAGE)
         floor = amount * mean_variance
         return cls(mean, axes, (1 - amount) * values + floor, floor, amount, total)
 
@@ -128,24 +131,3 @@ def leave_one_out_distances(distances: Array, total: float, factor: float = 1.0)
         return distances
     remaining = np.maximum(1 - factor * distances / (total - 1), _MIN_REMAINING)
     return np.asarray(total / (total - 1) * distances / remaining)
-
-
-def shrinkage(centered: Array, weights: Array, values: Array) -> float:
-    """Return the shrinkage of Ledoit and Wolf (2004), for rows with multiplicities.
-
-    Parameters
-    ----------
-    centered : array of shape (n, d)
-    weights : array of shape (n,)
-    values : array
-        The positive eigenvalues of the covariance matrix, which need not be sorted.
-    """
-    d, total = centered.shape[1], float(weights.sum())
-    mean_variance = values.sum() / d
-    squares = np.einsum("ij,ij->i", centered, centered)
-    # ‖C - mean variance · I‖² and the variance of C, both per column
-    spread = (values @ values) / d - mean_variance**2
-    if not spread > 0:
-        return 1.0
-    noise = (float(weights @ squares**2) / total - float(values @ values)) / (d * total)
-    return float(np.clip(noise / spread, _MIN_SHRINKAGE, 1.0))

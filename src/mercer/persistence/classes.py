@@ -103,7 +103,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Bounds": ("mercer.maths.bounds", "Bounds"),
     "mercer.internal.Basis": ("mercer.maths.orthonormal_bases", "Basis"),
     "mercer.internal.Coordinates": ("mercer.maths.adaptive_density", "Coordinates"),
-    "mercer.internal.Calibration": ("mercer.estimators.process_limits", "Calibration"),
+    "mercer.internal.ChartCalibration": ("mercer.estimators.process_limits", "ChartCalibration"),
     "mercer.internal.ClusterMeans": ("mercer.estimators.isolated_points", "ClusterMeans"),
     "mercer.internal.Calibration": ("mercer.maths.conformal", "Calibration"),
     "mercer.internal.ComponentStatistic": (
