@@ -116,10 +116,14 @@ def _with_contributions(
     if len(others) == 0:
         return tuple(ScoredRow(int(i), float(scores[i]), ()) for i in rows)
     rest, listed = take(data, others), take(data, rows)
-    before = mean_similarity_scores(listed, kernel, rest)
     contributions = np.full((len(rows), len(model.table.columns)), -np.inf)
-    for j, changed in _with_typical_values(model, data, listed):
-        contributions[:, j] = before - mean_similarity_scores(changed, kernel, rest)
+    columns_changed, changed = zip(*_with_typical_values(model, data, listed), strict=True)
+    # one call for all copies of the listed rows, because the kernel prepares the other rows anew
+    # in each call
+    together = mean_similarity_scores(_concatenate([listed, *changed]), kernel, rest)
+    before, *after = together.reshape(-1, len(rows))
+    for j, scores_of_column in zip(columns_changed, after, strict=True):
+        contributions[:, j] = before - scores_of_column
     found = []
     for row, values in zip(rows, contributions, strict=True):
         largest = np.argsort(-values)[:_MAX_CONTRIBUTIONS]
@@ -130,6 +134,14 @@ def _with_contributions(
         )
         found.append(ScoredRow(int(row), float(scores[row]), columns))
     return tuple(found)
+
+
+def _concatenate(parts: list[Any]) -> Any:
+    if not hasattr(parts[0], "iloc"):
+        return np.concatenate(parts)
+    import pandas as pd
+
+    return pd.concat(parts, ignore_index=True)
 
 
 def _with_typical_values(model: Preparation, data: Any, listed: Any) -> Iterator[tuple[int, Any]]:
