@@ -66,7 +66,9 @@ def _pyod(module: str, name: str, X: np.ndarray) -> Scorer:
 
 STATISTICS = ("auto", "neighbors", "mahalanobis", "density", "mixture", "spe", "t2", "combined")
 OURS: dict[str, Detector] = {
-    f"KernelNovelty, {name}": partial(_scikit_learn, partial(KernelNovelty, statistic=name))
+    f"KernelNovelty, {name}": partial(
+        _scikit_learn, partial(KernelNovelty, statistic=name, random_state=0)
+    )
     for name in STATISTICS
 }
 OURS["MercerNovelty"] = partial(_scikit_learn, MercerNovelty)
