@@ -33,6 +33,7 @@ DEFAULTS = [
     EntropyClustering(),
     SpectralClustering(3),
     KernelDenoiser(n_components=3),
+    KernelDenoiser(),
     ComponentRegressor(),
     ComponentClassifier(),
     KernelLDA(),
