@@ -34,6 +34,7 @@ DEFAULTS = [
     EntropyClustering(),
     SpectralClustering(3),
     KernelDenoiser(n_components=3),
+    KernelDenoiser(),
     ComponentRegressor(),
     ComponentClassifier(),
     KernelLDA(),

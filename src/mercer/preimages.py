@@ -49,7 +49,8 @@ Preimage = Literal["kwok-tsang", "mika", "ridge"]
 
 _ENTRIES_PER_CHUNK = 2**22
 _MIKA_MAX_ITER = 100
-_MIKA_TOLERANCE = 1e-8  # of a step, in bandwidths
+_MIKA_TOLERANCE = 1e-11  # of a step, in bandwidths
+_MIKA_FLAT = 1e-13  # relative decrease that is a rounding error, near the maximum
 _TIE_TOLERANCE = 4e-15  # relative to the largest similarity: smaller differences are ties
 _RIDGE = 1e-3  # added to the diagonal of K, which is 1
 
@@ -252,8 +253,8 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         for _ in range(_MIKA_MAX_ITER):
             terms = gamma * kernel(x, data)
             total = terms.sum(axis=1)
-            better = total > best
-            best[better] = total[better]
+            better = total > best - _MIKA_FLAT * np.abs(best)
+            best[better] = np.maximum(best, total)[better]
             found[rows][better] = x[better]
             usable = better & (total > np.finfo(np.float64).tiny)
             step = (terms[usable] @ data) / total[usable, None] - x[usable]
