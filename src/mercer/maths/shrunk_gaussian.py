@@ -35,7 +35,7 @@ class ShrunkGaussian:
     >>> X = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 10.0]
     >>> model = ShrunkGaussian.of(X, np.ones(500))
     >>> model.distances(np.array([[3.0, 0.0], [0.0, 3.0]])).round(1)
-    array([8.8, 0.1])
+    array([6.8, 0.1])
     """
 
     mean: Array
