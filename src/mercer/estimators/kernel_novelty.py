@@ -67,7 +67,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         "auto" is a product of kernels per column (:func:`~mercer.kernels.table_kernel`) for data
         frames with labels, texts or missing values, and otherwise a Gaussian kernel with bandwidths
         proportional to the standard deviations of the columns. For embeddings
-        without a preprocessing step, ``Gaussian() `` on unit vectors and "cosine" are
+        without a preprocessing step, ``Gaussian()`` on unit vectors and "cosine" are
         alternatives. "precomputed" is not available.
     statistic : str
         What is measured; see the notes. "auto" is "neighbors" for at most 100 columns and for
@@ -137,9 +137,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     >>> detector.predict([[0.0, 0.0], [5.0, 0.0]])
     array([ 1, -1])
     >>> detector.p_values([[0.0, 0.0], [5.0, 0.0]]).round(3)
-    array([0.982, 0.002])
-    >>> detector.explain([[5.0, 0.0]]).argmax()
-    np.int64(0)
+    array([0.866, 0.002])
+    >>> int(detector.explain([[5.0, 0.0]]).argmax())
+    0
     """
 
     _per_row_attributes: ClassVar[tuple[str, ...]] = ()
