@@ -27,13 +27,13 @@ _TABLE = {
         "kde, kernel density, kernel density estimation, density, density estimation, parzen, "
         "histogram, quantile, probability density"
     ),
-    "tutorials/novelty-detection": (
+    "novelty": (
         "anomaly, anomaly detection, anomalies, outlier, outliers, outlier detection, novelty, "
         "novelty detection, one-class, false alarm, unusual rows"
     ),
-    "coming-from/process-monitoring": (
+    "monitoring": (
         "process monitoring, monitoring, control chart, control limits, drift, fault detection, "
-        "time series, hotelling, t2, spe, dpca, sensor, spc"
+        "time series, hotelling, t2, spe, dpca, sensor, spc, ewma, cusum"
     ),
     "classification": (
         "classification, classifier, regression, prediction, discriminant analysis, lda, "
