@@ -31,6 +31,13 @@ def planned(kernel, X, n_components=2, budget=GIGABYTE, solver="auto"):
     return plan(Sample(kernel, Points(X)), Request("entropy", n_components, solver), budget)
 
 
+@pytest.mark.parametrize(("d", "expected"), [(10, Lanczos), (400, Nystrom)])
+def test_costly_products_are_replaced_by_landmarks(d, expected):
+    """20,000² (d + 20) is 1.2e10 and 1.7e11; the limit is 6e10."""
+    X = np.broadcast_to(np.zeros(d), (20_000, d))
+    assert isinstance(planned(Gaussian(1.0), X).operator, expected)
+
+
 @pytest.mark.parametrize(
     ("n", "n_components", "expected"),
     [

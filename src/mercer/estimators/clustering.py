@@ -59,6 +59,7 @@ _DEFAULT_RANGE = (0.10, 2.00)
 _DEFAULT_COUNT = 33
 _SWEEP_ROWS = 1000  # enough rows to choose a bandwidth
 _LARGEST_GRAM = 5e8  # bytes
+_LARGEST_PRODUCT = 1.2e10  # n² (d + 20): 20,000 rows of 10 columns; beyond, landmarks
 
 
 class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -235,7 +236,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _cluster(self, sample: Sample, candidate: Candidate, n_clusters: int) -> _Trial:
         auto = isinstance(self.solver, str) and self.solver == "auto"
-        solver = Auto(largest_gram=_LARGEST_GRAM) if auto else self.solver
+        solver = (
+            Auto(largest_gram=_LARGEST_GRAM, largest_product=_LARGEST_PRODUCT)
+            if auto
+            else self.solver
+        )
         request = Request("entropy", n_clusters, solver)
         planned = plan_gram(sample, request)
         eca = fit_eca(sample, planned, request, random_state=self.random_state)

@@ -15,7 +15,8 @@ sparse kernel (``Neighbors``)                              sparse K             
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
 with ≤ min(n²/250, 2²⁴) points
 two n × n matrices fit the budget, or K is precomputed     stored K               ``Lanczos``
-n ≤ 30,000, or an indefinite kernel                        matrix-free            ``Lanczos``
+n ≤ 30,000 and n² (d + 20) ≤ 6e10; or an indefinite        matrix-free            ``Lanczos``
+kernel
 otherwise                                                  ``Nystrom``, 1000      small problem
 =========================================================  =====================  ==================
 
@@ -101,6 +102,9 @@ class Auto:
     exact_up_to : int or None
         Number of rows beyond which the last row of the table applies even where an earlier one is
         affordable: for uses that need the span of many components rather than each of them.
+    largest_product : float
+        Cost ``n² (d + 20)`` of a product with K beyond which K is approximated by landmarks if it
+        is not stored. A fit needs ten to several hundred products.
 
     Examples
     --------
@@ -114,6 +118,7 @@ class Auto:
 
     largest_gram: float = inf
     exact_up_to: int | None = None
+    largest_product: float = 6e10
 
     can_grow: ClassVar[bool] = True  # partial_fit uses features or landmarks
 
@@ -263,12 +268,21 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
         return Plan(Fourier(), None)
     stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
-    exact = (stored or n <= _EXACT_UP_TO) and n <= (limits.exact_up_to or n)
+    affordable = n <= _EXACT_UP_TO and _product_cost(points) <= limits.largest_product
+    exact = (stored or affordable) and n <= (limits.exact_up_to or n)
     if sample.matrix is None and not exact and kernel.is_psd and not request.normalize:
         return Plan(Nystrom(_LANDMARKS), None)
     if dense_fits:
         return Plan(Lanczos(stored=stored), Lanczos(max_products=max(n // 2, 1)), Dense())
     return Plan(Lanczos(stored=stored), Lanczos())
+
+
+def _product_cost(points: Points) -> float:
+    """Return the approximate number of operations of a product with K: pairs times columns.
+
+    An exponential costs about as much as 20 columns.
+    """
+    return float(points.n) ** 2 * ((points.dimension or 0) + 20)
 
 
 def _is_large_part(n_components: int | float | None, size: int) -> bool:
