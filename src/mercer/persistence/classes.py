@@ -112,6 +112,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     ),
     "mercer.internal.FeatureGaussian": ("mercer.estimators.novelty_statistics", "FeatureGaussian"),
     "mercer.internal.Mahalanobis": ("mercer.estimators.novelty_statistics", "Mahalanobis"),
+    "mercer.internal.NamedColumns": ("mercer.tables.preparation", "NamedColumns"),
     "mercer.internal.NegativeLogDensity": (
         "mercer.estimators.novelty_statistics",
         "NegativeLogDensity",
