@@ -116,10 +116,10 @@ def test_figures_refer_to_existing_ids(page, source):
 
 def test_every_figure_has_an_alternative_text_and_a_caption(page):
     figures = page.all("svg")
-    # clusters, their number, two embeddings, discriminants, contours, two curves, spectrum, sweep
-    assert len(figures) == 10
+    # clusters, two embeddings, discriminants, contours, two curves, spectrum, sweep
+    assert len(figures) == 9
     assert all(figure["role"] == "img" and len(figure["aria-label"]) > 40 for figure in figures)
-    assert len(page.all("figcaption")) == len(page.all("figure")) == 10
+    assert len(page.all("figcaption")) == len(page.all("figure")) == 9
     assert any("1, 2 and 9" in figure["aria-label"] for figure in figures)  # eigenvalue ranks
 
 
@@ -147,7 +147,8 @@ def test_contents_link_to_every_section(page):
     links = [a["href"] for a in page.all("a")]
     assert links == ["#main", *(f"#{name}" for name in sections)]
     assert len(page.all("nav")) == len(page.all("main")) == len(page.all("footer")) == 1
-    assert sections[:2] == ["clusters", "embeddings"]
+    # the number of clusters of the rings is uncertain, which is a caution
+    assert sections[:3] == ["warnings", "clusters", "embeddings"]
 
 
 def test_tables_have_captions_and_scopes(page):
@@ -169,7 +170,8 @@ def test_page_contains_the_main_numbers(page, rings):
     ]
     assert names_values(page.text, *expected) == []
     assert analysis.raised == ()
-    assert "warnings" not in {attributes.get("id") for attributes in page.all("section")}
+    assert analysis.clusters.confidence < 0.5
+    assert names_values(page.text, format_percent(analysis.clusters.confidence)) == []
 
 
 def test_page_lists_components_by_entropy_term(page, rings):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ from sklearn.base import ClusterMixin
 
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample, select_rows, validate_points, validate_weights
-from mercer.errors import IdentifiabilityWarning, suppress_warnings
+from mercer.errors import IdentifiabilityWarning, suppress_warnings, warn
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.cluster_number import COULD_NOT_TELL, choose_number
@@ -32,6 +31,7 @@ from mercer.estimators.neighbor_votes import Voters, voters_of
 from mercer.frames import as_frame, is_frame
 from mercer.kernels import Kernel, Neighbors, SelfTuning, Stationary, as_kernel, table_kernel
 from mercer.kernels.neighbor_search import NeighborPairs
+from mercer.maths.quantiles import distinct_rows
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
 from mercer.progress import ProgressBar, show_progress
@@ -328,7 +328,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """Choose the number of clusters of a table, from components that columns share."""
         assert rows.distance is not None
         scores = dependent_components(rows.points.data, rows.distance)
-        components = ClusterRows(Points(scores), rows.weights, None)
+        weights = np.ones(rows.n) if rows.weights is None else rows.weights
+        chosen, counts = distinct_rows(scores, weights)  # small tables have equal rows
+        components = ClusterRows(Points(scores[chosen]), counts, None)
         tree = components.tree()
         graphs = ReferenceGraphs.of(components, tree)
         return self._count(components, graphs, tree, _TABLE_CONFIDENCE)
@@ -344,12 +346,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         chosen = chosen._replace(confidence=min(chosen.confidence, largest))
         self.confidence_ = chosen.confidence
         if chosen.confidence < COULD_NOT_TELL:
-            warnings.warn(
+            warn(
                 f"Could not tell the number of clusters: n_clusters_={chosen.n_clusters} is right "
                 f"with an estimated probability of {chosen.confidence:.2f} only. Pass n_clusters "
                 "if you know it.",
                 IdentifiabilityWarning,
-                stacklevel=2,
             )
         return chosen.n_clusters
 

@@ -1,7 +1,7 @@
 """A report on a table: one HTML page, its numbers as JSON, and result tables.
 
 ``analysis`` runs the estimators, with one module per part: ``spectra``, ``clusters``,
-``profiles``, ``densities``, ``scores``, ``labels`` and ``columns``. ``figures`` and ``svg`` draw,
+``densities``, ``scores``, ``labels`` and ``columns``. ``figures`` and ``svg`` draw,
 ``sections`` prepares the text, and ``page`` renders the Jinja templates in ``templates/``.
 ``numbers`` and ``results`` write the same results as JSON and as tables.
 """
