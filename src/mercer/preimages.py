@@ -143,15 +143,24 @@ def length_scales(kernel: Kernel, d: int) -> Array:
 
 
 def unit_steps(kernel: Kernel, d: int) -> Array:
-    """Return the matrix whose row j is a step of one unit of :func:`input_distances` along axis j.
+    """Return the steps of one unit of :func:`input_distances` along the axes.
 
-    It is diagonal, with the length scales, unless the kernel has a metric.
+    They are the length scales, of shape (d,), or for a kernel with a metric the rows of a (d, d)
+    matrix.
     """
     if isinstance(kernel, Scaled):
         return unit_steps(kernel.kernel, d)
     if isinstance(kernel, Gaussian) and kernel.metric is not None:
         return kernel.from_units(np.eye(d))
-    return np.diag(length_scales(kernel, d))
+    return length_scales(kernel, d)
+
+
+def _inverse_steps(steps: Array) -> Array:
+    return 1 / steps if steps.ndim == 1 else np.linalg.inv(steps)
+
+
+def _apply_steps(X: Array, steps: Array) -> Array:
+    return X * steps if steps.ndim == 1 else np.asarray(X @ steps)
 
 
 class _Similarity:
@@ -211,7 +220,7 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     steps = unit_steps(kernel, data.shape[1])
     largest_scale = float(np.abs(steps).max())
     relative = steps / largest_scale
-    inverse = np.linalg.inv(relative)
+    inverse = _inverse_steps(relative)
     count = min(n_neighbors, len(data))
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), max(len(data), count * data.shape[1])):
@@ -227,10 +236,10 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         # far smaller
         neighbors = data[near].astype(np.float64, copy=False)
         middle = neighbors.mean(axis=1)
-        offsets = (neighbors - middle[:, None]) @ inverse
+        offsets = _apply_steps(neighbors - middle[:, None], inverse)
         extent = float(np.abs(offsets).max()) or largest_scale
         located = points_at_distances(offsets / extent, squared * (largest_scale / extent) ** 2)
-        found[rows] = middle + extent * located @ relative
+        found[rows] = middle + extent * _apply_steps(located, relative)
     return found
 
 
@@ -241,7 +250,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     data = spectrum.points.data.astype(np.float64, copy=False)
     weights = spectrum.counts
     coefficients = weights[:, None] * spectrum.projections / spectrum.eigenvalues
-    inverse = np.linalg.inv(unit_steps(kernel, data.shape[1]))
+    inverse = _inverse_steps(unit_steps(kernel, data.shape[1]))
     found = np.empty((len(scores), data.shape[1]))
     for rows in _chunks(len(scores), len(data)):
         gamma = scores[rows] @ coefficients.T
@@ -259,7 +268,7 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
             usable = better & (total > np.finfo(np.float64).tiny)
             step = (terms[usable] @ data) / total[usable, None] - x[usable]
             x[usable] += step
-            if not np.abs(step @ inverse).max(initial=0) > _MIKA_TOLERANCE:
+            if not np.abs(_apply_steps(step, inverse)).max(initial=0) > _MIKA_TOLERANCE:
                 break
     return found
 

@@ -202,7 +202,7 @@ SCALED = [
     (MercerMixture(rank=3), "score_samples"),
     (MercerNovelty(), "decision_function"),
     (ParzenDensity(), "score_samples"),
-    (SeriesDensity(), "score_samples"),
+    (SeriesDensity(max_terms=20), "score_samples"),
 ]
 
 

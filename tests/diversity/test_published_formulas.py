@@ -52,8 +52,8 @@ def test_fkea_converges_to_the_score():
     X = rng.normal(size=(150, 4))
     for q in (1, 2):
         exact = vendi_score(X, Gaussian(2.0), q)
-        # the error of 4000 random frequencies is about 1/√4000 = 1.6 % per kernel value
-        assert_allclose(fkea(X, 2.0, 4000, q, rng), exact, rtol=0.03)
+        # the error of 1000 random frequencies is about 1/√1000 = 3.2 % per kernel value
+        assert_allclose(fkea(X, 2.0, 1000, q, rng), exact, rtol=0.064)
 
 
 def test_ken_eigenvalues():

@@ -21,7 +21,7 @@ otherwise                                                  ``Nystrom``, 1000    
 =========================================================  =====================  ==================
 
 A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
-600, or up to order 4800 if more than n/20 of its eigenpairs are requested, and solved by
+600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
 ``Lanczos`` otherwise. A frequency grid is counted in its doubled version; with n²/250 points a fit
 takes about as long as one with a stored K. Where a full decomposition fits the budget, ``Lanczos``
 is limited to n/2 products, at which it costs as much, and falls back to ``Dense``.
@@ -86,7 +86,9 @@ _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
 _EXACT_UP_TO = 30_000
-_LARGE_PART = 20  # block Krylov for more than n/20 pairs takes as long as a full decomposition
+# Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
+# stored K, and with the fast products of a factored operator.
+_LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
 _LANDMARKS = 1000
 _ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
 
@@ -260,7 +262,7 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(_for_chunks(kernel, points), None)
     may_store = n * n * itemsize <= limits.largest_gram
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
-    if dense_fits and (n <= SMALL or _is_large_part(n_components, n)):
+    if dense_fits and (n <= SMALL or _is_large_part(n_components, n, _LARGE_PART)):
         return Plan(Dense(), Dense())
     if kernel.is_sparse:
         return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
@@ -285,15 +287,16 @@ def _product_cost(points: Points) -> float:
     return float(points.n) ** 2 * ((points.dimension or 0) + 20)
 
 
-def _is_large_part(n_components: int | float | None, size: int) -> bool:
+def _is_large_part(n_components: int | float | None, size: int, part: float) -> bool:
     """Return whether so many components are requested that a full decomposition is cheaper."""
     if n_components is None:
         return True
-    return isinstance(n_components, int) and n_components > size / _LARGE_PART
+    return isinstance(n_components, int) and n_components > part * size
 
 
 def _small_problem_solver(size: int, n_components: int | float | None) -> Eigensolver:
-    full = size <= SMALL or (_is_large_part(n_components, size) and size <= 8 * SMALL)
+    large = _is_large_part(n_components, size, _LARGE_FACTORED_PART)
+    full = size <= SMALL or (large and size <= 8 * SMALL)
     return Dense() if full else Lanczos()
 
 
