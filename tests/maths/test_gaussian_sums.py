@@ -1,5 +1,7 @@
 """Sums of Gaussians over boxes of points, compared with direct sums in double precision."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -51,6 +53,9 @@ def test_error_is_within_its_bound_on_random_problems(monkeypatch, seed):
     for _ in range(20):
         monkeypatch.setattr(module, "_POINTS_PER_BOX", int(rng.integers(2, 65)))
         monkeypatch.setattr(module, "_ROWS_PER_BOX", int(rng.integers(2, 33)))
+        monkeypatch.setattr(module, "_BOXES_PER_CELL", int(rng.integers(1, 9)))
+        monkeypatch.setattr(module, "_NEAREST", int(rng.integers(1, 5)))
+        monkeypatch.setattr(module, "_SPACING", int(rng.integers(1, 17)))
         monkeypatch.setattr(module, "_TILE", int(2 ** rng.integers(6, 14)))
         Z, points, offsets, inverses = random_problem(rng)
         sums = gaussian_sums(points, offsets, inverses)
@@ -83,28 +88,33 @@ def test_shift_follows_much_larger_terms_of_later_boxes(rng):
     assert_allclose(found, expected, rtol=0, atol=ERROR)
 
 
-def test_bounds_of_boxes_are_upper_bounds(rng):
+@pytest.mark.parametrize("level", ["boxes", "cells"])
+def test_bounds_of_boxes_are_upper_bounds(rng, level):
     points, offsets, inverses = (
         rng.normal(size=(900, 3)),
         rng.normal(size=900),
         rng.uniform(1, 3, 900),
     )
     sums = gaussian_sums(points, offsets, inverses)
+    boxes = getattr(sums, level)
     Y = (0.3 * rng.normal(size=(40, 3)) - sums.origin) @ sums.rotation
-    order, bounds = sums._order(Y.min(axis=0), Y.max(axis=0))
     left = np.column_stack([Y, -0.5 * (Y**2).sum(axis=1), np.ones(40), np.zeros(40)])
-    for first in range(len(order)):
-        right = sums.factors[order[first:]].reshape(-1, left.shape[1])
-        assert logsumexp(left @ right.T, axis=1).max() <= bounds[first] + 1e-9
-    assert bounds[-1] == -np.inf
+    within = boxes.bounds_within(*module._corners(Y, np.array([0, 40])))[0]
+    assert len(boxes) > 1
+    for box, (first, last) in enumerate(itertools.pairwise(boxes.starts)):
+        logs = logsumexp(left @ sums.factors[first:last].T, axis=1)
+        bounds = boxes.bounds(box, Y)
+        assert (logs <= bounds + 1e-9).all()
+        assert (bounds <= within[box] + 1e-9).all()
 
 
 def test_bound_of_equal_points_is_their_sum():
     points = np.repeat([[0.0, 0.0], [3.0, 4.0]], 64, axis=0)
     sums = gaussian_sums(points, np.zeros(128), np.full(128, 0.5))
-    corner = -sums.origin @ sums.rotation
-    _, bounds = sums._order(corner, corner)
-    assert_allclose(bounds[1], np.log(64) - 0.5 * (0.5 * 5) ** 2, rtol=1e-12)
+    corner = (-sums.origin @ sums.rotation)[None]
+    bounds = [sums.boxes.bounds(box, corner)[0] for box in range(2)]
+    assert_allclose(max(bounds), np.log(64), rtol=1e-12)
+    assert_allclose(min(bounds), np.log(64) - 0.5 * (0.5 * 5) ** 2, rtol=1e-12)
 
 
 def test_few_pairs_are_summed_where_groups_are_far_apart(rng, monkeypatch):

@@ -2,15 +2,17 @@ r"""Logarithms of sums of many Gaussians, with a relative error of the sums of a
 
 .. math:: \log f(x), \qquad f(x) = \sum_j \exp(b_j - s_j^2 \|x - x_j\|^2 / 2)
 
-Both sets of points are divided into boxes with about equally many points. For the points x of one
-box the boxes of the x_j are summed in the order of upper bounds of their contributions, until the
-bounds of all remaining boxes add up to a negligible fraction of f.
+The x_j are divided into boxes with about equally many points. The sum over the nearest boxes is a
+lower bound of f(x). A box is skipped at x if an upper bound of its contribution, by the distance
+of x from the box, is below the fraction 5e-8 of that lower bound divided by the number of boxes.
+Bounds are computed first for many x and many boxes together, then for each x and each box where
+these do not decide.
 
 The exponents are matrix products in double precision; only their exponentials are computed in
 single precision, which is several times as fast. With a shift t(x) about half of log n below the
 largest exponent, the errors relative to f are at most:
 
-- 5e-8 for the boxes that are not summed;
+- 5e-8 for the boxes that are skipped;
 - 3.0e-7 for the exponential function, which NumPy computes to 2.52 units in the last place;
 - ``2**-24 (log(n)/2 + 1.3)`` for rounding the exponents h - t to single precision, 4.2e-7 for
   n = 10⁵: each term has the error ``2**-24 |h - t|``, and the mean of ``|h - t|`` with the terms
@@ -36,18 +38,65 @@ from mercer.maths.types import Array
 
 __all__ = ["GaussianSums", "Run", "gaussian_sums", "worth_boxes"]
 
-_LOG_SKIPPED = log(5e-8)  # largest fraction of a sum in boxes that are not summed
+_LOG_SKIPPED = log(5e-8)  # largest fraction of a sum in boxes that are skipped
 _PRODUCT_ERROR = 5e-8
 _POINTS_PER_BOX = 64
+_BOXES_PER_CELL = 8
 _ROWS_PER_BOX = 128
-_TILE = 2**16  # exponents in double precision that fit a second-level cache
-_PADDING = -1e30  # exponent of the entries that fill up a box
+_ROWS_PER_GROUP = 2**11, 2**14  # least and most; fewer leave too little work per box
+_NEAREST = 4  # cells that are summed first, for a lower bound of the sums
+# Bounds for each box of a cell are worth their time if they exclude enough, by a sample of rows.
+_SPACING = 16
+_WORTH_BOUNDS = 0.65
+_TILE = 2**17  # exponents at a time
+_LEAST_EXPONENT = -87.0  # smaller exponents have denormalized exponentials, which are slow
 # Below, the preparation takes longer than it saves.
 _MIN_PAIRS = 10**7
 _MIN_ROWS = 1000
 
 #: Splits tasks among threads and calls a function with the tasks of each.
 Run = Callable[[Sequence[Array], Callable[[Sequence[Array]], Any]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxes:
+    """Boxes around points, in rotated coordinates.
+
+    Attributes
+    ----------
+    starts : array of shape (boxes + 1,)
+        Where the points of each box begin.
+    centers, half_widths : array of shape (boxes, d)
+    log_masses : array of shape (boxes,)
+        ``log Σ_j exp b_j`` over a box.
+    least_squares : array of shape (boxes,)
+        The smallest s_j² of a box.
+    """
+
+    starts: Array
+    centers: Array
+    half_widths: Array
+    log_masses: Array
+    least_squares: Array
+
+    def __len__(self) -> int:
+        return len(self.centers)
+
+    def bounds(self, box: int, Y: Array) -> Array:
+        """Return upper bounds of the log sum over one box of points at each row of Y."""
+        gaps = np.abs(Y - self.centers[box])
+        gaps -= self.half_widths[box]
+        np.maximum(gaps, 0, out=gaps)
+        return np.asarray(self.log_masses[box] - 0.5 * self.least_squares[box] * _squares(gaps))
+
+    def bounds_within(self, centers: Array, half_widths: Array) -> Array:
+        """Return upper bounds of the log sums over all boxes, within each of other boxes."""
+        squares = np.zeros((len(centers), len(self)))
+        for axis in range(centers.shape[1]):
+            gaps = np.abs(np.subtract.outer(centers[:, axis], self.centers[:, axis]))
+            gaps -= np.add.outer(half_widths[:, axis], self.half_widths[:, axis])
+            squares += np.maximum(gaps, 0) ** 2
+        return np.asarray(self.log_masses - 0.5 * self.least_squares * squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,29 +108,20 @@ class GaussianSums:
     origin : array of shape (d,)
     rotation : array of shape (d, d)
         Principal axes of the x_j, along which boxes are narrower.
-    factors : array of shape (boxes, points per box, d + 3)
-        Right factors of the exponents.
-    low, high : array of shape (boxes, d)
-        Corners of the boxes, in rotated coordinates relative to the origin.
-    log_masses : array of shape (boxes,)
-        ``log Σ_j exp b_j`` over a box.
-    least_squares : array of shape (boxes,)
-        The smallest s_j² of a box.
+    factors : array of shape (n, d + 3)
+        Right factors of the exponents, ordered by box.
+    boxes, cells : _Boxes
+        A cell consists of several boxes.
     scale : float
         The largest s_j.
-    log_n : float
-        Logarithm of the number of points.
     """
 
     origin: Array
     rotation: Array
     factors: Array
-    low: Array
-    high: Array
-    log_masses: Array
-    least_squares: Array
+    boxes: _Boxes
+    cells: _Boxes
     scale: float
-    log_n: float
 
     def reaches(self, Z: Array) -> Array:
         """Return for each row of Z whether it is close enough to the origin for products."""
@@ -92,55 +132,96 @@ class GaussianSums:
         Y = (Z - self.origin) @ self.rotation
         logs = np.empty(len(Y))
 
-        def work(boxes: Sequence[Array]) -> None:
-            for rows in boxes:
+        def work(groups: Sequence[Array]) -> None:
+            for rows in groups:
                 logs[rows] = self._log_sums(Y[rows])
 
-        boxes = _balanced_boxes(Y, _ROWS_PER_BOX)
-        work(boxes) if run is None else run(boxes, work)
+        groups = _balanced_boxes(Y, int(np.clip(len(Y) // 8, *_ROWS_PER_GROUP)))
+        work(groups) if run is None else run(groups, work)
         return logs
 
     def _log_sums(self, Y: Array) -> Array:
-        """Return log f at the points of one box."""
-        order, remaining = self._order(Y.min(axis=0), Y.max(axis=0))
-        left = np.column_stack([Y, -0.5 * _squares(Y), np.ones(len(Y)), np.zeros(len(Y))])
-        highest = 0.5 * self.log_n  # the largest exponent minus the shift
-        logs, rows = np.empty(len(Y)), np.arange(len(Y))
-        shifts, sums = np.zeros(len(Y)), np.zeros(len(Y))
-        first = 0
-        while len(rows):
-            last = first + max(1, _TILE // (len(rows) * self.factors.shape[1]))
-            right = self.factors[order[first:last]].reshape(-1, self.factors.shape[2])
-            h = finite_product(left, right.T)
-            if first == 0 or h.max() > highest + 1:
-                rise = h.max(axis=1) - highest
-                if first:
-                    np.maximum(rise, 0, out=rise)
-                    sums *= np.exp(-rise)
-                h -= rise[:, None]
-                shifts += rise
-                left[:, -1] = -shifts
-            np.exp(h, out=h, dtype=np.float32, casting="same_kind")
-            sums += finite_product(h, np.ones(h.shape[1]))
-            first = min(last, len(order))
-            found = shifts + np.log(sums)
-            active = remaining[first] > found + _LOG_SKIPPED
-            if 2 * np.count_nonzero(active) <= len(active):
-                logs[rows] = found
-                rows, left = rows[active], left[active]
-                shifts, sums = shifts[active], sums[active]
+        """Return log f at the points of a group."""
+        parts = _balanced_boxes(Y, _ROWS_PER_BOX)
+        order = np.concatenate(parts)
+        Y = Y[order]
+        lengths = np.array([len(part) for part in parts])
+        starts = np.append(0, np.cumsum(lengths))
+        bounds = self.cells.bounds_within(*_corners(Y, starts))
+        nearest = np.argsort(-bounds, axis=1, kind="stable")[:, :_NEAREST]
+        sums = _PartialSums(Y, 0.5 * log(len(self.factors)))
+        for part, cells in enumerate(nearest):
+            rows = np.arange(starts[part], starts[part + 1])
+            sums.start(rows, np.concatenate([self._factors(self.cells, cell) for cell in cells]))
+        limits = sums.logs() + _LOG_SKIPPED - log(len(self.boxes))
+        least = np.minimum.reduceat(limits, starts[:-1])
+        np.put_along_axis(bounds, nearest, -np.inf, axis=1)
+        for cell in range(len(self.cells)):
+            rows = np.flatnonzero(np.repeat(bounds[:, cell] > least, lengths))
+            self._add_cell(sums, cell, rows, Y[rows], limits[rows])
+        logs = np.empty(len(Y))
+        logs[order] = sums.logs()
         return logs
 
-    def _order(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return an order of the boxes, and bounds for the log sum over all but the first ones.
+    def _add_cell(
+        self, sums: _PartialSums, cell: int, rows: Array, Y: Array, limits: Array
+    ) -> None:
+        """Add the terms of a cell, except for boxes whose bound is below the limit of a row."""
+        used = self.cells.bounds(cell, Y) > limits
+        rows, Y, limits = rows[used], Y[used], limits[used]
+        if len(rows) == 0:
+            return
+        boxes = range(cell * _BOXES_PER_CELL, min((cell + 1) * _BOXES_PER_CELL, len(self.boxes)))
+        some = slice(None, None, _SPACING)
+        parts = [np.mean(self.boxes.bounds(box, Y[some]) > limits[some]) for box in boxes]
+        if np.mean(parts) > _WORTH_BOUNDS:
+            sums.add(rows, self._factors(self.cells, cell))
+        else:
+            for box in boxes:
+                used = self.boxes.bounds(box, Y) > limits
+                sums.add(rows[used], self._factors(self.boxes, box))
 
-        The order is by upper bounds of the contributions to f in the box with these corners.
-        """
-        gaps = np.maximum(np.maximum(self.low - high, low - self.high), 0)
-        bounds = self.log_masses - 0.5 * self.least_squares * _squares(gaps)
-        order = np.argsort(-bounds, kind="stable")
-        remaining = np.logaddexp.accumulate(bounds[order[::-1]])[::-1]
-        return order, np.append(remaining, -np.inf)
+    def _factors(self, boxes: _Boxes, box: int) -> Array:
+        return self.factors[boxes.starts[box] : boxes.starts[box + 1]]
+
+
+class _PartialSums:
+    """Sums of exponentials, ``values * exp(shifts)``, at the points of a group."""
+
+    def __init__(self, Y: Array, highest: float) -> None:
+        self._left = np.column_stack([Y, -0.5 * _squares(Y), np.ones(len(Y)), np.zeros(len(Y))])
+        self._highest = highest  # the largest exponent minus the shift
+        self._shifts, self._values = np.zeros(len(Y)), np.zeros(len(Y))
+
+    def logs(self) -> Array:
+        """Return the logarithms of the sums."""
+        return np.asarray(self._shifts + np.log(self._values))
+
+    def start(self, rows: Array, right: Array) -> None:
+        """Set the shifts by the largest of some terms, and add these terms."""
+        h = finite_product(self._left[rows], right.T)
+        self._add(rows, h, h.max(axis=1) - self._highest)
+
+    def add(self, rows: Array, right: Array) -> None:
+        """Add terms, given by the right factors of their exponents, to the sums of some rows."""
+        size = max(1, _TILE // len(right))
+        for first in range(0, len(rows), size):
+            tile = rows[first : first + size]
+            h = finite_product(self._left[tile], right.T)
+            rise = None
+            if h.max() > self._highest + 1:
+                rise = np.maximum(h.max(axis=1) - self._highest, 0)
+                self._values[tile] *= np.exp(-rise)
+            self._add(tile, h, rise)
+
+    def _add(self, rows: Array, h: Array, rise: Array | None) -> None:
+        if rise is not None:
+            h -= rise[:, None]
+            self._shifts[rows] += rise
+            self._left[rows, -1] = -self._shifts[rows]
+        np.maximum(h, _LEAST_EXPONENT, out=h)
+        np.exp(h, out=h, dtype=np.float32, casting="same_kind")
+        self._values[rows] += finite_product(h, np.ones(h.shape[1]))
 
 
 def worth_boxes(n: int, m: int) -> bool:
@@ -179,22 +260,34 @@ def gaussian_sums(points: Array, offsets: Array, inverses: Array) -> GaussianSum
     right = np.column_stack(
         [Z * squares[:, None], squares, offsets - 0.5 * squares * _squares(Z), np.ones(len(Z))]
     )
-    boxes = _balanced_boxes(Z, _POINTS_PER_BOX)
-    factors = np.zeros((len(boxes), max(map(len, boxes)), right.shape[1]))
-    factors[:, :, -2] = _PADDING
-    for factor, members in zip(factors, boxes, strict=True):
-        factor[: len(members)] = right[members]
+    parts = _balanced_boxes(Z, _POINTS_PER_BOX)
+    order = np.concatenate(parts)
+    starts = np.append(0, np.cumsum([len(part) for part in parts]))
+    ordered = Z[order], offsets[order], squares[order]
     return GaussianSums(
         origin,
         rotation,
-        factors,
-        low=np.array([Z[members].min(axis=0) for members in boxes]),
-        high=np.array([Z[members].max(axis=0) for members in boxes]),
-        log_masses=np.array([np.logaddexp.reduce(offsets[members]) for members in boxes]),
-        least_squares=np.array([squares[members].min() for members in boxes]),
+        factors=right[order],
+        boxes=_boxes(*ordered, starts),
+        cells=_boxes(*ordered, np.append(starts[:-1:_BOXES_PER_CELL], starts[-1])),
         scale=float(scale),
-        log_n=log(len(Z)),
     )
+
+
+def _boxes(Z: Array, offsets: Array, squares: Array, starts: Array) -> _Boxes:
+    return _Boxes(
+        starts,
+        *_corners(Z, starts),
+        log_masses=np.logaddexp.reduceat(offsets, starts[:-1]),
+        least_squares=np.minimum.reduceat(squares, starts[:-1]),
+    )
+
+
+def _corners(Z: Array, starts: Array) -> tuple[Array, Array]:
+    """Return centers and half widths of the boxes of consecutive points."""
+    low = np.minimum.reduceat(Z, starts[:-1], axis=0)
+    high = np.maximum.reduceat(Z, starts[:-1], axis=0)
+    return 0.5 * (low + high), 0.5 * (high - low)
 
 
 def _within_reach(Z: Array, scale: float) -> Array:
