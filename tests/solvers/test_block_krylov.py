@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.solvers import block_krylov
 from mercer.solvers.block_krylov import leading_eigenpairs
 
 
@@ -37,6 +38,27 @@ def test_algebraically_largest_eigenvalues_are_found_with_their_multiplicities(r
     assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
     assert_allclose(A @ vectors, vectors * found, atol=1e-11 * scale)
     assert products > 0
+
+
+@pytest.mark.parametrize("name", [name for name in SPECTRA if name != "one value"])
+def test_narrow_blocks_find_multiplicities_up_to_their_width(rng, name, monkeypatch):
+    monkeypatch.setattr(block_krylov, "_NARROW", 8)
+    values = SPECTRA[name]
+    A, widths = matrix(rng, values), set()
+
+    def product(V):
+        widths.add(V.shape[1])
+        return A @ V
+
+    found, vectors, converged, _ = leading_eigenpairs(
+        product, 200, 20, tolerance=1e-12, narrow=True
+    )
+    scale = np.abs(values).max()
+    assert converged
+    assert max(widths) == 8
+    assert_allclose(found, np.sort(values)[::-1][:20], atol=1e-11 * scale)
+    assert_allclose(vectors.T @ vectors, np.eye(20), atol=1e-10)
+    assert_allclose(A @ vectors, vectors * found, atol=1e-11 * scale)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

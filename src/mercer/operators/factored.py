@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -95,6 +95,8 @@ def _largest_entries(expansion: Expansion, points: Points) -> LargestEntries:
 
 class SmallProblem(EigenProblem):
     """The eigenproblem of ``Φ*Φ``."""
+
+    narrow_blocks: ClassVar[bool] = True
 
     def __init__(self, gram: FactoredGram) -> None:
         self.gram = gram

@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
@@ -67,8 +67,11 @@ class EigenProblem(ABC):
         Its Krylov space contains all eigenvectors with a non-zero entropy term.
     relative_error : float
         Accuracy of a product, relative to the largest eigenvalue.
+    narrow_blocks : bool
+        Whether the cost of a product is proportional to its number of columns.
     """
 
+    narrow_blocks: ClassVar[bool] = False
     size: int
     start: Array
     relative_error: float

@@ -136,6 +136,7 @@ class Lanczos:
             tolerance=CONVERGED * tie,
             random_state=random_state,
             max_passes=self.max_products,
+            narrow=problem.narrow_blocks,
         )
         values, vectors, start_products = canonical(
             raw, vectors, problem.start, tie * float(np.abs(raw).max())
