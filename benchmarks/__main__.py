@@ -12,6 +12,7 @@ from benchmarks.measure import machine
 
 MODULES = [
     "solvers",
+    "speed",
     "large_samples",
     "nonuniform_fft",
     "clustering",

@@ -1,0 +1,198 @@
+"""Times of common tasks, on an idle machine and while another process uses one core.
+
+All functions of a row run in every round, interleaved, and the best time counts. Tasks without a
+function of another library are compared with the times before this version on the same type of
+machine (two AMD cores); those numbers are constants of this module. The last table compares the
+matrix-free product with the time of its matrix products and exponentials alone.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.decomposition import KernelPCA as SklearnKernelPCA
+from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+from benchmarks.measure import best_times, table
+from mercer import KernelECA, KernelPCA, MercerMixture, MercerNovelty, SeriesDensity
+from mercer.data import Points
+from mercer.information import vendi_score
+from mercer.kernels import Gaussian
+from mercer.operators import BlockedGram
+from mercer.solvers import Lanczos
+
+BUSY_LOOP = "import numpy as np\nA = np.random.rand(300, 300)\nwhile True: A @ A"
+BANDWIDTH = 3.0  # near the median rule for 10 standard normal columns
+TILE = 256
+
+
+def normal(n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, d))
+
+
+@contextmanager
+def competing_process(active: bool) -> Iterator[None]:
+    """Run a process that uses one core."""
+    if not active:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-c", BUSY_LOOP], env={"OMP_NUM_THREADS": "1"})
+    try:
+        time.sleep(2)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+# --- compared with other libraries ----------------------------------------------------------------
+
+
+def full_decomposition(X: np.ndarray) -> None:
+    values, vectors = eigh(rbf_kernel(X, gamma=0.5 / BANDWIDTH**2))
+    np.sort(values * vectors.sum(axis=0) ** 2)
+
+
+def sklearn_kernel_pca(X: np.ndarray, solver: str) -> None:
+    model = SklearnKernelPCA(
+        8, kernel="rbf", gamma=0.5 / BANDWIDTH**2, eigen_solver=solver, random_state=0
+    )
+    model.fit_transform(X)
+
+
+def peers() -> list[tuple[str, ...]]:
+    X, Y = normal(8000, 10), normal(5000, 10)
+    pca = best_times(
+        {
+            "mercer": lambda: KernelPCA(8, kernel=Gaussian(BANDWIDTH)).fit_transform(X),
+            "arpack": lambda: sklearn_kernel_pca(X, "arpack"),
+            "randomized": lambda: sklearn_kernel_pca(X, "randomized"),
+        }
+    )
+    peer = min(pca["arpack"], pca["randomized"])
+    eca = best_times({"mercer": lambda: KernelECA(5, kernel=Gaussian(BANDWIDTH)).fit(Y)})
+    eca |= best_times({"eigh": lambda: full_decomposition(Y)}, rounds=1)
+    return [
+        (
+            "KernelPCA(8), 8,000 × 10",
+            f"{pca['mercer']:.2f} s",
+            f"scikit-learn arpack {pca['arpack']:.2f} s, randomized {pca['randomized']:.2f} s",
+            f"{pca['mercer'] / peer:.2f} of the time",
+        ),
+        (
+            "KernelECA(5), 5,000 × 10",
+            f"{eca['mercer']:.2f} s",
+            f"scipy eigh {eca['eigh']:.1f} s",
+            f"{eca['eigh'] / eca['mercer']:.0f}× faster",
+        ),
+    ]
+
+
+# --- compared with earlier versions ---------------------------------------------------------------
+
+#: Seconds before, and the task. Ranks were measured while another process was running.
+TASKS: dict[str, tuple[float, Callable[[], object]]] = {
+    "vendi_score (cosine), 8,000 × 384": (
+        37,
+        lambda: vendi_score(normal(8000, 384), kernel="cosine"),
+    ),
+    "MercerMixture(3), 5,000 × 12": (
+        21,
+        lambda: MercerMixture(3, random_state=0).fit(normal(5000, 12)),
+    ),
+    "MercerNovelty(), 100,000 × 30": (11, lambda: MercerNovelty().fit(normal(100_000, 30))),
+    "KernelECA(5).component_ranks_, 5,000 × 10": (
+        49.5,
+        lambda: KernelECA(5).fit(normal(5000, 10)).component_ranks_,
+    ),
+    "KernelECA(3), matrix-free, 20,000 × 10": (
+        48,
+        lambda: KernelECA(3, kernel=Gaussian(2.0), solver=Lanczos(stored=False)).fit(
+            normal(20_000, 10)
+        ),
+    ),
+    "KernelPCA(300), 2,500 × 10": (19, lambda: KernelPCA(300).fit(normal(2500, 10))),
+    "SeriesDensity() (Kronmal–Tarter), 100,000 × 2": (
+        30,
+        lambda: SeriesDensity().fit(normal(100_000, 2)),
+    ),
+    "SeriesDensity(), 3,000 × 100": (20, lambda: SeriesDensity().fit(normal(3000, 100))),
+}
+
+
+def earlier() -> list[tuple[str, ...]]:
+    rows = []
+    for name, (before, run) in TASKS.items():
+        seconds = best_times({"now": run}, rounds=1)["now"]
+        rows.append(
+            (name, f"{seconds:.2f} s", f"before {before:g} s", f"{before / seconds:.1f}× faster")
+        )
+    return rows
+
+
+# --- compared with the limit of the machine -------------------------------------------------------
+
+
+def share_of_limit() -> str:
+    """Compare a matrix-free product with the same matrix products and exponentials alone."""
+    rows = []
+    with threadpool_limits(1):
+        for dtype in (np.float64, np.float32):
+            for d in (10, 256):
+                X, V = normal(4096, d).astype(dtype), normal(4096, 16)
+                gram = BlockedGram(Gaussian(float(np.sqrt(d))), Points(X))
+                factors = 0.1 * normal(TILE, d + 2).astype(dtype)
+                exponents = -np.abs(normal(TILE, TILE)).astype(dtype)
+                out, right = np.empty_like(exponents), V[:TILE].astype(dtype)
+                pieces = {
+                    "distances": partial(np.matmul, factors, factors.T, out=out),
+                    "exp": partial(np.exp, exponents, out=out),
+                    "rows": partial(np.matmul, exponents, right),
+                    "columns": partial(np.matmul, exponents.T, right),
+                }
+                best = best_times(pieces, rounds=100)
+                blocks = len(X) // TILE
+                pairs = blocks * (blocks + 1) / 2
+                limit = pairs * sum(best.values()) - blocks * best["columns"]
+                with threadpool_limits(1):
+                    whole = best_times({"product": partial(gram.product, V)}, rounds=5)["product"]
+                threads = max(1.0, _threads())
+                rows.append(
+                    (
+                        f"{np.dtype(dtype).name}, 4,096 × {d}, 16 vectors",
+                        f"{whole * threads:.3f} s",
+                        f"{limit:.3f} s",
+                        f"{limit / (whole * threads):.0%}",
+                    )
+                )
+    return table(
+        "Matrix-free product (seconds × threads), and its matrix products and exponentials alone",
+        rows,
+        ("product", "time", "limit", "share"),
+    )
+
+
+def _threads() -> int:
+    from mercer.resources import thread_count
+
+    return thread_count()
+
+
+def tables() -> Iterator[str]:
+    """Yield all tables of this module."""
+    header = ("task", "mercer", "other", "ratio")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield share_of_limit()
+        for title, active in (("Idle machine", False), ("One competing process", True)):
+            with competing_process(active):
+                yield table(title, peers() + earlier(), header)
