@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -133,7 +133,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             The kernel to fit; None for the parameter ``kernel``.
         """
         kernel = fitted or kernel or as_kernel(self.kernel)
-        points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
+        points = validate_points(X, kernel, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
         kernel = self._fit_kernel(kernel, points, weights)
@@ -165,7 +165,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate_new(self, X: Any) -> Points:
         check_is_fitted(self)
-        return validate_points(X, self.kernel_.compares, estimator=self, reset=False)
+        return validate_points(X, self.kernel_, estimator=self, reset=False)
 
     #: attributes with one entry per training row, which are not sent to Dask workers
     _per_row_attributes: ClassVar[tuple[str, ...]] = ()
@@ -210,6 +210,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
             self.kernel, Precomputed
         )
+        with suppress(ValueError):  # "auto" of some estimators, or an invalid kernel
+            tags.input_tags.sparse = as_kernel(self.kernel).accepts_sparse
         return tags
 
 

@@ -221,7 +221,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
         if self._kernel_by_rule:
             frame = as_frame(X)
-            compares: Any = "objects" if _is_mixed_table(frame) else "vectors"
+            compared: Any = "objects" if _is_mixed_table(frame) else "vectors"
             X = frame
         else:
             kernel = as_kernel(self.kernel)
@@ -230,8 +230,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                     "KernelNovelty needs a kernel that it can evaluate, not 'precomputed'. Write "
                     "the kernel as a subclass of mercer.kernels.Kernel."
                 )
-            compares = kernel.compares
-        points = own_points(validate_points(X, compares, estimator=self), X)
+            compared = kernel
+        points = own_points(validate_points(X, compared, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         if weights is not None and (weights == 0).any():
             used = np.flatnonzero(weights)
@@ -275,10 +275,10 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return Gaussian(scales * (width if width > 0 else 1.0))
 
     def _statistic_for(self, points: Points) -> str:
-        if self.statistic == "mahalanobis" and points.kind != "vectors":
+        if self.statistic == "mahalanobis" and (points.kind != "vectors" or points.is_sparse):
             raise ValueError(
-                "statistic='mahalanobis' needs numeric columns without missing values; use "
-                "statistic='mixture', its form for any kernel."
+                "statistic='mahalanobis' needs a dense array of numbers without missing values. "
+                "Use statistic='mixture', its form for any kernel."
             )
         if self.statistic != "auto":
             return self.statistic
@@ -381,6 +381,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         array of shape (m, d), or data frame if X is one
         """
         points = self._validate_new(X)
+        points.require_dense("explain")
         if self.typical_row_ is None:
             raise ValueError("explain needs data with columns: an array or a data frame.")
         original = self._statistic.scores(points)
@@ -413,6 +414,8 @@ def _is_mixed_table(X: Any) -> bool:
 def _typical_row(points: Points, weights: Array) -> Any:
     """Return medians or most frequent values of the columns; None without columns."""
     data = points.data
+    if points.is_sparse:
+        return None
     if points.kind == "vectors":
         return weighted_median(data.T.astype(np.float64), weights)
     if not is_frame(data):

@@ -409,7 +409,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return domain.jitter(drawn, widths, rng).data, labels[order]
 
     def _as_points(self, data: Any) -> Points:
-        return validate_points(data, self.kernel_.compares, estimator=self, reset=False)
+        return validate_points(data, self.kernel_, estimator=self, reset=False)
 
     def _fitted_spectrum(self) -> Any:
         check_is_fitted(self)

@@ -215,6 +215,8 @@ class MonitoredTransformer(SpectralTransformer):
             raise ValueError(
                 f"contributions requires a kernel on vectors; got data of kind {points.kind!r}."
             )
+        self.spectrum_.points.require_dense("contributions")
+        points.require_dense("contributions")
         measure = getattr(self, statistic)
         medians = weighted_median(self.spectrum_.points.data.T, self.spectrum_.counts)
         original = measure(points)

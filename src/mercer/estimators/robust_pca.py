@@ -148,6 +148,7 @@ class RobustKernelPCA(KernelPCA):
                 "RobustKernelPCA does not accept Dask collections: it needs all rows in memory. "
                 "Fit a subsample; the fitted model accepts Dask collections."
             )
+        sample.points.require_dense("RobustKernelPCA")
         if sample.points.kind != "vectors":
             raise ValueError(
                 f"RobustKernelPCA needs a kernel on vectors; {sample.kernel!r} compares "

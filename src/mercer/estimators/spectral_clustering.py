@@ -32,6 +32,7 @@ from mercer.frames import as_frame, is_frame
 from mercer.kernels import Kernel, Neighbors, SelfTuning, Stationary, as_kernel, table_kernel
 from mercer.kernels.neighbor_search import NeighborPairs
 from mercer.maths.quantiles import distinct_rows
+from mercer.maths.sparse_rows import column_ranges
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
 from mercer.progress import ProgressBar, show_progress
@@ -176,7 +177,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         affinity = _affinity(self.kernel, X)
-        points = own_points(validate_points(X, affinity.compares, estimator=self), X)
+        points = own_points(validate_points(X, affinity, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         sample = Sample.of(affinity.kernel, points, weights)
         warn_if_heavy(sample.sample_size, sample.points.n)
@@ -241,13 +242,14 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """Return the standard deviations by which columns are divided; None to leave them."""
         if affinity.compares != "vectors" or self.standardize is False:
             return None
+        if self.standardize == "auto" and not affinity.is_unitless:
+            return None
+        points.require_dense("standardize=True")
         deviations = _deviations(points, weights)
         positive = deviations[deviations > 0]
-        if self.standardize == "auto":
-            if not affinity.is_unitless or not len(positive):
-                return None
-            if positive.max() <= _UNEQUAL_SCALES * np.median(positive):
-                return None
+        equal = not len(positive) or positive.max() <= _UNEQUAL_SCALES * np.median(positive)
+        if self.standardize == "auto" and equal:
+            return None
         return np.where(deviations > 0, deviations, 1.0)
 
     def _rows(self, affinity: _Affinity, points: Points, weights: Array | None) -> ClusterRows:
@@ -376,6 +378,11 @@ class _Affinity:
         return "vectors" if compared is None else compared.compares
 
     @property
+    def accepts_sparse(self) -> bool:
+        """Whether rows may be sparse; the choice among kernels needs dense ones."""
+        return self.kernel is not None and self.kernel.accepts_sparse
+
+    @property
     def is_unitless(self) -> bool:
         """Whether the result does not depend on the unit of a distance."""
         chosen = self.kernel is None or isinstance(self.kernel, SelfTuning | Neighbors)
@@ -412,9 +419,9 @@ def _bounded(counts: Array) -> Array:
     return counts / max(1.0, float(counts.max()) / 1e12)
 
 
-def _check_ranges(X: Array) -> None:
+def _check_ranges(X: Any) -> None:
     with np.errstate(over="ignore"):
-        largest = float(np.ptp(X, axis=0).max())
+        largest = float(column_ranges(X).max())
     if largest > 0 and not _RANGES[0] <= largest <= _RANGES[1]:
         raise ValueError(
             f"The largest range of a column is {largest:.3g}; squared distances need one between "

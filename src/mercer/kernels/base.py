@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 
-from mercer.data import Kind, select_rows
+from mercer.data import Kind, check_sparse, select_rows
 from mercer.frames import as_frame
 from mercer.kernels.density_kernels import DensityMethods
 from mercer.maths.types import Array
@@ -91,6 +92,12 @@ class Kernel(DensityMethods):
         """Whether most kernel values are 0, so that :meth:`sparse` evaluates Gram matrices."""
         return False
 
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether rows may be those of a SciPy sparse matrix: if all inner kernels accept them."""
+        parts = self.inner_kernels().values()
+        return bool(parts) and all(part.accepts_sparse for part in parts)
+
     # --- evaluation ---------------------------------------------------------------------------
 
     @np.errstate(under="ignore")
@@ -170,6 +177,8 @@ class Kernel(DensityMethods):
         return None
 
     def _as_points(self, X: Any) -> Any:
+        if issparse(X):
+            return check_sparse(X, self)
         if self.compares == "objects":
             return as_frame(X)
         X = np.asarray(X)

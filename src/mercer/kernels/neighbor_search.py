@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from mercer.data import select_rows
 from mercer.kernels.base import Kernel
 from mercer.maths.quantiles import distinct_rows
+from mercer.maths.sparse_rows import SparseRows
 from mercer.maths.types import Array
 
 __all__ = [
@@ -71,7 +72,7 @@ class Reference:
         return self is other or (
             isinstance(other, Reference)
             and np.array_equal(self.masses, other.masses)
-            and np.array_equal(np.asarray(self.rows), np.asarray(other.rows))
+            and _are_equal(self.rows, other.rows)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -269,6 +270,14 @@ def _nearest_vectors(
         yield indices[first : first + step], squares, columns
 
 
+def _are_equal(X: Any, Y: Any) -> bool:
+    if isinstance(X, SparseRows) and isinstance(Y, SparseRows):
+        return X.shape == Y.shape and bool(abs(X - Y).max() == 0)
+    if isinstance(X, SparseRows) or isinstance(Y, SparseRows):
+        return False
+    return np.array_equal(np.asarray(X), np.asarray(Y))
+
+
 def _in_precision_of(X: Any, Y: Any) -> Any:
     """Round Y to the precision of X, so that rows in single precision equal the training rows."""
     return Y.astype(X.dtype, copy=False) if _is_float(X) and _is_float(Y) else Y
@@ -279,4 +288,4 @@ def _as_double(X: Any) -> Any:
 
 
 def _is_float(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    return isinstance(X, np.ndarray | SparseRows) and X.dtype.kind == "f"

@@ -23,6 +23,7 @@ from mercer.chunks import passes_for
 from mercer.chunks.points import ChunkedPoints
 from mercer.chunks.remote import RemoteColumn, RemotePoints
 from mercer.data import Points
+from mercer.maths.sparse_rows import SparseRows
 
 __all__ = ["ValueType", "is_inflated", "type_of_tag", "type_of_value"]
 
@@ -97,7 +98,7 @@ def type_of_value(value: Any) -> ValueType | None:
         return type_of_pandas_value(value)
     if passes_for(value).is_chunked:
         return _LAZY
-    if cls.__module__.startswith("scipy.sparse"):
+    if cls is SparseRows or cls.__module__.startswith("scipy.sparse"):
         return _sparse_type()
     if cls.__module__.startswith("networkx.") and hasattr(value, "is_multigraph"):
         return _graph_type()
@@ -343,7 +344,14 @@ def _sparse_type() -> ValueType:
 
     types = {
         cls.__name__: cls
-        for cls in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.coo_array)
+        for cls in (
+            sp.csr_array,
+            sp.csr_matrix,
+            sp.csc_array,
+            sp.csc_matrix,
+            sp.coo_array,
+            SparseRows,
+        )
     }
 
     def parts(matrix: Any) -> list[Any]:
