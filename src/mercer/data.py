@@ -22,12 +22,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
-from scipy.sparse import csr_array, issparse, vstack
 
 from mercer.frames import as_frame, as_numbers, check_distinct_names, is_frame
 from mercer.maths.quantiles import distinct_rows
 from mercer.maths.row_passes import IN_MEMORY, RowPasses, add_up
-from mercer.maths.sparse_rows import SparseRows, as_sparse_rows
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import WeightTotals, multiplicities
 from mercer.numeric_values import check_dates, explain_values
@@ -172,7 +170,7 @@ class Points(PointSet):
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are those of a sparse matrix."""
-        return isinstance(self.data, SparseRows)
+        return _is_sparse(self.data)
 
     @property
     def passes(self) -> RowPasses:
@@ -235,6 +233,10 @@ def concatenate_points(parts: Sequence[Points]) -> Points:
 
         return Points(pd.concat([part.data for part in parts]), first.kind, first.feature_names)
     if any(part.is_sparse for part in parts):
+        from scipy.sparse import csr_array, vstack
+
+        from mercer.maths.sparse_rows import as_sparse_rows
+
         stacked = vstack([csr_array(part.data) for part in parts], format="csr")
         return Points(as_sparse_rows(stacked), first.kind, first.feature_names)
     if all(isinstance(part.data, np.ndarray) for part in parts):
@@ -398,17 +400,22 @@ def validate_points(X: Any, kernel: Any, *, estimator: Any = None, reset: bool =
 
             chunked = validate_dask_points(X, compares, estimator=estimator, reset=reset)
             return cast(Points, chunked)
-    if issparse(X):
+    if _is_sparse(X):
         X = check_sparse(X, kernel)
     elif compares == "objects":
         return _validate_objects(X, estimator, reset)
-    points = Points(_validate_numeric(X, estimator, reset), compares, _names(estimator))
+    points = Points(_validate_numeric(X, kernel, estimator, reset), compares, _names(estimator))
     if compares == "gram" and reset:
         check_gram(points.data)
     return points
 
 
-def check_sparse(X: Any, kernel: Any) -> SparseRows:
+def _is_sparse(X: Any) -> bool:
+    """Return whether X is a sparse matrix or array of SciPy, which is imported only then."""
+    return hasattr(X, "tocsr")
+
+
+def check_sparse(X: Any, kernel: Any) -> Any:
     """Return a sparse matrix as rows if the kernel accepts them; raise TypeError otherwise.
 
     Parameters
@@ -417,21 +424,23 @@ def check_sparse(X: Any, kernel: Any) -> SparseRows:
     kernel : Kernel, or the type of data that it compares
     """
     if getattr(kernel, "accepts_sparse", False) and X.ndim == 2:
+        from mercer.maths.sparse_rows import as_sparse_rows
+
         return as_sparse_rows(X if X.dtype.kind == "f" else X.astype(np.float64))
     name = "This method" if isinstance(kernel, str) else repr(kernel)
-    size = np.prod([float(length) for length in X.shape]) * 8 / 1e9
+    size = np.prod([float(length) for length in X.shape]) * 8 / 1e6
     raise TypeError(
         f"{name} does not accept sparse matrices (X has shape {X.shape}); linear, cosine, "
         "polynomial and sigmoid kernels do. Pass kernel='cosine' where there is a kernel, or dense "
-        f"rows: X.toarray() ({size:.3g} GB), or fewer columns by "
+        f"rows: X.toarray() ({size:,.1f} MB), or fewer columns by "
         "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
     )
 
 
-def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Any:
+def _validate_numeric(X: Any, kernel: Any, estimator: Any, reset: bool) -> Any:
     from sklearn.utils.validation import check_array, validate_data
 
-    X = X if isinstance(X, np.ndarray | SparseRows) else as_numbers(X)
+    X = X if isinstance(X, np.ndarray) or _is_sparse(X) else as_numbers(X)
     if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
         check_dates(X)
     options: Any = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
@@ -440,7 +449,7 @@ def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Any:
             valid = check_array(X, **options)
         else:
             valid = validate_data(estimator, X, reset=reset, **options)
-        return as_sparse_rows(valid) if issparse(valid) else np.asarray(valid)
+        return check_sparse(valid, kernel) if _is_sparse(valid) else np.asarray(valid)
     except ValueError as error:
         if (reason := explain_values(X)) is not None:
             raise ValueError(reason) from error

@@ -22,6 +22,7 @@ from mercer.decompose import PlannedGram
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.kernels import Kernel, Precomputed, as_kernel
+from mercer.kernels.base import KeywordHints
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, Sample
 from mercer.preimages import Preimage, preimages
@@ -99,7 +100,7 @@ def _own_item(item: Any) -> Any:
     return item if isinstance(item, _IMMUTABLE) else deepcopy(item)
 
 
-class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+class KernelEstimator(BaseEstimator, KeywordHints):  # type: ignore[misc]
     """An estimator with a ``kernel`` parameter: a name or a kernel object."""
 
     kernel: str | Kernel

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from mercer.maths.sparse_rows import SparseRows, distinct_sparse_rows
 from mercer.maths.types import Array
 
 __all__ = [
@@ -61,13 +62,15 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
     return np.asarray(below + np.maximum(position - index, 0)[..., 0] * (above - below))
 
 
-def distinct_rows(X: Array | SparseRows, weights: Array) -> tuple[Array, Array]:
+def distinct_rows(X: Any, weights: Array) -> tuple[Array, Array]:
     """Return indices of the distinct rows in lexicographic order, and their total weights.
 
     >>> distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
     (array([1, 0]), array([1., 2.]))
     """
-    if isinstance(X, SparseRows):
+    if hasattr(X, "tocsr"):
+        from mercer.maths.sparse_rows import distinct_sparse_rows
+
         order, first = distinct_sparse_rows(X)
     else:
         order = np.argsort(X[:, 0])

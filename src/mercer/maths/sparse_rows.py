@@ -40,7 +40,7 @@ class SparseRows(csr_array):  # type: ignore[misc]
     def __array__(self, *args: Any, **kwargs: Any) -> Array:
         raise TypeError(
             f"This computation needs a dense array; X is a sparse matrix of shape {self.shape}, "
-            f"which takes {self.shape[0] * self.shape[1] * 8 / 1e9:.3g} GB when dense. Pass "
+            f"which takes {self.shape[0] * self.shape[1] * 8 / 1e6:,.1f} MB when dense. Pass "
             "X.toarray(), or fewer columns, such as sklearn.decomposition.TruncatedSVD(100)"
             ".fit_transform(X)."
         )
