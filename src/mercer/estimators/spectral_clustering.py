@@ -24,6 +24,7 @@ from mercer.estimators.graph_clusters import (
     Embedding,
     KernelRecord,
     ReferenceGraphs,
+    StoredKernel,
     candidate_kernels,
     embed_rows,
 )
@@ -288,7 +289,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
         """Return the clustering with the lowest cost."""
-        tree = None if rows.matrix is not None or rows.n < 2 else rows.tree()
+        shared = rows.with_stored_distances()
+        tree = None if rows.matrix is not None or rows.n < 2 else shared.tree()
         kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
         with suppress_warnings():
             fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
@@ -301,7 +303,6 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
                 "not give. Pass a number, or a kernel object."
             )
-        shared = rows.with_stored_distances() if len(kernels) > 1 else rows
         compared = fitted
         if shared is not rows:
             compared = [
@@ -310,7 +311,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         graphs = ReferenceGraphs.of(shared, tree)
         if self.n_clusters == "auto":
             is_table = is_frame(rows.points.data)
-            k = self._count_table(rows) if is_table else self._count(shared, graphs, tree)
+            k = self._count_table(rows, shared) if is_table else self._count(shared, graphs, tree)
         else:
             k = int(self.n_clusters)
         embeddings = []
@@ -323,13 +324,14 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         best = int(np.argmin([record.cost for record in self.path_]))
         embedding = embeddings[best]
         if shared is not rows:
-            embedding = self._embed(rows, fitted[best], k, tree)
+            embedding = embedding.of_rows(rows, fitted[best])
         return embedding, self.path_[best].labels
 
-    def _count_table(self, rows: ClusterRows) -> int:
+    def _count_table(self, rows: ClusterRows, shared: ClusterRows) -> int:
         """Choose the number of clusters of a table, from components that columns share."""
         assert rows.distance is not None
-        scores = dependent_components(rows.points.data, rows.distance)
+        stored = shared.distance.values if isinstance(shared.distance, StoredKernel) else None
+        scores = dependent_components(rows.points.data, rows.distance, stored)
         weights = np.ones(rows.n) if rows.weights is None else rows.weights
         chosen, counts = distinct_rows(scores, weights)  # small tables have equal rows
         components = ClusterRows(Points(scores[chosen]), counts, None)

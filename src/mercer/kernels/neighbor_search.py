@@ -28,6 +28,7 @@ __all__ = [
     "neighbor_pairs",
     "reference_of",
     "spanning_edges",
+    "squared_distances_from",
 ]
 
 _ENTRIES_PER_BLOCK = 4_000_000
@@ -138,10 +139,24 @@ def reference_of(rows: Any, masses: Array) -> Reference:
 
 
 def kernel_distances(kernel: Kernel, X: Any, Y: Any) -> Array:
-    """Return ``k(x, x) + k(y, y) - 2 k(x, y)``; rounding errors of equal points are set to 0."""
+    """Return ``k(x, x) + k(y, y) - 2 k(x, y)``; rounding errors of equal points are set to 0.
+
+    A kernel that stores these values has a method ``stored_distances``.
+    """
+    if hasattr(kernel, "stored_distances"):
+        return np.asarray(kernel.stored_distances(X, Y))
     X, Y = _as_double(X), _as_double(Y)
-    norms = np.add.outer(kernel.diagonal(X), kernel.diagonal(Y)).astype(np.float64)
-    squares = norms - 2.0 * kernel(X, Y)
+    return squared_distances_from(kernel.diagonal(X), kernel.diagonal(Y), kernel(X, Y))
+
+
+def squared_distances_from(own: Array, other: Array, products: Array) -> Array:
+    """Return ``|φ(x)|² + |φ(y)|² - 2 φ(x)'φ(y)`` from these values.
+
+    >>> squared_distances_from(np.array([1.0]), np.array([1.0, 4.0]), np.array([[1.0, 2.0]]))
+    array([[0., 1.]])
+    """
+    norms = np.add.outer(own, other).astype(np.float64)
+    squares = norms - 2.0 * products
     return np.where(squares > _ZERO_DISTANCE * np.abs(norms), squares, 0.0)
 
 
