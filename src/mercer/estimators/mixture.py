@@ -415,6 +415,11 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         check_is_fitted(self)
         return self.spectrum_
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= self.domain is None
+        return tags
+
 
 def _log_integrals(part: Any, nodes: Nodes, Z: Array, residuals: Array) -> Array:
     """Return the leave-one-out log normalizers of one component, computed in blocks of nodes."""

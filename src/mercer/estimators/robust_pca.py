@@ -142,6 +142,11 @@ class RobustKernelPCA(KernelPCA):
             sample, "variance", self.n_components, solver=self.solver, center=self.center
         )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
     def _check_data(self, sample: Sample) -> None:
         if sample.points.is_chunked:
             raise TypeError(
