@@ -143,7 +143,7 @@ def installed_works(
     printed = _run([python, "-W", "error::UserWarning", "-c", example], folder, variables)
     version = _run([python, "-c", "import mercer; print(mercer.__version__)"], folder, variables)
     if extras:
-        _run([str(programs / "mercer"), "report", "--quiet"], folder, variables)
+        _run([str(programs / "mercer"), "report"], folder, variables)
         assert (folder / "mercer-report" / "report.html").exists(), "no report"
     return f"mercer {version.strip()}, the example prints {' '.join(printed.split())}"
 

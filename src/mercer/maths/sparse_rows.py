@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+# Up to this size of a factor, a sparse times a dense matrix is faster than two sparse ones.
+_FEW_ENTRIES = 2**22
+
+
 class SparseRows(csr_array):  # type: ignore[misc]
     """A CSR array with a length, as arrays of rows have, that is never converted silently.
 
@@ -68,7 +72,10 @@ def row_products(A: Any, B: Any, out: Array | None = None) -> Array:
     """
     if not issparse(A) and not issparse(B):
         return finite_product(A, B.T, out)
-    product = as_dense(A @ B.T)
+    right = B.T
+    if issparse(A) and issparse(B) and right.shape[0] * right.shape[1] <= _FEW_ENTRIES:
+        right = right.toarray()
+    product = as_dense(A @ right)
     if out is None:
         return product
     out[...] = product
