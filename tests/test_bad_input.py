@@ -81,7 +81,7 @@ def test_three_dimensional_arrays_raise(estimator):
 
 @both
 def test_sparse_matrices_raise(estimator):
-    with raises(TypeError, "Sparse", "toarray"):
+    with raises(TypeError, "sparse", "toarray"):
         estimator().fit(sparse.csr_matrix(array()))
 
 

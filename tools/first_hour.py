@@ -161,20 +161,28 @@ def density(size: float) -> Results:
 
 def embeddings(size: float) -> Results:
     """Diversity, modes and novelty of 20,000 × 384 embeddings with 30 modes."""
-    from mercer import compare_samples, measure_diversity
+    from sklearn.metrics import adjusted_rand_score
+
+    from mercer import EntropyClustering, compare_samples, measure_diversity
 
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(32, 384)) * 0.1
 
-    def draw(n: int, modes: int) -> Any:
-        found = centers[rng.integers(modes, size=n)] + 0.03 * rng.normal(size=(n, 384))
-        return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+    def draw(n: int, modes: int) -> tuple[Any, Any]:
+        mode = rng.integers(modes, size=n)
+        found = centers[mode] + 0.03 * rng.normal(size=(n, 384))
+        return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32), mode
 
     n = int(20_000 * size)
-    A, B = draw(n, 30), draw(n, 32)
+    (A, truth), (B, _) = draw(n, 30), draw(n, 32)
     diversity = measure_diversity(A)
     comparison = compare_samples(A[:2000], B[:2000])
+    start = time.process_time()
+    labels = EntropyClustering(30).fit(A).labels_
+    seconds = time.process_time() - start
     return {
+        "seconds of EntropyClustering(30)": round(seconds, 1),
+        "adjusted Rand index of 30 modes": round(adjusted_rand_score(truth, labels), 3),
         "Vendi scores of orders 1, 2, inf": np.round(diversity.scores, 2).tolist(),
         "p-value of A against B": float(comparison.p_value),
         "modes listed as novel (2 are new)": len(comparison.novel_modes),
@@ -262,7 +270,9 @@ def files(size: float) -> Results:
 
 
 def own_data(size: float) -> Results:
-    """Own kernel, precomputed matrix, frames of other libraries."""
+    """Own kernel, precomputed matrix, sparse matrix, frames of other libraries."""
+    from scipy.sparse import csr_array
+
     from mercer import KernelPCA
     from mercer.kernels import check_kernel
 
@@ -272,6 +282,11 @@ def own_data(size: float) -> Results:
     K = Cauchy(2.0)(X)
     precomputed = KernelPCA(2, kernel="precomputed").fit_transform(K)
     results: Results = {"equal to precomputed": bool(np.allclose(own, precomputed))}
+    counts = np.random.default_rng(0).poisson(0.1, size=(200, 1000)).astype(float)
+    dense, sparse = (
+        KernelPCA(2, kernel="cosine").fit(rows).eigenvalues_ for rows in (counts, csr_array(counts))
+    )
+    results["sparse equal to dense"] = bool(np.allclose(dense, sparse))
     results["polars"] = _try_polars()
     return results
 
@@ -286,6 +301,7 @@ def mistakes(size: float) -> Results:
     tries: dict[str, Callable[[], Any]] = {
         "missing value": lambda: KernelPCA().fit(broken),
         "text": lambda: KernelPCA().fit([["a", "b"], ["c", "d"]]),
+        "gamma": lambda: KernelPCA(gamma=0.5),
         "unknown kernel": lambda: KernelPCA(kernel="rbff").fit(X),
         "too many components": lambda: KernelPCA(31).fit(X),
         "no clusters": lambda: EntropyClustering(0).fit(X),

@@ -33,6 +33,7 @@ LAYERS: dict[str, set[str]] = {
             "frames",
             "notebook",
             "numeric_values",
+            "parameter_hints",
             "progress",
             "resources",
         ),

@@ -2,6 +2,7 @@
 
     ./run versions [NAME ...] [-- ARGS]     environments (default: all), arguments for pytest
     ./run versions wheels                   platforms for which all dependencies have wheels
+    ./run versions install                  README's commands and example in new environments
 
 The sdist is built, and the wheel from it. Each environment has the wheel installed and does not see
 the checkout; it runs the tests of the sdist and the doctests of the installed package. uv uses the
@@ -25,7 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tools import wheels
+from tools import first_install, wheels
 from tools.archives import find_problems
 
 ROOT = Path(__file__).parents[1]
@@ -57,6 +58,7 @@ ENVIRONMENTS = {
     ),
 }
 WHEELS = "wheels"  # a check of the package index, without tests
+INSTALL = "install"  # the first commands of a user, without tests
 
 
 @dataclass
@@ -208,16 +210,18 @@ def table(results: list[Result]) -> str:
 def main(arguments: list[str]) -> int:
     """Test in the named environments, print tables, and return 1 if something failed."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    names = arguments[:end] or [WHEELS, *ENVIRONMENTS]
-    if unknown := set(names) - {WHEELS, *ENVIRONMENTS}:
-        names_known = ", ".join([WHEELS, *ENVIRONMENTS])
-        raise SystemExit(f"Unknown environments {sorted(unknown)}; choose from {names_known}")
+    known = [WHEELS, INSTALL, *ENVIRONMENTS]
+    names = arguments[:end] or known
+    if unknown := set(names) - {*known}:
+        raise SystemExit(f"Unknown environments {sorted(unknown)}; choose from {', '.join(known)}")
     complete = True
     if WHEELS in names:
         fast = map(name_of, project()["optional-dependencies"]["fast"])
         listed, complete = wheels.check([*project()["dependencies"]], fast)
         print(listed)
-    names = [name for name in names if name != WHEELS]
+    if INSTALL in names:
+        complete = first_install.check_installation(*build()) and complete
+    names = [name for name in names if name in ENVIRONMENTS]
     return 0 if complete and run_environments(names, arguments[end + 1 :]) else 1
 
 

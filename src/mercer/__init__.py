@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0.dev1"
+__version__ = "0.1.0"
 
 # name -> module that defines it; a module's own name maps to itself
 _HOMES = {

@@ -453,7 +453,7 @@ def fit_kernel(
     points: Any = X
     weights = sample_weight
     if not isinstance(X, PointSet):
-        points = validate_points(X, kernel.compares)
+        points = validate_points(X, kernel)
         weights = validate_weights(sample_weight, points)
     if points.is_chunked:
         return _fit(kernel, points.with_weights(weights), None, auto)

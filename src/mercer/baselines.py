@@ -85,7 +85,7 @@ def kernel_pca_clustering(
     """
     check_choice(metric, "metric", ("angular", "euclidean"))
     kernel = as_kernel(kernel)
-    points = validate_points(X, kernel.compares)
+    points = validate_points(X, kernel)
     check_integer(n_clusters, "n_clusters", high=points.n)
     pca = KernelPCA(n_clusters, kernel=kernel, center=center, random_state=random_state).fit(X)
     Z = pca.spectrum_.projections
@@ -149,7 +149,7 @@ def njw_clustering(
     True
     """
     kernel = as_kernel(kernel)
-    points = validate_points(X, kernel.compares)
+    points = validate_points(X, kernel)
     sample = Sample.of(fit_kernel(kernel, points), points, None)
     check_integer(n_clusters, "n_clusters", high=points.n)
     check_memory(
@@ -325,9 +325,7 @@ def sweep_baseline(
 def _sweep_grid(X: Any, kernel: Kernel, bandwidths: Any) -> Array:
     if isinstance(bandwidths, Integral):
         count = check_integer(bandwidths, "bandwidths")
-        return median_distance(validate_points(X, kernel.compares)) * np.linspace(
-            *_PAPER_RANGE, count
-        )
+        return median_distance(validate_points(X, kernel)) * np.linspace(*_PAPER_RANGE, count)
     grid = np.unique(np.asarray(bandwidths, dtype=np.float64))
     if grid.size == 0 or not (np.isfinite(grid) & (grid > 0)).all():
         raise ValueError(

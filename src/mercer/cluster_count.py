@@ -138,7 +138,7 @@ def validate_request(data: Any, kernel: str | Kernel) -> tuple[Any, Kernel]:
     parameters are looked for here.
     """
     kernel = as_kernel(kernel)
-    points = validate_points(data, kernel.compares)
+    points = validate_points(data, kernel)
     with suppress_warnings():
         if kernel.compares == "vectors" and not points.is_chunked:
             data = points.data

@@ -7,7 +7,8 @@ but not the rows themselves. Both implement :class:`PointSet`. Which input is va
 kernel (``kernel.compares``):
 
 ========== ==================================================================================
-"vectors"  numeric arrays and frames, checked by scikit-learn's ``validate_data``
+"vectors"  numeric arrays and frames, checked by scikit-learn's ``validate_data``; SciPy sparse
+           matrices for kernels with ``accepts_sparse``
 "gram"     a precomputed Gram matrix (n, n), or a cross-Gram (m, n) for new points
 "objects"  any sequence: strings, graphs, sets, or a data frame for a kernel on its columns
 ========== ==================================================================================
@@ -34,6 +35,7 @@ __all__ = [
     "PointSet",
     "Points",
     "Sample",
+    "check_sparse",
     "concatenate_points",
     "select_rows",
     "validate_points",
@@ -73,6 +75,20 @@ class PointSet(ABC):
     @abstractmethod
     def is_chunked(self) -> bool:
         """Whether the rows are in the chunks of a Dask array, so that results are lazy."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are those of a sparse matrix, in memory."""
+        return False
+
+    def require_dense(self, what: str) -> None:
+        """Raise TypeError if the rows are sparse; ``what`` names the computation."""
+        if self.is_sparse:
+            raise TypeError(
+                f"{what} needs dense rows; X is a sparse matrix with {self.dimension} columns. Fit "
+                "the model with X.toarray(), or with fewer columns, such as "
+                "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
+            )
 
     @property
     @abstractmethod
@@ -152,6 +168,11 @@ class Points(PointSet):
         return False
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are those of a sparse matrix."""
+        return _is_sparse(self.data)
+
+    @property
     def passes(self) -> RowPasses:
         """Passes over arrays in memory."""
         return IN_MEMORY
@@ -211,6 +232,13 @@ def concatenate_points(parts: Sequence[Points]) -> Points:
         import pandas as pd
 
         return Points(pd.concat([part.data for part in parts]), first.kind, first.feature_names)
+    if any(part.is_sparse for part in parts):
+        from scipy.sparse import csr_array, vstack
+
+        from mercer.maths.sparse_rows import as_sparse_rows
+
+        stacked = vstack([csr_array(part.data) for part in parts], format="csr")
+        return Points(as_sparse_rows(stacked), first.kind, first.feature_names)
     if all(isinstance(part.data, np.ndarray) for part in parts):
         joined = np.concatenate([part.data for part in parts])
         return Points(joined, first.kind, first.feature_names)
@@ -342,15 +370,15 @@ def _chunked_sample(kernel: Any, points: Any, weights: Any) -> Sample:
 # --- validation -----------------------------------------------------------------------------------
 
 
-def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: bool = True) -> Points:
+def validate_points(X: Any, kernel: Any, *, estimator: Any = None, reset: bool = True) -> Points:
     """Validate raw input.
 
     Parameters
     ----------
     X : array-like, data frame, list, Dask collection or PointSet
         A PointSet is returned unchanged.
-    compares : {"vectors", "gram", "objects"}
-        Type of data that the kernel compares.
+    kernel : Kernel, or {"vectors", "gram", "objects"}
+        The kernel, or the type of data that it compares. A name does not accept sparse matrices.
     estimator : estimator or None
         Its ``n_features_in_`` and ``feature_names_in_`` are set (``reset=True``) or compared.
     reset : bool
@@ -363,6 +391,7 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
     """
     if isinstance(X, PointSet):
         return cast(Points, X)
+    compares: Kind = kernel if isinstance(kernel, str) else kernel.compares  # type: ignore[assignment]
     if not isinstance(X, np.ndarray):
         from mercer.chunks import passes_for
 
@@ -371,25 +400,56 @@ def validate_points(X: Any, compares: Kind, *, estimator: Any = None, reset: boo
 
             chunked = validate_dask_points(X, compares, estimator=estimator, reset=reset)
             return cast(Points, chunked)
-    if compares == "objects":
+    if _is_sparse(X):
+        X = check_sparse(X, kernel)
+    elif compares == "objects":
         return _validate_objects(X, estimator, reset)
-    points = Points(_validate_numeric(X, estimator, reset), compares, _names(estimator))
+    points = Points(_validate_numeric(X, kernel, estimator, reset), compares, _names(estimator))
     if compares == "gram" and reset:
         check_gram(points.data)
     return points
 
 
-def _validate_numeric(X: Any, estimator: Any, reset: bool) -> Array:
+def _is_sparse(X: Any) -> bool:
+    """Return whether X is a sparse matrix or array of SciPy, which is imported only then."""
+    return hasattr(X, "tocsr")
+
+
+def check_sparse(X: Any, kernel: Any) -> Any:
+    """Return a sparse matrix as rows if the kernel accepts them; raise TypeError otherwise.
+
+    Parameters
+    ----------
+    X : SciPy sparse matrix or array of shape (n, d)
+    kernel : Kernel, or the type of data that it compares
+    """
+    if getattr(kernel, "accepts_sparse", False) and X.ndim == 2:
+        from mercer.maths.sparse_rows import as_sparse_rows
+
+        return as_sparse_rows(X if X.dtype.kind == "f" else X.astype(np.float64))
+    name = "This method" if isinstance(kernel, str) else repr(kernel)
+    size = np.prod([float(length) for length in X.shape]) * 8 / 1e6
+    raise TypeError(
+        f"{name} does not accept sparse matrices (X has shape {X.shape}); linear, cosine, "
+        "polynomial and sigmoid kernels do. Pass kernel='cosine' where there is a kernel, or dense "
+        f"rows: X.toarray() ({size:,.1f} MB), or fewer columns by "
+        "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
+    )
+
+
+def _validate_numeric(X: Any, kernel: Any, estimator: Any, reset: bool) -> Any:
     from sklearn.utils.validation import check_array, validate_data
 
-    X = X if isinstance(X, np.ndarray) else as_numbers(X)
+    X = X if isinstance(X, np.ndarray) or _is_sparse(X) else as_numbers(X)
     if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
         check_dates(X)
-    types = [np.float64, np.float32]
+    options: Any = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
     try:
         if estimator is None:
-            return np.asarray(check_array(X, dtype=types))
-        return np.asarray(validate_data(estimator, X, dtype=types, reset=reset))
+            valid = check_array(X, **options)
+        else:
+            valid = validate_data(estimator, X, reset=reset, **options)
+        return check_sparse(valid, kernel) if _is_sparse(valid) else np.asarray(valid)
     except ValueError as error:
         if (reason := explain_values(X)) is not None:
             raise ValueError(reason) from error

@@ -75,6 +75,7 @@ def preimages(
     array of shape (m, d)
     """
     check_preimage(spectrum.kernel, method, n_neighbors)
+    spectrum.points.require_dense("inverse_transform")
     return METHODS[method](spectrum, np.asarray(scores, dtype=np.float64), int(n_neighbors))
 
 

@@ -102,7 +102,7 @@ def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any
     1
     """
     kernel = as_kernel(kernel)
-    points = validate_points(X, kernel.compares)
+    points = validate_points(X, kernel)
     weights = validate_weights(sample_weight, points)
     sample = Sample.of(kernel, points, weights)
     warn_if_heavy(sample.sample_size, sample.points.n)

@@ -195,7 +195,7 @@ class Spectrum:
         return self.expansion.squared_norms(self._validate(X))
 
     def _validate(self, X: Any) -> Points:
-        return X if isinstance(X, Points) else validate_points(X, self.kernel.compares, reset=False)
+        return X if isinstance(X, Points) else validate_points(X, self.kernel, reset=False)
 
     # --- at the training points ---------------------------------------------------------------
 

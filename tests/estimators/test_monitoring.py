@@ -3,12 +3,15 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA
+from mercer.data import Points
 from mercer.errors import SaturationWarning
-from mercer.kernels import Gaussian, Linear
+from mercer.estimators.typical_rows import typical_row
+from mercer.kernels import Gaussian, Linear, table_kernel
 from tests.expectations import raises
 
 
@@ -118,6 +121,39 @@ def test_contributions_are_largest_for_the_faulty_column(X):
         assert_allclose(others, 0, atol=1e-12)  # these columns are at their medians
     with raises(ValueError, "statistic='spe'"):
         pca.contributions(X, "spe")
+
+
+def test_contributions_of_tables_are_largest_for_the_unusual_column():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=80),
+            "count": rng.integers(3, 6, size=80),
+            "c": np.array(["a", "b", "a", "a"])[np.arange(80) % 4],
+            "day": pd.date_range("2026-01-01", periods=80),
+        }
+    )
+    frame.loc[3, "x"] = np.nan
+    kernel = table_kernel(frame, include=["day"])
+    pca = KernelPCA(3, kernel=kernel).fit(frame)
+    usual = {"x": frame["x"].median(), "count": 4, "c": "a", "day": pd.Timestamp("2026-02-09")}
+    changes = {"x": 9.0, "count": 40, "c": "z", "day": pd.Timestamp("2031-01-01")}
+    for place, (name, value) in enumerate(changes.items()):
+        found = pca.contributions(pd.DataFrame([usual | {name: value}]))
+        assert found.shape == (1, 4)
+        assert found[0].argmax() == place
+        assert_allclose(np.delete(found[0], place), 0, atol=1e-6)
+
+
+def test_typical_rows_of_weighted_tables_equal_those_of_copies():
+    frame = pd.DataFrame(
+        {"x": [1.0, 2.0, 5.0], "c": ["a", "b", "a"], "d": pd.date_range("2026", periods=3)}
+    )
+    weights = np.array([1, 5, 2])
+    copies = frame.iloc[np.repeat(np.arange(3), weights)]
+    assert typical_row(Points(frame, "objects"), weights) == typical_row(
+        Points(copies, "objects"), np.ones(8)
+    )
 
 
 def test_precomputed_kernels_have_no_reconstruction_error_for_new_points(X):

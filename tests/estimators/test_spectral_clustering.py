@@ -438,3 +438,25 @@ def test_saved_and_pickled_models_predict_the_same(kernel, tmp_path):
         assert_array_equal(copy.labels_, model.labels_)
         assert copy.get_params().keys() == model.get_params().keys()
         assert [record.cost for record in copy.path_] == [record.cost for record in model.path_]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("n_clusters", [3, "auto"])
+def test_stored_distances_of_tables_change_nothing(monkeypatch, n_clusters):
+    rng = np.random.default_rng(0)
+    group = np.arange(120) % 3
+    frame = pd.DataFrame(
+        {"x": group + 0.2 * rng.normal(size=120), "c": np.array(["a", "b", "c"])[group]}
+    )
+    new = frame.iloc[:20].assign(x=frame["x"][:20] + 0.01)
+    stored = SpectralClustering(n_clusters).fit(frame)
+    monkeypatch.setattr("mercer.estimators.graph_clusters._STORED_ROWS", 0)
+    direct = SpectralClustering(n_clusters).fit(frame)
+    assert_array_equal(stored.labels_, direct.labels_)
+    assert_array_equal(stored.predict(new), direct.predict(new))
+    assert_allclose([r.cost for r in stored.path_], [r.cost for r in direct.path_])
+    assert stored.kernel_ == direct.kernel_
+    assert_allclose(stored.spectrum_.eigenvalues, direct.spectrum_.eigenvalues)
+    assert_allclose(
+        np.abs(stored.spectrum_.project(new)), np.abs(direct.spectrum_.project(new)), atol=1e-8
+    )

@@ -388,6 +388,17 @@ def test_density_of_one_column_is_a_curve(clusters):
     assert display.ax_.get_ylabel() == "density"
 
 
+def test_density_without_a_sample_is_drawn_where_its_mass_is(clusters):
+    for columns in (1, 2):
+        density = ParzenDensity().fit(clusters[:, :columns])
+        display = DensityDisplay.from_estimator(density, grid=60)
+        assert display.points is None
+        steps = [axis[1] - axis[0] for axis in display.axes_points]
+        assert_allclose(display.values.sum() * np.prod(steps), 1, atol=0.01)
+    positive = ParzenDensity(support="positive").fit(np.abs(clusters[:, :1]))
+    assert DensityDisplay.from_estimator(positive).axes_points[0][0] >= 0
+
+
 def test_regions_of_one_column_have_their_probability_and_start_at_the_bound():
     column = np.random.default_rng(0).exponential(size=(200, 1))
     density = ParzenDensity(kernel=Gaussian(0.3), support="positive").fit(column)

@@ -292,11 +292,19 @@ def test_integers_booleans_and_half_precision(case, dtype):
 
 
 @every
-def test_sparse_matrices_are_rejected(case):
+def test_sparse_matrices_are_rejected_or_equal_to_dense_ones(case):
     X = normal_sample()
+    y = targets(case, X)
+    accepted = case.make(1.0).__sklearn_tags__().input_tags.sparse
     for form in (sparse.csr_matrix(X), sparse.csr_array(X)):
-        with raises(TypeError, "dense"):
-            fit(case.make(1.0), form, targets(case, X))
+        if not accepted:
+            with raises(TypeError, "dense"):
+                fit(case.make(1.0), form, y)
+            continue
+        found = results(fit(case.make(1.0), form, y), form[:5])
+        expected = results(fit(case.make(1.0), X, y), X[:5])
+        for name in found:
+            assert_allclose(found[name], expected[name], atol=1e-6, rtol=1e-6, err_msg=name)
 
 
 @every

@@ -174,7 +174,7 @@ def compare_samples(
             "compare_samples evaluates the kernel between rows, so it cannot be precomputed. Pass "
             "the rows and the kernel."
         )
-    both = [validate_points(Z, kernel.compares) for Z in (X, Y)]
+    both = [validate_points(Z, kernel) for Z in (X, Y)]
     if both[0].dimension != both[1].dimension:
         raise ValueError(
             f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both must have the "

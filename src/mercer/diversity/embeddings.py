@@ -106,7 +106,7 @@ def compare_embeddings(
     check_integer(n_modes, "n_modes")
     grams = []
     for Z in (X, Y):
-        points = validate_points(Z, as_kernel(kernel).compares)
+        points = validate_points(Z, as_kernel(kernel))
         sample = Sample.of(fit_kernel(as_kernel(kernel), points), points, None)
         require_unit_diagonal(sample)
         grams.append(plan(sample, Request("variance", 1)).gram(sample))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -22,6 +22,7 @@ from mercer.decompose import PlannedGram
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.kernels import Kernel, Precomputed, as_kernel
+from mercer.kernels.base import KeywordHints
 from mercer.maths.types import Array
 from mercer.operators import FactoredGram, Sample
 from mercer.preimages import Preimage, preimages
@@ -99,7 +100,7 @@ def _own_item(item: Any) -> Any:
     return item if isinstance(item, _IMMUTABLE) else deepcopy(item)
 
 
-class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+class KernelEstimator(BaseEstimator, KeywordHints):  # type: ignore[misc]
     """An estimator with a ``kernel`` parameter: a name or a kernel object."""
 
     kernel: str | Kernel
@@ -133,7 +134,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             The kernel to fit; None for the parameter ``kernel``.
         """
         kernel = fitted or kernel or as_kernel(self.kernel)
-        points = validate_points(X, kernel.compares, estimator=self, reset=fitted is None)
+        points = validate_points(X, kernel, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
         kernel = self._fit_kernel(kernel, points, weights)
@@ -165,7 +166,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate_new(self, X: Any) -> Points:
         check_is_fitted(self)
-        return validate_points(X, self.kernel_.compares, estimator=self, reset=False)
+        return validate_points(X, self.kernel_, estimator=self, reset=False)
 
     #: attributes with one entry per training row, which are not sent to Dask workers
     _per_row_attributes: ClassVar[tuple[str, ...]] = ()
@@ -210,6 +211,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
             self.kernel, Precomputed
         )
+        with suppress(ValueError):  # "auto" of some estimators, or an invalid kernel
+            tags.input_tags.sparse = as_kernel(self.kernel).accepts_sparse
         return tags
 
 

@@ -185,7 +185,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         kernel = as_kernel(self.kernel)
-        points = own_points(validate_points(X, kernel.compares, estimator=self), X)
+        points = own_points(validate_points(X, kernel, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         check_integer(self.max_iter, "max_iter")
         check_isolated(self.isolated, points)

@@ -123,6 +123,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         check_order(order)
         check_preimage(kernel, preimage, self.n_neighbors)
         sample = self._validate_training(X, sample_weight)
+        sample.points.require_dense("KernelDenoiser")
         self.spectrum_: Spectrum = self._decompose(sample, order)
         self.kernel_ = self.spectrum_.kernel
         self.n_components_ = self.spectrum_.n_components
@@ -173,4 +174,5 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = False
         return tags

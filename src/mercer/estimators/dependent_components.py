@@ -24,7 +24,7 @@ _LARGER = 1.1  # eigenvalue, relative to the largest one of the permuted table
 _MOST = 12
 
 
-def dependent_components(frame: Any, kernel: Kernel) -> Array:
+def dependent_components(frame: Any, kernel: Kernel, gram: Array | None = None) -> Array:
     """Return the leading kernel principal components with larger variance than without dependence.
 
     Parameters
@@ -32,6 +32,8 @@ def dependent_components(frame: Any, kernel: Kernel) -> Array:
     frame : DataFrame
     kernel : Kernel
         Fitted.
+    gram : array of shape (n, n) or None
+        ``kernel(frame)``, if it exists already.
 
     Returns
     -------
@@ -54,17 +56,17 @@ def dependent_components(frame: Any, kernel: Kernel) -> Array:
     permuted = frame.copy()
     for place in range(frame.shape[1]):
         permuted.isetitem(place, frame.iloc[rng.permutation(n), place].array)
-    values, vectors = _leading(kernel, frame)
-    reference, _ = _leading(kernel, permuted)
+    values, vectors = _leading(kernel(frame) if gram is None else gram)
+    reference, _ = _leading(kernel(permuted))
     is_larger = np.append(values > _LARGER * reference[0], False)
     count = max(1, int(np.argmin(is_larger)))
     return vectors[:, :count] * np.sqrt(np.maximum(values[:count], 0.0))
 
 
-def _leading(kernel: Kernel, frame: Any) -> tuple[Array, Array]:
+def _leading(gram: Array) -> tuple[Array, Array]:
     """Return the leading eigenvalues, relative to the trace, and eigenvectors of centered K."""
-    n = len(frame)
-    K = double_center(np.array(kernel(frame), dtype=np.float64), np.full(n, n**-0.5))
+    n = len(gram)
+    K = double_center(np.array(gram, dtype=np.float64), np.full(n, n**-0.5))
     start = np.random.default_rng(0).normal(size=n)
     values, vectors = eigsh(K, k=min(_MOST, n - 1), v0=start)
     order = np.argsort(-values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -14,7 +15,12 @@ from mercer.data import Points, Sample
 from mercer.decompose import PlannedGram, decompose
 from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning
-from mercer.kernels.neighbor_search import NeighborPairs, Reference, spanning_edges
+from mercer.kernels.neighbor_search import (
+    NeighborPairs,
+    Reference,
+    spanning_edges,
+    squared_distances_from,
+)
 from mercer.maths.graph_partition import conductances, unit_rows
 from mercer.maths.types import Array
 from mercer.operators import NormalizedGram, SparseGram
@@ -29,6 +35,7 @@ __all__ = [
     "Embedding",
     "KernelRecord",
     "ReferenceGraphs",
+    "StoredKernel",
     "candidate_kernels",
     "embed_rows",
 ]
@@ -108,12 +115,12 @@ class ClusterRows:
     def with_stored_distances(self) -> ClusterRows:
         """Return the indices of the rows, compared by a stored matrix of the distance's kernel.
 
-        Every graph searches neighbors, and kernels of tables and objects are expensive. Rows are
-        returned unchanged if they are vectors or too many.
+        Every graph searches neighbors, and kernels of tables and objects are expensive. The rows
+        are returned unchanged if they are vectors or too many.
         """
         if self.distance is None or self.matrix is not None or self.n > _STORED_ROWS:
             return self
-        stored = _StoredKernel(np.asarray(self.distance(self.points.data)))
+        stored = StoredKernel(np.asarray(self.distance(self.points.data)))
         return ClusterRows(Points(np.arange(self.n), "objects"), self.weights, stored)
 
     def neighbor_distances(self) -> Array:
@@ -142,6 +149,15 @@ class Embedding:
     coordinates: Array
     weights: Array | None
 
+    def of_rows(self, rows: ClusterRows, kernel: Kernel) -> Embedding:
+        """Return the embedding of the rows themselves, if it was computed for stored distances.
+
+        ``kernel`` is the same kernel, fitted to the rows.
+        """
+        expansion: Any = replace(self.spectrum.expansion, kernel=kernel, points=rows.points)  # type: ignore[type-var]
+        spectrum = replace(self.spectrum, expansion=expansion)
+        return replace(self, kernel=kernel, spectrum=spectrum)
+
     def cluster(self, k: int, components: str = "variance") -> Array:
         """Return labels by k-means on the unit rows of k eigenvectors (Ng, Jordan and Weiss).
 
@@ -163,21 +179,42 @@ class Embedding:
         return self.coordinates.shape[1]
 
 
-class _StoredKernel(Kernel):
-    """A kernel matrix; points are indices."""
+class StoredKernel(Kernel):
+    """A kernel matrix with its distances; points are indices."""
 
     compares = "objects"
 
     def __init__(self, values: Array) -> None:
         self.values = values
 
+    def with_own_parameters(self) -> Self:
+        """Return the kernel itself, which is not changed: copies of the matrix would be slow."""
+        return self
+
     def matrix(self, X: Any, Y: Any) -> Array:
         """Return the values of two lists of indices."""
-        return np.asarray(self.values[np.ix_(np.asarray(X), np.asarray(Y))])
+        return _entries(self.values, X, Y)
+
+    def stored_distances(self, X: Any, Y: Any) -> Array:
+        """Return the squared distances of two lists of indices."""
+        return _entries(self._squares, X, Y)
+
+    @cached_property
+    def _squares(self) -> Array:
+        diagonal = self.values.diagonal()
+        return squared_distances_from(diagonal, diagonal, self.values)
 
     def diagonal(self, X: Any) -> Array:
         """Return the values k(x, x)."""
         return np.asarray(self.values[np.asarray(X), np.asarray(X)])
+
+
+def _entries(matrix: Array, rows: Any, columns: Any) -> Array:
+    """Return rows and columns of a matrix; the matrix itself, which must not change, for all."""
+    everything = np.arange(len(matrix))
+    if np.array_equal(rows, everything) and np.array_equal(columns, everything):
+        return matrix
+    return np.asarray(matrix[np.ix_(np.asarray(rows), np.asarray(columns))])
 
 
 def candidate_kernels(rows: ClusterRows) -> list[Kernel]:

@@ -25,10 +25,10 @@ from mercer.estimators.novelty_statistics import (
     leave_one_out_scale_ratios,
     regular_rows,
 )
+from mercer.estimators.typical_rows import contributions_of_columns, typical_row
 from mercer.frames import as_frame, is_frame
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_kernel, table_kernel
 from mercer.maths.conformal import Calibration
-from mercer.maths.quantiles import weighted_median
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
 from mercer.validation import check_choice, check_integer, check_real
@@ -206,7 +206,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self.n_calibration_ = self._calibration.total
         limit = self._calibration.limit(rate)
         self.offset_ = -min(limit, np.finfo(float).max)
-        self.typical_row_ = _typical_row(points, everywhere)
+        self.typical_row_ = typical_row(points, everywhere)
         if limit == np.inf:
             warn(
                 f"false_alarm_rate={rate:g} needs at least {int(np.ceil(1 / rate)) - 1} "
@@ -221,7 +221,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
         if self._kernel_by_rule:
             frame = as_frame(X)
-            compares: Any = "objects" if _is_mixed_table(frame) else "vectors"
+            compared: Any = "objects" if _is_mixed_table(frame) else "vectors"
             X = frame
         else:
             kernel = as_kernel(self.kernel)
@@ -230,8 +230,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                     "KernelNovelty needs a kernel that it can evaluate, not 'precomputed'. Write "
                     "the kernel as a subclass of mercer.kernels.Kernel."
                 )
-            compares = kernel.compares
-        points = own_points(validate_points(X, compares, estimator=self), X)
+            compared = kernel
+        points = own_points(validate_points(X, compared, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         if weights is not None and (weights == 0).any():
             used = np.flatnonzero(weights)
@@ -275,10 +275,10 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return Gaussian(scales * (width if width > 0 else 1.0))
 
     def _statistic_for(self, points: Points) -> str:
-        if self.statistic == "mahalanobis" and points.kind != "vectors":
+        if self.statistic == "mahalanobis" and (points.kind != "vectors" or points.is_sparse):
             raise ValueError(
-                "statistic='mahalanobis' needs numeric columns without missing values; use "
-                "statistic='mixture', its form for any kernel."
+                "statistic='mahalanobis' needs a dense array of numbers without missing values. "
+                "Use statistic='mixture', its form for any kernel."
             )
         if self.statistic != "auto":
             return self.statistic
@@ -381,12 +381,10 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         array of shape (m, d), or data frame if X is one
         """
         points = self._validate_new(X)
+        points.require_dense("explain")
         if self.typical_row_ is None:
             raise ValueError("explain needs data with columns: an array or a data frame.")
-        original = self._statistic.scores(points)
-        result = np.empty((points.n, len(self.typical_row_)))
-        for j, value in enumerate(self.typical_row_):
-            result[:, j] = original - self._statistic.scores(_with_column(points, j, value))
+        result = contributions_of_columns(self._statistic.scores, points, self.typical_row_)
         if is_frame(as_frame(X)):
             import pandas as pd
 
@@ -408,36 +406,3 @@ def _is_mixed_table(X: Any) -> bool:
         return False
     numeric = all(dtype.kind in "iufb" for dtype in X.dtypes)
     return not numeric or bool(X.isna().to_numpy().any())
-
-
-def _typical_row(points: Points, weights: Array) -> Any:
-    """Return medians or most frequent values of the columns; None without columns."""
-    data = points.data
-    if points.kind == "vectors":
-        return weighted_median(data.T.astype(np.float64), weights)
-    if not is_frame(data):
-        return None
-    values = []
-    for name in data.columns:
-        column = data[name]
-        if column.dtype.kind in "iuf":
-            values.append(column.median())
-        else:
-            frequent = column.mode(dropna=True)
-            values.append(frequent.iloc[0] if len(frequent) else None)
-    return values
-
-
-def _with_column(points: Points, j: int, value: Any) -> Points:
-    """Return points with column j set to a value."""
-    if points.kind == "vectors":
-        changed = points.data.astype(np.float64)
-        changed[:, j] = value
-        return Points(changed, "vectors", points.feature_names)
-    frame = points.data.copy()
-    column = frame.iloc[:, j]
-    if column.dtype.kind in "iu":
-        value = float(value)
-    replaced = type(column)([value] * len(column), index=column.index, name=column.name)
-    frame.isetitem(j, replaced.astype(column.dtype) if column.dtype.kind not in "iu" else replaced)
-    return Points(frame, "objects", points.feature_names)

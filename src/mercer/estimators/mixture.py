@@ -409,11 +409,16 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return domain.jitter(drawn, widths, rng).data, labels[order]
 
     def _as_points(self, data: Any) -> Points:
-        return validate_points(data, self.kernel_.compares, estimator=self, reset=False)
+        return validate_points(data, self.kernel_, estimator=self, reset=False)
 
     def _fitted_spectrum(self) -> Any:
         check_is_fitted(self)
         return self.spectrum_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= self.domain is None
+        return tags
 
 
 def _log_integrals(part: Any, nodes: Nodes, Z: Array, residuals: Array) -> Array:

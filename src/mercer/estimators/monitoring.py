@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.stats import chi2, f
 
-from mercer.data import Points, Sample
+from mercer.data import Sample
 from mercer.errors import (
     RankError,
     SaturationWarning,
@@ -25,8 +25,8 @@ from mercer.errors import (
 )
 from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.typical_rows import contributions_of_columns, typical_row
 from mercer.kernels import Kernel, On, Product, Scaled, Stationary
-from mercer.maths.quantiles import weighted_median
 from mercer.maths.row_passes import IN_MEMORY
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
@@ -193,13 +193,13 @@ class MonitoredTransformer(SpectralTransformer):
         """Return the contribution of each column to a statistic.
 
         Entry (i, j) is the statistic of row i minus its value with column j replaced by the
-        training median: large if that column makes the row abnormal, negative if it makes the row
-        look more normal. Works for any kernel on vectors; the entries of a row need not sum to its
-        statistic.
+        training median (of labels and texts: the most frequent value): large if that column makes
+        the row abnormal, negative if it makes the row look more normal. Works for vectors and data
+        frames; the entries of a row need not sum to its statistic.
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or data frame
         statistic : {"reconstruction_error", "hotelling"}
 
         Returns
@@ -211,19 +211,17 @@ class MonitoredTransformer(SpectralTransformer):
                 f"statistic={statistic!r} must be 'reconstruction_error' or 'hotelling'."
             )
         points = self._validate_new(X)
-        if points.kind != "vectors":
+        self.spectrum_.points.require_dense("contributions")
+        points.require_dense("contributions")
+        typical = None
+        if points.kind != "gram":
+            typical = typical_row(self.spectrum_.points, self.spectrum_.counts)
+        if typical is None:
             raise ValueError(
-                f"contributions requires a kernel on vectors; got data of kind {points.kind!r}."
+                "contributions needs data with columns, an array or a data frame; got data of kind "
+                f"{points.kind!r}."
             )
-        measure = getattr(self, statistic)
-        medians = weighted_median(self.spectrum_.points.data.T, self.spectrum_.counts)
-        original = measure(points)
-        result = np.empty(points.data.shape)
-        for j, value in enumerate(medians):
-            changed = points.data.copy()
-            changed[:, j] = value
-            result[:, j] = original - measure(Points(changed, "vectors", points.feature_names))
-        return result
+        return contributions_of_columns(getattr(self, statistic), points, typical)
 
 
 def _folds(residuals: Array) -> Array:

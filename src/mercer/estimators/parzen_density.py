@@ -189,7 +189,7 @@ class ParzenDensity(ParzenFunctions):
         """Check the support; return the rows on the line, and the kernel for reflection."""
         check_choice(self.boundary, "boundary", ("reflection", "transformation"))
         self._refuse_chunks(X)
-        points = validate_points(X, kernel.compares, estimator=self)
+        points = validate_points(X, kernel, estimator=self)
         if points.kind != "vectors":
             raise ValueError(f"support={self.support!r} needs a kernel on vectors, not {kernel!r}.")
         weights = validate_weights(sample_weight, points)

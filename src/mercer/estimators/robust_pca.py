@@ -142,12 +142,18 @@ class RobustKernelPCA(KernelPCA):
             sample, "variance", self.n_components, solver=self.solver, center=self.center
         )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
     def _check_data(self, sample: Sample) -> None:
         if sample.points.is_chunked:
             raise TypeError(
                 "RobustKernelPCA does not accept Dask collections: it needs all rows in memory. "
                 "Fit a subsample; the fitted model accepts Dask collections."
             )
+        sample.points.require_dense("RobustKernelPCA")
         if sample.points.kind != "vectors":
             raise ValueError(
                 f"RobustKernelPCA needs a kernel on vectors; {sample.kernel!r} compares "

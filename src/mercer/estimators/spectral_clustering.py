@@ -24,6 +24,7 @@ from mercer.estimators.graph_clusters import (
     Embedding,
     KernelRecord,
     ReferenceGraphs,
+    StoredKernel,
     candidate_kernels,
     embed_rows,
 )
@@ -32,6 +33,7 @@ from mercer.frames import as_frame, is_frame
 from mercer.kernels import Kernel, Neighbors, SelfTuning, Stationary, as_kernel, table_kernel
 from mercer.kernels.neighbor_search import NeighborPairs
 from mercer.maths.quantiles import distinct_rows
+from mercer.maths.sparse_rows import column_ranges
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
 from mercer.progress import ProgressBar, show_progress
@@ -176,7 +178,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         affinity = _affinity(self.kernel, X)
-        points = own_points(validate_points(X, affinity.compares, estimator=self), X)
+        points = own_points(validate_points(X, affinity, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         sample = Sample.of(affinity.kernel, points, weights)
         warn_if_heavy(sample.sample_size, sample.points.n)
@@ -241,13 +243,14 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         """Return the standard deviations by which columns are divided; None to leave them."""
         if affinity.compares != "vectors" or self.standardize is False:
             return None
+        if self.standardize == "auto" and not affinity.is_unitless:
+            return None
+        points.require_dense("standardize=True")
         deviations = _deviations(points, weights)
         positive = deviations[deviations > 0]
-        if self.standardize == "auto":
-            if not affinity.is_unitless or not len(positive):
-                return None
-            if positive.max() <= _UNEQUAL_SCALES * np.median(positive):
-                return None
+        equal = not len(positive) or positive.max() <= _UNEQUAL_SCALES * np.median(positive)
+        if self.standardize == "auto" and equal:
+            return None
         return np.where(deviations > 0, deviations, 1.0)
 
     def _rows(self, affinity: _Affinity, points: Points, weights: Array | None) -> ClusterRows:
@@ -286,7 +289,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
         """Return the clustering with the lowest cost."""
-        tree = None if rows.matrix is not None or rows.n < 2 else rows.tree()
+        shared = rows.with_stored_distances()
+        tree = None if rows.matrix is not None or rows.n < 2 else shared.tree()
         kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
         with suppress_warnings():
             fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
@@ -299,7 +303,6 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
                 "not give. Pass a number, or a kernel object."
             )
-        shared = rows.with_stored_distances() if len(kernels) > 1 else rows
         compared = fitted
         if shared is not rows:
             compared = [
@@ -308,7 +311,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         graphs = ReferenceGraphs.of(shared, tree)
         if self.n_clusters == "auto":
             is_table = is_frame(rows.points.data)
-            k = self._count_table(rows) if is_table else self._count(shared, graphs, tree)
+            k = self._count_table(rows, shared) if is_table else self._count(shared, graphs, tree)
         else:
             k = int(self.n_clusters)
         embeddings = []
@@ -321,13 +324,14 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         best = int(np.argmin([record.cost for record in self.path_]))
         embedding = embeddings[best]
         if shared is not rows:
-            embedding = self._embed(rows, fitted[best], k, tree)
+            embedding = embedding.of_rows(rows, fitted[best])
         return embedding, self.path_[best].labels
 
-    def _count_table(self, rows: ClusterRows) -> int:
+    def _count_table(self, rows: ClusterRows, shared: ClusterRows) -> int:
         """Choose the number of clusters of a table, from components that columns share."""
         assert rows.distance is not None
-        scores = dependent_components(rows.points.data, rows.distance)
+        stored = shared.distance.values if isinstance(shared.distance, StoredKernel) else None
+        scores = dependent_components(rows.points.data, rows.distance, stored)
         weights = np.ones(rows.n) if rows.weights is None else rows.weights
         chosen, counts = distinct_rows(scores, weights)  # small tables have equal rows
         components = ClusterRows(Points(scores[chosen]), counts, None)
@@ -376,6 +380,11 @@ class _Affinity:
         return "vectors" if compared is None else compared.compares
 
     @property
+    def accepts_sparse(self) -> bool:
+        """Whether rows may be sparse; the choice among kernels needs dense ones."""
+        return self.kernel is not None and self.kernel.accepts_sparse
+
+    @property
     def is_unitless(self) -> bool:
         """Whether the result does not depend on the unit of a distance."""
         chosen = self.kernel is None or isinstance(self.kernel, SelfTuning | Neighbors)
@@ -412,9 +421,9 @@ def _bounded(counts: Array) -> Array:
     return counts / max(1.0, float(counts.max()) / 1e12)
 
 
-def _check_ranges(X: Array) -> None:
+def _check_ranges(X: Any) -> None:
     with np.errstate(over="ignore"):
-        largest = float(np.ptp(X, axis=0).max())
+        largest = float(column_ranges(X).max())
     if largest > 0 and not _RANGES[0] <= largest <= _RANGES[1]:
         raise ValueError(
             f"The largest range of a column is {largest:.3g}; squared distances need one between "

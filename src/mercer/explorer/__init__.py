@@ -166,6 +166,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen()  # requests before the server has started wait instead of failing
     except OSError as error:
         listener.close()
         raise OSError(

@@ -73,7 +73,7 @@ def cauchy_schwarz_divergence(
     if kernel.compares == "gram":
         within, between, precision = _precomputed_means(X, Y, sample_weight)
         return _divergence(within, between, _ROUNDING * precision)
-    both = [validate_points(Z, kernel.compares) for Z in (X, Y)]
+    both = [validate_points(Z, kernel) for Z in (X, Y)]
     if both[0].dimension != both[1].dimension:
         raise ValueError(
             f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both must have the "
@@ -143,8 +143,8 @@ def _precomputed_means(K: Any, pair: Any, sample_weight: Any) -> tuple[list[floa
 
 
 def _common_box(samples: list[Sample]) -> tuple[Array, Array] | None:
-    """Return the lowest and highest coordinates of both samples; None for objects."""
-    if samples[0].points.kind != "vectors":
+    """Return the bounds of both samples; None for objects and sparse rows."""
+    if samples[0].points.kind != "vectors" or any(s.points.is_sparse for s in samples):
         return None
     low = np.min([sample.points.data.min(axis=0) for sample in samples], axis=0)
     high = np.max([sample.points.data.max(axis=0) for sample in samples], axis=0)

@@ -240,7 +240,7 @@ def potential_gradient(
     kernel = as_kernel(kernel)
     if not isinstance(kernel, Gaussian):
         raise ValueError(f"The gradient of V needs a Gaussian kernel, not {kernel!r}.")
-    points = validate_points(X, kernel.compares)
+    points = validate_points(X, kernel)
     weights = validate_weights(sample_weight, points.n)
     kernel = fit_kernel(kernel, points, weights)
     assert isinstance(kernel, Gaussian)

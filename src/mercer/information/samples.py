@@ -34,7 +34,7 @@ def fitted_sample(
 ) -> Sample:
     """Validate the data and fit the kernel; with ``convolve``, take its self-convolution."""
     kernel = as_kernel(kernel)
-    points = validate_points(X, kernel.compares)
+    points = validate_points(X, kernel)
     weights = validate_weights(sample_weight, points)
     kernel = fit_kernel(kernel, points, weights)
     if convolve:

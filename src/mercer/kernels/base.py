@@ -9,16 +9,19 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 
-from mercer.data import Kind, select_rows
+from mercer.data import Kind, check_sparse, select_rows
 from mercer.frames import as_frame
 from mercer.kernels.density_kernels import DensityMethods
 from mercer.maths.types import Array
+from mercer.parameter_hints import explain_keyword
 
 __all__ = [
     "KERNEL_NAMES",
     "FitParts",
     "Kernel",
+    "KeywordHints",
     "Tiles",
     "as_kernel",
     "checked_depth",
@@ -57,7 +60,35 @@ class FitParts(NamedTuple):
     label: str = ""
 
 
-class Kernel(DensityMethods):
+class KeywordHints:
+    """Base class whose subclasses explain unknown keyword arguments of their constructors.
+
+    The signature of ``__init__`` decides; it is not changed, so ``clone`` and ``get_params`` see
+    the parameters of the class only.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian(gamma=0.5)
+    Traceback (most recent call last):
+    TypeError: Gaussian() got an unexpected keyword argument 'gamma'. gamma=0.5 is bandwidth=1:
+    bandwidth = 1 / sqrt(2 * gamma).
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Create an object, after a check of the keywords."""
+        known = inspect.signature(cls.__init__).parameters if kwargs else {}
+        unknown = [name for name in kwargs if name not in known]
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            name = unknown[0]
+            raise TypeError(
+                f"{cls.__name__}() got an unexpected keyword argument {name!r}. "
+                f"{explain_keyword(cls.__name__, name, kwargs[name], list(known)[1:])}"
+            )
+        return super().__new__(cls)
+
+
+class Kernel(DensityMethods, KeywordHints):
     """Base class of kernels.
 
     A subclass stores its parameters in ``__init__`` under their own names and defines either
@@ -81,6 +112,9 @@ class Kernel(DensityMethods):
     #: type of the data that are compared: "vectors", "objects" or "gram" (see :mod:`mercer.data`)
     compares: ClassVar[Kind] = "vectors"
 
+    def __init__(self) -> None:
+        """Create a kernel without parameters."""
+
     @property
     def is_psd(self) -> bool:
         """Whether every Gram matrix of this kernel is positive semi-definite."""
@@ -90,6 +124,12 @@ class Kernel(DensityMethods):
     def is_sparse(self) -> bool:
         """Whether most kernel values are 0, so that :meth:`sparse` evaluates Gram matrices."""
         return False
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether rows may be those of a SciPy sparse matrix: if all inner kernels accept them."""
+        parts = self.inner_kernels().values()
+        return bool(parts) and all(part.accepts_sparse for part in parts)
 
     # --- evaluation ---------------------------------------------------------------------------
 
@@ -170,6 +210,8 @@ class Kernel(DensityMethods):
         return None
 
     def _as_points(self, X: Any) -> Any:
+        if issparse(X):
+            return check_sparse(X, self)
         if self.compares == "objects":
             return as_frame(X)
         X = np.asarray(X)
@@ -186,8 +228,6 @@ class Kernel(DensityMethods):
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
-        if cls.__init__ is object.__init__:
-            return []
         return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, diags_array
 from mercer.data import Kind
 from mercer.kernels.base import Kernel, Tiles, copy_into
 from mercer.kernels.cells import as_cells
+from mercer.maths.sparse_rows import row_products
 from mercer.maths.types import Array
 
 __all__ = ["CountKernel"]
@@ -46,7 +47,7 @@ class CountKernel(Kernel):
         right = left if right_parts is None else self._counts(right_parts, len(codes))
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            return copy_into(self._value((left[rows] @ right[columns].T).toarray()), out)
+            return copy_into(self._value(row_products(left[rows], right[columns])), out)
 
         return tile
 

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, Tiles
-from mercer.maths.pairwise import finite_product
+from mercer.maths.sparse_rows import (
+    as_dense,
+    divide_rows,
+    row_maxima,
+    row_products,
+    row_squares,
+)
 from mercer.maths.types import Array
 
 __all__ = ["Cosine", "DotProduct", "Linear", "Polynomial", "Sigmoid"]
@@ -16,9 +22,14 @@ _MAX_SUMMED_PRODUCTS = 1e6  # products of features whose sum must not overflow
 
 
 class DotProduct(Kernel):
-    """A function of ``t = x'y``, applied in place."""
+    """A function of ``t = x'y``, applied in place; rows may be sparse."""
 
-    def prepare(self, X: Array) -> Array:
+    @property
+    def accepts_sparse(self) -> bool:
+        """True: products of sparse rows need no dense copy."""
+        return True
+
+    def prepare(self, X: Any) -> Any:
         """Transform the rows before they are multiplied."""
         return X
 
@@ -33,23 +44,25 @@ class DotProduct(Kernel):
         self._check_overflow(left, right)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
-            return self.profile(finite_product(left[rows], right[columns].T, out))
+            return self.profile(row_products(left[rows], right[columns], out))
 
         return tile
 
     def diagonal(self, X: Any) -> Array:
         """Return the kernel's function of ``|x|²``."""
         X = self.prepare(self._as_points(X))
-        return self.profile(np.einsum("ij,ij->i", X, X))
+        return self.profile(row_squares(X))
 
-    def _check_overflow(self, left: Array, right: Array, n_summed: float = 1.0) -> None:
+    def _check_overflow(self, left: Any, right: Any, n_summed: float = 1.0) -> None:
         """Raise ValueError if kernel values, at most those of ``±|x||y|``, would overflow.
 
         ``n_summed`` is the number of values that will be added.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             largest = _largest_norm(left) * _largest_norm(right)
-            values = self.profile(np.array([largest, -largest], np.result_type(left, right)))
+            values = self.profile(
+                np.array([largest, -largest], np.result_type(left.dtype, right.dtype))
+            )
         if not (np.abs(values) <= np.finfo(values.dtype).max / n_summed).all():
             raise ValueError(
                 f"{self!r} overflows: inner products reach {largest:.3g}, and their kernel values "
@@ -101,7 +114,7 @@ class Linear(DotProduct):
         """``[√scale · x, √constant]``: the kernel has rank d (+ 1)."""
         if not self.is_psd:
             return None
-        X = self._as_points(X)
+        X = as_dense(self._as_points(X))
         self._check_overflow(X, X, _MAX_SUMMED_PRODUCTS)
         scaled = X * np.sqrt(self.scale).astype(X.dtype)
         if self.constant == 0:
@@ -195,12 +208,13 @@ class Cosine(DotProduct):
     array([[1.    , 0.    , 0.7071]])
     """
 
-    def prepare(self, X: Array) -> Array:
+    def prepare(self, X: Any) -> Any:
         """Scale the rows to unit norm."""
-        largest = np.abs(X).max(axis=1, keepdims=True, initial=0)
-        X = X / np.where(largest == 0, 1, largest)  # rescale first: squares must not overflow
-        norms = np.linalg.norm(X, axis=1, keepdims=True)
-        return np.asarray(X / np.where(norms == 0, 1, norms))
+        largest = row_maxima(X)
+        # rescale first: squares must not overflow
+        X = divide_rows(X, np.where(largest == 0, 1, largest).astype(X.dtype))
+        norms = np.sqrt(row_squares(X))
+        return divide_rows(X, np.where(norms == 0, 1, norms))
 
     def profile(self, t: Array) -> Array:
         """Return the inner products of unit rows; those beyond ±1 by rounding error become ±1."""
@@ -224,16 +238,16 @@ class Cosine(DotProduct):
     def diagonal(self, X: Any) -> Array:
         """Return 1 for every row, and 0 for zero rows."""
         X = self._as_points(X)
-        return X.any(axis=1).astype(X.dtype)
+        return (row_maxima(X) > 0).astype(X.dtype)
 
     def features(self, X: Any) -> Array | None:
         """Rows of unit norm: the kernel has rank d."""
-        return self.prepare(self._as_points(X))
+        return as_dense(self.prepare(self._as_points(X)))
 
 
-def _largest_norm(X: Array) -> float:
+def _largest_norm(X: Any) -> float:
     """Return the largest norm of a row; rows are rescaled first, so squares do not overflow."""
-    largest = float(np.abs(X).max(initial=0))
+    largest = float(row_maxima(X).max(initial=0))
     if largest == 0:
         return 0.0
-    return largest * float(np.linalg.norm(X / largest, axis=1).max())
+    return largest * float(np.sqrt(row_squares(X / largest).max()))

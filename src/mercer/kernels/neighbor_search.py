@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from mercer.data import select_rows
 from mercer.kernels.base import Kernel
 from mercer.maths.quantiles import distinct_rows
+from mercer.maths.sparse_rows import SparseRows
 from mercer.maths.types import Array
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "neighbor_pairs",
     "reference_of",
     "spanning_edges",
+    "squared_distances_from",
 ]
 
 _ENTRIES_PER_BLOCK = 4_000_000
@@ -71,7 +73,7 @@ class Reference:
         return self is other or (
             isinstance(other, Reference)
             and np.array_equal(self.masses, other.masses)
-            and np.array_equal(np.asarray(self.rows), np.asarray(other.rows))
+            and _are_equal(self.rows, other.rows)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -137,10 +139,24 @@ def reference_of(rows: Any, masses: Array) -> Reference:
 
 
 def kernel_distances(kernel: Kernel, X: Any, Y: Any) -> Array:
-    """Return ``k(x, x) + k(y, y) - 2 k(x, y)``; rounding errors of equal points are set to 0."""
+    """Return ``k(x, x) + k(y, y) - 2 k(x, y)``; rounding errors of equal points are set to 0.
+
+    A kernel that stores these values has a method ``stored_distances``.
+    """
+    if hasattr(kernel, "stored_distances"):
+        return np.asarray(kernel.stored_distances(X, Y))
     X, Y = _as_double(X), _as_double(Y)
-    norms = np.add.outer(kernel.diagonal(X), kernel.diagonal(Y)).astype(np.float64)
-    squares = norms - 2.0 * kernel(X, Y)
+    return squared_distances_from(kernel.diagonal(X), kernel.diagonal(Y), kernel(X, Y))
+
+
+def squared_distances_from(own: Array, other: Array, products: Array) -> Array:
+    """Return ``|φ(x)|² + |φ(y)|² - 2 φ(x)'φ(y)`` from these values.
+
+    >>> squared_distances_from(np.array([1.0]), np.array([1.0, 4.0]), np.array([[1.0, 2.0]]))
+    array([[0., 1.]])
+    """
+    norms = np.add.outer(own, other).astype(np.float64)
+    squares = norms - 2.0 * products
     return np.where(squares > _ZERO_DISTANCE * np.abs(norms), squares, 0.0)
 
 
@@ -269,6 +285,14 @@ def _nearest_vectors(
         yield indices[first : first + step], squares, columns
 
 
+def _are_equal(X: Any, Y: Any) -> bool:
+    if isinstance(X, SparseRows) and isinstance(Y, SparseRows):
+        return X.shape == Y.shape and bool(abs(X - Y).max() == 0)
+    if isinstance(X, SparseRows) or isinstance(Y, SparseRows):
+        return False
+    return np.array_equal(np.asarray(X), np.asarray(Y))
+
+
 def _in_precision_of(X: Any, Y: Any) -> Any:
     """Round Y to the precision of X, so that rows in single precision equal the training rows."""
     return Y.astype(X.dtype, copy=False) if _is_float(X) and _is_float(Y) else Y
@@ -279,4 +303,4 @@ def _as_double(X: Any) -> Any:
 
 
 def _is_float(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    return isinstance(X, np.ndarray | SparseRows) and X.dtype.kind == "f"

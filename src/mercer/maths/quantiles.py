@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.maths.types import Array
@@ -60,17 +62,22 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
     return np.asarray(below + np.maximum(position - index, 0)[..., 0] * (above - below))
 
 
-def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:
+def distinct_rows(X: Any, weights: Array) -> tuple[Array, Array]:
     """Return indices of the distinct rows in lexicographic order, and their total weights.
 
     >>> distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
     (array([1, 0]), array([1., 2.]))
     """
-    order = np.argsort(X[:, 0])
-    if (np.diff(X[order, 0]) == 0).any():  # otherwise the first column determines the order
-        order = np.lexsort(X.T[::-1])
-    rows = X[order]
-    first = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
+    if hasattr(X, "tocsr"):
+        from mercer.maths.sparse_rows import distinct_sparse_rows
+
+        order, first = distinct_sparse_rows(X)
+    else:
+        order = np.argsort(X[:, 0])
+        if (np.diff(X[order, 0]) == 0).any():  # otherwise the first column determines the order
+            order = np.lexsort(X.T[::-1])
+        rows = X[order]
+        first = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
     return order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
 
 

@@ -236,8 +236,9 @@ def check_plain(cls: type) -> None:
         if owner is not object and not owner.__module__.startswith("sklearn.")
     ]
     new_owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
+    changes_new = new_owner is not object and not new_owner.__module__.startswith("mercer.")
     compiled = any(not base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1])
-    if compiled or new_owner is not object or slots or pickle_methods:
+    if compiled or changes_new or slots or pickle_methods:
         raise TypeError(
             "only data and objects that consist of their attributes can be saved (no functions, "
             "files, locks, or classes with __slots__ or their own __reduce__)"

@@ -97,7 +97,7 @@ def type_of_value(value: Any) -> ValueType | None:
         return type_of_pandas_value(value)
     if passes_for(value).is_chunked:
         return _LAZY
-    if cls.__module__.startswith("scipy.sparse"):
+    if cls.__module__.startswith(("scipy.sparse", "mercer.maths.sparse_rows")):
         return _sparse_type()
     if cls.__module__.startswith("networkx.") and hasattr(value, "is_multigraph"):
         return _graph_type()
@@ -341,9 +341,18 @@ _BY_TYPE = {cls: value_type for value_type in _VALUE_TYPES for cls in value_type
 def _sparse_type() -> ValueType:
     import scipy.sparse as sp
 
+    from mercer.maths.sparse_rows import SparseRows
+
     types = {
         cls.__name__: cls
-        for cls in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.coo_array)
+        for cls in (
+            sp.csr_array,
+            sp.csr_matrix,
+            sp.csc_array,
+            sp.csc_matrix,
+            sp.coo_array,
+            SparseRows,
+        )
     }
 
     def parts(matrix: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from mercer.validation import check_real
 
 __all__ = ["DensityDisplay"]
 
+_DRAWN_ROWS = 2000
 _MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -60,9 +61,9 @@ class DensityDisplay:
     >>> len(display.levels_)
     6
 
-    Regions with half and nine tenths of the probability:
+    Regions with half and nine tenths of the probability, without the sample:
 
-    >>> display = DensityDisplay.from_estimator(ParzenDensity().fit(X), X, coverages=(0.5, 0.9))
+    >>> display = DensityDisplay.from_estimator(ParzenDensity().fit(X), coverages=(0.5, 0.9))
     >>> len(display.levels_)
     2
     """
@@ -81,20 +82,23 @@ class DensityDisplay:
         self.labels = labels
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, grid: int = 150, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, grid: int = 150, **options: Any
+    ) -> Self:
         """Evaluate a fitted density on a grid around the rows of X, and plot it.
 
         Parameters
         ----------
         estimator : fitted density estimator
-        X : array-like of shape (n, 1) or (n, 2)
+        X : array-like of shape (n, 1) or (n, 2), or None
+            None for a grid around rows that are drawn from the density; no points are plotted.
         grid : int
             Number of grid points along each column.
         **options
             Passed to :meth:`plot`.
         """
         check_is_fitted(estimator)
-        points = one_or_two_columns(X)
+        points = one_or_two_columns(_drawn_rows(estimator) if X is None else X)
         axes_points, nodes = grid_around(points, grid, getattr(estimator, "bounds_", None))
         # densities of this library know the names of their columns
         nodes = estimator._new_rows(nodes) if hasattr(estimator, "_new_rows") else nodes
@@ -102,7 +106,7 @@ class DensityDisplay:
         display = cls(
             axes_points=axes_points,
             values=values,
-            points=points,
+            points=None if X is None else points,
             labels=column_names(estimator, points),
         )
         return display.plot(**options)
@@ -207,6 +211,12 @@ class DensityDisplay:
             face = (*color[:3], 0.35)
             entries.append(Patch(facecolor=face, edgecolor=color, label=f"{100 * mass:.3g} %"))
         ax.legend(handles=entries, frameon=False, title="probability")
+
+
+def _drawn_rows(estimator: Any) -> Any:
+    """Return rows drawn from a density, whose range is that of the plot."""
+    drawn = estimator.sample(_DRAWN_ROWS, random_state=0)
+    return drawn[0] if isinstance(drawn, tuple) else drawn  # mixtures return their labels too
 
 
 def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:

@@ -46,7 +46,7 @@ def bounding_weights(X: Any, kernel: str | Kernel, *, quantile: float = 0.75) ->
     if not 0 < quantile < 1:
         raise ValueError(f"quantile={quantile!r} must be between 0 and 1; 0.75 is the default.")
     kernel = as_kernel(kernel)
-    points = validate_points(X, kernel.compares)
+    points = validate_points(X, kernel)
     norms = fit_kernel(kernel, points).diagonal(points.data)
     # without interpolation, which would move the cap toward an outlier
     cap = np.quantile(norms, quantile, method="lower")

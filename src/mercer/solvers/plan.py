@@ -6,7 +6,8 @@ For ``solver="auto"`` the first row that applies decides:
 =========================================================  =====================  ==================
 condition                                                  operator               eigenpairs
 =========================================================  =====================  ==================
-kernel with exact features, fewer than n/2                 features               small problem
+kernel with exact features, fewer than n/2 (and at most    features               small problem
+1000 for sparse rows)
 Dask collection, and a frequency grid with ≤ 2²⁴ points    ``Fourier``            small problem
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
 n ≤ 600 or more than n/20 components, four n × n matrices  stored K               ``Dense``
@@ -90,6 +91,7 @@ _EXACT_UP_TO = 30_000
 # stored K, and with the fast products of a factored operator.
 _LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
 _LANDMARKS = 1000
+_SPARSE_COLUMNS = 1000  # beyond which chunks of sparse rows are not made dense
 _ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
 
 
@@ -282,9 +284,10 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
 def _product_cost(points: Points) -> float:
     """Return the approximate number of operations of a product with K: pairs times columns.
 
-    An exponential costs about as much as 20 columns.
+    An exponential costs about as much as 20 columns. Of sparse rows only the entries count.
     """
-    return float(points.n) ** 2 * ((points.dimension or 0) + 20)
+    columns = points.data.nnz / points.n if points.is_sparse else points.dimension or 0
+    return float(points.n) ** 2 * (columns + 20)
 
 
 def _is_large_part(n_components: int | float | None, size: int, part: float) -> bool:
@@ -362,6 +365,8 @@ def sums_by_boxes(sample: Sample) -> bool:
 
 def has_few_features(sample: Sample) -> bool:
     """Return whether the kernel has exact features, fewer than half the number of rows."""
+    if sample.points.is_sparse and (sample.points.dimension or 0) > _SPARSE_COLUMNS:
+        return False
     features = _feature_count(sample)
     return features is not None and features < sample.points.n / 2
 
