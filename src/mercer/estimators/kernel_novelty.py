@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points, Sample, validate_points, validate_weights
+from mercer.chunks import passes_for
+from mercer.data import Points, Sample, validate_points
 from mercer.density_bandwidth import most_likely_kernel
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.novelty_base import NoveltyDetector
+from mercer.estimators.novelty_rows import NoveltyRows, checked_weights, is_mixed_table
 from mercer.estimators.novelty_statistics import (
     ComponentStatistic,
     FeatureGaussian,
@@ -25,10 +29,10 @@ from mercer.estimators.novelty_statistics import (
     leave_one_out_scale_ratios,
     regular_rows,
 )
+from mercer.estimators.typical_values import typical_row, with_column
 from mercer.frames import as_frame, is_frame
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_kernel, table_kernel
 from mercer.maths.conformal import Calibration
-from mercer.maths.quantiles import weighted_median
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
 from mercer.validation import check_choice, check_integer, check_real
@@ -53,7 +57,7 @@ _N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
 
 
-class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
+class KernelNovelty(NoveltyDetector, KernelEstimator):
     r"""Detect abnormal rows by a kernel statistic, with conformal p-values.
 
     A statistic measures how far a row is from the training rows. Its p-value is the fraction of
@@ -100,7 +104,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     statistic_ : str
         The statistic in use.
     n_calibration_ : float
-        Number (total weight) of calibration rows.
+        Number (total weight) of calibration rows; with ``calibration_weight`` their effective
+        number ``(Σw)² / Σw²``.
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``.
     typical_row_ : array or Series
@@ -127,6 +132,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     ----------
     .. [1] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", Springer,
        2005.
+    .. [2] R. J. Tibshirani, R. F. Barber, E. J. Candès, A. Ramdas, "Conformal prediction under
+       covariate shift", NeurIPS 2019.
 
     Examples
     --------
@@ -168,23 +175,30 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, calibration_weight: Any = None
+    ) -> Self:
         """Fit the statistic and calibrate it.
 
         Parameters
         ----------
-        X : array-like of shape (n, d), data frame, or data that the kernel compares
+        X : array-like of shape (n, d), Dask collection, frame, or data that the kernel compares
+            Of a Dask collection, ``max_samples`` plus 20,000 rows, drawn at random, are used.
         y : ignored
         sample_weight : array-like of shape (n,) or None
             Multiplicity of each row.
+        calibration_weight : array-like of shape (n,) or None
+            For new rows with another distribution: its density at each row of X, divided by the
+            density of the rows of X, up to a constant factor. ``p_values`` then needs the same
+            ratio for new rows. The statistic itself does not use these weights.
         """
-        rate = check_real(self.false_alarm_rate, "false_alarm_rate", above=0, below=1)
+        check_real(self.false_alarm_rate, "false_alarm_rate", above=0, below=1)
         check_choice(self.statistic, "statistic", _STATISTICS)
         check_choice(self.calibration, "calibration", ("auto", "split"))
         check_integer(self.max_samples, "max_samples", low=2)
-        self._refuse_chunks(X)
-        points, weights = self._validated_rows(X, sample_weight)
         rng = np.random.default_rng(self.random_state)
+        rows = self._validated_rows(X, sample_weight, calibration_weight, rng)
+        points, weights = rows.points, rows.weights
         fitting, others = self._divide(points.n, rng)
         part = None if weights is None else weights[fitting]
         sample = self._fitted_sample(points.take(fitting), part)
@@ -193,37 +207,49 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._statistic: Any = self._fit_statistic(sample)
         everywhere = np.ones(points.n) if weights is None else weights
         scores = [self._statistic.scores(points.take(others))] if len(others) else []
-        rows = [others]
+        used = [others]
         own = self._statistic.training_scores
         enough = len(others) >= _MAX_DECOMPOSED  # without fits to parts of the rows
         if self.calibration == "auto" and not (own is None and enough):
             scores.append(self._cross_scores(sample) if own is None else own)
-            rows.append(fitting)
+            used.append(fitting)
         self._statistic.training_scores = None  # one entry per row, no longer needed
-        self._calibration = Calibration.of(
-            np.concatenate(scores), multiplicities(everywhere)[np.concatenate(rows)]
-        )
-        self.n_calibration_ = self._calibration.total
-        limit = self._calibration.limit(rate)
+        calibrating = np.concatenate(used)
+        counts = multiplicities(everywhere)[calibrating]
+        ratios = None if rows.ratios is None else rows.ratios[calibrating]
+        self._calibrate(np.concatenate(scores), counts, ratios)
+        self.typical_row_ = typical_row(points, everywhere)
+        return self
+
+    def _calibrate(self, scores: Array, counts: Array, ratios: Array | None) -> None:
+        """Set calibration and threshold for scores with multiplicities and density ratios."""
+        rate = self.false_alarm_rate
+        self._is_weighted = ratios is not None
+        self._calibration = unweighted = Calibration.of(scores, counts)
+        if ratios is not None:
+            products = counts * ratios
+            size = products.sum() ** 2 / (products @ ratios)  # effective number of rows
+            self._calibration = Calibration.of(scores, products)
+            # a row of typical weight counts as one of ``size`` rows
+            unweighted = Calibration.of(scores, products * (size / products.sum()))
+        self.n_calibration_ = unweighted.total
+        limit = unweighted.limit(rate)
         self.offset_ = -min(limit, np.finfo(float).max)
-        self.typical_row_ = _typical_row(points, everywhere)
         if limit == np.inf:
             warn(
                 f"false_alarm_rate={rate:g} needs at least {int(np.ceil(1 / rate)) - 1} "
-                f"calibration rows; there are {self.n_calibration_:g}, so no row can be marked as "
-                "abnormal. Increase false_alarm_rate or pass more rows.",
+                f"calibration rows; there are {self.n_calibration_:.4g}, so no row can be marked "
+                "as abnormal. Increase false_alarm_rate or pass more rows.",
                 ApproximationWarning,
             )
-        return self
 
-    def _validated_rows(self, X: Any, sample_weight: Any) -> tuple[Points, Array | None]:
-        """Return the rows with positive weight and their weights; chooses what is compared."""
+    def _validated_rows(
+        self, X: Any, sample_weight: Any, calibration_weight: Any, rng: np.random.Generator
+    ) -> NoveltyRows:
+        """Return rows with positive weight, in memory; chooses what is compared."""
         self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
-        if self._kernel_by_rule:
-            frame = as_frame(X)
-            compares: Any = "objects" if _is_mixed_table(frame) else "vectors"
-            X = frame
-        else:
+        compares: Any = "vectors"
+        if not self._kernel_by_rule:
             kernel = as_kernel(self.kernel)
             if isinstance(kernel, Precomputed):
                 raise ValueError(
@@ -231,17 +257,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                     "the kernel as a subclass of mercer.kernels.Kernel."
                 )
             compares = kernel.compares
+        elif not passes_for(X).is_chunked:
+            X = as_frame(X)
+            compares = "objects" if is_mixed_table(X) else "vectors"
         points = own_points(validate_points(X, compares, estimator=self), X)
-        weights = validate_weights(sample_weight, points)
-        if weights is not None and (weights == 0).any():
-            used = np.flatnonzero(weights)
-            points, weights = points.take(used), weights[used]
-        if points.n < 2:
-            raise ValueError(
-                "KernelNovelty needs at least 2 rows with positive weight; got "
-                f"n_samples={points.n}."
-            )
-        return points, weights
+        most = int(self.max_samples) + _MAX_CALIBRATION_ROWS
+        return NoveltyRows.of(points, sample_weight, calibration_weight, most, rng)
 
     def _divide(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the indices of the rows for the statistic, and of other calibration rows."""
@@ -340,30 +361,51 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Return ``score_samples(X) - offset_``: negative for abnormal rows."""
+        """Return ``score_samples(X) - offset_``: negative for abnormal rows, p ≤ false_alarm_rate.
+
+        Not available for a model with ``calibration_weight``.
+        """
+        if self._is_weighted:
+            raise ValueError(
+                "The model was fitted with calibration_weight, so whether a row is abnormal "
+                "depends on its weight: use p_values(X, weight=...) <= false_alarm_rate."
+            )
         return self.score_samples(X) - self.offset_
 
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return -1 for abnormal rows, with ``p_values(X) ≤ false_alarm_rate``, and 1 otherwise."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    @rowwise
-    def p_values(self, X: Any) -> Array:
+    def p_values(self, X: Any, weight: Any = None) -> Any:
         """Return the conformal p-value of every row: small for abnormal rows.
 
         It is ``(1 + Σ w_i [s_i ≥ s]) / (1 + Σ w_i)`` for the statistics s_i of the calibration
-        rows, so it is at least ``1 / (1 + n_calibration_)``.
+        rows, so it is at least ``1 / (1 + n_calibration_)``. In a model with
+        ``calibration_weight``, 1 is replaced by the weight of the new row [2]_.
 
         Parameters
         ----------
         X : array-like of shape (m, d), Dask collection, or data that the kernel compares
+        weight : array-like of shape (m,) or None
+            Density ratio of each row, as ``calibration_weight`` of :meth:`fit`, with the same
+            factor. Required if, and only if, the model has calibration weights.
 
         Returns
         -------
         array of shape (m,)
         """
-        return self._calibration.p_values(-self.score_samples(X))
+        check_is_fitted(self)
+        if self._is_weighted != (weight is not None):
+            raise ValueError(
+                "The model was fitted with calibration_weight: pass the weight of the new rows."
+                if self._is_weighted
+                else "weight needs a model that was fitted with calibration_weight."
+            )
+        scores = self.score_samples(X)
+        passes = passes_for(scores)
+        if weight is not None and passes.is_chunked:
+            from mercer.chunks.validation import validate_dask_column
+
+            weight = validate_dask_column(weight, scores, "weight")
+        elif weight is not None:
+            weight = checked_weights(weight, len(scores), "weight")
+        return passes.map(partial(_p_values, self._calibration), scores, weight)
 
     def explain(self, X: Any) -> Any:
         """Return the contribution of each column to the statistic.
@@ -386,15 +428,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         original = self._statistic.scores(points)
         result = np.empty((points.n, len(self.typical_row_)))
         for j, value in enumerate(self.typical_row_):
-            result[:, j] = original - self._statistic.scores(_with_column(points, j, value))
+            result[:, j] = original - self._statistic.scores(with_column(points, j, value))
         if is_frame(as_frame(X)):
             import pandas as pd
 
             return pd.DataFrame(result, columns=self.feature_names_in_, index=as_frame(X).index)
         return result
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "offset_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -402,42 +441,5 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return tags
 
 
-def _is_mixed_table(X: Any) -> bool:
-    """Return whether X is a data frame with labels, texts or missing values."""
-    if not is_frame(X):
-        return False
-    numeric = all(dtype.kind in "iufb" for dtype in X.dtypes)
-    return not numeric or bool(X.isna().to_numpy().any())
-
-
-def _typical_row(points: Points, weights: Array) -> Any:
-    """Return medians or most frequent values of the columns; None without columns."""
-    data = points.data
-    if points.kind == "vectors":
-        return weighted_median(data.T.astype(np.float64), weights)
-    if not is_frame(data):
-        return None
-    values = []
-    for name in data.columns:
-        column = data[name]
-        if column.dtype.kind in "iuf":
-            values.append(column.median())
-        else:
-            frequent = column.mode(dropna=True)
-            values.append(frequent.iloc[0] if len(frequent) else None)
-    return values
-
-
-def _with_column(points: Points, j: int, value: Any) -> Points:
-    """Return points with column j set to a value."""
-    if points.kind == "vectors":
-        changed = points.data.astype(np.float64)
-        changed[:, j] = value
-        return Points(changed, "vectors", points.feature_names)
-    frame = points.data.copy()
-    column = frame.iloc[:, j]
-    if column.dtype.kind in "iu":
-        value = float(value)
-    replaced = type(column)([value] * len(column), index=column.index, name=column.name)
-    frame.isetitem(j, replaced.astype(column.dtype) if column.dtype.kind not in "iu" else replaced)
-    return Points(frame, "objects", points.feature_names)
+def _p_values(calibration: Calibration, scores: Array, weight: Array | None) -> Array:
+    return calibration.p_values(-scores, 1.0 if weight is None else weight)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import OutlierMixin
 
 from mercer.data import Sample
 from mercer.errors import ApproximationWarning, suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.mixture_base import KernelMixture
+from mercer.estimators.novelty_base import NoveltyDetector
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.solvers import Nystrom
@@ -27,7 +27,7 @@ _MANY_ROWS = 20_000  # from which the default coordinates are those of landmarks
 _N_LANDMARKS = 200
 
 
-class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
+class MercerNovelty(NoveltyDetector, KernelMixture):
     r"""Detect outliers by a low density of a Gaussian mixture in feature space.
 
     The score is that of :class:`MercerMixture` without a domain: it combines the Mahalanobis
@@ -145,16 +145,6 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Array:
         """Return the logarithm of the induced density, not normalized: low for outliers."""
         return np.asarray(logsumexp(self._log_joint(self._validate_new(X)), axis=1))
-
-    @rowwise
-    def decision_function(self, X: Any) -> Array:
-        """Return ``score_samples(X) - offset_``: negative for outliers."""
-        return self.score_samples(X) - self.offset_
-
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return 1 for inliers and -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 def _default_rank(sample: Sample) -> int:

@@ -19,6 +19,7 @@ from mercer.kernels import Kernel
 from mercer.maths.block_calibration import choose_lags
 from mercer.maths.control_charts import detection_delay
 from mercer.maths.lagged_rows import lagged_rows, segment_starts
+from mercer.maths.run_lengths import correlation_time
 from mercer.maths.types import Array
 from mercer.validation import check_choice, check_integer, check_real
 
@@ -205,12 +206,14 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         self.distance_ = KernelDistance.fit(Z, self.kernel)
         self.calibration_ = ChartCalibration.of(
             held_out,
+            slowest=max(map(correlation_time, np.nan_to_num(X).T)),
             smoothing=self.smoothing,
             allowance=self.allowance,
             false_alarm_rate=self.false_alarm_rate,
             average_run_length=self.average_run_length,
         )
         self.correlation_time_ = self.calibration_.correlation_time
+        self.calibration_.warn_if_few_observations()
         self.limits_ = {
             **self.calibration_.limits,
             "statistic": self.calibration_.distance_limit,
