@@ -1,6 +1,7 @@
 """KernelNovelty: statistics, leave-one-out values, p-values, tables."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -398,14 +399,21 @@ def test_no_warnings_on_ordinary_data():
 
 
 def test_mercer_novelty_with_landmarks_keeps_the_false_alarm_rate(monkeypatch):
-    monkeypatch.setattr(novelty, "_MANY_ROWS", 1000)
-    X, new = rows(2000), rows(4000, seed=1)
+    monkeypatch.setattr(novelty, "_AUTO", replace(novelty._AUTO, exact_up_to=1000))
+    X, new = rows(2000, 4), rows(4000, 4, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = MercerNovelty(contamination=0.05).fit(X)
     assert "200 landmarks" in model.spectrum_.method
     error = np.sqrt(0.05 * 0.95 * (1 / 2000 + 1 / 4000))
     assert abs((model.predict(new) == -1).mean() - 0.05) < 4 * error
-    assert model.predict([[20.0, 0.0, 0.0]])[0] == -1
+    assert model.predict([[20.0, 0.0, 0.0, 0.0]])[0] == -1
     exact = MercerNovelty(contamination=0.05, rank=100).fit(X)
     assert "landmarks" not in exact.spectrum_.method
+
+
+def test_clean_training_rows_use_five_neighbors():
+    X, new = rows(80), rows(5, seed=1)
+    model = KernelNovelty(Gaussian(1.0), robust=False).fit(X)
+    squares = ((new[:, None] - X[None]) ** 2).sum(axis=2)
+    assert_allclose(-model.score_samples(new), np.sort(squares, axis=1)[:, 4])

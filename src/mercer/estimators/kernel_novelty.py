@@ -52,6 +52,7 @@ _STATISTICS = (
 _MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
 _DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
 _MAX_DECOMPOSED = 1000  # rows
+_CLEAN_NEIGHBORS = 5.0  # if training rows are not trimmed
 _DISTANCE_RULE = ("median-distance", 0.5**0.5)
 _N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
@@ -87,7 +88,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
     robust : bool or "auto"
         Whether the statistic is fitted without the tenth of the rows that is farthest from its
         nearest neighbors, since training rows may contain anomalies. These rows take part in the
-        calibration. "auto" is True, except for "mahalanobis" with more than 100 columns.
+        calibration. "auto" is True, except for "mahalanobis" with more than 100 columns. Use False
+        if all training rows are normal: "neighbors" then also uses fewer neighbors, 5.
     n_components : int or float in (0, 1)
         Components of "spe", "t2" and "combined": a number or a fraction of the variance.
     max_samples : int
@@ -116,7 +118,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
     -----
     =============== ============================================================================
     "neighbors"     squared distance to the k-th nearest training row in the metric of the
-                    kernel; k is 2 % of the rows, at least 10
+                    kernel; k is 2 % of the rows, at least 10, and 5 if ``robust=False``
     "mahalanobis"   Mahalanobis distance with the shrunk covariance of Ledoit and Wolf; vectors
                     only, the kernel is not used
     "density"       negative logarithm of the Parzen density; bandwidth "auto" by leave-one-out
@@ -322,7 +324,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
             if self._kernel_by_rule and sample.points.kind == "vectors":
                 X, weights = sample.points.data.astype(np.float64), sample.multiplicities
                 ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
-            return NeighborDistance.fit(sample, regular, ratios)
+            few = _CLEAN_NEIGHBORS if regular is None else None
+            return NeighborDistance.fit(sample, regular, ratios, few)
         if name == "mahalanobis":
             return Mahalanobis.fit(sample, regular)
         if name == "density":
