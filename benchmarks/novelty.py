@@ -71,6 +71,9 @@ OURS: dict[str, Detector] = {
     )
     for name in STATISTICS
 }
+OURS["KernelNovelty, robust=False"] = partial(
+    _scikit_learn, partial(KernelNovelty, robust=False, random_state=0)
+)
 OURS["MercerNovelty"] = partial(_scikit_learn, MercerNovelty)
 PEERS: dict[str, Detector] = {
     "IsolationForest": partial(_scikit_learn, partial(IsolationForest, random_state=0)),

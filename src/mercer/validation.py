@@ -170,8 +170,8 @@ def warn_if_heavy(sample_size: float, n: int) -> None:
         )
 
 
-def check_weights(weights: Any) -> None:
-    """Raise ValueError unless all sample weights are finite and non-negative; empty input passes.
+def check_weights(weights: Any, name: str = "sample_weight") -> None:
+    """Raise ValueError unless all weights are finite and non-negative; empty input passes.
 
     Examples
     --------
@@ -183,10 +183,10 @@ def check_weights(weights: Any) -> None:
     import numpy as np  # imported here so that configuration does not import NumPy
 
     if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
+        raise ValueError(f"{name} contains NaN or infinity; every weight must be finite.")
     if weights.min(initial=0) < 0:
         raise ValueError(
-            f"sample_weight must not be negative, but its minimum is {weights.min():.6g}. "
+            f"{name} must not be negative, but its minimum is {weights.min():.6g}. "
             "Use 0 to ignore a row."
         )
 

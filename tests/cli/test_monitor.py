@@ -9,15 +9,16 @@ import pytest
 
 from mercer import ProcessMonitor
 from mercer.cli import main
-from mercer.cli.following import _check_size, _complete_lines
+from mercer.cli.following import _Alarms, _check_size, _complete_lines
 from mercer.datasets import make_process
+from mercer.tables.readers import read_frame
 from tests.expectations import raises
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("process")
-    make_process(300, random_state=0).to_csv(folder / "normal.csv")
+    make_process(1000, random_state=0).to_csv(folder / "normal.csv")
     new = make_process(120, fault="leak", fault_start=60, random_state=1, start="2026-02-01")
     new.to_csv(folder / "new.csv")
     return folder
@@ -62,7 +63,7 @@ def test_page_without_alarms(files, tmp_path):
     chart = ["--average-run-length", "100000", "--chart", "cusum", "--quiet"]
     command = ["monitor", normal, normal, "--time", "time", "--lags", "0", *chart]
     assert main([*command, "--out", str(page)]) == 0
-    assert "No alarms in 300 rows" in page.read_text()
+    assert "No alarms in 1,000 rows" in page.read_text()
 
 
 def test_table_of_charts_and_contributions(files, tmp_path):
@@ -101,6 +102,38 @@ def test_following_a_growing_file(files, tmp_path, capsys):
     assert printed[0].startswith(str(first))
     n_begins = int((frame["alarm"] & ~frame["alarm"].shift(fill_value=False)).sum())
     assert sum("  alarm  " in line for line in printed) == n_begins
+
+
+class Quiet:
+    def print(self, text):
+        pass
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 40, 1), (10, 5, 8, 30), (50,)])
+def test_followed_rows_equal_the_table_reader(files, tmp_path, sizes):
+    """Semicolons, decimal commas and batches of any size."""
+    path = tmp_path / "new.csv"
+    new = make_process(60, random_state=2).reset_index()
+    new.iloc[::7, 3] = 290.0
+    new.to_csv(path, sep=";", decimal=",", index=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    monitor = ProcessMonitor(n_lags=1, time="time").fit(pd.read_csv(files / "normal.csv"))
+    alarms, parts, begin = _Alarms(monitor, "new.csv", (), Quiet()), [], 0
+    for size in (*sizes, len(lines)):
+        part = alarms._parse(b"".join(lines[begin : begin + size]))
+        begin += size
+        if part is not None:
+            parts.append(part)
+    expected, _ = read_frame(path)
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), expected, check_dtype=False)
+
+
+def test_followed_file_without_header_keeps_its_first_row(files):
+    monitor = ProcessMonitor(n_lags=0).fit(pd.read_csv(files / "normal.csv").iloc[:, 1:3])
+    alarms = _Alarms(monitor, "new.csv", (), Quiet())
+    assert alarms._parse(b"1.5\t2\n") is None
+    assert alarms._parse(b"3\t4\n")["x1"].tolist() == [1.5, 3]
+    assert alarms._parse(b"5\t6\n")["x2"].tolist() == [6]
 
 
 def test_following_reads_complete_lines_and_reports_a_shorter_file(tmp_path):

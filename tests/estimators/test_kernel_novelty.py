@@ -1,6 +1,7 @@
 """KernelNovelty: statistics, leave-one-out values, p-values, tables."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import mercer
 from mercer import KernelNovelty, MercerNovelty
 from mercer.data import Sample, validate_points
 from mercer.errors import ApproximationWarning
-from mercer.estimators import novelty, novelty_statistics
+from mercer.estimators import kernel_novelty, novelty, novelty_statistics
 from mercer.estimators.novelty_statistics import (
     FeatureGaussian,
     Mahalanobis,
@@ -276,14 +277,119 @@ def test_save_and_load(tmp_path):
         assert_allclose(loaded.p_values(rows(9, seed=1)), model.p_values(rows(9, seed=1)))
 
 
-def test_dask_rows():
+def test_weighted_p_values_equal_the_definition():
+    rng = np.random.default_rng(0)
+    scores, weights = rng.normal(size=30), rng.exponential(size=30)
+    new, own = rng.normal(size=5), rng.exponential(size=5)
+    expected = [
+        (w + weights[scores >= s].sum()) / (w + weights.sum())
+        for s, w in zip(new, own, strict=True)
+    ]
+    assert_allclose(Calibration.of(scores, weights).p_values(new, own), expected)
+
+
+def shifted(rng, n, d=2):
+    """Return training rows, rows of a shifted distribution, and the ratio of their densities."""
+    shift = np.array([1.0, 0.0])
+
+    def ratio(X):
+        return np.exp(X @ shift - shift @ shift / 2)
+
+    return rng.normal(size=(n, d)), rng.normal(size=(300, d)) + shift, ratio
+
+
+@pytest.mark.parametrize("calibration", ["auto", "split"])
+def test_weighted_p_values_keep_the_false_alarm_rate_under_covariate_shift(calibration):
+    """Known density ratio: the promise of 10 % holds with weights, not without."""
+    rates, plain = [], []
+    for seed in range(40):
+        X, new, ratio = shifted(np.random.default_rng(seed), 200)
+        model = KernelNovelty(false_alarm_rate=0.1, calibration=calibration, random_state=0)
+        plain.append((model.fit(X).p_values(new) <= 0.1).mean())
+        model.fit(X, calibration_weight=7.0 * ratio(X))  # the factor cancels
+        rates.append((model.p_values(new, weight=7.0 * ratio(new)) <= 0.1).mean())
+    error = np.std(rates, ddof=1) / np.sqrt(40)
+    assert np.mean(plain) > 0.15
+    assert np.mean(rates) <= 0.1 + 3 * error
+    # p is at least w(x) / (w(x) + Σ w_i), so rows with a large weight are never marked
+    assert np.mean(rates) >= 0.03
+
+
+def test_equal_calibration_weights_change_nothing():
+    X, new = rows(80), rows(30, seed=1)
+    plain = KernelNovelty().fit(X)
+    weighted = KernelNovelty().fit(X, calibration_weight=np.full(80, 3.0))
+    assert_allclose(weighted.p_values(new, weight=np.full(30, 3.0)), plain.p_values(new))
+    assert weighted.n_calibration_ == pytest.approx(80)
+
+
+def test_calibration_weights_of_repeated_rows():
+    X, weights = rows(50), np.random.default_rng(0).integers(0, 3, 50)
+    ratios, own = np.exp(X[:, 0] / 2), np.exp(X[:9, 1])
+    one = KernelNovelty().fit(X, sample_weight=weights, calibration_weight=ratios)
+    other = KernelNovelty().fit(
+        np.repeat(X, weights, axis=0), calibration_weight=np.repeat(ratios, weights)
+    )
+    assert_allclose(one.p_values(X[:9], weight=own), other.p_values(X[:9], weight=own))
+    assert_allclose(one.n_calibration_, other.n_calibration_)
+
+
+def test_calibration_weights_are_checked():
+    X = rows()
+    weighted = KernelNovelty().fit(X, calibration_weight=np.ones(60))
+    for call in (weighted.p_values, weighted.predict, weighted.decision_function):
+        with pytest.raises(ValueError, match="calibration_weight"):
+            call(X)
+    with pytest.raises(ValueError, match="calibration_weight"):
+        KernelNovelty().fit(X).p_values(X, weight=np.ones(60))
+    with pytest.raises(ValueError, match=r"weight must not be negative.*-1"):
+        weighted.p_values(X, weight=-np.ones(60))
+    with pytest.raises(ValueError, match=r"\(3,\).*\(60,\)"):
+        KernelNovelty().fit(X, calibration_weight=np.ones(3))
+    with pytest.raises(ValueError, match="zero"):
+        KernelNovelty().fit(X, calibration_weight=np.zeros(60))
+
+
+def test_dask_fit_and_scores_equal_those_in_memory():
     da = pytest.importorskip("dask.array")
-    model = KernelNovelty().fit(rows())
-    new = rows(40, seed=1)
-    lazy = model.p_values(da.from_array(new, chunks=(10, 3)))
-    assert_allclose(lazy.compute(), model.p_values(new))
-    with pytest.raises(TypeError, match="Dask"):
-        KernelNovelty().fit(da.from_array(new, chunks=(10, 3)))
+    X, new = rows(), rows(40, seed=1)
+    weights, ratios = np.arange(60.0) % 3, np.exp(X[:, 0])
+    chunked, lazy_new = da.from_array(X, chunks=(17, 3)), da.from_array(new, chunks=(10, 3))
+    for options in (
+        {},
+        {"sample_weight": weights},
+        {"sample_weight": weights, "calibration_weight": ratios},
+    ):
+        expected = KernelNovelty().fit(X, **options)
+        model = KernelNovelty().fit(chunked, **options)
+        own = {"weight": np.exp(new[:, 0])} if "calibration_weight" in options else {}
+        lazy = model.p_values(lazy_new, **own)
+        assert lazy.chunks == ((10,) * 4,)
+        assert_allclose(lazy.compute(), expected.p_values(new, **own))
+        assert_allclose(model.score_samples(lazy_new).compute(), expected.score_samples(new))
+    assert_array_equal(
+        KernelNovelty().fit(chunked).predict(lazy_new).compute(),
+        KernelNovelty().fit(X).predict(new),
+    )
+
+
+def test_dask_fit_draws_random_rows(monkeypatch):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(kernel_novelty, "_MAX_CALIBRATION_ROWS", 300)
+    X = da.from_array(rows(4000), chunks=(500, 3))
+    model = KernelNovelty(max_samples=100, random_state=0).fit(X)
+    assert model.n_calibration_ == 400
+    assert abs((model.predict(rows(2000, seed=1)) == -1).mean() - 0.05) < 0.04
+    other = KernelNovelty(max_samples=100, random_state=1).fit(X)
+    assert model.offset_ != other.offset_
+
+
+def test_dask_fit_rejects_missing_values():
+    da = pytest.importorskip("dask.array")
+    X = rows()
+    X[30, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        KernelNovelty().fit(da.from_array(X, chunks=(20, 3)))
 
 
 def test_no_warnings_on_ordinary_data():
@@ -293,14 +399,21 @@ def test_no_warnings_on_ordinary_data():
 
 
 def test_mercer_novelty_with_landmarks_keeps_the_false_alarm_rate(monkeypatch):
-    monkeypatch.setattr(novelty, "_MANY_ROWS", 1000)
-    X, new = rows(2000), rows(4000, seed=1)
+    monkeypatch.setattr(novelty, "_AUTO", replace(novelty._AUTO, exact_up_to=1000))
+    X, new = rows(2000, 4), rows(4000, 4, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = MercerNovelty(contamination=0.05).fit(X)
     assert "200 landmarks" in model.spectrum_.method
     error = np.sqrt(0.05 * 0.95 * (1 / 2000 + 1 / 4000))
     assert abs((model.predict(new) == -1).mean() - 0.05) < 4 * error
-    assert model.predict([[20.0, 0.0, 0.0]])[0] == -1
+    assert model.predict([[20.0, 0.0, 0.0, 0.0]])[0] == -1
     exact = MercerNovelty(contamination=0.05, rank=100).fit(X)
     assert "landmarks" not in exact.spectrum_.method
+
+
+def test_clean_training_rows_use_five_neighbors():
+    X, new = rows(80), rows(5, seed=1)
+    model = KernelNovelty(Gaussian(1.0), robust=False).fit(X)
+    squares = ((new[:, None] - X[None]) ** 2).sum(axis=2)
+    assert_allclose(-model.score_samples(new), np.sort(squares, axis=1)[:, 4])

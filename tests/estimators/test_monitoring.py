@@ -89,6 +89,30 @@ def test_limits_hold_on_new_rows_with_many_components(rng, n_components):
         assert (pca.reconstruction_error(fresh) > in_sample["quantile"]).mean() > 0.15
 
 
+def test_limits_are_conformal_quantiles_of_held_out_values(X):
+    """The value of rank level (n + 1); the largest value if there are too few rows."""
+    pca = KernelPCA(5).fit(X)
+    inside, _, _ = pca._held_out_values()
+    ordered = np.sort(inside)
+    assert_allclose(pca.control_limits(200 / 201)["hotelling"]["quantile"], ordered[-1])
+    assert_allclose(pca.control_limits(0.999)["hotelling"]["quantile"], ordered[-1])
+    assert_allclose(pca.control_limits(150 / 201)["hotelling"]["quantile"], ordered[149])
+
+
+def test_limits_of_hotelling_hold_on_average_with_many_components():
+    """12 samples of 150 rows, 30 components: 5 % are promised; a refit uses 9/10 of the rows."""
+    rates = []
+    for seed in range(12):
+        rows = np.random.default_rng(seed).normal(size=(1150, 6))
+        pca = KernelPCA(30, kernel=Gaussian(3.0)).fit(rows[:150])
+        limit = pca.control_limits(0.95)["hotelling"]["quantile"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rates.append((pca.hotelling(rows[150:]) > limit).mean())
+    error = np.sqrt(0.05 * 0.95 / 150 / 12)
+    assert abs(np.mean(rates) - 0.05) < 0.01 + 4 * error
+
+
 def test_limits_are_those_of_the_last_fit(X):
     pca = KernelPCA(2).fit(X)
     before = pca.control_limits_

@@ -10,15 +10,16 @@ import mercer
 from mercer import ProcessMonitor
 from mercer.datasets import make_process
 from mercer.datasets.process import PROCESS_FAULTS, simulate_reactors
-from mercer.errors import IdentifiabilityWarning
+from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.kernels import Gaussian
 from mercer.maths.control_charts import cusum, ewma
+from mercer.maths.run_lengths import correlation_time
 from tests.expectations import raises
 
 
 @pytest.fixture(scope="module")
 def normal():
-    return make_process(500, random_state=0)
+    return make_process(1200, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -161,14 +162,33 @@ def test_false_alarms_of_independent_rows_keep_the_promise():
 
 
 def test_false_alarms_of_an_autocorrelated_plant_keep_the_promise():
-    runs = simulate_reactors(1100, 8, np.random.default_rng(3))
+    runs = simulate_reactors(1500, 8, np.random.default_rng(3))
     rates = []
     for run in runs:
-        monitor = ProcessMonitor(n_lags=2, kernel="linear", false_alarm_rate=0.05).fit(run[:600])
-        frame = monitor.monitor(run[600:])
+        monitor = ProcessMonitor(n_lags=2, kernel="linear", false_alarm_rate=0.05).fit(run[:1000])
+        frame = monitor.monitor(run[1000:])
         rates.append([frame[f"{name}_alarm"].mean() for name in ("statistic", "ewma")])
     error = np.std(rates, axis=0, ddof=1) / np.sqrt(len(rates))
     assert (np.mean(rates, axis=0) < 0.05 + 3 * error).all()
+
+
+def test_slow_columns_widen_the_limits():
+    """The squared distance of slow columns has at least half of their correlation time."""
+    rng = np.random.default_rng(0)
+    slow = np.cumsum(rng.normal(size=800)) * 0.1
+    slow -= np.convolve(slow, np.ones(200) / 200, "same")
+    X = np.column_stack([slow, rng.normal(size=(800, 6))])
+    monitor = ProcessMonitor(n_lags=0, kernel="linear").fit(X)
+    fast = ProcessMonitor(n_lags=0, kernel="linear").fit(X[:, 1:])
+    assert monitor.correlation_time_ >= 0.49 * correlation_time(X[:, 0])
+    assert monitor.correlation_time_ > 2 * fast.correlation_time_
+    assert monitor.limits_["ewma"] > fast.limits_["ewma"]
+
+
+def test_few_independent_observations_give_a_warning():
+    slow = np.cumsum(np.random.default_rng(1).normal(size=(150, 3)), axis=0)
+    with pytest.warns(ApproximationWarning, match="150 rows.*independent observations"):
+        ProcessMonitor(n_lags=0, kernel="linear").fit(slow)
 
 
 def test_average_run_length_sets_the_limits(normal):
@@ -189,11 +209,11 @@ def test_average_run_length_sets_the_limits(normal):
 
 
 def test_partial_fit_equals_a_fit_of_the_latest_rows(normal):
-    later = make_process(200, random_state=8, start="2026-01-01 08:20")
-    monitor = ProcessMonitor(n_lags=1, kernel="linear", window=400).fit(normal)
+    later = make_process(200, random_state=8, start="2026-01-01 20:00")
+    monitor = ProcessMonitor(n_lags=1, kernel="linear", window=900).fit(normal)
     monitor.partial_fit(later)
     expected = ProcessMonitor(n_lags=1, kernel="linear")
-    expected.fit(pd.concat([normal, later]).iloc[-400:])
+    expected.fit(pd.concat([normal, later]).iloc[-900:])
     for name, limit in expected.limits_.items():
         assert_allclose(monitor.limits_[name], limit)
     new = make_process(50, random_state=9)

@@ -82,13 +82,27 @@ def test_correlation_time_sees_slow_changes_between_blocks():
 def test_paths_are_blocks_of_the_scores_with_one_level_each():
     rng = np.random.default_rng(5)
     scores = rng.normal(size=40)
-    paths = block_paths(scores, 23, 6, block=5, level_error=0.0, degrees=4.0, rng=rng)
+    paths = block_paths(scores, 23, 6, block=5, independent=np.inf, rng=rng)
     assert paths.shape == (6, 23)
     for path in paths:
         for begin in range(0, 23, 5):
             block = path[begin : begin + 5]
             start = int(np.flatnonzero(scores == block[0])[0])
             assert_allclose(block, np.take(scores, range(start, start + len(block)), mode="wrap"))
-    flat = block_paths(np.zeros(9), 5, 4, block=2, level_error=1.0, degrees=4.0, rng=rng)
+    flat = block_paths(np.zeros(9), 5, 4, block=2, independent=9.0, rng=rng)
     assert (flat == flat[:, :1]).all()
     assert np.ptp(flat) > 0
+
+
+def test_limits_of_paths_hold_for_new_rows_of_a_small_normal_sample():
+    """The quantile of paths is at least that of the predictive (Student's) distribution."""
+    rng = np.random.default_rng(6)
+    found = []
+    for _ in range(60):
+        x = rng.normal(size=25)
+        scores = (x - x.mean()) / x.std(ddof=1)
+        paths = block_paths(scores, 50, 400, block=1, independent=25.0, rng=rng)
+        limit = x.mean() + x.std(ddof=1) * np.quantile(paths, 0.95)
+        found.append(norm.sf(limit))
+    assert np.mean(found) <= 0.05 + 3 * np.std(found) / np.sqrt(60)
+    assert np.mean(found) >= 0.02

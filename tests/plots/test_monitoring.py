@@ -11,7 +11,7 @@ from tests.expectations import raises
 
 @pytest.fixture(scope="module")
 def monitor():
-    return ProcessMonitor(n_lags=0, kernel="linear").fit(make_process(200, random_state=0))
+    return ProcessMonitor(n_lags=0, kernel="linear").fit(make_process(800, random_state=0))
 
 
 def test_panels_show_charts_limits_alarms_and_contributions(monitor):

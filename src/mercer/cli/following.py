@@ -13,6 +13,7 @@ __all__ = ["follow_file"]
 
 _MAX_BYTES = 2**22  # read at once
 _LEADING = 3  # variables that are printed
+_FIRST_LINES = 20  # of the file, from which its format is recognized
 
 
 def follow_file(
@@ -31,7 +32,7 @@ def follow_file(
     monitor : ProcessMonitor
         Fitted.
     path : Path
-        CSV or TSV file with a header line. Only complete lines are read.
+        CSV or TSV file in any format that ``mercer.tables`` reads. Only complete lines are read.
     ignore : tuple of str
         Columns to ignore.
     interval : float
@@ -44,7 +45,7 @@ def follow_file(
 
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise UsageError(f"--follow reads CSV and TSV files, not {path}.")
-    alarms = _Alarms(monitor, ignore, "\t" if path.suffix.lower() == ".tsv" else ",")
+    alarms = _Alarms(monitor, path.name, ignore, messages)
     changed = clock.monotonic()
     messages.print(f"following {path}")
     with path.open("rb") as file:
@@ -79,28 +80,56 @@ def _check_size(file: BinaryIO, path: Path) -> None:
 
 
 class _Alarms:
-    """Parse lines, monitor them and print alarms."""
+    """Parse lines, monitor them and print alarms.
 
-    def __init__(self, monitor: Any, ignore: tuple[str, ...], separator: str) -> None:
+    Each batch is parsed together with the first lines of the file, so that header, separator and
+    decimal commas are recognized in the same way every time.
+    """
+
+    def __init__(
+        self, monitor: Any, name: str, ignore: tuple[str, ...], messages: Messages
+    ) -> None:
         self._monitor = monitor
         self._stream = monitor.stream()
+        self._name = name
         self._ignore = list(ignore)
-        self._separator = separator
-        self._header: str | None = None
+        self._messages = messages
+        self._notes: set[str] = set()
+        self._first = b""  # lines of the file
+        self._n_first = 0  # rows among them that were monitored
         self._recent: Any = None  # rows for the lags of contributions
         self._in_alarm = False
         self.n_rows = self.n_alarms = 0
+
+    def _parse(self, lines: bytes) -> Any:
+        """Return the new rows of complete lines; None if there are none yet."""
+        from mercer.tables.readers import read_frame
+
+        content = self._first + lines
+        known = content.splitlines(keepends=True)
+        if sum(bool(line.strip()) for line in known[: _FIRST_LINES + 1]) < 2:
+            self._first = content  # perhaps a header only
+            return None
+        rows, notes = read_frame(io.BytesIO(content))
+        for note in notes:
+            if note not in self._notes:
+                self._messages.print(f"  note: {note}")
+        self._notes.update(notes)
+        new = rows.iloc[self._n_first :].reset_index(drop=True)
+        if len(known) <= _FIRST_LINES:
+            self._first, self._n_first = content, len(rows)
+        elif self._first.count(b"\n") < _FIRST_LINES:
+            self._first = b"".join(known[:_FIRST_LINES])
+            self._n_first = len(read_frame(io.BytesIO(self._first))[0])
+        return new
 
     def update(self, lines: bytes) -> None:
         """Monitor the rows of complete lines."""
         import pandas as pd
 
-        text = lines.decode("utf-8-sig")
-        if self._header is None:
-            self._header, _, text = text.partition("\n")
-        if not text.strip():
+        rows = self._parse(lines)
+        if rows is None or not len(rows):
             return
-        rows = pd.read_csv(io.StringIO(f"{self._header}\n{text}"), sep=self._separator)
         rows = rows.drop(columns=self._ignore, errors="ignore")
         frame = self._stream.update(rows)
         recent = rows if self._recent is None else pd.concat([self._recent, rows])

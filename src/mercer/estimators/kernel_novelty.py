@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points, Sample, validate_points, validate_weights
+from mercer.chunks import passes_for
+from mercer.data import Points, Sample, validate_points
 from mercer.density_bandwidth import most_likely_kernel
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
+from mercer.estimators.novelty_base import NoveltyDetector
+from mercer.estimators.novelty_rows import NoveltyRows, checked_weights, is_mixed_table
 from mercer.estimators.novelty_statistics import (
     ComponentStatistic,
     FeatureGaussian,
@@ -48,12 +52,13 @@ _STATISTICS = (
 _MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
 _DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
 _MAX_DECOMPOSED = 1000  # rows
+_CLEAN_NEIGHBORS = 5.0  # if training rows are not trimmed
 _DISTANCE_RULE = ("median-distance", 0.5**0.5)
 _N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
 
 
-class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
+class KernelNovelty(NoveltyDetector, KernelEstimator):
     r"""Detect abnormal rows by a kernel statistic, with conformal p-values.
 
     A statistic measures how far a row is from the training rows. Its p-value is the fraction of
@@ -83,7 +88,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     robust : bool or "auto"
         Whether the statistic is fitted without the tenth of the rows that is farthest from its
         nearest neighbors, since training rows may contain anomalies. These rows take part in the
-        calibration. "auto" is True, except for "mahalanobis" with more than 100 columns.
+        calibration. "auto" is True, except for "mahalanobis" with more than 100 columns. Use False
+        if all training rows are normal: "neighbors" then also uses fewer neighbors, 5.
     n_components : int or float in (0, 1)
         Components of "spe", "t2" and "combined": a number or a fraction of the variance.
     max_samples : int
@@ -100,7 +106,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     statistic_ : str
         The statistic in use.
     n_calibration_ : float
-        Number (total weight) of calibration rows.
+        Number (total weight) of calibration rows; with ``calibration_weight`` their effective
+        number ``(Σw)² / Σw²``.
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``.
     typical_row_ : array or Series
@@ -111,7 +118,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     -----
     =============== ============================================================================
     "neighbors"     squared distance to the k-th nearest training row in the metric of the
-                    kernel; k is 2 % of the rows, at least 10
+                    kernel; k is 2 % of the rows, at least 10, and 5 if ``robust=False``
     "mahalanobis"   Mahalanobis distance with the shrunk covariance of Ledoit and Wolf; vectors
                     only, the kernel is not used
     "density"       negative logarithm of the Parzen density; bandwidth "auto" by leave-one-out
@@ -127,6 +134,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     ----------
     .. [1] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", Springer,
        2005.
+    .. [2] R. J. Tibshirani, R. F. Barber, E. J. Candès, A. Ramdas, "Conformal prediction under
+       covariate shift", NeurIPS 2019.
 
     Examples
     --------
@@ -168,23 +177,30 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, calibration_weight: Any = None
+    ) -> Self:
         """Fit the statistic and calibrate it.
 
         Parameters
         ----------
-        X : array-like of shape (n, d), data frame, or data that the kernel compares
+        X : array-like of shape (n, d), Dask collection, frame, or data that the kernel compares
+            Of a Dask collection, ``max_samples`` plus 20,000 rows, drawn at random, are used.
         y : ignored
         sample_weight : array-like of shape (n,) or None
             Multiplicity of each row.
+        calibration_weight : array-like of shape (n,) or None
+            For new rows with another distribution: its density at each row of X, divided by the
+            density of the rows of X, up to a constant factor. ``p_values`` then needs the same
+            ratio for new rows. The statistic itself does not use these weights.
         """
-        rate = check_real(self.false_alarm_rate, "false_alarm_rate", above=0, below=1)
+        check_real(self.false_alarm_rate, "false_alarm_rate", above=0, below=1)
         check_choice(self.statistic, "statistic", _STATISTICS)
         check_choice(self.calibration, "calibration", ("auto", "split"))
         check_integer(self.max_samples, "max_samples", low=2)
-        self._refuse_chunks(X)
-        points, weights = self._validated_rows(X, sample_weight)
         rng = np.random.default_rng(self.random_state)
+        rows = self._validated_rows(X, sample_weight, calibration_weight, rng)
+        points, weights = rows.points, rows.weights
         fitting, others = self._divide(points.n, rng)
         part = None if weights is None else weights[fitting]
         sample = self._fitted_sample(points.take(fitting), part)
@@ -193,37 +209,49 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._statistic: Any = self._fit_statistic(sample)
         everywhere = np.ones(points.n) if weights is None else weights
         scores = [self._statistic.scores(points.take(others))] if len(others) else []
-        rows = [others]
+        used = [others]
         own = self._statistic.training_scores
         enough = len(others) >= _MAX_DECOMPOSED  # without fits to parts of the rows
         if self.calibration == "auto" and not (own is None and enough):
             scores.append(self._cross_scores(sample) if own is None else own)
-            rows.append(fitting)
+            used.append(fitting)
         self._statistic.training_scores = None  # one entry per row, no longer needed
-        self._calibration = Calibration.of(
-            np.concatenate(scores), multiplicities(everywhere)[np.concatenate(rows)]
-        )
-        self.n_calibration_ = self._calibration.total
-        limit = self._calibration.limit(rate)
-        self.offset_ = -min(limit, np.finfo(float).max)
+        calibrating = np.concatenate(used)
+        counts = multiplicities(everywhere)[calibrating]
+        ratios = None if rows.ratios is None else rows.ratios[calibrating]
+        self._calibrate(np.concatenate(scores), counts, ratios)
         self.typical_row_ = typical_row(points, everywhere)
+        return self
+
+    def _calibrate(self, scores: Array, counts: Array, ratios: Array | None) -> None:
+        """Set calibration and threshold for scores with multiplicities and density ratios."""
+        rate = self.false_alarm_rate
+        self._is_weighted = ratios is not None
+        self._calibration = unweighted = Calibration.of(scores, counts)
+        if ratios is not None:
+            products = counts * ratios
+            size = products.sum() ** 2 / (products @ ratios)  # effective number of rows
+            self._calibration = Calibration.of(scores, products)
+            # a row of typical weight counts as one of ``size`` rows
+            unweighted = Calibration.of(scores, products * (size / products.sum()))
+        self.n_calibration_ = unweighted.total
+        limit = unweighted.limit(rate)
+        self.offset_ = -min(limit, np.finfo(float).max)
         if limit == np.inf:
             warn(
                 f"false_alarm_rate={rate:g} needs at least {int(np.ceil(1 / rate)) - 1} "
-                f"calibration rows; there are {self.n_calibration_:g}, so no row can be marked as "
-                "abnormal. Increase false_alarm_rate or pass more rows.",
+                f"calibration rows; there are {self.n_calibration_:.4g}, so no row can be marked "
+                "as abnormal. Increase false_alarm_rate or pass more rows.",
                 ApproximationWarning,
             )
-        return self
 
-    def _validated_rows(self, X: Any, sample_weight: Any) -> tuple[Points, Array | None]:
-        """Return the rows with positive weight and their weights; chooses what is compared."""
+    def _validated_rows(
+        self, X: Any, sample_weight: Any, calibration_weight: Any, rng: np.random.Generator
+    ) -> NoveltyRows:
+        """Return rows with positive weight, in memory; chooses what is compared."""
         self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
-        if self._kernel_by_rule:
-            frame = as_frame(X)
-            compared: Any = "objects" if _is_mixed_table(frame) else "vectors"
-            X = frame
-        else:
+        compared: Any = "vectors"
+        if not self._kernel_by_rule:
             kernel = as_kernel(self.kernel)
             if isinstance(kernel, Precomputed):
                 raise ValueError(
@@ -231,17 +259,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                     "the kernel as a subclass of mercer.kernels.Kernel."
                 )
             compared = kernel
+        elif not passes_for(X).is_chunked:
+            X = as_frame(X)
+            compared = "objects" if is_mixed_table(X) else "vectors"
         points = own_points(validate_points(X, compared, estimator=self), X)
-        weights = validate_weights(sample_weight, points)
-        if weights is not None and (weights == 0).any():
-            used = np.flatnonzero(weights)
-            points, weights = points.take(used), weights[used]
-        if points.n < 2:
-            raise ValueError(
-                "KernelNovelty needs at least 2 rows with positive weight; got "
-                f"n_samples={points.n}."
-            )
-        return points, weights
+        most = int(self.max_samples) + _MAX_CALIBRATION_ROWS
+        return NoveltyRows.of(points, sample_weight, calibration_weight, most, rng)
 
     def _divide(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the indices of the rows for the statistic, and of other calibration rows."""
@@ -301,7 +324,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             if self._kernel_by_rule and sample.points.kind == "vectors":
                 X, weights = sample.points.data.astype(np.float64), sample.multiplicities
                 ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
-            return NeighborDistance.fit(sample, regular, ratios)
+            few = _CLEAN_NEIGHBORS if regular is None else None
+            return NeighborDistance.fit(sample, regular, ratios, few)
         if name == "mahalanobis":
             return Mahalanobis.fit(sample, regular)
         if name == "density":
@@ -340,30 +364,51 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
-        """Return ``score_samples(X) - offset_``: negative for abnormal rows."""
+        """Return ``score_samples(X) - offset_``: negative for abnormal rows, p ≤ false_alarm_rate.
+
+        Not available for a model with ``calibration_weight``.
+        """
+        if self._is_weighted:
+            raise ValueError(
+                "The model was fitted with calibration_weight, so whether a row is abnormal "
+                "depends on its weight: use p_values(X, weight=...) <= false_alarm_rate."
+            )
         return self.score_samples(X) - self.offset_
 
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return -1 for abnormal rows, with ``p_values(X) ≤ false_alarm_rate``, and 1 otherwise."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    @rowwise
-    def p_values(self, X: Any) -> Array:
+    def p_values(self, X: Any, weight: Any = None) -> Any:
         """Return the conformal p-value of every row: small for abnormal rows.
 
         It is ``(1 + Σ w_i [s_i ≥ s]) / (1 + Σ w_i)`` for the statistics s_i of the calibration
-        rows, so it is at least ``1 / (1 + n_calibration_)``.
+        rows, so it is at least ``1 / (1 + n_calibration_)``. In a model with
+        ``calibration_weight``, 1 is replaced by the weight of the new row [2]_.
 
         Parameters
         ----------
         X : array-like of shape (m, d), Dask collection, or data that the kernel compares
+        weight : array-like of shape (m,) or None
+            Density ratio of each row, as ``calibration_weight`` of :meth:`fit`, with the same
+            factor. Required if, and only if, the model has calibration weights.
 
         Returns
         -------
         array of shape (m,)
         """
-        return self._calibration.p_values(-self.score_samples(X))
+        check_is_fitted(self)
+        if self._is_weighted != (weight is not None):
+            raise ValueError(
+                "The model was fitted with calibration_weight: pass the weight of the new rows."
+                if self._is_weighted
+                else "weight needs a model that was fitted with calibration_weight."
+            )
+        scores = self.score_samples(X)
+        passes = passes_for(scores)
+        if weight is not None and passes.is_chunked:
+            from mercer.chunks.validation import validate_dask_column
+
+            weight = validate_dask_column(weight, scores, "weight")
+        elif weight is not None:
+            weight = checked_weights(weight, len(scores), "weight")
+        return passes.map(partial(_p_values, self._calibration), scores, weight)
 
     def explain(self, X: Any) -> Any:
         """Return the contribution of each column to the statistic.
@@ -391,18 +436,11 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             return pd.DataFrame(result, columns=self.feature_names_in_, index=as_frame(X).index)
         return result
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "offset_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False
         return tags
 
 
-def _is_mixed_table(X: Any) -> bool:
-    """Return whether X is a data frame with labels, texts or missing values."""
-    if not is_frame(X):
-        return False
-    numeric = all(dtype.kind in "iufb" for dtype in X.dtypes)
-    return not numeric or bool(X.isna().to_numpy().any())
+def _p_values(calibration: Calibration, scores: Array, weight: Array | None) -> Array:
+    return calibration.p_values(-scores, 1.0 if weight is None else weight)

@@ -91,10 +91,11 @@ class MonitoredTransformer(SpectralTransformer):
     ) -> dict[str, dict[str, float]]:
         """Return limits that a normal point exceeds with probability 1 - level.
 
-        Each statistic has two limits: the ``"quantile"`` of the values of held-out training rows,
-        and the common parametric form, ``"f"`` for T² (``k(n²-1)/(n(n-k)) F_{k,n-k}``, for Gaussian
-        scores) and ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954). With
-        weights, n is the sample size ``max(Σw, (Σw)² / Σw²)``.
+        Each statistic has two limits: the ``"quantile"`` of the values of held-out training rows
+        (the value of rank ``level (n + 1)``, as in conformal prediction), and the common
+        parametric form, ``"f"`` for T² (``k(n²-1)/(n(n-k)) F_{k,n-k}``, for Gaussian scores) and
+        ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954). With weights, n is
+        the sample size ``max(Σw, (Σw)² / Σw²)``.
 
         Training rows are closer to their own components than new rows are. Therefore the values
         are those of rows that a fit with the same kernel left out: from 10 fits up to 1,000 rows,
@@ -133,13 +134,14 @@ class MonitoredTransformer(SpectralTransformer):
         chi2_limit = variance > 0 and variance / (2 * mean) * chi2.ppf(
             level, 2 * mean**2 / variance
         )
+        position = level if values is None else _conformal_level(level, total)
         return {
             "hotelling": {
-                "quantile": rows.quantile(hotelling, weights, level),
+                "quantile": rows.quantile(hotelling, weights, position),
                 "f": float(f_limit) if n > k else float("inf"),
             },
             "reconstruction_error": {
-                "quantile": rows.quantile(error, weights, level),
+                "quantile": rows.quantile(error, weights, position),
                 "chi2": float(chi2_limit) if variance > 0 else mean,
             },
         }
@@ -222,6 +224,18 @@ class MonitoredTransformer(SpectralTransformer):
                 f"{points.kind!r}."
             )
         return contributions_of_columns(getattr(self, statistic), points, typical)
+
+
+def _conformal_level(level: float, n: float) -> float:
+    """Return the level of the interpolated quantile at rank ``level (n + 1)`` of n values.
+
+    A new value exceeds that rank with probability 1 - level. At rank ``1 + level (n - 1)``, that of
+    the usual quantile, it is ``2 (level - 1/2) / (n + 1)`` more.
+
+    >>> _conformal_level(0.5, 101.0), _conformal_level(0.99, 21.0)
+    (0.5, 1.0)
+    """
+    return float(min(max((level * (n + 1) - 1) / (n - 1), 0.0), 1.0)) if n > 1 else 1.0
 
 
 def _folds(residuals: Array) -> Array:

@@ -7,27 +7,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import OutlierMixin
 
 from mercer.data import Sample
 from mercer.errors import ApproximationWarning, suppress_warnings
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.mixture_base import KernelMixture
+from mercer.estimators.novelty_base import NoveltyDetector
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
-from mercer.solvers import Nystrom
+from mercer.solvers import Auto
 from mercer.validation import check_real, round_down
 
 __all__ = ["MercerNovelty"]
 
 _ROUNDING = 1e-9  # relative rounding error of scores
 _MAX_DEFAULT_RANK = 100
-_MANY_ROWS = 20_000  # from which the default coordinates are those of landmarks
-_N_LANDMARKS = 200
+_AUTO = Auto(exact_up_to=20_000, n_landmarks=200)  # only the span of the coordinates matters
 
 
-class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
+class MercerNovelty(NoveltyDetector, KernelMixture):
     r"""Detect outliers by a low density of a Gaussian mixture in feature space.
 
     The score is that of :class:`MercerMixture` without a domain: it combines the Mahalanobis
@@ -52,7 +51,8 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         weights), at most 100. With all coordinates the training rows, unlike new ones, would be
         within their span, and the threshold would be too high for new rows.
     solver : str or solver
-        "auto" uses 200 landmarks for 20,000 rows or more in memory, unless ``rank`` is given.
+        "auto" uses 200 landmarks for more than 20,000 rows in memory, unless ``rank`` is given or
+        the kernel has few exact or Fourier features.
     n_init, max_iter, tol, random_state
         As in :class:`MercerMixture`.
 
@@ -118,11 +118,11 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         contamination = check_real(self.contamination, "contamination", above=0, high=0.5)
         sample = self._validate_training(X, sample_weight)
         self._check_parameters(sample.points.n)
-        solver = self._fast_solver(sample)
+        is_default = self.solver == "auto" and self.rank is None
         # The score is exact for the coordinates of the landmarks, and the threshold is that of the
         # training rows, so the missing part of the trace matters to neither.
-        with suppress_warnings(ApproximationWarning) if solver else nullcontext():
-            Z = self._fit_coordinates(sample, _default_rank(sample), solver)
+        with suppress_warnings(ApproximationWarning) if is_default else nullcontext():
+            Z = self._fit_coordinates(sample, _default_rank(sample), _AUTO if is_default else None)
         alpha = self._alpha_by_rule(Z, sample)
         assert alpha is not None, "alpha is a number or one of _alpha_rules"
         residuals = self._training_residuals(Z, sample.passes)
@@ -133,28 +133,10 @@ class MercerNovelty(OutlierMixin, KernelMixture):  # type: ignore[misc]
         self.offset_ = quantile - _ROUNDING * max(1.0, abs(quantile))
         return self
 
-    def _fast_solver(self, sample: Sample) -> Nystrom | None:
-        """Return landmarks for many rows in memory, if solver and rank are the defaults."""
-        points = sample.points
-        is_default = self.solver == "auto" and self.rank is None
-        if not is_default or points.is_chunked or points.kind == "gram" or points.n < _MANY_ROWS:
-            return None
-        return Nystrom(_N_LANDMARKS, random_state=self.random_state or 0)
-
     @rowwise
     def score_samples(self, X: Any) -> Array:
         """Return the logarithm of the induced density, not normalized: low for outliers."""
         return np.asarray(logsumexp(self._log_joint(self._validate_new(X)), axis=1))
-
-    @rowwise
-    def decision_function(self, X: Any) -> Array:
-        """Return ``score_samples(X) - offset_``: negative for outliers."""
-        return self.score_samples(X) - self.offset_
-
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return 1 for inliers and -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 def _default_rank(sample: Sample) -> int:

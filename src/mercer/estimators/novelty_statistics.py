@@ -77,7 +77,11 @@ class NeighborDistance:
 
     @classmethod
     def fit(
-        cls, sample: Sample, regular: Array | None = None, ratios: Array | None = None
+        cls,
+        sample: Sample,
+        regular: Array | None = None,
+        ratios: Array | None = None,
+        n_neighbors: float | None = None,
     ) -> NeighborDistance:
         """Use all rows of a sample, or its regular ones, as reference.
 
@@ -88,11 +92,13 @@ class NeighborDistance:
         ratios : array of shape (n, d) or None
             For a Gaussian kernel with bandwidths proportional to the standard deviations of the
             columns: their squared ratio to the deviations without each row.
+        n_neighbors : float or None
+            At most half of the rows; None for 2 % of the rows, at least 10.
         """
         weights = sample.multiplicities
         kept = np.arange(sample.points.n) if regular is None else np.flatnonzero(regular)
         points = sample.points.take(kept)
-        mass = neighbor_count(float(weights[kept].sum()))
+        mass = neighbor_count(float(weights[kept].sum()), n_neighbors)
         model = cls(sample.kernel, points, weights[kept], mass)
         own = np.full(sample.points.n, -1)
         own[kept] = np.arange(len(kept))
@@ -121,8 +127,10 @@ class NeighborDistance:
         return found
 
 
-def neighbor_count(total: float) -> float:
-    """Return the number of neighbors: 2 % of the rows, at least 10."""
+def neighbor_count(total: float, wanted: float | None = None) -> float:
+    """Return the number of neighbors: 2 % of the rows, at least 10, if none is given."""
+    if wanted is not None:
+        return float(min(wanted, ceil(total / 2)))
     return float(max(min(_MIN_NEIGHBORS, ceil(total / 2)), round(_NEIGHBOR_FRACTION * total)))
 
 

@@ -7,6 +7,7 @@ from math import ceil
 
 import numpy as np
 
+from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.process_distance import KernelDistance
 from mercer.kernels import Kernel
 from mercer.maths.block_calibration import held_out_blocks
@@ -21,6 +22,8 @@ _N_BLOCKS = 5
 _MIN_GAP = 10  # rows between a block and the training rows
 _MAX_FACTOR = 3.0  # of the allowance
 _BLOCK_LENGTH = 3  # of simulated scores, in correlation times
+_MIN_INDEPENDENT = 12  # observations; with fewer, measured false alarms exceed the promise
+_MIN_BLOCK = 60  # rows: weak, slow changes of the scores accumulate in EWMA and CUSUM
 _PATH = 1000  # rows of a simulated chart
 _RUNS, _MAX_PATH = 5, 10_000  # the same for run lengths, in average run lengths and in rows
 _SIMULATED, _MIN_PATHS = 400_000, 100  # simulated rows and charts
@@ -53,6 +56,8 @@ class ChartCalibration:
         Limit of each chart, on the scale of the scores.
     correlation_time : float
         Rows per independent observation of the statistic.
+    independent : float
+        Number of independent observations.
     """
 
     center: float
@@ -61,23 +66,30 @@ class ChartCalibration:
     allowance: float
     limits: dict[str, float]
     correlation_time: float
+    independent: float
 
     @classmethod
     def of(
         cls,
         distances: Array,
         *,
+        slowest: float,
         smoothing: float,
         allowance: float,
         false_alarm_rate: float,
         average_run_length: float | None,
     ) -> ChartCalibration:
-        """Set the limits from held-out distances of normal operation, in time order."""
+        """Set the limits from held-out distances of normal operation, in time order.
+
+        ``slowest`` is the longest correlation time of a column. The distance contains squares of
+        the columns, and the square of an autoregression has half its correlation time: the
+        correlation time of the distance, which few rows underestimate, is at least that.
+        """
         roots = np.cbrt(distances)
         center, scale = float(roots.mean()), float(roots.std(ddof=1))
         scale = scale if scale > 0 else 1.0
         scores = (roots - center) / scale
-        tau = correlation_time(scores)
+        tau = max(correlation_time(scores), slowest / 2)
         allowance = allowance * min(float(np.sqrt(tau)), _MAX_FACTOR)
         independent = max(len(scores) / tau, 3.0)
         runs = ceil(_RUNS * (average_run_length or 0))
@@ -86,10 +98,8 @@ class ChartCalibration:
             scores,
             length,
             max(_MIN_PATHS, _SIMULATED // length),
-            block=int(min(ceil(_BLOCK_LENGTH * tau), len(scores))),
-            # the levels of this sample and of new rows both vary
-            level_error=float(np.sqrt(2 / independent)),
-            degrees=min(independent, _N_BLOCKS) - 1,
+            block=int(min(max(ceil(_BLOCK_LENGTH * tau), _MIN_BLOCK), len(scores))),
+            independent=independent,
             rng=np.random.default_rng(0),
         )
         charts = {
@@ -103,7 +113,19 @@ class ChartCalibration:
             else run_length_limit(values, average_run_length)
             for name, values in charts.items()
         }
-        return cls(center, scale, smoothing, allowance, limits, tau)
+        return cls(center, scale, smoothing, allowance, limits, tau, independent)
+
+    def warn_if_few_observations(self) -> None:
+        """Warn if the limits rest on so few observations that they may not hold."""
+        if self.independent >= _MIN_INDEPENDENT:
+            return
+        tau, n = self.correlation_time, self.independent * self.correlation_time
+        warn(
+            f"{n:.0f} rows of normal operation hold about {self.independent:.0f} independent "
+            f"observations (correlation time {tau:.0f} rows), so false alarms may exceed the "
+            f"promise. Pass at least {ceil(2 * _MIN_INDEPENDENT * tau)} rows.",
+            ApproximationWarning,
+        )
 
     def score(self, distances: Array) -> Array:
         """Return the scores of distances."""

@@ -19,6 +19,7 @@ from mercer.kernels import Kernel
 from mercer.maths.block_calibration import choose_lags
 from mercer.maths.control_charts import detection_delay
 from mercer.maths.lagged_rows import lagged_rows, segment_starts
+from mercer.maths.run_lengths import correlation_time
 from mercer.maths.types import Array
 from mercer.validation import check_choice, check_integer, check_real
 
@@ -74,6 +75,8 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         Limits of "statistic", "ewma" and "cusum".
     correlation_time_ : float
         Rows per independent observation of the statistic in normal operation.
+    held_out_statistics_ : array
+        Statistic of the rows of normal operation, each from a model without its block of rows.
     mean_, scale_ : array of shape (n_features_in_,)
         Of each column in normal operation.
     n_features_in_, feature_names_in_
@@ -96,7 +99,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
     --------
     >>> from mercer import ProcessMonitor
     >>> from mercer.datasets import make_process
-    >>> monitor = ProcessMonitor(n_lags=1).fit(make_process(400, random_state=0))
+    >>> monitor = ProcessMonitor(n_lags=1).fit(make_process(1200, random_state=0))
     >>> new = make_process(200, fault="leak", fault_start=100, random_state=1)
     >>> frame = monitor.monitor(new)
     >>> bool(frame["alarm"].iloc[120:].mean() > 0.9)
@@ -201,20 +204,26 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
                 "n_lags.",
                 IdentifiabilityWarning,
             )
-        held_out = held_out_distances(Z, self.kernel, self.n_lags_)
+        self.held_out_statistics_ = held_out_distances(Z, self.kernel, self.n_lags_)
         self.distance_ = KernelDistance.fit(Z, self.kernel)
-        self.calibration_ = ChartCalibration.of(
-            held_out,
-            smoothing=self.smoothing,
-            allowance=self.allowance,
-            false_alarm_rate=self.false_alarm_rate,
-            average_run_length=self.average_run_length,
-        )
+        self._slowest = max(map(correlation_time, np.nan_to_num(X).T))
+        self.calibration_ = self._calibrate(self.false_alarm_rate)
         self.correlation_time_ = self.calibration_.correlation_time
+        self.calibration_.warn_if_few_observations()
         self.limits_ = {
             **self.calibration_.limits,
             "statistic": self.calibration_.distance_limit,
         }
+
+    def _calibrate(self, false_alarm_rate: float) -> ChartCalibration:
+        return ChartCalibration.of(
+            self.held_out_statistics_,
+            slowest=self._slowest,
+            smoothing=self.smoothing,
+            allowance=self.allowance,
+            false_alarm_rate=false_alarm_rate,
+            average_run_length=self.average_run_length,
+        )
 
     def _standardize(self, values: Array) -> None:
         observed = ~np.isnan(values)
@@ -321,7 +330,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         --------
         >>> from mercer import ProcessMonitor
         >>> from mercer.datasets import make_process
-        >>> stream = ProcessMonitor(n_lags=1).fit(make_process(300, random_state=0)).stream()
+        >>> stream = ProcessMonitor(n_lags=1).fit(make_process(800, random_state=0)).stream()
         >>> len(stream.update(make_process(10, random_state=1)))
         10
         """

@@ -4,6 +4,12 @@ A large score means abnormal. If the score of a normal new row is exchangeable w
 calibration scores, ``p = (1 + #{s_i ≥ s}) / (n + 1)`` is at most α with probability at most α, and
 at least ``α - 1/(n + 1)`` if there are no ties (Vovk, Gammerman and Shafer 2005). Weights are
 multiplicities.
+
+If new rows have another distribution, whose density relative to that of the calibration rows is
+w(x), the scores are weighted exchangeable (Tibshirani, Barber, Candès and Ramdas, "Conformal
+prediction under covariate shift", NeurIPS 2019): given the unordered rows, the new one is row i
+with probability ``w_i / Σ w``. Its p-value is the probability of a score at least as large,
+``p = (w(x) + Σ w_i [s_i ≥ s]) / (w(x) + Σ w_i)``, and again at most α with probability at most α.
 """
 
 from __future__ import annotations
@@ -51,10 +57,23 @@ class Calibration:
         """Total weight of the calibration scores."""
         return float(self.weights_above[0])
 
-    def p_values(self, scores: Array) -> Array:
-        """Return ``(1 + weight of the calibration scores ≥ s) / (1 + total weight)``."""
+    def p_values(self, scores: Array, weight: Array | float = 1.0) -> Array:
+        """Return ``(w + weight of the calibration scores ≥ s) / (w + total weight)``.
+
+        Parameters
+        ----------
+        scores : array of shape (m,)
+        weight : array of shape (m,) or float
+            Weights w of the rows of these scores.
+
+        Examples
+        --------
+        >>> calibration = Calibration.of(np.array([1.0, 2.0]), np.array([0.5, 1.5]))
+        >>> calibration.p_values(np.array([1.5, 1.5]), weight=np.array([1.0, 2.0]))
+        array([0.83333333, 0.875     ])
+        """
         above = self.weights_above[np.searchsorted(self.scores, scores, side="left")]
-        return np.asarray((1 + above) / (1 + self.total))
+        return np.asarray((weight + above) / (weight + self.total))
 
     def limit(self, level: float) -> float:
         """Return the largest calibration score with a p-value above ``level``; -inf if none.

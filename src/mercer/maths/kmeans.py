@@ -157,7 +157,7 @@ def kmeans(
     """
     centers = centers.copy()
     labels_seen: tuple[bytes, ...] = ()
-    for _ in range(steps):
+    for _ in range(steps if len(centers) > 1 else 0):
         before = labels_seen
         (masses, sums), labels_seen = rows.sum(
             partial(_cluster_sums, centers), Z, weights, combine=_combined_sums
@@ -184,6 +184,8 @@ def _memberships(centers: Array, Z: Array) -> Array:
 
 
 def _nearest(Z: Array, centers: Array) -> Array:
+    if len(centers) == 1:
+        return np.zeros(len(Z), dtype=int)
     return np.argmin(_squared_distances(Z, centers), axis=1)
 
 

@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 _MAX_CANDIDATES = 2000  # limits that are tried
+_MIN_DEGREES = 2.0  # of freedom, of a random scale
 
 
 def correlation_time(values: Array, n_blocks: int = 10) -> float:
@@ -60,27 +61,28 @@ def block_paths(
     n_paths: int,
     *,
     block: int,
-    level_error: float,
-    degrees: float,
+    independent: float,
     rng: np.random.Generator,
 ) -> Array:
     """Return simulated series of scores of normal operation, of shape (n_paths, length).
 
     A path consists of blocks of consecutive scores, drawn at random places (circular block
-    bootstrap). To each path a random level is added, which has Student's distribution: the mean of
-    the sample is not that of the process, and a limit must allow for the difference.
+    bootstrap). Mean and variance of the sample are not those of the process, and a limit must allow
+    for the difference. Each path is therefore ``σ (scores + δ)`` with random scale and level, as in
+    the predictive distribution of a normal sample: ``ν/σ²`` has a χ² distribution with ν degrees of
+    freedom, and δ a normal one with variance ``2 / independent``, since the levels of the sample
+    and of new rows both vary. ν is a third of ``independent``, which is itself an estimate.
 
     Parameters
     ----------
     scores : array of shape (n,)
+        Standardized.
     length, n_paths : int
     block : int
         Length of the blocks.
-    level_error : float
-        Standard error of the level: of the difference between the mean of the scores and that of
-        other rows.
-    degrees : float
-        Degrees of freedom of the level.
+    independent : float
+        Number of independent observations among the scores; inf for paths without random scale
+        and level.
     rng : numpy Generator
 
     References
@@ -90,16 +92,19 @@ def block_paths(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> block_paths(
-    ...     np.arange(6.0), 4, 1, block=2, level_error=0.0, degrees=5.0, rng=rng
-    ... ).shape
+    >>> block_paths(np.arange(6.0), 4, 1, block=2, independent=9.0, rng=rng).shape
     (1, 4)
     """
     count = -(-length // block)
     begins = rng.integers(len(scores), size=(n_paths, count, 1))
     rows = (begins + np.arange(block)) % len(scores)
-    levels = level_error * rng.standard_t(degrees, size=(n_paths, 1))
-    return np.asarray(scores[rows.reshape(n_paths, -1)[:, :length]] + levels)
+    paths = scores[rows.reshape(n_paths, -1)[:, :length]]
+    if np.isinf(independent):
+        return np.asarray(paths)
+    degrees = max(independent / 3 - 1, _MIN_DEGREES)
+    scales = np.sqrt(degrees / rng.chisquare(degrees, size=(n_paths, 1)))
+    levels = np.sqrt(2 / independent) * rng.normal(size=(n_paths, 1))
+    return np.asarray(scales * (paths + levels))
 
 
 def average_run_lengths(paths: Array, limits: Array) -> Array:

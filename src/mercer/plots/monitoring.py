@@ -40,7 +40,7 @@ class MonitoringDisplay:
     >>> from mercer import ProcessMonitor
     >>> from mercer.datasets import make_process
     >>> from mercer.plots import MonitoringDisplay
-    >>> monitor = ProcessMonitor(n_lags=1).fit(make_process(300, random_state=0))
+    >>> monitor = ProcessMonitor(n_lags=1).fit(make_process(800, random_state=0))
     >>> new = make_process(100, fault="leak", random_state=1)
     >>> display = MonitoringDisplay.from_estimator(monitor, new)
     >>> len(display.axes_)

@@ -106,6 +106,8 @@ class Auto:
     exact_up_to : int or None
         Number of rows beyond which the last row of the table applies even where an earlier one is
         affordable: for uses that need the span of many components rather than each of them.
+    n_landmarks : int or None
+        Number of landmarks where K is approximated; None for 1000.
     largest_product : float
         Cost ``n² (d + 20)`` of a product with K beyond which K is approximated by landmarks if it
         is not stored. A fit needs ten to several hundred products.
@@ -122,6 +124,7 @@ class Auto:
 
     largest_gram: float = inf
     exact_up_to: int | None = None
+    n_landmarks: int | None = None
     largest_product: float = 6e10
 
     can_grow: ClassVar[bool] = True  # partial_fit uses features or landmarks
@@ -275,7 +278,7 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     affordable = n <= _EXACT_UP_TO and _product_cost(points) <= limits.largest_product
     exact = (stored or affordable) and n <= (limits.exact_up_to or n)
     if sample.matrix is None and not exact and kernel.is_psd and not request.normalize:
-        return Plan(Nystrom(_LANDMARKS), None)
+        return Plan(Nystrom(limits.n_landmarks or _LANDMARKS), None)
     if dense_fits:
         return Plan(Lanczos(stored=stored), Lanczos(max_products=max(n // 2, 1)), Dense())
     return Plan(Lanczos(stored=stored), Lanczos())
