@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.cluster import SpectralClustering as SklearnSpectral
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.measure import extra_peak, table
+from benchmarks.measure import peak_growth, table
 from mercer import SpectralClustering
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points, Sample
-from mercer.decompose import decompose
+from mercer.data import Points
+from mercer.estimators.graph_clusters import ClusterRows, embed_rows
 from mercer.kernels import Neighbors
 from mercer.solvers import GraphSolver
 
@@ -50,48 +53,95 @@ def fit_neighbors(X: np.ndarray) -> Labels:
     return SpectralClustering(10, kernel=Neighbors(10)).fit(X).labels_
 
 
+def fit_all_rows(X: np.ndarray) -> Labels:
+    return SpectralClustering(10, kernel=Neighbors(10), max_rows=len(X)).fit(X).labels_
+
+
 def fit_peer(X: np.ndarray) -> Labels:
     return SklearnSpectral(10, affinity="nearest_neighbors", random_state=0).fit_predict(X)
 
 
+NEIGHBORS = "SpectralClustering(10, kernel=Neighbors(10))"
+FITS: list[tuple[Callable[[], np.ndarray], Callable[[np.ndarray], Labels], str]] = [
+    (hundred_thousand, fit_default, "SpectralClustering(10)"),
+    (million, fit_default, "SpectralClustering(10)"),
+    (hundred_thousand, fit_neighbors, NEIGHBORS),
+    (million, fit_neighbors, NEIGHBORS),
+    (twenty_thousand, fit_all_rows, f"{NEIGHBORS[:-1]}, max_rows=20_000)"),
+    (hundred_thousand, fit_all_rows, f"{NEIGHBORS[:-1]}, max_rows=100_000)"),
+    (twenty_thousand, fit_peer, "scikit-learn spectral, neighbors"),
+    (hundred_thousand, fit_peer, "scikit-learn spectral, neighbors"),
+]
+
+
 def scale() -> str:
+    """Measure each fit in a new process; labels by votes are compared with a graph of all rows."""
     rows = []
-    for n, make, fit, name in (
-        (10**5, hundred_thousand, fit_default, "SpectralClustering(10)"),
-        (10**6, million, fit_default, "SpectralClustering(10)"),
-        (10**5, hundred_thousand, fit_neighbors, "SpectralClustering(10, kernel=Neighbors(10))"),
-        (10**6, million, fit_neighbors, "SpectralClustering(10, kernel=Neighbors(10))"),
-        (20_000, twenty_thousand, fit_peer, "scikit-learn spectral, neighbors"),
-    ):
-        X, y = gaussians(n)
-        begin, cpu = time.perf_counter(), time.process_time()
-        labels = fit(X)
-        spent, cpu = time.perf_counter() - begin, time.process_time() - cpu
-        del X
-        memory = extra_peak(__name__, make.__name__, fit.__name__)
-        index = adjusted_rand_score(y, labels)
-        rows.append((f"{n:,} × 16", name, f"{spent:.1f} s", f"{cpu:.1f} s", f"{memory:.0f} MB"))
+    for make, fit, name in FITS:
+        cpu, memory, index = measured(make.__name__, fit.__name__)
+        rows.append((f"{SIZES[make]:,} × 16", name, f"{cpu:.1f} s", f"{memory:.0f} MB"))
         rows[-1] += (f"{index:.4f}",)
-    header = ("rows", "method", "time", "CPU time", "peak memory", "adjusted Rand index")
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    header = ("rows", "method", "CPU time", "peak memory", "adjusted Rand index")
     return table("Ten normal clusters", rows, header)
 
 
+SIZES = {twenty_thousand: 20_000, hundred_thousand: 10**5, million: 10**6}
+
+
+def measured(make: str, fit: str) -> tuple[float, float, float]:
+    """Return CPU seconds, growth of the peak memory in MB and adjusted Rand index of a fit."""
+    code = f"from benchmarks import cluster_scale as m; m.print_measures(m.{make}, m.{fit})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    cpu, memory, index = json.loads(done.stdout.splitlines()[-1])
+    return cpu, memory, index
+
+
+def print_measures(make: Callable[[], np.ndarray], fit: Callable[[np.ndarray], Labels]) -> None:
+    fit(gaussians(500)[0])  # imports
+    X, y = gaussians(SIZES[make])
+    begin = time.process_time()
+    memory, labels = peak_growth(lambda: fit(X))
+    cpu = time.process_time() - begin
+    print(json.dumps([cpu, memory, adjusted_rand_score(y, labels)]))
+
+
+# --- a nearly disconnected graph ----------------------------------------------------------------
+
+
+def _chain_gaps(edge: float, volumes: np.ndarray) -> np.ndarray:
+    """Return 1 - λ of a chain of clusters joined by single edges, to first order in the edges."""
+    k = len(volumes)
+    laplacian = edge * (2 * np.eye(k) - np.eye(k, k=1) - np.eye(k, k=-1))
+    laplacian[0, 0] = laplacian[-1, -1] = edge
+    return np.asarray(eigh(laplacian, np.diag(volumes), eigvals_only=True))
+
+
 def weakly_connected() -> str:
-    """Ten distant clusters of 10⁴ points in the plane, each joined to the next by ten points."""
-    rng = np.random.default_rng(0)
-    centers = 100.0 * np.arange(10)[:, None] * [1.0, 0.0]
-    chains = [np.linspace(a, b, 12)[1:-1] for a, b in pairwise(centers)]
-    X = np.concatenate([center + rng.normal(size=(10**4, 2)) for center in centers] + chains)
+    """Distant normal clusters in the plane, 10⁵ points, each joined to the next by one edge."""
     rows = []
-    for kernel in (Neighbors(10), Neighbors(10, mode="weighted")):
+    for k in (2, 10):
+        rng = np.random.default_rng(0)
+        labels = np.repeat(np.arange(k), 10**5 // k)
+        X = rng.normal(size=(10**5, 2)) + 100.0 * labels[:, None] * [1.0, 0.0]
         begin = time.process_time()
-        sample = Sample(fit_kernel(kernel, X), Points(X))
-        spectrum = decompose(sample, "variance", 10, normalize=True, solver=GraphSolver())
-        spent = time.process_time() - begin
-        gap = 1 - spectrum.eigenvalues[-1]
-        rows.append((f"`{kernel!r}`", f"{gap:.1e}", spectrum.pairs.method, f"{spent:.1f} s"))
-    header = ("kernel", "1 - λ₁₀", "solver", "CPU time")
-    return table(f"Ten eigenpairs of a nearly disconnected graph of {len(X):,} nodes", rows, header)
+        sample = ClusterRows(Points(X), None, None)
+        tree = sample.tree()
+        kernel = fit_kernel(Neighbors(10), X)
+        graph = time.process_time() - begin
+        found = embed_rows(sample, kernel, k, tree=tree, solver=GraphSolver())
+        spent = time.process_time() - begin - graph
+        degrees = np.asarray(kernel.sparse(X).sum(axis=1)).ravel() - 1
+        expected = _chain_gaps(1.0, np.bincount(labels, degrees))[1:]
+        error = np.abs((1 - found.spectrum.eigenvalues[1:]) / expected - 1).max()
+        index = adjusted_rand_score(labels, found.cluster(k))
+        gaps = f"{expected.min():.1e} to {expected.max():.1e}" if k > 2 else f"{expected[0]:.1e}"
+        rows.append((f"{k}", gaps, f"{error:.0e}", f"{found.spectrum.products:,}"))
+        rows[-1] += (f"{graph:.1f} s", f"{spent:.1f} s", f"{index:.4f}")
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    header = ("clusters", "1 - λ", "relative error", "products with a vector", "graph")
+    header += ("eigenpairs", "adjusted Rand index")
+    return table("Clusters of 100,000 points, joined by single edges: GraphSolver", rows, header)
 
 
 def tables() -> Iterator[str]:

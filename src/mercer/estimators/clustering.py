@@ -45,7 +45,7 @@ from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.progress import ProgressBar, show_progress
 from mercer.resources import blas_threads_for
-from mercer.solvers import Auto, Request
+from mercer.solvers import Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
 from mercer.subsampling import representative_rows
@@ -58,8 +58,6 @@ _PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
 _DEFAULT_RANGE = (0.10, 2.00)
 _DEFAULT_COUNT = 33
 _SWEEP_ROWS = 1000  # enough rows to choose a bandwidth
-_LARGEST_GRAM = 5e8  # bytes
-_LARGEST_PRODUCT = 1.2e10  # n² (d + 20): 20,000 rows of 10 columns; beyond, landmarks
 
 
 class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -235,13 +233,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- one bandwidth ------------------------------------------------------------------------
 
     def _cluster(self, sample: Sample, candidate: Candidate, n_clusters: int) -> _Trial:
-        auto = isinstance(self.solver, str) and self.solver == "auto"
-        solver = (
-            Auto(largest_gram=_LARGEST_GRAM, largest_product=_LARGEST_PRODUCT)
-            if auto
-            else self.solver
-        )
-        request = Request("entropy", n_clusters, solver)
+        request = Request("entropy", n_clusters, self.solver, for_labels=True)
         planned = plan_gram(sample, request)
         eca = fit_eca(sample, planned, request, random_state=self.random_state)
         Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_, sample.unit))
