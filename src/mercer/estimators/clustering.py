@@ -186,15 +186,10 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         _check_clusters(n_clusters, sample.points.n)
         warn_if_heavy(sample.sample_size, sample.points.n)
         tried = candidates(self.bandwidths, kernel, points, weights)
-        rows, records, best = None, None, tried[0]
+        rows, records = None, None
         if len(tried) > 1:
             rows, records = self._sweep(tried, points, weights, n_clusters)
-            chosen = records[choose_record(records)]
-            best = Candidate(chosen.bandwidth, chosen.kernel)
-        try:
-            trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
-        except RankError as error:
-            raise _rank_error(n_clusters, error) from error
+        trial = self._final_trial(records, tried[0], points, weights, n_clusters)
         self._set_clusters(trial, points, weights)
         self.path_ = records or [trial.record]
         self.sweep_rows_ = rows
@@ -247,6 +242,31 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         spectrum, ratio = eca.spectrum_, float(eca.entropy_ratio_.sum())
         record = record_of(sample, candidate, planned.gram, spectrum, ratio, Z, found)
         return _Trial(eca, found, shortest(Z, noise, rows=sample.passes), record, means)
+
+    def _final_trial(
+        self,
+        records: list[BandwidthRecord] | None,
+        single: Candidate,
+        points: Points,
+        weights: Array | None,
+        n_clusters: int,
+    ) -> _Trial:
+        """Cluster all rows with the best bandwidth of a sweep, or with the single candidate.
+
+        K of all rows may have fewer positive eigenvalues than that of the rows in the sweep. The
+        next best bandwidth is used then.
+        """
+        remaining = list(records or [])
+        while True:
+            best = single
+            if remaining:
+                chosen = remaining.pop(choose_record(remaining))
+                best = Candidate(chosen.bandwidth, chosen.kernel)
+            try:
+                return self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
+            except RankError as error:
+                if not remaining:
+                    raise _rank_error(n_clusters, error) from error
 
     def _set_clusters(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
