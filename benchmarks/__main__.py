@@ -17,6 +17,7 @@ MODULES = [
     "nonuniform_fft",
     "clustering",
     "cluster_sets",
+    "cluster_scale",
     "bandwidth_rule",
     "density",
     "density_tables",

@@ -1,4 +1,4 @@
-"""Spectral clustering on public cluster sets and tables, compared with other methods; its scale.
+"""Spectral clustering on public cluster sets and tables, compared with other methods.
 
 The 36 sets are from Gagolewski's benchmark suite (https://clustering-benchmarks.gagolewski.com), in
 the folder ``clusters`` of the data that ``mercer.datasets`` uses. The number of clusters is given.
@@ -8,12 +8,13 @@ the reference are left out. Nothing is tuned for single sets.
 
 from __future__ import annotations
 
+import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +23,30 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.cluster import SpectralClustering as SklearnSpectral
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import (
+    adjusted_rand_score,
+    pairwise_distances_argmin,
+    silhouette_score,
+)
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import mixed_tables
-from benchmarks.measure import extra_peak, table
+from benchmarks.cluster_scale import gaussians
+from benchmarks.measure import table
 from mercer import EntropyClustering, SpectralClustering
-from mercer.bandwidth import fit_kernel
-from mercer.data import Points, Sample
 from mercer.datasets import files, load_usps
-from mercer.decompose import decompose
 from mercer.diagnostics import clustering_error
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning, table_kernel
-from mercer.solvers import GraphSolver
+from mercer.maths.graph_partition import unit_rows
 
 Labels = np.ndarray
 Method = Callable[[Any, int], Labels]
 MUTUAL = {"mode": "weighted", "mutual": True}
-HELD_OUT_ROWS = 1500
+HELD_OUT_ROWS = 500
+SECONDS = 100  # of CPU time for a method and a set
+SLOW, SLOW_ROWS = {"scikit-learn spectral, rbf", "UMAP, k-means"}, 1500
 
 
 # --- methods ------------------------------------------------------------------------------------
@@ -112,6 +117,13 @@ def load_set(path: Path) -> tuple[np.ndarray, list[Labels]]:
         return stored["X"].astype(float), truths
 
 
+def _each(source: Path) -> Iterator[tuple[str, np.ndarray, list[Labels]]]:
+    """Load one set after the other; write its name to the standard error."""
+    for path in sorted(source.glob("*.npz")):
+        print(f"{time.strftime('%H:%M:%S')} {path.stem}", file=sys.stderr, flush=True)
+        yield path.stem, *load_set(path)
+
+
 def n_clusters(truth: Labels) -> int:
     return len(np.unique(truth[truth > 0]))
 
@@ -125,35 +137,110 @@ def _score(method: Method, X: np.ndarray, truths: list[Labels]) -> float:
     )
 
 
+class _CpuLimit:
+    """Raise TimeoutError inside a ``with`` block that uses more CPU time than SECONDS."""
+
+    def __enter__(self) -> None:
+        signal.signal(signal.SIGPROF, self._stop)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    @staticmethod
+    def _stop(*_: object) -> None:
+        raise TimeoutError
+
+
+def _limited_score(name: str, X: np.ndarray, truths: list[Labels]) -> float:
+    """Return the score, nan beyond the limit of CPU time."""
+    if name in SLOW:
+        rows = np.random.default_rng(0).permutation(len(X))[:SLOW_ROWS]
+        X, truths = X[rows], [truth[rows] for truth in truths]
+    try:
+        with _CpuLimit():
+            return _score(METHODS[name], X, truths)
+    except TimeoutError:
+        return np.nan
+
+
 def sets(source: Path) -> Iterator[str]:
     scores: dict[str, list[float]] = {}
     spent = dict.fromkeys(METHODS, 0.0)
-    for path in sorted(source.glob("*.npz")):
-        X, truths = load_set(path)
-        scores[path.stem] = []
-        for name, method in METHODS.items():
+    warm_up = gaussians(100, 2)[0]
+    for method in METHODS.values():
+        method(warm_up, 3)  # imports and compilation do not count
+    for title, X, truths in _each(source):
+        scores[title] = []
+        for name in METHODS:
             begin = time.process_time()
-            scores[path.stem].append(_score(method, X, truths))
+            scores[title].append(_limited_score(name, X, truths))
             spent[name] += time.process_time() - begin
+        print(*np.round(scores[title], 3), file=sys.stderr, flush=True)
     values = np.array(list(scores.values()))
+    stopped = np.isnan(values).sum(axis=0)
+    values = np.nan_to_num(values)
     rows = [
-        (name, f"{column.mean():.3f}", f"{np.median(column):.3f}", f"{spent[name]:.0f} s")
-        for name, column in zip(METHODS, values.T, strict=True)
+        (name, f"{column.mean():.3f}", f"{np.median(column):.3f}", f"{spent[name]:.0f} s", f"{m}")
+        for name, column, m in zip(METHODS, values.T, stopped, strict=True)
     ]
-    header = ("method", "mean", "median", "CPU time")
+    header = ("method", "mean", "median", "CPU time", f"stopped after {SECONDS} s (counts as 0)")
     yield table(f"Adjusted Rand index over {len(scores)} sets", rows, header)
-    each = [(name, *(f"{value:.2f}" for value in found)) for name, found in scores.items()]
+    each = [
+        (name, *("-" if np.isnan(value) else f"{value:.2f}" for value in found))
+        for name, found in scores.items()
+    ]
     yield table("Adjusted Rand index of each set", each, ("set", *METHODS))
 
 
 # --- number of clusters -------------------------------------------------------------------------
 
 
+MOST_CLUSTERS, COUNTED_ROWS, REFERENCE_SAMPLES = 50, 1000, 5
+
+
+def _some_rows(X: np.ndarray) -> np.ndarray:
+    return X[np.random.default_rng(0).permutation(len(X))[:COUNTED_ROWS]]
+
+
 def _silhouette(X: np.ndarray) -> int:
-    """Return the number of k-means clusters, up to 20, with the largest silhouette."""
-    X = X[np.random.default_rng(0).permutation(len(X))[:1000]]
-    labels = {k: KMeans(k, n_init=3, random_state=0).fit_predict(X) for k in range(2, 21)}
+    """Return the number of k-means clusters with the largest mean silhouette."""
+    X = _some_rows(X)
+    counts = range(2, min(MOST_CLUSTERS, len(X) // 2) + 1)
+    labels = {k: KMeans(k, n_init=3, random_state=0).fit_predict(X) for k in counts}
     return max(labels, key=lambda k: silhouette_score(X, labels[k]))
+
+
+@cache
+def _gaps(data: bytes, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gap statistics of k = 1, 2, … k-means clusters and their standard errors.
+
+    Tibshirani, Walther and Hastie (2001), with uniform samples in a box along the principal axes.
+    """
+    X = _some_rows(np.frombuffer(data).reshape(-1, columns))
+    X = X - X.mean(axis=0)
+    X = X @ np.linalg.svd(X, full_matrices=False)[2].T
+    rng = np.random.default_rng(0)
+    low, high = X.min(axis=0), X.max(axis=0)
+    samples = [rng.uniform(low, high, X.shape) for _ in range(REFERENCE_SAMPLES)]
+    logs = np.array(
+        [
+            [np.log(KMeans(k, n_init=1, random_state=0).fit(Z).inertia_) for Z in (X, *samples)]
+            for k in range(1, min(MOST_CLUSTERS, len(X) // 2) + 1)
+        ]
+    )
+    errors = logs[:, 1:].std(axis=1) * np.sqrt(1 + 1 / REFERENCE_SAMPLES)
+    return logs[:, 1:].mean(axis=1) - logs[:, 0], errors
+
+
+def _gap(X: np.ndarray) -> int:
+    """Return the smallest k with Gap(k) ≥ Gap(k + 1) - s(k + 1), the rule of the paper."""
+    gaps, errors = _gaps(X.tobytes(), X.shape[1])
+    return int(np.argmax(np.append(gaps[:-1] >= gaps[1:] - errors[1:], True))) + 1
+
+
+def _largest_gap(X: np.ndarray) -> int:
+    return int(np.argmax(_gaps(X.tobytes(), X.shape[1])[0])) + 1
 
 
 def _hdbscan(smallest: int, X: np.ndarray) -> int:
@@ -165,17 +252,19 @@ COUNTS: dict[str, Callable[[np.ndarray], int]] = {
     "HDBSCAN": partial(_hdbscan, 5),
     "HDBSCAN, min_cluster_size=15": partial(_hdbscan, 15),
     "k-means, silhouette": _silhouette,
+    "k-means, gap statistic": _gap,
+    "k-means, largest gap": _largest_gap,
 }
 
 
 def numbers(source: Path) -> str:
     found: dict[str, list[int]] = {name: [] for name in COUNTS}
     expected: list[set[int]] = []
-    for path in sorted(source.glob("*.npz")):
-        X, truths = load_set(path)
+    for _, X, truths in _each(source):
         expected.append({n_clusters(truth) for truth in truths})
         for name, count in COUNTS.items():
             found[name].append(count(X))
+        print(expected[-1], *(ks[-1] for ks in found.values()), file=sys.stderr, flush=True)
     rows = [
         (name, f"{np.mean([k in right for k, right in zip(ks, expected, strict=True)]):.2f}")
         for name, ks in found.items()
@@ -216,10 +305,16 @@ def common_tables() -> str:
         for name, load in TABLES.items():
             X, y = load()
             ours = method_name in OURS or method_name == "EntropyClustering"
-            labels = method(X if ours else _encoded(name, X), len(np.unique(y)))
+            try:
+                with _CpuLimit():
+                    labels = method(X if ours else _encoded(name, X), len(np.unique(y)))
+            except TimeoutError:
+                row.append("-")
+                continue
             error, index = clustering_error(y, labels), adjusted_rand_score(y, labels)
             row.append(f"{100 * error:.1f} %, {index:.2f}")
         rows.append(tuple(row))
+        print(*row, sep=" | ", file=sys.stderr, flush=True)
     return table("Clustering error and adjusted Rand index", rows, ("method", *TABLES))
 
 
@@ -229,105 +324,50 @@ def common_tables() -> str:
 KERNELS: list[Any] = ["auto", SelfTuning(7), Neighbors(10), Neighbors(7, **MUTUAL), Gaussian()]
 
 
-def _agreement(kernel: Any, X: np.ndarray, k: int) -> float:
-    """Return the fraction of held-out rows that get the label of a clustering of all rows."""
+def _extended(fitted: SpectralClustering, X: np.ndarray) -> Labels:
+    """Return labels by the Nyström extension of the eigenvectors and the nearest cluster mean.
+
+    Rows without any neighbor in the graph get the label of ``predict``.
+    """
+    spectrum, scale = fitted.spectrum_, fitted.scale_
+    roots = np.sqrt(spectrum.eigenvalues)
+    inside = unit_rows(spectrum.projections * roots)
+    labels = fitted._voters.labels
+    means = np.array([inside[labels == c].mean(axis=0) for c in range(fitted.n_clusters_)])
+    new = unit_rows(spectrum.project(X if scale is None else X / scale) * roots)
+    found = pairwise_distances_argmin(new, means)
+    return np.where(np.any(new != 0, axis=1), found, fitted.predict(X))
+
+
+def _agreement(kernel: Any, X: np.ndarray, k: int) -> tuple[float, float]:
+    """Return the fraction of held-out rows that get the label of a clustering of all rows.
+
+    The first value is for ``predict``, the second one for the Nyström extension.
+    """
     held_out = np.random.default_rng(0).random(len(X)) < 0.3
     part = SpectralClustering(k, kernel=kernel).fit(X[~held_out])
     together = SpectralClustering(k, kernel=kernel).fit(X).labels_
     counts = contingency_matrix(together[~held_out], part.labels_)  # labels are matched on these
-    rows, columns = linear_sum_assignment(-counts)
-    matched = dict(zip(columns, rows, strict=True))
-    predicted = [matched[label] for label in part.predict(X[held_out])]
-    return float(np.mean(predicted == together[held_out]))
+    matched = linear_sum_assignment(-counts.T)[1]
+    first, second = (
+        float(np.mean(matched[labels] == together[held_out]))
+        for labels in (part.predict(X[held_out]), _extended(part, X[held_out]))
+    )
+    return first, second
 
 
 def held_out_rows(source: Path) -> str:
     found = []
-    for path in sorted(source.glob("*.npz")):
-        X, truths = load_set(path)
+    for _, X, truths in _each(source):
         X = X[np.random.default_rng(0).permutation(len(X))[:HELD_OUT_ROWS]]
         found.append([_agreement(kernel, X, n_clusters(truths[0])) for kernel in KERNELS])
-    rows = [
-        (f"`{kernel!r}`", f"{column.mean():.3f}", f"{np.median(column):.3f}", f"{column.min():.2f}")
-        for kernel, column in zip(KERNELS, np.array(found).T, strict=True)
-    ]
-    header = ("kernel", "mean", "median", "lowest")
-    return table("Held-out rows: predict agrees with clustering all rows", rows, header)
-
-
-# --- scale --------------------------------------------------------------------------------------
-
-
-def gaussians(n: int) -> tuple[np.ndarray, Labels]:
-    """Ten normal clusters of unequal weight and spread in 16 dimensions."""
-    rng = np.random.default_rng(0)
-    y = rng.choice(10, p=np.arange(1, 11) / 55, size=n)
-    centers, spread = 3 * rng.normal(size=(10, 16)), rng.uniform(0.5, 1.5, 10)
-    return centers[y] + spread[y, None] * rng.normal(size=(n, 16)), y
-
-
-def twenty_thousand() -> np.ndarray:
-    return gaussians(20_000)[0]
-
-
-def hundred_thousand() -> np.ndarray:
-    return gaussians(10**5)[0]
-
-
-def million() -> np.ndarray:
-    return gaussians(10**6)[0]
-
-
-def fit_default(X: np.ndarray) -> Labels:
-    return SpectralClustering(10).fit(X).labels_
-
-
-def fit_neighbors(X: np.ndarray) -> Labels:
-    return SpectralClustering(10, kernel=Neighbors(10)).fit(X).labels_
-
-
-def fit_peer(X: np.ndarray) -> Labels:
-    return PEERS["scikit-learn spectral, neighbors"](X, 10)
-
-
-def scale() -> str:
     rows = []
-    for n, make, fit, name in (
-        (10**5, hundred_thousand, fit_default, "SpectralClustering(10)"),
-        (10**6, million, fit_default, "SpectralClustering(10)"),
-        (10**5, hundred_thousand, fit_neighbors, "SpectralClustering(10, kernel=Neighbors(10))"),
-        (10**6, million, fit_neighbors, "SpectralClustering(10, kernel=Neighbors(10))"),
-        (20_000, twenty_thousand, fit_peer, "scikit-learn spectral, neighbors"),
-    ):
-        X, y = gaussians(n)
-        begin, cpu = time.perf_counter(), time.process_time()
-        labels = fit(X)
-        spent, cpu = time.perf_counter() - begin, time.process_time() - cpu
-        del X
-        memory = extra_peak(__name__, make.__name__, fit.__name__)
-        index = adjusted_rand_score(y, labels)
-        rows.append((f"{n:,} × 16", name, f"{spent:.1f} s", f"{cpu:.1f} s", f"{memory:.0f} MB"))
-        rows[-1] += (f"{index:.4f}",)
-    header = ("rows", "method", "time", "CPU time", "peak memory", "adjusted Rand index")
-    return table("Ten normal clusters", rows, header)
-
-
-def weakly_connected() -> str:
-    """Ten distant clusters of 10⁴ points in the plane, each joined to the next by ten points."""
-    rng = np.random.default_rng(0)
-    centers = 100.0 * np.arange(10)[:, None] * [1.0, 0.0]
-    chains = [np.linspace(a, b, 12)[1:-1] for a, b in pairwise(centers)]
-    X = np.concatenate([center + rng.normal(size=(10**4, 2)) for center in centers] + chains)
-    rows = []
-    for kernel in (Neighbors(10), Neighbors(10, mode="weighted")):
-        begin = time.process_time()
-        sample = Sample(fit_kernel(kernel, X), Points(X))
-        spectrum = decompose(sample, "variance", 10, normalize=True, solver=GraphSolver())
-        spent = time.process_time() - begin
-        gap = 1 - spectrum.eigenvalues[-1]
-        rows.append((f"`{kernel!r}`", f"{gap:.1e}", spectrum.pairs.method, f"{spent:.1f} s"))
-    header = ("kernel", "1 - λ₁₀", "solver", "CPU time")
-    return table(f"Ten eigenpairs of a nearly disconnected graph of {len(X):,} nodes", rows, header)
+    for kernel, values in zip(KERNELS, np.moveaxis(np.array(found), 1, 0), strict=True):
+        for rule, column in zip(("predict", "Nyström extension"), values.T, strict=True):
+            numbers = f"{column.mean():.3f}", f"{np.median(column):.3f}", f"{column.min():.2f}"
+            rows.append((f"`{kernel!r}`", rule, *numbers))
+    header = ("kernel", "rule", "mean", "median", "lowest")
+    return table("Held-out rows: labels agree with a clustering of all rows", rows, header)
 
 
 def tables() -> Iterator[str]:
@@ -339,6 +379,6 @@ def tables() -> Iterator[str]:
         else:
             yield from sets(source)
             yield numbers(source)
+        yield common_tables()
+        if source is not None:
             yield held_out_rows(source)
-        for make in (common_tables, scale, weakly_connected):
-            yield make()

@@ -12,6 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
 def best_times(functions: dict[str, Callable[[], object]], rounds: int = 3) -> dict[str, float]:
@@ -38,10 +41,15 @@ def extra_peak(module: str, setup: str, call: str) -> float:
 def measure_memory(setup: Callable[[], object], call: Callable[[object], object]) -> None:
     """Print the growth of the peak memory in megabytes; runs in the new process."""
     data = setup()
+    print(json.dumps(peak_growth(lambda: call(data))[0]))
+
+
+def peak_growth(call: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the growth of this process's peak memory in megabytes, and the result of a call."""
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS")
-    call(data)
-    print(json.dumps((_status("VmHWM") - before) / 1e3))
+    result = call()
+    return (_status("VmHWM") - before) / 1e3, result
 
 
 def _status(field: str) -> float:

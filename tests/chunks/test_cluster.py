@@ -139,7 +139,7 @@ def test_bandwidth_sweep_agrees_with_memory(client, data):
 
 
 def test_default_sweep_and_number_of_clusters_agree_with_memory(client, data, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.clustering._DEFAULT_COUNT", 5)
+    monkeypatch.setattr("mercer.estimators.bandwidth_sweep._DEFAULT_COUNT", 5)
     here, there = both(partial(EntropyClustering, "auto"), data, client)
     assert there.kernel_ == here.kernel_
     assert there.n_clusters_ == here.n_clusters_ == 3

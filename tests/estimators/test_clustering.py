@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import EntropyClustering, KernelECA
-from mercer.errors import ApproximationWarning
+from mercer.errors import ApproximationWarning, RankError
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern, Sigmoid
 from mercer.solvers import Fourier, Lanczos, Nystrom
 from tests.estimators.clustering_cases import blobs, naive_costs, quiet, same_partition
@@ -293,3 +293,21 @@ def test_weights_may_sum_to_less_than_the_number_of_clusters(total):
     weights = np.full(len(X), total / len(X))
     weighted = EntropyClustering(3, kernel=Gaussian(1.5)).fit(X, sample_weight=weights)
     assert_array_equal(weighted.labels_, plain.labels_)
+
+
+def test_next_best_bandwidth_if_the_rank_of_all_rows_is_too_low(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    bandwidths = [0.5, 1.0, 2.0]
+    best = EntropyClustering(2, bandwidths=bandwidths).fit(X)
+    cluster, tried = EntropyClustering._cluster, []
+
+    def fail_after_the_sweep(self, sample, candidate, n_clusters):
+        tried.append(candidate.bandwidth)
+        if tried.count(best.kernel_.bandwidth) == 2 and tried[-1] == best.kernel_.bandwidth:
+            raise RankError("too few", 1)
+        return cluster(self, sample, candidate, n_clusters)
+
+    monkeypatch.setattr(EntropyClustering, "_cluster", fail_after_the_sweep)
+    other = EntropyClustering(2, bandwidths=bandwidths).fit(X)
+    assert other.kernel_.bandwidth in set(bandwidths) - {best.kernel_.bandwidth}
+    assert len(other.path_) == 3

@@ -78,6 +78,15 @@ def test_filter_finds_multiple_eigenvalues():
     np.testing.assert_allclose(np.linalg.norm(Q[:, :6].T @ vectors, axis=0), 1, atol=1e-6)
 
 
+def test_many_pairs_with_eigenvalues_far_apart():
+    """A filter that is steep for the last pair must not let the first ones replace it."""
+    X = blobs([350, 350], 5.0)
+    spectrum = spectrum_of(X, 61, count=30)
+    expected = dense_values(X, count=30)[:61]
+    assert expected[-1] < 0.5
+    np.testing.assert_allclose(spectrum.eigenvalues, expected, atol=1e-4)
+
+
 def test_filter_of_a_small_matrix_is_exact():
     values = np.array([0.5, 0.2, -0.3])
     found = filtered_eigenpairs(lambda V: values[:, None] * V, 3, 2, tolerance=1e-6)

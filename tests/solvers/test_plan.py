@@ -39,6 +39,17 @@ def test_costly_products_are_replaced_by_landmarks(d, expected):
 
 
 @pytest.mark.parametrize(
+    ("solver", "for_labels", "expected"),
+    [("auto", True, Nystrom), ("auto", False, Lanczos), (Auto(), True, Lanczos)],
+)
+def test_labels_need_fewer_products_unless_limits_are_given(solver, for_labels, expected):
+    X = np.broadcast_to(np.zeros(11), (20_000, 11))
+    request = Request("entropy", 2, solver, for_labels=for_labels)
+    chosen = plan(Sample(Gaussian(1.0), Points(X)), request, GIGABYTE)
+    assert isinstance(chosen.operator, expected)
+
+
+@pytest.mark.parametrize(
     ("n", "n_components", "expected"),
     [
         (600, 2, Dense),

@@ -5,21 +5,18 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.bandwidth import fit_kernel, median_distance
 from mercer.data import Points, validate_points, validate_weights
 from mercer.decompose import plan_gram
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
     RankError,
-    WeightWarning,
     suppress_warnings,
     warn,
 )
@@ -27,17 +24,19 @@ from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.bandwidth_sweep import (
     BandwidthRecord,
     Candidate,
+    candidates,
     choose_record,
+    record_of,
+    subsample,
     with_stability,
 )
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.eca import KernelECA, fit_eca
 from mercer.estimators.isolated_points import ClusterMeans, assign_points, check_isolated
-from mercer.kernels import Kernel, Stationary, as_kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.maths.angular import (
     AngularClusters,
-    angular_cost,
     angular_kmeans,
     shortest,
 )
@@ -45,21 +44,14 @@ from mercer.maths.types import Array
 from mercer.operators import FactoredGram, GramOperator, Sample
 from mercer.progress import ProgressBar, show_progress
 from mercer.resources import blas_threads_for
-from mercer.solvers import Auto, Request
+from mercer.solvers import Request
 from mercer.spectroscopy import groups_of
 from mercer.spectrum import Spectrum
-from mercer.subsampling import representative_rows
 from mercer.validation import check_integer, warn_if_heavy
 
 __all__ = ["BandwidthRecord", "EntropyClustering"]
 
-_PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
-# The default sweep, chosen on twenty labeled data sets: see benchmarks/bandwidth_rule.py.
-_DEFAULT_RANGE = (0.10, 2.00)
-_DEFAULT_COUNT = 33
 _SWEEP_ROWS = 1000  # enough rows to choose a bandwidth
-_LARGEST_GRAM = 5e8  # bytes
-_LARGEST_PRODUCT = 1.2e10  # n² (d + 20): 20,000 rows of 10 columns; beyond, landmarks
 
 
 class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -193,16 +185,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         sample = Sample.of(kernel, points, weights)
         _check_clusters(n_clusters, sample.points.n)
         warn_if_heavy(sample.sample_size, sample.points.n)
-        candidates = self._candidates(kernel, points, weights)
-        rows, records, best = None, None, candidates[0]
-        if len(candidates) > 1:
-            rows, records = self._sweep(candidates, points, weights, n_clusters)
-            chosen = records[choose_record(records)]
-            best = Candidate(chosen.bandwidth, chosen.kernel)
-        try:
-            trial = self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
-        except RankError as error:
-            raise _rank_error(n_clusters, error) from error
+        tried = candidates(self.bandwidths, kernel, points, weights)
+        rows, records = None, None
+        if len(tried) > 1:
+            rows, records = self._sweep(tried, points, weights, n_clusters)
+        trial = self._final_trial(records, tried[0], points, weights, n_clusters)
         self._set_clusters(trial, points, weights)
         self.path_ = records or [trial.record]
         self.sweep_rows_ = rows
@@ -235,13 +222,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- one bandwidth ------------------------------------------------------------------------
 
     def _cluster(self, sample: Sample, candidate: Candidate, n_clusters: int) -> _Trial:
-        auto = isinstance(self.solver, str) and self.solver == "auto"
-        solver = (
-            Auto(largest_gram=_LARGEST_GRAM, largest_product=_LARGEST_PRODUCT)
-            if auto
-            else self.solver
-        )
-        request = Request("entropy", n_clusters, solver)
+        request = Request("entropy", n_clusters, self.solver, for_labels=True)
         planned = plan_gram(sample, request)
         eca = fit_eca(sample, planned, request, random_state=self.random_state)
         Z = sample.passes.persist(_projections(planned.gram, eca.spectrum_, sample.unit))
@@ -258,8 +239,34 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.isolated == "nearest" and (found.labels < 0).any():
             means = ClusterMeans.of(sample, found.labels)
             found = replace(found, labels=means.assign_training(sample, found.labels))
-        record = _record(sample, candidate, planned.gram, eca, Z, found)
+        spectrum, ratio = eca.spectrum_, float(eca.entropy_ratio_.sum())
+        record = record_of(sample, candidate, planned.gram, spectrum, ratio, Z, found)
         return _Trial(eca, found, shortest(Z, noise, rows=sample.passes), record, means)
+
+    def _final_trial(
+        self,
+        records: list[BandwidthRecord] | None,
+        single: Candidate,
+        points: Points,
+        weights: Array | None,
+        n_clusters: int,
+    ) -> _Trial:
+        """Cluster all rows with the best bandwidth of a sweep, or with the single candidate.
+
+        K of all rows may have fewer positive eigenvalues than that of the rows in the sweep. The
+        next best bandwidth is used then.
+        """
+        remaining = list(records or [])
+        while True:
+            best = single
+            if remaining:
+                chosen = remaining.pop(choose_record(remaining))
+                best = Candidate(chosen.bandwidth, chosen.kernel)
+            try:
+                return self._cluster(Sample.of(best.kernel, points, weights), best, n_clusters)
+            except RankError as error:
+                if not remaining:
+                    raise _rank_error(n_clusters, error) from error
 
     def _set_clusters(self, trial: _Trial, points: Points, weights: Array | None) -> None:
         self.eca_, found = trial.eca, trial.clusters
@@ -312,20 +319,20 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- bandwidth sweep ----------------------------------------------------------------------
 
     def _sweep(
-        self, candidates: list[Candidate], points: Points, weights: Array | None, n_clusters: int
+        self, kernels: list[Candidate], points: Points, weights: Array | None, n_clusters: int
     ) -> tuple[Array | None, list[BandwidthRecord]]:
         """Return the indices of the rows in the sweep (None for all), and the records."""
         rows = None
         if self.bandwidths is None and points.n > _SWEEP_ROWS >= n_clusters:
-            rows, points, weights = _subsample(points, weights)
-        sample = Sample.of(candidates[0].kernel, points, weights)
+            rows, points, weights = subsample(points, weights, _SWEEP_ROWS)
+        sample = Sample.of(kernels[0].kernel, points, weights)
         records, failed = [], []
         with (
-            ProgressBar(len(candidates), "bandwidths", always=self.verbose) as bar,
+            ProgressBar(len(kernels), "bandwidths", always=self.verbose) as bar,
             blas_threads_for(sample.points.n),
             suppress_warnings(),  # the final fit warns
         ):
-            for done, candidate in enumerate(candidates, start=1):
+            for done, candidate in enumerate(kernels, start=1):
                 tried = replace(sample, kernel=candidate.kernel)
                 try:
                     records.append(self._cluster(tried, candidate, n_clusters).record)
@@ -336,48 +343,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             raise _rank_error(n_clusters, failed[0]) from failed[0]
         if failed:
             warn(
-                f"{len(failed)} of {len(candidates)} bandwidths were skipped: K has fewer than "
+                f"{len(failed)} of {len(kernels)} bandwidths were skipped: K has fewer than "
                 f"n_clusters={n_clusters} positive eigenvalues there.",
                 ApproximationWarning,
             )
         return rows, with_stability(records, sample)
-
-    def _candidates(self, kernel: Kernel, points: Points, weights: Array | None) -> list[Candidate]:
-        """Return the kernels to try, by increasing bandwidth."""
-        is_auto = isinstance(kernel, Stationary) and kernel.has_rule("auto")
-        if self.bandwidths is None and not is_auto:
-            fitted = fit_kernel(kernel, points, weights)
-            return [Candidate(_bandwidth_of(fitted), fitted)]
-        if isinstance(kernel, Stationary):
-            if np.ndim(self.bandwidths) == 0:
-                fit_kernel(kernel, points, weights)  # only for its warnings and errors
-            grid = self._grid(points, weights)
-            return [Candidate(float(b), kernel.with_bandwidth(float(b))) for b in grid]
-        if np.ndim(self.bandwidths) == 0:
-            raise ValueError(
-                f"bandwidths={self.bandwidths!r} requires a kernel with a bandwidth (Gaussian, "
-                f"Laplacian, Matern, Epanechnikov), not {kernel!r}. Pass bandwidths=None, or "
-                "multipliers of its bandwidths, such as [0.5, 0.7, 1.0, 1.4]."
-            )
-        fitted = fit_kernel(kernel, points, weights)
-        return [
-            Candidate(float(f), fitted.scale_bandwidths(f)) for f in self._grid(points, weights)
-        ]
-
-    def _grid(self, points: Points, weights: Array | None) -> Array:
-        if self.bandwidths is None:
-            return _median(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
-        if isinstance(self.bandwidths, Integral):
-            count = check_integer(self.bandwidths, "bandwidths")
-            return _median(points, weights) * np.linspace(*_PAPER_RANGE, count)
-        grid = np.asarray(self.bandwidths)
-        usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
-        if not usable or not (np.isfinite(grid) & (grid > 0)).all():
-            raise ValueError(
-                f"bandwidths={self.bandwidths!r} must be an integer of at least 1, or an array of "
-                "positive finite numbers."
-            )
-        return np.unique(grid.astype(np.float64))
 
     def _count(self, kernel: Kernel, points: Points, weights: Array | None) -> int:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
@@ -406,86 +376,8 @@ def _projections(gram: GramOperator, spectrum: Spectrum, unit: float) -> Array:
     return np.asarray(product / gram.start[:, None])
 
 
-def _median(points: Points, weights: Array | None) -> float:
-    with suppress_warnings(WeightWarning):  # the fit warns
-        return median_distance(points, weights)
-
-
-def _bandwidth_of(kernel: Kernel) -> Any:
-    bandwidth = getattr(kernel, "bandwidth", None)
-    return bandwidth if bandwidth is None or np.ndim(bandwidth) else float(bandwidth)
-
-
-def _record(
-    sample: Sample,
-    candidate: Candidate,
-    gram: GramOperator,
-    eca: KernelECA,
-    Z: Array,
-    found: AngularClusters,
-) -> BandwidthRecord:
-    clusters = len(found.directions)
-    cluster_sums = partial(_cluster_sums, clusters)
-    counts, sums, lengths = sample.passes.sum(cluster_sums, Z, found.labels, sample.weights)
-    unassigned = float(counts[-1])
-    spectrum = eca.spectrum_
-    # the last group contains the points labeled -1
-    groups = sample.passes.map(partial(_groups, clusters), found.labels)
-    products = gram.group_products(groups, clusters + (unassigned > 0))
-    assigned, counts = slice(0, clusters), counts[:-1]
-    cost = angular_cost(
-        np.diagonal(products)[assigned],
-        products[assigned].sum(axis=1),
-        counts,
-        float(products.sum()),
-    )
-    total, sums = sums.sum(axis=0), sums[:-1]
-    eca_cost = angular_cost((sums**2).sum(axis=1), sums @ total, counts, float(total @ total))
-    return BandwidthRecord(
-        bandwidth=candidate.bandwidth,
-        cost=(cost + unassigned) * sample.unit,
-        eca_cost=(eca_cost + unassigned) * sample.unit,
-        labels=found.labels,
-        stability=np.nan,
-        entropy_ratio=float(eca.entropy_ratio_.sum()),
-        coherence=found.objectives[-1] / lengths,
-        eigenvalues=spectrum.eigenvalues,
-        certified=spectrum.certified,
-        _sample=replace(sample, matrix=None, indices=None),
-        _error=spectrum.error_bound,
-        _ranks=spectrum.known_ranks,
-    )
-
-
-def _groups(clusters: int, labels: Array) -> Array:
-    return np.where(labels < 0, clusters, labels)
-
-
-def _cluster_sums(
-    clusters: int, Z: Array, labels: Array, weights: Array | None
-) -> tuple[Array, Array, float]:
-    """Return weights and sums of rows per cluster (last: no cluster), and the sum of norms."""
-    weights = np.ones(len(Z)) if weights is None else weights
-    groups = _groups(clusters, labels)
-    counts = np.bincount(groups, weights, clusters + 1)
-    sums = [np.bincount(groups, weights * column, clusters + 1) for column in Z.T]
-    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    return counts, np.column_stack(sums), float(weights @ lengths)
-
-
 def _count_unassigned(labels: Array) -> int:
     return int((labels < 0).sum())
-
-
-def _subsample(points: Any, weights: Array | None) -> tuple[Array | None, Points, Array]:
-    """Return at most 1000 representative rows: their indices if known, points and weights."""
-    if points.is_chunked:
-        rows, multiplicities, _ = points.with_weights(weights).representatives(_SWEEP_ROWS)
-        return None, Points(rows, "vectors", points.feature_names), multiplicities
-    counts = np.ones(points.n) if weights is None else weights
-    present = np.flatnonzero(counts > 0)
-    some, multiplicities = representative_rows(points.data[present], counts[present], _SWEEP_ROWS)
-    return present[some], points.take(present[some]), multiplicities
 
 
 def _rank_error(n_clusters: int, error: RankError) -> RankError:

@@ -9,7 +9,7 @@ multiple and nearly multiple eigenvalues are found together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import acosh
+from math import acosh, log
 
 import numpy as np
 
@@ -21,6 +21,7 @@ __all__ = ["filtered_eigenpairs"]
 
 _OVERSAMPLING = 8
 _GROWTH = 1e4  # of the last requested eigenvector relative to the unwanted ones, per filter
+_SPREAD = 1e8  # of the growth of the requested eigenvectors, so that the block keeps its rank
 _MIN_DEGREE, _MAX_DEGREE = 10, 400
 _SMALLEST_RESIDUAL = 1e-9
 
@@ -79,17 +80,22 @@ def filtered_eigenpairs(
         if converged or done >= max_products:
             return KrylovResult(values[:k], V[:, :k], converged, done * width)
         edge = float(np.clip(values[-1], 0.0, 1 - 1e-12))
-        degree = min(_degree(float(values[k - 1]), edge), max(max_products - done, 1))
+        degree = _degree(float(values[0]), float(values[k - 1]), edge)
+        degree = min(degree, max(max_products - done, 1))
         V = _filtered(product, V, W, edge, degree)
         done += degree - 1
 
 
-def _degree(value: float, edge: float) -> int:
-    """Return the degree at which a filter of [-1, edge] multiplies an eigenvector by the growth."""
-    ratio = 1 + 2 * max(value - edge, 0.0) / (1 + edge)
-    if ratio <= 1:
-        return _MAX_DEGREE
-    return int(np.clip(acosh(_GROWTH) / acosh(ratio), _MIN_DEGREE, _MAX_DEGREE))
+def _degree(first: float, last: float, edge: float) -> int:
+    """Return the degree of a filter of [-1, edge] for eigenvalues between ``last`` and ``first``.
+
+    The filter multiplies the last eigenvector by the growth. If the first one grew by more than
+    the inverse of the rounding error relative to the last one, it would replace it.
+    """
+    rates = [acosh(1 + 2 * max(value - edge, 0.0) / (1 + edge)) for value in (first, last)]
+    degree = acosh(_GROWTH) / rates[1] if rates[1] > 0 else np.inf
+    most = log(_SPREAD) / (rates[0] - rates[1]) if rates[0] > rates[1] else np.inf
+    return int(min(np.clip(degree, _MIN_DEGREE, _MAX_DEGREE), max(most, 2.0)))
 
 
 def _filtered(

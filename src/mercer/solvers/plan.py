@@ -130,6 +130,9 @@ class Auto:
     can_grow: ClassVar[bool] = True  # partial_fit uses features or landmarks
 
 
+_FOR_LABELS = Auto(largest_gram=5e8, largest_product=1.2e10)
+
+
 @dataclass(frozen=True)
 class FiniteFeatures:
     """Gram operator of a kernel with exact finite features, such as the linear one."""
@@ -154,18 +157,23 @@ class Request:
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
     normalize : bool
         Whether K is divided by the roots of its degrees; needs an operator of K itself.
+    for_labels : bool
+        Whether only cluster labels are derived from the components. "auto" then stores no Gram
+        matrix above 0.5 GB and uses landmarks for products that cost more than 1.2e10 (20,000 rows
+        of 10 columns), because labels depend little on errors of single components.
 
     Examples
     --------
     >>> from mercer.solvers import Request
-    >>> Request("entropy", 3)
-    Request(target='entropy', n_components=3, solver='auto', normalize=False)
+    >>> Request("entropy", 3).for_labels
+    False
     """
 
     target: Target
     n_components: int | float | None
     solver: Any = "auto"
     normalize: bool = False
+    for_labels: bool = False
 
 
 @dataclass(frozen=True)
@@ -244,7 +252,8 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     3000 Lanczos
     20000 Fourier
     """
-    solver = as_solver(request.solver)
+    is_default = isinstance(request.solver, str) and request.solver == "auto"
+    solver = _FOR_LABELS if is_default and request.for_labels else as_solver(request.solver)
     budget = memory_budget() if budget is None else budget
     n, itemsize = sample.points.n, sample.points.dtype.itemsize
     if isinstance(solver, Auto):
