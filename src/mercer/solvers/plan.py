@@ -57,6 +57,7 @@ from mercer.operators import (
 )
 from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
+from mercer.solvers.davidson import Davidson
 from mercer.solvers.dense import Dense, dense_bytes
 from mercer.solvers.fourier import Fourier
 from mercer.solvers.graph import GraphSolver
@@ -146,7 +147,7 @@ class Request:
     n_components : int, float or None
         A count, a fraction in (0, 1), or None for all.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
+        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object.
     normalize : bool
         Whether K is divided by the roots of its degrees; needs an operator of K itself.
 
@@ -394,6 +395,7 @@ _NAMES: dict[str, Callable[[], Any]] = {
     "lanczos": Lanczos,
     "fourier": Fourier,
     "nystrom": Nystrom,
+    "davidson": Davidson,
 }
 
 
