@@ -1,7 +1,7 @@
 r"""Bounds on eigenvalues, eigenvectors and entropy terms from Ritz pairs and their residuals.
 
-Let X be orthonormal with ``X'AX = Θ`` diagonal, R = AX - XΘ, and β a bound on the largest eigenvalue
-of A on the orthogonal complement of X. In the basis [X, X⊥],
+Let X be orthonormal with ``X'AX = Θ`` diagonal, R = AX - XΘ, and β a bound on the largest
+eigenvalue of A on the orthogonal complement of X. In the basis [X, X⊥],
 
 .. math:: A = \begin{pmatrix} Θ & R' \\ R & A_2 \end{pmatrix}, \quad A_2 \le β .
 
@@ -36,7 +36,7 @@ class RitzBounds:
     Attributes
     ----------
     proven : int
-        For so many leading pairs ``lower[i] ≤ λ_i ≤ upper[i]`` with λ_i the i-th largest eigenvalue.
+        For so many leading pairs ``lower[i] ≤ λ_i ≤ upper[i]``, λ_i the i-th largest eigenvalue.
     lower : array of shape (q,)
         ``λ_i ≥ lower[i]`` holds for all i.
     upper : array of shape (proven + 1,)
@@ -191,4 +191,3 @@ def bound_entropy_terms(
     next_value = bounds.upper[first]
     hidden = min(potential - sum(lower), next_value * (total - sum(masses)) / total**2)
     return EntropyGroups(groups, np.array(lower), np.array(upper), max(float(hidden), 0.0))
-

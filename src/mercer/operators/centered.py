@@ -46,7 +46,7 @@ class CenteredGram(DirectGram):
         return self.base.start_product / np.sqrt(self.total)
 
     @property
-    def trace(self) -> float:  # type: ignore[override]
+    def trace(self) -> float:
         """``tr A - u'A u``."""
         return self.base.trace - self.total * self.base.potential
 

@@ -40,9 +40,7 @@ class LandmarkSpectrum:
     def __init__(self, gram: MixedPrecisionGram, center: bool) -> None:
         self.gram = gram
         nystrom: NystromGram = gram.landmarks.centered() if center else gram.landmarks
-        values, B = eigh(
-            nystrom.small_dense(), overwrite_a=True, check_finite=False, driver="evd"
-        )
+        values, B = eigh(nystrom.small_dense(), overwrite_a=True, check_finite=False, driver="evd")
         used = np.flatnonzero(values > _NUMERICAL_RANK * max(float(values[-1]), 0.0))[::-1]
         self.values = values[used]
         directions = B[:, used] / np.sqrt(self.values)

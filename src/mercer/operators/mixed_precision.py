@@ -177,7 +177,7 @@ class MixedPrecisionGram(BlockedGram):
         return data.astype(dtype, copy=False)
 
     @property
-    def start_product(self) -> Array:  # type: ignore[override]
+    def start_product(self) -> Array:
         """``A√w``: exact after a pass in float64, of the landmarks before."""
         if self._ones_product is not None:
             return self._ones_product
@@ -189,7 +189,7 @@ class MixedPrecisionGram(BlockedGram):
         return np.asarray(self.start * np.concatenate(parts))
 
     @property
-    def potential(self) -> float:  # type: ignore[override]
+    def potential(self) -> float:
         """V: exact after a pass in float64, of the landmarks before."""
         if self._ones_product is None:
             return self.landmarks.potential
@@ -199,4 +199,3 @@ class MixedPrecisionGram(BlockedGram):
     def description(self) -> str:
         """Matrix-free, with the number of landmarks."""
         return f"matrix-free products, {self.landmarks.features.landmarks.n} landmarks"
-

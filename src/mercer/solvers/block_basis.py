@@ -65,13 +65,13 @@ class BlockBasis:
                 rows = slice(first, first + _CHUNK_ROWS)
                 V[rows] -= Q[rows].astype(np.float64, copy=False) @ parts
 
-    def ritz(self, count: int) -> Ritz:
-        """Return the leading Ritz pairs."""
+    def ritz(self) -> Ritz:
+        """Return all Ritz pairs."""
         H = np.zeros((self.count, self.count))
         for _, Q, AQ in self.chunks():
             H += Q.T @ AQ
         values, Y = np.linalg.eigh((H + H.T) / 2)
-        return Ritz(self, values[::-1], Y[:, ::-1], min(count, self.count))
+        return Ritz(self, values[::-1], Y[:, ::-1])
 
 
 class Ritz:
@@ -79,19 +79,18 @@ class Ritz:
 
     Attributes
     ----------
-    values : array of shape (count,)
-    squares : array of shape (count, count)
+    values : array of shape (q,)
+    squares : array of shape (q, q)
         ``R'R`` of the residuals.
-    residuals : array of shape (count,)
+    residuals : array of shape (q,)
         Their norms.
     """
 
-    def __init__(self, basis: BlockBasis, values: Array, Y: Array, count: int) -> None:
-        self.basis, self._all_values, self._all = basis, values, Y
-        self.values, self._Y = values[:count], Y[:, :count]
-        self.squares = np.zeros((count, count))
+    def __init__(self, basis: BlockBasis, values: Array, Y: Array) -> None:
+        self.basis, self.values, self._Y = basis, values, Y
+        self.squares = np.zeros((len(values), len(values)))
         for _, Q, AQ in basis.chunks():
-            R = AQ @ self._Y - (Q @ self._Y) * self.values
+            R = AQ @ Y - (Q @ Y) * values
             self.squares += R.T @ R
         self.residuals = np.sqrt(np.maximum(np.diag(self.squares), 0))
 
@@ -99,13 +98,9 @@ class Ritz:
         """Return ``v'X`` of the Ritz vectors X."""
         return np.asarray(sum(v[rows] @ Q for rows, Q, _ in self.basis.chunks()) @ self._Y)
 
-    def columns(self, chosen: Array) -> Array:
+    def vectors(self, chosen: Array) -> Array:
         """Return some Ritz vectors."""
         return self._product(0, self._Y[:, chosen])
-
-    def vectors(self, count: int) -> Array:
-        """Return the leading Ritz vectors."""
-        return self._product(0, self._Y[:, :count])
 
     def residual_vectors(self, chosen: Array) -> Array:
         """Return the residuals of some Ritz pairs."""
@@ -115,11 +110,11 @@ class Ritz:
             out[rows] = AQ @ Y - (Q @ Y) * values
         return out
 
-    def restarted(self, count: int) -> BlockBasis:
-        """Return a basis of the leading Ritz vectors."""
-        Y = self._all[:, :count]
+    def restarted(self, chosen: Array) -> Ritz:
+        """Return the pairs of a basis of some Ritz vectors."""
+        Y = self._Y[:, chosen]
         single = self.basis.dtype == np.float32
-        return BlockBasis(self._product(0, Y), self._product(1, Y), single)
+        return BlockBasis(self._product(0, Y), self._product(1, Y), single).ritz()
 
     def _product(self, which: int, Y: Array) -> Array:
         out = np.empty((self.basis.size, Y.shape[1]))

@@ -26,9 +26,10 @@ from mercer.operators.gram import GramProblem
 from mercer.operators.landmark_spectrum import LandmarkSpectrum
 from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
+from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
-from mercer.solvers.nystrom import Nystrom
+from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
 __all__ = ["Davidson"]
@@ -38,6 +39,8 @@ _MARGIN = 0.3  # of the tolerance that float32 residuals must reach
 _SINGLE_FLOOR = 2e-7  # float32 residuals relative to ‖A‖ are rounding error below this
 _SLOW = 0.5  # a pass must reduce the residual by this factor
 _MAX_BLOCKS = 4  # of the basis before a restart
+_LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
+_LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
 _NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
 
 
@@ -98,8 +101,11 @@ class Davidson:
                 "solver='davidson' needs rows in memory and a kernel that is not sparse. Use "
                 "solver='lanczos', or 'nystrom' for Dask collections."
             )
-        landmarks = Nystrom(self.n_landmarks, random_state=self.random_state).gram(sample)
-        return MixedPrecisionGram(landmarks)
+        check_integer(self.n_landmarks, "Davidson.n_landmarks")
+        memory = min(_LANDMARK_BYTES, memory_budget() // 4)
+        return MixedPrecisionGram(
+            landmark_gram(sample, self.n_landmarks, _LANDMARK_TOLERANCE, self.random_state, memory)
+        )
 
     def solve(
         self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
@@ -168,9 +174,9 @@ class _Search:
         basis = BlockBasis(Q, self._multiply(Q, single), single)
         worst = np.inf
         while True:
-            ritz = basis.ritz(width)
-            selected = self._selected(ritz.values, ritz.combined(self.base.start))
-            before, worst = worst, self._worst(ritz.residuals, ritz.values, selected)
+            ritz = basis.ritz()
+            focus = self._focus(ritz, width)
+            before, worst = worst, self._worst(ritz, focus)
             report_status(f"block Davidson: {self.passes} passes, residual {worst:.1e}")
             last = self.passes >= self.settings.max_passes - single
             if single:
@@ -178,21 +184,22 @@ class _Search:
                 small = max(_MARGIN * self.settings.tol, floor)
                 if worst <= small or worst > _SLOW * before or last:
                     single = False
-                    Q = self._orthonormal(ritz.vectors(width))
+                    Q = self._orthonormal(ritz.vectors(focus))
                     basis = BlockBasis(Q, self._multiply(Q, False), False)
                     worst = np.inf
                     continue
             else:
-                pairs = self._result(basis)
+                pairs = self._result(ritz)
                 if last or (pairs.converged and not self._may_be_proven(pairs)):
                     return self._checked(pairs)
-            active = self._active(ritz.residuals, ritz.values, selected)
+            if basis.count + width > _MAX_BLOCKS * width:
+                ritz = ritz.restarted(self._focus(ritz, 2 * width))
+                basis, focus = ritz.basis, self._focus(ritz, width)
+            active = self._active(ritz, focus)
             T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
-            if basis.count + len(active) > _MAX_BLOCKS * width:
-                basis = ritz.restarted(2 * width)
             T = self._orthonormal(T, basis)
             if T.shape[1] == 0:
-                return self._checked(self._result(basis))
+                return self._checked(self._result(ritz))
             basis.append(T, self._multiply(T, single))
             del T, ritz
 
@@ -207,21 +214,16 @@ class _Search:
             count = rank if selected is None else len(selected) + max(2, len(selected) // 10)
         if count > rank and self.landmarks.complete:
             raise self.selection.rank_error(rank, 0.0)
+        if count > rank:
+            raise ValueError(
+                f"n_components={self.selection.n_components!r} needs more than the {rank} "
+                f"directions that {self.settings.n_landmarks} landmarks span. Raise "
+                "Davidson(n_landmarks=…), or use solver='dense'."
+            )
         width = max(_BLOCK_SIZE, 2 * count)
         if self.settings.block_size is not None:
             width = max(self.settings.block_size, count)
-        if width > rank and not self.landmarks.complete:
-            raise ValueError(
-                f"n_components={self.selection.n_components!r} needs {width} Ritz vectors, but "
-                f"the {self.settings.n_landmarks} landmarks span {rank} directions. Raise "
-                "Davidson(n_landmarks=…), or use solver='dense'."
-            )
-        width = min(width, rank)
-        leading = np.arange(width)
-        if selected is None or self.selection.target == "variance":
-            return leading
-        others = leading[~np.isin(leading, selected)]
-        return np.sort(np.r_[selected, others[: max(width - len(selected), 0)]])
+        return _first_with_largest(selected, min(width, rank), rank)
 
     def _exact_selection(self) -> Selection:
         """Return the selection with the totals known so far."""
@@ -231,20 +233,30 @@ class _Search:
             trace, potential = trace - gram.total * potential, 0.0
         return replace(self.selection, trace=trace, potential=potential)
 
-    def _selected(self, values: Array, products: Array) -> Array:
-        terms = self.problem.entropy_terms(values, products)
+    def _selected(self, ritz: Ritz) -> Array:
+        """Return the Ritz pairs that would be selected; all if these are too few."""
+        values = ritz.values
+        terms = self.problem.entropy_terms(values, ritz.combined(self.base.start))
         floor = self.problem.numerical_zero(values[0])
         found = choose_components(values, terms, floor, self._exact_selection())
         return np.flatnonzero(values > floor) if found is None else found
 
-    def _worst(self, residuals: Array, values: Array, selected: Array) -> float:
-        return float(residuals[selected].max(initial=0.0) / values[0])
+    def _focus(self, ritz: Ritz, width: int) -> Array:
+        """Return the Ritz pairs to iterate: those selected, and the leading ones."""
+        return _first_with_largest(self._selected(ritz), width, len(ritz.values))
 
-    def _active(self, residuals: Array, values: Array, selected: Array) -> Array:
+    def _worst(self, ritz: Ritz, focus: Array) -> float:
+        """Return the largest residual of a selected pair, relative to the largest eigenvalue."""
+        selected = self._selected(ritz)
+        used = selected[np.isin(selected, focus)]
+        return float(ritz.residuals[used].max(initial=0.0) / ritz.values[0])
+
+    def _active(self, ritz: Ritz, focus: Array) -> Array:
         """Return the Ritz pairs to correct: those that have not converged."""
-        limit = 0.1 * self.settings.tol * values[0]
-        found = np.flatnonzero((residuals > limit) & (values > 0))
-        return found if len(found) else selected
+        limit = 0.1 * self.settings.tol * ritz.values[0]
+        positive = focus[ritz.values[focus] > 0]
+        found = positive[ritz.residuals[positive] > limit]
+        return found if len(found) else positive
 
     def _may_be_proven(self, pairs: Eigenpairs) -> bool:
         """Return whether only residuals prevent a proof of the selection by entropy."""
@@ -256,9 +268,8 @@ class _Search:
 
     # --- result -----------------------------------------------------------------------------
 
-    def _result(self, basis: BlockBasis) -> Eigenpairs:
+    def _result(self, ritz: Ritz) -> Eigenpairs:
         """Return the selected pairs of a basis in float64, with bounds."""
-        ritz = basis.ritz(basis.count)
         base, problem = self.base, self.problem
         selection = self._exact_selection()
         values, start = ritz.values, base.start
@@ -317,7 +328,7 @@ class _Search:
         chosen = selected[order]
         tie = TIE * float(ritz.values[0])
         _, found, overlaps = canonical(
-            ritz.values[chosen], ritz.columns(chosen), self.base.start, tie
+            ritz.values[chosen], ritz.vectors(chosen), self.base.start, tie
         )
         back = np.argsort(order)
         return found[:, back], overlaps[back]
@@ -378,3 +389,12 @@ class _Search:
             "attribute 'pairs' of this error holds the approximations.",
             pairs,
         )
+
+
+def _first_with_largest(selected: Array | None, width: int, available: int) -> Array:
+    """Return sorted indices below ``available``: those selected, then the smallest ones."""
+    leading = np.arange(available)
+    if selected is None or len(selected) > width:
+        return leading[:width]
+    others = leading[~np.isin(leading, selected)]
+    return np.sort(np.r_[selected, others[: width - len(selected)]])
