@@ -13,6 +13,7 @@ from benchmarks.measure import machine
 MODULES = [
     "solvers",
     "large_samples",
+    "large_eigenpairs",
     "nonuniform_fft",
     "clustering",
     "cluster_sets",

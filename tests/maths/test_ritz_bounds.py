@@ -50,7 +50,7 @@ def test_bounds_hold_for_random_matrices():
 
 
 def test_errors_of_eigenvalues_are_of_second_order():
-    values, _, _, X, theta, R, bounds = random_case(4)
+    values, _, _, _, theta, R, _ = random_case(4)
     rest = values[len(theta)] * 1.01
     bounds = bound_ritz_pairs(theta, R.T @ R, rest)
     residuals = np.linalg.norm(R, 2)

@@ -11,13 +11,12 @@ from mercer.data import Points
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_product
 from mercer.operators.mixed_precision import MixedPrecisionGram
-from mercer.operators.nystrom import NystromGram
 
 __all__ = ["LandmarkSpectrum"]
 
 _NUMERICAL_RANK = 1e-11  # eigenvalues of landmarks below this part of the largest are not used
 _SMALLEST_GAP = 1e-3  # relative, of a correction
-_CHUNK_ROWS = 8192
+_CHUNK_ROWS = 4096
 
 
 class LandmarkSpectrum:
@@ -39,15 +38,17 @@ class LandmarkSpectrum:
 
     def __init__(self, gram: MixedPrecisionGram, center: bool) -> None:
         self.gram = gram
-        nystrom: NystromGram = gram.landmarks.centered() if center else gram.landmarks
-        values, B = eigh(nystrom.small_dense(), overwrite_a=True, check_finite=False, driver="evd")
+        nystrom = gram.landmarks
+        moments = nystrom.moments
+        small = moments.scatter.copy() if center else moments.about_zero
+        values, B = eigh(small, overwrite_a=True, check_finite=False, driver="evd")
         used = np.flatnonzero(values > _NUMERICAL_RANK * max(float(values[-1]), 0.0))[::-1]
         self.values = values[used]
         directions = B[:, used] / np.sqrt(self.values)
-        self.overlaps = nystrom.small_start @ directions
+        self.overlaps = np.zeros(len(used)) if center else nystrom.small_start @ directions
         factor = nystrom.features.factor.astype(np.float64, copy=False)
         self._coefficients = solve_triangular(factor.T, directions, lower=False)
-        self._offset = nystrom.moments.mean @ directions if center else np.zeros(len(used))
+        self._offset = moments.mean @ directions if center else np.zeros(len(used))
 
     @property
     def complete(self) -> bool:
@@ -69,7 +70,8 @@ class LandmarkSpectrum:
         smallest = _SMALLEST_GAP * values
         gaps = np.where(np.abs(gaps) < smallest, np.copysign(smallest, gaps), gaps)
         T = self._expand(parts / gaps + parts / values, dtype)
-        T -= R / values
+        for rows in self._ranges():
+            T[rows] -= R[rows] / values
         return T
 
     def _landmarks(self, dtype: np.dtype[Any]) -> Points:
@@ -82,12 +84,11 @@ class LandmarkSpectrum:
         """Return ``U parts``."""
         gram, landmarks = self.gram, self._landmarks(dtype)
         coefficients, offset = self._coefficients @ parts, self._offset @ parts
-        out = np.empty((gram.size, parts.shape[1]))
+        out = np.empty((gram.size, parts.shape[1]), dtype)
         for rows in self._ranges():
             points = Points(gram.points_in(rows, dtype), gram.points.kind)
-            out[rows] = cross_product(gram.kernel, points, landmarks, coefficients) - offset
-        if gram.weights is not None:
-            out *= gram.start[:, None]
+            values = cross_product(gram.kernel, points, landmarks, coefficients) - offset
+            out[rows] = values if gram.weights is None else gram.start[rows, None] * values
         return out
 
     def _adjoint(self, R: Array, dtype: np.dtype[Any]) -> Array:

@@ -19,7 +19,8 @@ from mercer.resources import run_in_threads, thread_count
 
 __all__ = ["MixedPrecisionGram"]
 
-_MAX_BLOCK_ROWS = 8192  # prepared at a time, so that no copy of all points is needed
+# Rows that are prepared at a time, so that no copy of all points is needed, and their numbers.
+_MAX_BLOCK_ROWS, _MAX_BLOCK_NUMBERS = 4096, 1 << 19
 _TASKS_PER_THREAD = 16
 # Largest squared distance from the mean, in bandwidths, at which float32 tiles are accurate.
 _MAX_SINGLE_REACH = 400.0
@@ -109,7 +110,8 @@ class MixedPrecisionGram(BlockedGram):
         right = np.ascontiguousarray(right)
         n = self.size
         size = -(-n // max(1, round((2 * _TASKS_PER_THREAD * thread_count()) ** 0.5)))
-        size = min(max(size, TILE), _MAX_BLOCK_ROWS)
+        most = _MAX_BLOCK_NUMBERS // max(self.points.dimension or 1, 1)
+        size = max(min(size, most, _MAX_BLOCK_ROWS), TILE)
         blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
         pairs = [(blocks[i], blocks[j]) for i in range(len(blocks)) for j in range(i + 1)]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["BlockBasis", "Ritz", "orthonormalized"]
+__all__ = ["BlockBasis", "Ritz", "orthonormalized", "remove_unit"]
 
 _CHUNK_ROWS = 4096
 _NO_DIRECTION = 1e-10  # length of what is left of a unit vector in the span of a basis
@@ -49,8 +49,7 @@ class BlockBasis:
 
     def chunks(self) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows of Q and AQ in float64."""
-        for first in range(0, self.size, _CHUNK_ROWS):
-            rows = slice(first, first + _CHUNK_ROWS)
+        for rows in _ranges(self.size):
             Q, AQ = (np.hstack([pair[i][rows] for pair in self.blocks]) for i in (0, 1))
             yield rows, Q.astype(np.float64, copy=False), AQ.astype(np.float64, copy=False)
 
@@ -58,11 +57,9 @@ class BlockBasis:
         """Remove the components of V in the basis, in place."""
         for Q, _ in self.blocks:
             parts = np.zeros((Q.shape[1], V.shape[1]))
-            for first in range(0, len(Q), _CHUNK_ROWS):
-                rows = slice(first, first + _CHUNK_ROWS)
+            for rows in _ranges(len(Q)):
                 parts += Q[rows].T.astype(np.float64, copy=False) @ V[rows]
-            for first in range(0, len(Q), _CHUNK_ROWS):
-                rows = slice(first, first + _CHUNK_ROWS)
+            for rows in _ranges(len(Q)):
                 V[rows] -= Q[rows].astype(np.float64, copy=False) @ parts
 
     def ritz(self) -> Ritz:
@@ -105,7 +102,7 @@ class Ritz:
     def residual_vectors(self, chosen: Array) -> Array:
         """Return the residuals of some Ritz pairs."""
         Y, values = self._Y[:, chosen], self.values[chosen]
-        out = np.empty((self.basis.size, len(chosen)))
+        out = np.empty((self.basis.size, len(chosen)), self.basis.dtype)
         for rows, Q, AQ in self.basis.chunks():
             out[rows] = AQ @ Y - (Q @ Y) * values
         return out
@@ -133,14 +130,43 @@ def orthonormalized(V: Array, basis: BlockBasis | None = None) -> Array:
     >>> bool(np.allclose(Q.T @ Q, np.eye(2)))
     True
     """
-    lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
-    V = V[:, lengths > 0] / lengths[lengths > 0]
+    _normalize(V, 0.0)
     for _ in range(3):
         if basis is not None:
             basis.remove(V)
-        lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
-        V = V[:, lengths > _NO_DIRECTION] / lengths[lengths > _NO_DIRECTION]
-        squares, Y = np.linalg.eigh(V.T @ V)
+        _normalize(V, _NO_DIRECTION)
+        squares, Y = np.linalg.eigh(_gram(V))
         clear = squares > _DEPENDENT * max(len(squares), 1)
-        V = V @ (Y[:, clear] / np.sqrt(squares[clear]))[:, ::-1]
+        Y = (Y[:, clear] / np.sqrt(squares[clear]))[:, ::-1]
+        for rows in _ranges(len(V)):
+            V[rows, : Y.shape[1]] = V[rows].astype(np.float64, copy=False) @ Y
+        V = V if clear.all() else np.ascontiguousarray(V[:, : Y.shape[1]])
     return V
+
+
+def remove_unit(V: Array, unit: Array) -> Array:
+    """Remove the component of V along a unit vector in place, and return V."""
+    parts = unit @ V
+    for rows in _ranges(len(V)):
+        V[rows] -= unit[rows, None] * parts
+    return V
+
+
+def _normalize(V: Array, smallest: float) -> None:
+    """Scale columns to unit length in place; columns that are not longer than a limit become 0."""
+    lengths = np.sqrt(np.diag(_gram(V)))
+    longer = lengths > smallest
+    scale = np.where(longer, 1 / np.where(longer, lengths, 1), 0).astype(V.dtype)
+    V *= scale
+
+
+def _gram(V: Array) -> Array:
+    total = np.zeros((V.shape[1], V.shape[1]))
+    for rows in _ranges(len(V)):
+        part = V[rows].astype(np.float64, copy=False)
+        total += part.T @ part
+    return total
+
+
+def _ranges(n: int) -> list[slice]:
+    return [slice(i, min(i + _CHUNK_ROWS, n)) for i in range(0, n, _CHUNK_ROWS)]

@@ -17,7 +17,6 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.errors import ConvergenceError
-from mercer.maths.centering import remove_direction
 from mercer.maths.eigenpairs import TIE, canonical, choose_components
 from mercer.maths.ritz_bounds import RitzBounds, bound_entropy_terms, bound_ritz_pairs
 from mercer.maths.types import Array
@@ -28,7 +27,7 @@ from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
 from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Selection
-from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
+from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized, remove_unit
 from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
@@ -156,11 +155,11 @@ class _Search:
         """Return ``A V``, or ``P A P V`` for V orthogonal to the vector of ones."""
         self.products += V.shape[1]
         W = self.base.single_product(V) if single else self.base.product(V)
-        return W if self.unit is None else remove_direction(W, self.unit)
+        return W if self.unit is None else remove_unit(W, self.unit)
 
     def _orthonormal(self, V: Array, basis: BlockBasis | None = None) -> Array:
         if self.unit is not None:
-            V = remove_direction(V, self.unit)
+            V = remove_unit(V, self.unit)
         return orthonormalized(V, basis)
 
     # --- iteration --------------------------------------------------------------------------
@@ -170,8 +169,7 @@ class _Search:
         columns = self._start_columns()
         width = len(columns)
         single = self.base.has_single
-        Q = self._orthonormal(self.landmarks.vectors(columns))
-        basis = BlockBasis(Q, self._multiply(Q, single), single)
+        basis = self._started(self.landmarks.vectors(columns), single)
         worst = np.inf
         while True:
             ritz = basis.ritz()
@@ -182,26 +180,37 @@ class _Search:
             if single:
                 floor = _SINGLE_FLOOR * self.base.total * self.base.potential / ritz.values[0]
                 small = max(_MARGIN * self.settings.tol, floor)
-                if worst <= small or worst > _SLOW * before or last:
-                    single = False
-                    Q = self._orthonormal(ritz.vectors(focus))
-                    basis = BlockBasis(Q, self._multiply(Q, False), False)
-                    worst = np.inf
-                    continue
+                last = last or worst <= small or worst > _SLOW * before
             else:
                 pairs = self._result(ritz)
                 if last or (pairs.converged and not self._may_be_proven(pairs)):
                     return self._checked(pairs)
-            if basis.count + width > _MAX_BLOCKS * width:
-                ritz = ritz.restarted(self._focus(ritz, 2 * width))
-                basis, focus = ritz.basis, self._focus(ritz, width)
-            active = self._active(ritz, focus)
-            T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
-            T = self._orthonormal(T, basis)
-            if T.shape[1] == 0:
-                return self._checked(self._result(ritz))
-            basis.append(T, self._multiply(T, single))
-            del T, ritz
+            if not last:
+                if basis.count + width > _MAX_BLOCKS * width:
+                    ritz = ritz.restarted(self._focus(ritz, 2 * width))
+                    basis, focus = ritz.basis, self._focus(ritz, width)
+                T = self._corrections(ritz, focus)
+                if T.shape[1]:
+                    del ritz
+                    basis.append(T, self._multiply(T, single))
+                    continue
+                if not single:  # the basis spans all that the landmarks can correct
+                    return self._checked(pairs)
+            single, worst = False, np.inf
+            V = ritz.vectors(focus)
+            del basis, ritz  # their memory is needed for the products
+            basis = self._started(V, single)
+
+    def _corrections(self, ritz: Ritz, focus: Array) -> Array:
+        """Return an orthonormal block that extends the basis."""
+        active = self._active(ritz, focus)
+        T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
+        return self._orthonormal(T.astype(ritz.basis.dtype, copy=False), ritz.basis)
+
+    def _started(self, V: Array, single: bool) -> BlockBasis:
+        """Return the span of V as the first block of a basis."""
+        Q = self._orthonormal(V).astype(np.float32 if single else np.float64, copy=False)
+        return BlockBasis(Q, self._multiply(Q, single), single)
 
     def _start_columns(self) -> Array:
         """Return the landmark eigenvectors to start with: largest values, largest terms."""

@@ -27,8 +27,9 @@ takes about as long as one with a stored K. Where a full decomposition fits the 
 is limited to n/2 products, at which it costs as much, and falls back to ``Dense``.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
-fraction of the trace that is missing. The memory budget is read once. The measurements behind the
-numbers are in ``docs/decisions.md``.
+fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
+minutes instead of seconds; it is never chosen automatically. The memory budget is read once. The
+measurements behind the numbers are in ``docs/decisions.md``.
 """
 
 from __future__ import annotations
