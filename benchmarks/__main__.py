@@ -14,6 +14,7 @@ MODULES = [
     "solvers",
     "speed",
     "large_samples",
+    "large_eigenpairs",
     "nonuniform_fft",
     "clustering",
     "cluster_sets",

@@ -178,6 +178,8 @@ def _spectrum(
         vectors=None,
         overlaps=np.where(undecided, 0.0, pairs.overlaps) * sqrt(unit),
         known_values=pairs.known_values * unit,
+        residuals=None if pairs.residuals is None else pairs.residuals * unit,
+        value_bounds=None if pairs.value_bounds is None else pairs.value_bounds * unit,
         lowest=pairs.lowest * unit,
         ranks=None if approximate else pairs.ranks,
     )
@@ -189,8 +191,9 @@ def _spectrum(
     return Spectrum(
         pairs=stored,
         total_weight=gram.total * unit,
-        potential=selection.potential,
-        trace=selection.trace * unit,
+        # after the solver: some operators know their totals only then
+        potential=0.0 if center else gram.potential,
+        trace=gram.trace * unit,
         target=selection.target,
         centered=center,
         operator=gram.description,
@@ -270,7 +273,7 @@ def _warn_about_error(gram: GramOperator, spectrum: Spectrum) -> None:
             f"K is approximated ({gram.description}): {gram.missing_fraction:.2%} of its trace is "
             f"missing, so eigenvalues may be too small by up to {spectrum.error_bound:.3g}; the "
             f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
-            "solver='lanczos'.",
+            "solver='davidson', which finds eigenpairs of K itself with proven bounds.",
             ApproximationWarning,
         )
 
@@ -285,7 +288,7 @@ def _warn_about_pairs(pairs: Eigenpairs, target: Target) -> None:
     if not pairs.converged or (target == "entropy" and not pairs.certified):
         warn(
             f"The selection of components is not proven: {pairs.certificate}. Raise "
-            "Lanczos(max_products=…) or use solver='dense'.",
+            "Lanczos(max_products=…) or Davidson(block_size=…), or use solver='dense'.",
             ConvergenceWarning,
         )
     if pairs.multiplicities is not None and (pairs.multiplicities > 1).any():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -41,15 +40,20 @@ class CenteredGram(DirectGram):
         unit = self.unit
         return remove_direction(self.base.product(remove_direction(V, unit)), unit)
 
-    @cached_property
+    @property
     def _mean(self) -> Array:
-        """``A u``, used by all quantities of the centered operator."""
-        return self.base @ self.unit
+        """``A u``."""
+        return self.base.start_product / np.sqrt(self.total)
+
+    @property
+    def trace(self) -> float:
+        """``tr A - u'A u``."""
+        return self.base.trace - self.total * self.base.potential
 
     @property
     def uncentered_norm(self) -> float:
         """``u'A u``, which may be far larger than the largest eigenvalue after centering."""
-        return abs(float(self.unit @ self._mean))
+        return abs(self.total * self.base.potential)
 
     def diagonal(self) -> Array:
         """Return ``a_jj - 2 u_j (A u)_j + (u'A u) u_j²``."""

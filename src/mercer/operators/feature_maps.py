@@ -20,7 +20,7 @@ from mercer.operators.cross_gram import cross_gram, cross_product
 
 __all__ = ["ExactFeatures", "FeatureMap", "LandmarkFeatures"]
 
-_CHUNK_ROWS = 8192
+_CHUNK_ROWS = 4096
 # With a larger ratio of pivots the condition number of k(S, S) is at most about 1e6, and summing
 # kernel values instead of features loses at most six of sixteen digits.
 _SMALLEST_PIVOT_RATIO = 1e-3

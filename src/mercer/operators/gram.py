@@ -171,9 +171,14 @@ class GramOperator(ABC):
         return float(self.diagonal().sum())
 
     @cached_property
+    def start_product(self) -> Array:
+        """``A√w``, the sums of the rows of K."""
+        return self @ self.start
+
+    @cached_property
     def potential(self) -> float:
         """Information potential ``V = 1'K1 / n²``."""
-        return float(self.start @ (self @ self.start)) / self.total**2
+        return float(self.start @ self.start_product) / self.total**2
 
     def quadratic(self, V: Array) -> Array:
         """Return ``V'AV`` for a few columns."""

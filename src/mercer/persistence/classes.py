@@ -90,6 +90,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.population.Uniform": ("mercer.population.measures", "Uniform"),
     "mercer.solvers.Auto": ("mercer.solvers.plan", "Auto"),
     "mercer.solvers.Dense": ("mercer.solvers.dense", "Dense"),
+    "mercer.solvers.Davidson": ("mercer.solvers.davidson", "Davidson"),
     "mercer.solvers.Eigenpairs": ("mercer.solvers.base", "Eigenpairs"),
     "mercer.solvers.Fourier": ("mercer.solvers.fourier", "Fourier"),
     "mercer.solvers.Lanczos": ("mercer.solvers.lanczos", "Lanczos"),

@@ -1,6 +1,7 @@
 """Solvers: how the Gram matrix is represented and how its eigenpairs are found."""
 
 from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection
+from mercer.solvers.davidson import Davidson
 from mercer.solvers.dense import Dense
 from mercer.solvers.fourier import Fourier
 from mercer.solvers.graph import GraphSolver
@@ -12,6 +13,7 @@ from mercer.solvers.sums import mean_window, summing_gram
 
 __all__ = [
     "Auto",
+    "Davidson",
     "Dense",
     "Eigenpairs",
     "Eigensolver",

@@ -28,8 +28,9 @@ takes about as long as one with a stored K. Where a full decomposition fits the 
 is limited to n/2 products, at which it costs as much, and falls back to ``Dense``.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
-fraction of the trace that is missing. The memory budget is read once. The measurements behind the
-numbers are in ``docs/decisions.md``.
+fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
+minutes instead of seconds; it is never chosen automatically. The memory budget is read once. The
+measurements behind the numbers are in ``docs/decisions.md``.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ from mercer.operators import (
 )
 from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
+from mercer.solvers.davidson import Davidson
 from mercer.solvers.dense import Dense, dense_bytes
 from mercer.solvers.fourier import Fourier
 from mercer.solvers.graph import GraphSolver
@@ -154,7 +156,7 @@ class Request:
     n_components : int, float or None
         A count, a fraction in (0, 1), or None for all.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
+        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object.
     normalize : bool
         Whether K is divided by the roots of its degrees; needs an operator of K itself.
     for_labels : bool
@@ -411,6 +413,7 @@ _NAMES: dict[str, Callable[[], Any]] = {
     "lanczos": Lanczos,
     "fourier": Fourier,
     "nystrom": Nystrom,
+    "davidson": Davidson,
 }
 
 

@@ -1,0 +1,409 @@
+"""Leading and entropy components of large samples in few passes over the pairs of points.
+
+A pass evaluates every kernel value once and multiplies a whole block, so passes are what costs.
+The iteration starts at the leading eigenvectors of a landmark approximation ``UΛU'`` of K and
+extends the basis by ``(UΛU' - θ)⁻¹ r`` for every residual r (block Davidson method). The residual
+shrinks per pass by about ``‖K - UΛU'‖ / θ``, which is two to four digits for smooth kernels.
+
+Passes are in float32 until the tolerance is reached; float32 needs no error bound, because a pass
+in float64 with the Ritz vectors follows, from which all residuals and bounds are computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from mercer.errors import ConvergenceError
+from mercer.maths.eigenpairs import TIE, canonical, choose_components
+from mercer.maths.ritz_bounds import RitzBounds, bound_entropy_terms, bound_ritz_pairs
+from mercer.maths.types import Array
+from mercer.operators import CenteredGram, EigenProblem, GramOperator, Sample
+from mercer.operators.gram import GramProblem
+from mercer.operators.landmark_spectrum import LandmarkSpectrum
+from mercer.operators.mixed_precision import MixedPrecisionGram
+from mercer.progress import report_status
+from mercer.resources import memory_budget
+from mercer.solvers.base import Eigenpairs, Selection
+from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized, remove_unit
+from mercer.solvers.nystrom import landmark_gram
+from mercer.validation import check_integer
+
+__all__ = ["Davidson"]
+
+_BLOCK_SIZE = 64  # one pass with 64 columns takes 1.3 to 2 times as long as with one
+_MARGIN = 0.3  # of the tolerance that float32 residuals must reach
+_SINGLE_FLOOR = 2e-7  # float32 residuals relative to ‖A‖ are rounding error below this
+_SLOW = 0.5  # a pass must reduce the residual by this factor
+_MAX_BLOCKS = 4  # of the basis before a restart
+_LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
+_LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
+_NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
+
+
+@dataclass(frozen=True)
+class Davidson:
+    """Block Davidson iteration from landmarks, matrix-free, with proven bounds.
+
+    For samples of 30,000 rows and more in many columns, where K cannot be stored and landmarks
+    alone are not accurate enough. The kernel must be positive semi-definite.
+
+    ``spectrum_.residuals``, ``spectrum_.eigenvalue_bounds`` and ``spectrum_.angle_bounds`` hold
+    the bounds; ``spectrum_.certified`` is True if it is proven that no other eigenpair belongs to
+    the selection, and ``spectrum_.passes`` is the number of passes over the pairs of points.
+
+    Parameters
+    ----------
+    tol : float
+        Largest residual ``‖K e - λ e‖``, relative to the largest eigenvalue.
+    n_landmarks : int
+        Landmarks of the start and of the corrections. More landmarks save passes if the spectrum
+        decays slowly; they cost ``n m²`` operations.
+    block_size : int or None
+        Number of Ritz vectors; None for 64, or twice the number of components if that is larger.
+        More of them prove more.
+    max_passes : int
+        Largest number of passes.
+    random_state : int or None
+        Seed of the choice of landmarks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.solvers import Davidson
+    >>> X = np.random.default_rng(0).normal(size=(1500, 6))
+    >>> pca = KernelPCA(4, solver=Davidson(n_landmarks=300)).fit(X)
+    >>> pca.spectrum_.passes, bool(pca.spectrum_.residuals.max() < 1e-6 * pca.eigenvalues_[0])
+    (3, True)
+    """
+
+    tol: float = 1e-6
+    n_landmarks: int = 2000
+    block_size: int | None = None
+    max_passes: int = 12
+    random_state: int | None = 0
+
+    can_grow: ClassVar[bool] = False
+
+    def gram(self, sample: Sample) -> GramOperator:
+        """Choose the landmarks and build the matrix-free operator."""
+        if not 1e-12 <= self.tol <= 0.1:
+            raise ValueError(f"Davidson(tol={self.tol!r}) must lie between 1e-12 and 1e-1.")
+        check_integer(self.max_passes, "Davidson.max_passes")
+        if self.block_size is not None:
+            check_integer(self.block_size, "Davidson.block_size")
+        if sample.points.is_chunked or sample.kernel.is_sparse:
+            raise ValueError(
+                "solver='davidson' needs rows in memory and a kernel that is not sparse. Use "
+                "solver='lanczos', or 'nystrom' for Dask collections."
+            )
+        check_integer(self.n_landmarks, "Davidson.n_landmarks")
+        memory = min(_LANDMARK_BYTES, memory_budget() // 4)
+        return MixedPrecisionGram(
+            landmark_gram(sample, self.n_landmarks, _LANDMARK_TOLERANCE, self.random_state, memory)
+        )
+
+    def solve(
+        self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
+    ) -> Eigenpairs:
+        """Find the requested pairs; raise ConvergenceError if the limit on passes is reached."""
+        gram = problem.gram if isinstance(problem, GramProblem) else None
+        base = gram.base if isinstance(gram, CenteredGram) else gram
+        if gram is None or not isinstance(base, MixedPrecisionGram):
+            raise ValueError(
+                "solver='davidson' works with the Gram matrix of a kernel, not with a normalized "
+                "or approximated one. Use solver='lanczos'."
+            )
+        if selection.n_components is None:
+            raise ValueError(
+                "solver='davidson' finds some components, not all (n_components=None). Pass a "
+                "count or a fraction, or use solver='dense'."
+            )
+        search = _Search(self, problem, base, gram.is_centered, selection)
+        return search.run()
+
+
+class _Search:
+    """One run of the iteration."""
+
+    def __init__(
+        self,
+        settings: Davidson,
+        problem: EigenProblem,
+        base: MixedPrecisionGram,
+        center: bool,
+        selection: Selection,
+    ) -> None:
+        self.settings, self.problem, self.base = settings, problem, base
+        self.selection = selection
+        self.unit = base.unit if center else None
+        self.landmarks = LandmarkSpectrum(base, center)
+        self.first_pass = base.passes
+        self.products = 0
+
+    # --- products ---------------------------------------------------------------------------
+
+    @property
+    def passes(self) -> int:
+        """Number of passes of this run."""
+        return self.base.passes - self.first_pass
+
+    def _multiply(self, V: Array, single: bool) -> Array:
+        """Return ``A V``, or ``P A P V`` for V orthogonal to the vector of ones."""
+        self.products += V.shape[1]
+        W = self.base.single_product(V) if single else self.base.product(V)
+        return W if self.unit is None else remove_unit(W, self.unit)
+
+    def _orthonormal(self, V: Array, basis: BlockBasis | None = None) -> Array:
+        if self.unit is not None:
+            V = remove_unit(V, self.unit)
+        return orthonormalized(V, basis)
+
+    # --- iteration --------------------------------------------------------------------------
+
+    def run(self) -> Eigenpairs:
+        """Iterate until residuals and, for entropy, the proof of the selection are sufficient."""
+        columns = self._start_columns()
+        width = len(columns)
+        single = self.base.has_single
+        basis = self._started(self.landmarks.vectors(columns), single)
+        worst = np.inf
+        while True:
+            ritz = basis.ritz()
+            focus = self._focus(ritz, width)
+            before, worst = worst, self._worst(ritz, focus)
+            report_status(f"block Davidson: {self.passes} passes, residual {worst:.1e}")
+            last = self.passes >= self.settings.max_passes - single
+            if single:
+                floor = _SINGLE_FLOOR * self.base.total * self.base.potential / ritz.values[0]
+                small = max(_MARGIN * self.settings.tol, floor)
+                last = last or worst <= small or worst > _SLOW * before
+            else:
+                pairs = self._result(ritz)
+                if last or (pairs.converged and not self._may_be_proven(pairs)):
+                    return self._checked(pairs)
+            if not last:
+                if basis.count + width > _MAX_BLOCKS * width:
+                    ritz = ritz.restarted(self._focus(ritz, 2 * width))
+                    basis, focus = ritz.basis, self._focus(ritz, width)
+                T = self._corrections(ritz, focus)
+                if T.shape[1]:
+                    del ritz
+                    basis.append(T, self._multiply(T, single))
+                    continue
+                if not single:  # the basis spans all that the landmarks can correct
+                    return self._checked(pairs)
+            single, worst = False, np.inf
+            V = ritz.vectors(focus)
+            del basis, ritz  # their memory is needed for the products
+            basis = self._started(V, single)
+
+    def _corrections(self, ritz: Ritz, focus: Array) -> Array:
+        """Return an orthonormal block that extends the basis."""
+        active = self._active(ritz, focus)
+        T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
+        return self._orthonormal(T.astype(ritz.basis.dtype, copy=False), ritz.basis)
+
+    def _started(self, V: Array, single: bool) -> BlockBasis:
+        """Return the span of V as the first block of a basis."""
+        Q = self._orthonormal(V).astype(np.float32 if single else np.float64, copy=False)
+        return BlockBasis(Q, self._multiply(Q, single), single)
+
+    def _start_columns(self) -> Array:
+        """Return the landmark eigenvectors to start with: largest values, largest terms."""
+        values, rank = self.landmarks.values, len(self.landmarks.values)
+        terms = values * self.landmarks.overlaps**2 / self.base.total**2
+        exact = self._exact_selection()
+        selected = choose_components(values, terms, 0.0, exact)
+        count = exact.count
+        if count is None:
+            count = rank if selected is None else len(selected) + max(2, len(selected) // 10)
+        if count > rank and self.landmarks.complete:
+            raise self.selection.rank_error(rank, 0.0)
+        if count > rank:
+            raise ValueError(
+                f"n_components={self.selection.n_components!r} needs more than the {rank} "
+                f"directions that {self.settings.n_landmarks} landmarks span. Raise "
+                "Davidson(n_landmarks=…), or use solver='dense'."
+            )
+        width = max(_BLOCK_SIZE, 2 * count)
+        if self.settings.block_size is not None:
+            width = max(self.settings.block_size, count)
+        return _first_with_largest(selected, min(width, rank), rank)
+
+    def _exact_selection(self) -> Selection:
+        """Return the selection with the totals known so far."""
+        gram = self.base
+        trace, potential = gram.trace, gram.potential
+        if self.unit is not None:
+            trace, potential = trace - gram.total * potential, 0.0
+        return replace(self.selection, trace=trace, potential=potential)
+
+    def _selected(self, ritz: Ritz) -> Array:
+        """Return the Ritz pairs that would be selected; all if these are too few."""
+        values = ritz.values
+        terms = self.problem.entropy_terms(values, ritz.combined(self.base.start))
+        floor = self.problem.numerical_zero(values[0])
+        found = choose_components(values, terms, floor, self._exact_selection())
+        return np.flatnonzero(values > floor) if found is None else found
+
+    def _focus(self, ritz: Ritz, width: int) -> Array:
+        """Return the Ritz pairs to iterate: those selected, and the leading ones."""
+        return _first_with_largest(self._selected(ritz), width, len(ritz.values))
+
+    def _worst(self, ritz: Ritz, focus: Array) -> float:
+        """Return the largest residual of a selected pair, relative to the largest eigenvalue."""
+        selected = self._selected(ritz)
+        used = selected[np.isin(selected, focus)]
+        return float(ritz.residuals[used].max(initial=0.0) / ritz.values[0])
+
+    def _active(self, ritz: Ritz, focus: Array) -> Array:
+        """Return the Ritz pairs to correct: those that have not converged."""
+        limit = 0.1 * self.settings.tol * ritz.values[0]
+        positive = focus[ritz.values[focus] > 0]
+        found = positive[ritz.residuals[positive] > limit]
+        return found if len(found) else positive
+
+    def _may_be_proven(self, pairs: Eigenpairs) -> bool:
+        """Return whether only residuals prevent a proof of the selection by entropy."""
+        if pairs.certified or self.selection.target == "variance":
+            return False
+        smallest = self.problem.entropy_terms(pairs.values, pairs.overlaps).min()
+        missing = self.base.potential - float(pairs.known_terms.sum())
+        return bool(missing < _MARGIN * smallest)
+
+    # --- result -----------------------------------------------------------------------------
+
+    def _result(self, ritz: Ritz) -> Eigenpairs:
+        """Return the selected pairs of a basis in float64, with bounds."""
+        base, problem = self.base, self.problem
+        selection = self._exact_selection()
+        values, start = ritz.values, base.start
+        products = ritz.combined(start)
+        norm = np.sqrt(base.squared_norm)
+        error = base.product_error * norm
+        rest = self._rest(values, ritz.squares)
+        bounds = bound_ritz_pairs(values, ritz.squares, rest, error)
+        terms = problem.entropy_terms(values, products)
+        floor = problem.numerical_zero(values[0])
+        selected = choose_components(values, terms, floor, selection)
+        if selected is None:
+            usable = values > floor
+            if isinstance(selection.n_components, int) and usable.sum() < selection.n_components:
+                raise self.selection.rank_error(int(usable.sum()), 0.0)
+            selected = np.flatnonzero(usable)
+            converged = False
+        else:
+            residuals = bounds.residuals[selected]
+            converged = bool(residuals.max() <= self.settings.tol * values[0])
+        certified, certificate = self._certificate(bounds, ritz, products, selected)
+        joint = self._joint_residual(ritz.squares, selected, error)
+        vectors, overlaps = self._canonical(ritz, selected)
+        proven = selected < bounds.proven
+        upper = np.full(len(values), np.nan)
+        upper[: bounds.proven] = bounds.upper[:-1]
+        known = max(bounds.proven, int(selected.max(initial=-1)) + 1)
+        return Eigenpairs(
+            values=values[selected],
+            vectors=vectors,
+            overlaps=problem.overlaps(values[selected], overlaps),
+            method=f"block Davidson in {self.passes} passes",
+            converged=converged,
+            certified=certified,
+            certificate=certificate,
+            ranks=selected + 1 if proven.all() else None,
+            multiplicities=None,
+            known_values=values[:known],
+            known_terms=terms[:known],
+            lowest=0.0,
+            products=self.products,
+            residuals=bounds.residuals[selected],
+            value_bounds=np.column_stack(
+                [
+                    np.where(proven, bounds.lower[selected], values[selected] - joint),
+                    np.where(proven, upper[selected], values[selected] + joint),
+                ]
+            ),
+            angle_bounds=bounds.sines[selected],
+            passes=self.passes,
+        )
+
+    def _canonical(self, ritz: Ritz, selected: Array) -> tuple[Array, Array]:
+        """Return the selected vectors with ties rotated and signs chosen, and their overlaps."""
+        order = np.argsort(selected)
+        chosen = selected[order]
+        tie = TIE * float(ritz.values[0])
+        _, found, overlaps = canonical(
+            ritz.values[chosen], ritz.vectors(chosen), self.base.start, tie
+        )
+        back = np.argsort(order)
+        return found[:, back], overlaps[back]
+
+    def _rest(self, values: Array, squares: Array) -> float:
+        """Bound the eigenvalues on the complement of the basis by the Frobenius norm there."""
+        total = self.base.squared_norm
+        if self.unit is not None:
+            mean = self.base.start_product / np.sqrt(self.base.total)
+            total += float(self.unit @ mean) ** 2 - 2 * float(mean @ mean)
+        rounding = _NORM_ROUNDING + 4 * self.base.product_error
+        rest = total - float(values @ values) - 2 * float(np.trace(squares))
+        return float(np.sqrt(max(rest, 0.0) + rounding * self.base.squared_norm))
+
+    def _joint_residual(self, squares: Array, selected: Array, error: float) -> float:
+        """Bound the distances of all selected Ritz values to eigenvalues (Kahan)."""
+        part = squares[np.ix_(selected, selected)]
+        largest = float(np.linalg.eigvalsh(part)[-1]) if len(part) else 0.0
+        return float(np.sqrt(max(largest, 0.0)) + np.sqrt(len(part)) * error)
+
+    def _certificate(
+        self, bounds: RitzBounds, ritz: Ritz, products: Array, selected: Array
+    ) -> tuple[bool, str]:
+        """Return whether the selection is proven, and why or why not."""
+        if self.selection.target == "variance":
+            if (selected < bounds.proven).all():
+                return True, (
+                    f"the Frobenius norm bounds all other eigenvalues by {bounds.upper[-1]:.3e}; "
+                    f"the smallest selected is at least {bounds.lower[selected].min():.3e}"
+                )
+            return False, (
+                f"residuals below {self.settings.tol:.0e} of the largest eigenvalue; the "
+                f"{bounds.proven} leading eigenvalues are proven, others are at most "
+                f"{bounds.upper[-1]:.3e}"
+            )
+        groups = bound_entropy_terms(
+            bounds, ritz.squares, products, self.base.total, self.base.potential
+        )
+        reason = groups.unproven(selected)
+        if reason is not None:
+            return False, f"after {self.passes} passes {reason}"
+        return True, (
+            f"after {self.passes} passes no other eigenpair can have a term above "
+            f"{groups.largest_other(selected):.3e}; the smallest selected is at least "
+            f"{groups.smallest(selected):.3e}"
+        )
+
+    def _checked(self, pairs: Eigenpairs) -> Eigenpairs:
+        """Return converged pairs; raise ConvergenceError otherwise."""
+        if pairs.converged:
+            return pairs
+        residuals = pairs.residuals
+        worst = 0.0 if residuals is None else float(residuals.max() / pairs.values[0])
+        raise ConvergenceError(
+            f"Block Davidson reached a residual of {worst:.1e} of the largest eigenvalue within "
+            f"{self.passes} passes; the tolerance is {self.settings.tol:g}. Raise "
+            "Davidson(max_passes=…), n_landmarks or block_size, or use a larger tol. The "
+            "attribute 'pairs' of this error holds the approximations.",
+            pairs,
+        )
+
+
+def _first_with_largest(selected: Array | None, width: int, available: int) -> Array:
+    """Return sorted indices below ``available``: those selected, then the smallest ones."""
+    leading = np.arange(available)
+    if selected is None or len(selected) > width:
+        return leading[:width]
+    others = leading[~np.isin(leading, selected)]
+    return np.sort(np.r_[selected, others[: width - len(selected)]])

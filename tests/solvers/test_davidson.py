@@ -1,0 +1,286 @@
+"""The block Davidson solver agrees with full decompositions within its bounds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import KernelECA, KernelPCA, config_context, load, save
+from mercer.data import Points
+from mercer.decompose import decompose
+from mercer.errors import ApproximationWarning, ConvergenceError, RankError, suppress_warnings
+from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern, Neighbors, NGram
+from mercer.operators import Sample
+from mercer.operators.mixed_precision import MixedPrecisionGram
+from mercer.solvers import Davidson, Nystrom, as_solver
+from tests.expectations import raises, warns
+
+SMALL = Davidson(n_landmarks=60, block_size=12)
+
+
+def clusters(rng, n, d, count=4):
+    centers = rng.normal(0, 1.5, (count, d))
+    return centers[rng.integers(0, count, n)] + rng.normal(0, 0.4, (n, d))
+
+
+def random_sample(seed):
+    """Clusters, mirrored clusters (nearly multiple eigenvalues) or one cloud; weights or none."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(130, 260)), int(rng.integers(1, 9))
+    kind = seed % 3
+    X = rng.normal(size=(n, d)) if kind == 0 else clusters(rng, n, d)
+    if kind == 2:
+        half = X[: n // 2] + 3
+        X = np.vstack([half, -half + rng.normal(0, 10.0 ** rng.uniform(-9, -2), half.shape)])
+    weights = rng.uniform(0.2, 3, len(X)) if rng.random() < 0.4 else None
+    bandwidth = float(np.sqrt(d) * rng.uniform(0.8, 4))
+    kernels = (Gaussian, Gaussian, Matern, Laplacian)
+    kernel = kernels[int(rng.integers(4))](bandwidth)
+    X = X.astype(np.float32) if rng.random() < 0.3 else X
+    return Sample.of(kernel, Points(X), weights)
+
+
+def exact_pairs(sample, center):
+    """Eigenvalues, eigenvectors and entropy terms by a full decomposition in float64."""
+    root = np.sqrt(np.ones(sample.points.n) if sample.weights is None else sample.weights)
+    A = root[:, None] * sample.kernel(sample.points.data.astype(np.float64)) * root
+    if center:
+        unit = root / np.linalg.norm(root)
+        P = np.eye(len(A)) - np.outer(unit, unit)
+        A = P @ A @ P
+    values, E = np.linalg.eigh(A)
+    values, E = values[::-1], E[:, ::-1]
+    return values, E, values * (root @ E) ** 2 / (root @ root) ** 2
+
+
+def check_random_problem(seed):
+    """Check all claims about one problem; return what was claimed."""
+    sample = random_sample(seed)
+    target = ("variance", "entropy")[seed % 2]
+    center = target == "variance" and seed % 4 == 0
+    count = 1 + seed % 5
+    values, E, terms = exact_pairs(sample, center)
+    solver = Davidson(
+        tol=(1e-6, 1e-9, 1e-3)[seed // 3 % 3], n_landmarks=50, block_size=14, max_passes=30
+    )
+    with suppress_warnings():
+        found = decompose(sample, target, count, solver=solver, center=center)
+    unit = sample.unit
+    slack = 1e-13 * values[0]
+    lower, upper = found.eigenvalue_bounds.T / unit
+    for low, high in zip(lower, upper, strict=True):
+        assert ((values >= low - slack) & (values <= high + slack)).any()
+    if found.known_ranks is not None:
+        own = values[found.known_ranks - 1]
+        assert (own >= lower - slack).all()
+        assert (own <= upper + slack).all()
+    assert found.residuals.max() <= solver.tol * found.eigenvalues.max() * (1 + 1e-9)
+    vectors = found.eigenvectors / np.sqrt(np.einsum("ij,ij->j", *[found.eigenvectors] * 2))
+    for i in np.flatnonzero(np.isfinite(found.angle_bounds)):
+        e = E[:, np.argmin(np.abs(values - found.eigenvalues[i] / unit))]
+        sine = np.linalg.norm(vectors[:, i] - e * (e @ vectors[:, i]))
+        assert sine <= found.angle_bounds[i] + 1e-10
+    if found.certified:
+        order = np.argsort(-(values if target == "variance" else terms), kind="stable")
+        best = set(order[:count].tolist())
+        assert set((found.known_ranks - 1).tolist()) == best
+    if not center:
+        assert_allclose(found.potential, terms.sum(), rtol=1e-11)
+    assert_allclose(found.trace, unit * values.sum(), rtol=1e-10)
+    return found.certified, int(np.isfinite(found.angle_bounds).sum())
+
+
+def test_claims_hold_for_random_problems():
+    claims = [check_random_problem(seed) for seed in range(24)]
+    assert sum(certified for certified, _ in claims) >= 8
+    assert sum(angles for _, angles in claims) >= 20
+
+
+@pytest.mark.slow
+def test_claims_hold_for_many_random_problems():
+    claims = [check_random_problem(seed) for seed in range(24, 224)]
+    assert sum(certified for certified, _ in claims) >= 70
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_agrees_with_a_full_decomposition(estimator, dtype):
+    X = clusters(np.random.default_rng(1), 600, 12, 6).astype(dtype)
+    found = estimator(4, solver=Davidson(n_landmarks=150)).fit(X)
+    full = estimator(4, kernel=found.kernel_, solver="dense").fit(X.astype(np.float64))
+    assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=1e-10)
+    assert_allclose(found.transform(X[:50]), full.transform(X[:50]), atol=1e-4)
+    assert_allclose(found.spectrum_.potential, full.spectrum_.potential, rtol=1e-12)
+    assert_allclose(found.spectrum_.trace, full.spectrum_.trace, rtol=1e-12)
+    assert found.spectrum_.certified
+    assert found.spectrum_.passes == 3
+    assert "3 passes" in found.spectrum_.method
+
+
+def test_passes_evaluate_every_pair_once():
+    calls = []
+
+    class Counted(Gaussian):
+        def profile(self, h):
+            calls.append(h.size)
+            return super().profile(h)
+
+    X = clusters(np.random.default_rng(2), 700, 5)
+    sample = Sample(Counted(3.0), Points(X))
+    gram = Davidson(n_landmarks=50).gram(sample)
+    assert isinstance(gram, MixedPrecisionGram)
+    _ = gram.landmarks.moments
+    V = np.random.default_rng(0).normal(size=(700, 3))
+    K = Gaussian(3.0)(X)
+    for product, tolerance in ((gram.single_product, 1e-4), (gram.product, 1e-11)):
+        calls.clear()
+        assert_allclose(product(V), K @ V, atol=tolerance)
+        assert sum(calls) < 0.75 * 700**2  # half of the pairs, and all of the diagonal tiles
+    assert gram.passes == 2
+    assert_allclose(gram.squared_norm, (K * K).sum(), rtol=1e-12)
+    assert_allclose(gram.start_product, K.sum(axis=1), rtol=1e-12)
+
+
+def test_potential_is_that_of_the_landmarks_before_the_first_pass():
+    X = clusters(np.random.default_rng(2), 400, 5)
+    gram = Davidson(n_landmarks=200).gram(Sample(Gaussian(5.0), Points(X)))
+    K = Gaussian(5.0)(X)
+    assert_allclose(gram.potential, K.mean(), rtol=1e-4)
+    assert_allclose(gram.start_product, K.sum(axis=1), rtol=1e-3)
+    assert gram.passes == 0
+    _ = gram.product(np.ones((400, 1)))
+    assert_allclose(gram.potential, K.mean(), rtol=1e-13)
+
+
+def test_weights_equal_copies():
+    X = clusters(np.random.default_rng(3), 150, 4)
+    counts = np.random.default_rng(0).integers(1, 4, 150)
+    weighted = KernelECA(3, kernel=Gaussian(3.0), solver=SMALL).fit(X, sample_weight=counts)
+    copied = KernelECA(3, kernel=Gaussian(3.0), solver=SMALL).fit(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.eigenvalues_, copied.eigenvalues_, rtol=1e-10)
+    assert_allclose(weighted.entropy_terms_, copied.entropy_terms_, rtol=1e-6)
+
+
+def test_points_far_from_the_origin_use_float64():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    far = np.vstack([X, X[:5] + 1e3])
+    gram = SMALL.gram(Sample(Gaussian(1.0), Points(far)))
+    assert not gram.has_single
+    assert SMALL.gram(Sample(Gaussian(1.0), Points(X + 1e3))).has_single
+    found = KernelPCA(3, kernel=Gaussian(1.0), solver=SMALL).fit(far)
+    full = KernelPCA(3, kernel=Gaussian(1.0), solver="dense").fit(far)
+    assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=1e-9)
+
+
+def test_kernels_on_objects():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abcd"), 9)) for _ in range(150)]
+    found = KernelECA(2, kernel=NGram(2), solver=SMALL).fit(texts)
+    full = KernelECA(2, kernel=NGram(2), solver="dense").fit(texts)
+    assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA, KernelECA])
+def test_fractions(estimator):
+    X = clusters(np.random.default_rng(5), 300, 5)
+    found = estimator(0.9, kernel=Gaussian(4.0), solver=SMALL).fit(X)
+    full = estimator(0.9, kernel=Gaussian(4.0), solver="dense").fit(X)
+    assert found.n_components_ == full.n_components_
+    assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=1e-9)
+
+
+def test_rank_of_the_kernel_matrix_limits_the_components():
+    X = np.repeat(np.random.default_rng(0).normal(size=(5, 3)), 30, axis=0)
+    assert len(KernelPCA(4, kernel=Gaussian(2.0), solver=SMALL).fit(X).eigenvalues_) == 4
+    with raises(RankError, 6):
+        KernelPCA(6, kernel=Gaussian(2.0), solver=SMALL).fit(X)
+
+
+def test_more_components_than_landmarks_raise():
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    with raises(ValueError, 40, 30, "n_landmarks"):
+        KernelPCA(40, kernel=Gaussian(0.5), solver=Davidson(n_landmarks=30)).fit(X)
+
+
+def test_limit_on_passes_raises_with_the_pairs_found():
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    solver = Davidson(tol=1e-9, n_landmarks=20, block_size=6, max_passes=2)
+    with raises(ConvergenceError, "max_passes", 1e-9) as raised:
+        KernelPCA(5, kernel=Gaussian(0.8), solver=solver).fit(X)
+    pairs = raised.value.pairs
+    assert len(pairs.values) == 5
+    assert not pairs.converged
+    exact = np.linalg.eigvalsh(exact_matrix(Gaussian(0.8), X))
+    for low, high in pairs.value_bounds:
+        assert ((exact >= low) & (exact <= high)).any()
+
+
+def exact_matrix(kernel, X):
+    K = kernel(X)
+    P = np.eye(len(K)) - 1 / len(K)
+    return P @ K @ P
+
+
+@pytest.mark.parametrize(
+    ("kernel", "problem"),
+    [(Epanechnikov(2.0), "positive semi-definite"), (Neighbors(5), "sparse")],
+    ids=["indefinite", "sparse"],
+)
+def test_kernels_that_are_not_supported_raise(kernel, problem):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with raises(ValueError, problem, "lanczos"):
+        KernelPCA(2, kernel=kernel, solver="davidson").fit(X)
+
+
+def test_requests_that_are_not_supported_raise():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with raises(ValueError, "precomputed", "lanczos"):
+        KernelPCA(2, kernel="precomputed", solver="davidson").fit(Gaussian(1.0)(X))
+    with raises(ValueError, "n_components=None", "dense"):
+        KernelPCA(None, solver="davidson").fit(X)
+    sample = Sample(Gaussian(1.0), Points(X))
+    with raises(ValueError, "normalized", "lanczos"):
+        decompose(sample, "variance", 2, solver="davidson", normalize=True)
+    for settings in ({"tol": 0.0}, {"tol": 1.0}, {"n_landmarks": 0}, {"max_passes": 0}):
+        (name, value), *_ = settings.items()
+        with raises(ValueError, name, value):
+            KernelPCA(2, solver=Davidson(**settings)).fit(X)
+
+
+def test_name_and_persistence(tmp_path):
+    assert as_solver("davidson") == Davidson()
+    X = clusters(np.random.default_rng(1), 200, 4)
+    pca = KernelPCA(2, kernel=Gaussian(3.0), solver=SMALL).fit(X)
+    save(pca, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.solver == SMALL
+    assert_allclose(again.spectrum_.residuals, pca.spectrum_.residuals)
+    assert_allclose(again.spectrum_.eigenvalue_bounds, pca.spectrum_.eigenvalue_bounds)
+    assert again.spectrum_.passes == pca.spectrum_.passes
+
+
+def test_results_do_not_depend_on_threads():
+    X = clusters(np.random.default_rng(1), 900, 6)
+    found = []
+    for threads in (1, 2):
+        with config_context(threads=threads):
+            found.append(KernelPCA(3, kernel=Gaussian(3.0), solver=SMALL).fit(X))
+    assert_allclose(found[0].eigenvalues_, found[1].eigenvalues_, rtol=1e-12)
+
+
+def test_landmark_warning_names_the_exact_solver():
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    with warns(ApproximationWarning, "davidson"):
+        KernelPCA(3, kernel=Gaussian(1.0), solver=Nystrom(10)).fit(X)
+
+
+def test_linear_kernel_of_low_rank():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    found = KernelPCA(3, kernel=Linear(), solver=SMALL).fit(X)
+    full = KernelPCA(3, kernel=Linear(), solver="dense").fit(X)
+    assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=1e-9)
+
+
+def test_progress_reports_passes(capsys):
+    X = clusters(np.random.default_rng(1), 200, 4)
+    KernelPCA(2, kernel=Gaussian(3.0), solver=SMALL, verbose=True).fit(X)
+    assert "passes" in capsys.readouterr().err
