@@ -16,7 +16,15 @@ from sklearn.metrics import adjusted_rand_score
 import mercer
 from mercer import SpectralClustering
 from mercer.datasets import make_rings
-from mercer.kernels import Gaussian, Jaccard, Linear, Neighbors, NGram, SelfTuning
+from mercer.kernels import (
+    Gaussian,
+    Jaccard,
+    Linear,
+    Neighbors,
+    NGram,
+    SelfTuning,
+    table_kernel,
+)
 from mercer.maths.graph_partition import conductances, unit_rows
 from mercer.solvers import Dense, GraphSolver, Lanczos
 from tests.estimators.clustering_cases import blobs, same_partition
@@ -441,17 +449,19 @@ def test_saved_and_pickled_models_predict_the_same(kernel, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("given", [False, True], ids=["kernel chosen", "kernel given"])
 @pytest.mark.parametrize("n_clusters", [3, "auto"])
-def test_stored_distances_of_tables_change_nothing(monkeypatch, n_clusters):
+def test_stored_distances_of_tables_change_nothing(monkeypatch, n_clusters, given):
     rng = np.random.default_rng(0)
     group = np.arange(120) % 3
     frame = pd.DataFrame(
         {"x": group + 0.2 * rng.normal(size=120), "c": np.array(["a", "b", "c"])[group]}
     )
     new = frame.iloc[:20].assign(x=frame["x"][:20] + 0.01)
-    stored = SpectralClustering(n_clusters).fit(frame)
+    kernel = Neighbors(10, kernel=table_kernel(frame)) if given else "auto"
+    stored = SpectralClustering(n_clusters, kernel=kernel).fit(frame)
     monkeypatch.setattr("mercer.estimators.graph_clusters._STORED_ROWS", 0)
-    direct = SpectralClustering(n_clusters).fit(frame)
+    direct = SpectralClustering(n_clusters, kernel=kernel).fit(frame)
     assert_array_equal(stored.labels_, direct.labels_)
     assert_array_equal(stored.predict(new), direct.predict(new))
     assert_allclose([r.cost for r in stored.path_], [r.cost for r in direct.path_])

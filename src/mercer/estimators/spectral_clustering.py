@@ -289,8 +289,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
         """Return the clustering with the lowest cost."""
-        shared = rows.with_stored_distances()
-        tree = None if rows.matrix is not None or rows.n < 2 else shared.tree()
+        stored = rows.with_stored_distances()
+        tree = None if rows.matrix is not None or rows.n < 2 else stored.tree()
         kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
         with suppress_warnings():
             fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
@@ -303,15 +303,15 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
                 "not give. Pass a number, or a kernel object."
             )
-        compared = fitted
+        shared, compared = stored if affinity.kernel is None else rows, fitted
         if shared is not rows:
             compared = [
                 fit_kernel(one, shared.points, shared.weights) for one in candidate_kernels(shared)
             ]
-        graphs = ReferenceGraphs.of(shared, tree)
+        graphs = ReferenceGraphs.of(stored, tree)
         if self.n_clusters == "auto":
             is_table = is_frame(rows.points.data)
-            k = self._count_table(rows, shared) if is_table else self._count(shared, graphs, tree)
+            k = self._count_table(rows, stored) if is_table else self._count(stored, graphs, tree)
         else:
             k = int(self.n_clusters)
         embeddings = []
@@ -327,11 +327,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             embedding = embedding.of_rows(rows, fitted[best])
         return embedding, self.path_[best].labels
 
-    def _count_table(self, rows: ClusterRows, shared: ClusterRows) -> int:
+    def _count_table(self, rows: ClusterRows, stored: ClusterRows) -> int:
         """Choose the number of clusters of a table, from components that columns share."""
         assert rows.distance is not None
-        stored = shared.distance.values if isinstance(shared.distance, StoredKernel) else None
-        scores = dependent_components(rows.points.data, rows.distance, stored)
+        gram = stored.distance.values if isinstance(stored.distance, StoredKernel) else None
+        scores = dependent_components(rows.points.data, rows.distance, gram)
         weights = np.ones(rows.n) if rows.weights is None else rows.weights
         chosen, counts = distinct_rows(scores, weights)  # small tables have equal rows
         components = ClusterRows(Points(scores[chosen]), counts, None)

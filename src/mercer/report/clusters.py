@@ -10,7 +10,7 @@ import numpy as np
 from mercer import EntropyClustering, SpectralClustering
 from mercer.bandwidth import representatives
 from mercer.cluster_count import can_vary_bandwidth, validate_request
-from mercer.errors import IdentifiabilityWarning, RankError, suppress_warnings
+from mercer.errors import ColumnWarning, IdentifiabilityWarning, RankError, suppress_warnings
 from mercer.estimators.cluster_number import COULD_NOT_TELL
 from mercer.kernels import Kernel
 from mercer.maths.types import Array
@@ -213,7 +213,8 @@ def find_clusters(data: Any, clustering: SpectralClustering) -> Clusters:
     clustering : SpectralClustering
         Not fitted.
     """
-    with suppress_warnings(IdentifiabilityWarning):  # the page states the confidence
+    # the page states the confidence and skewed columns
+    with suppress_warnings(IdentifiabilityWarning, ColumnWarning):
         fitted = clustering.fit(data)
     records = fitted.path_
     chosen = next((one for one in records if one.kernel is fitted.kernel_), None)
