@@ -118,7 +118,7 @@ def test_followed_rows_equal_the_table_reader(files, tmp_path, sizes):
     new.to_csv(path, sep=";", decimal=",", index=False)
     lines = path.read_bytes().splitlines(keepends=True)
     monitor = ProcessMonitor(n_lags=1, time="time").fit(pd.read_csv(files / "normal.csv"))
-    alarms, parts, begin = _Alarms(monitor, "new.csv", (), Quiet()), [], 0
+    alarms, parts, begin = _Alarms(monitor, (), Quiet()), [], 0
     for size in (*sizes, len(lines)):
         part = alarms._parse(b"".join(lines[begin : begin + size]))
         begin += size
@@ -130,7 +130,7 @@ def test_followed_rows_equal_the_table_reader(files, tmp_path, sizes):
 
 def test_followed_file_without_header_keeps_its_first_row(files):
     monitor = ProcessMonitor(n_lags=0).fit(pd.read_csv(files / "normal.csv").iloc[:, 1:3])
-    alarms = _Alarms(monitor, "new.csv", (), Quiet())
+    alarms = _Alarms(monitor, (), Quiet())
     assert alarms._parse(b"1.5\t2\n") is None
     assert alarms._parse(b"3\t4\n")["x1"].tolist() == [1.5, 3]
     assert alarms._parse(b"5\t6\n")["x2"].tolist() == [6]

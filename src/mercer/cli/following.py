@@ -45,7 +45,7 @@ def follow_file(
 
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise UsageError(f"--follow reads CSV and TSV files, not {path}.")
-    alarms = _Alarms(monitor, path.name, ignore, messages)
+    alarms = _Alarms(monitor, ignore, messages)
     changed = clock.monotonic()
     messages.print(f"following {path}")
     with path.open("rb") as file:
@@ -86,12 +86,9 @@ class _Alarms:
     decimal commas are recognized in the same way every time.
     """
 
-    def __init__(
-        self, monitor: Any, name: str, ignore: tuple[str, ...], messages: Messages
-    ) -> None:
+    def __init__(self, monitor: Any, ignore: tuple[str, ...], messages: Messages) -> None:
         self._monitor = monitor
         self._stream = monitor.stream()
-        self._name = name
         self._ignore = list(ignore)
         self._messages = messages
         self._notes: set[str] = set()
