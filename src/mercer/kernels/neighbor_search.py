@@ -236,7 +236,8 @@ def _lengths(pairs: NeighborPairs, n: int) -> Any:
     lengths = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     _, first = np.unique(low * n + high, return_index=True)  # repeated entries would be added
-    return coo_array((lengths[first], (low[first], high[first])), shape=(n, n)).tocsr()
+    at = low[first].astype(np.int32), high[first].astype(np.int32)  # scipy 1.13 needs 32 bits
+    return coo_array((lengths[first], at), shape=(n, n)).tocsr()
 
 
 def _shortest_links(
