@@ -70,9 +70,9 @@ def bound_ritz_pairs(values: Array, squares: Array, rest: float, error: float = 
 
     Examples
     --------
-    >>> A = np.diag([5.0, 3.0, 0.1]) + 0.01
-    >>> values, R = np.diag(A)[:2], A[2:, :2]
-    >>> found = bound_ritz_pairs(np.array([5.01, 3.01]), R.T @ R, rest=0.2)
+    >>> A = np.array([[5.0, 0.0, 0.01], [0.0, 3.0, 0.01], [0.01, 0.01, 0.1]])
+    >>> R = A[2:, :2]  # X are the first two unit vectors
+    >>> found = bound_ritz_pairs(np.array([5.0, 3.0]), R.T @ R, rest=0.1)
     >>> true = np.linalg.eigvalsh(A)[::-1]
     >>> bool((true[:2] <= found.upper[:2]).all()), found.proven
     (True, 2)
