@@ -19,6 +19,7 @@ from mercer.resources import (
     free_memory,
     memory_budget,
     parse_memory,
+    run_each_in_threads,
     run_in_threads,
     single_threaded_blas,
     thread_count,
@@ -240,6 +241,16 @@ def test_tasks_are_split_among_the_threads():
             parts = run_in_threads(list(range(10)), list)
         assert sorted(task for part in parts for task in part) == list(range(10))
         assert len(parts) == min(threads, 10)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_each_task_runs_once_in_some_thread(threads):
+    done = []
+    with config_context(threads=threads):
+        run_each_in_threads(list(range(20)), done.append)
+        assert sorted(done) == list(range(20))
+        with pytest.raises(KeyError):
+            run_each_in_threads([{}, {}], lambda task: task[0])
 
 
 def test_errors_in_a_thread_reach_the_caller():

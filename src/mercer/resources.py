@@ -25,6 +25,7 @@ __all__ = [
     "free_memory",
     "memory_budget",
     "parse_memory",
+    "run_each_in_threads",
     "run_in_threads",
     "single_thread",
     "single_threaded_blas",
@@ -258,3 +259,22 @@ def run_in_threads(
             return [work(parts[0])]
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(work, parts))
+
+
+def run_each_in_threads(
+    tasks: Sequence[Task], work: Callable[[Task], Any], parallel: bool = True
+) -> None:
+    """Call ``work`` with each task, in threads that take the next task when they are free.
+
+    For tasks that write to different places, so that the result does not depend on timing. If
+    another process uses a core, :func:`run_in_threads` would wait for the thread on that core.
+    """
+    threads = max(1, min(thread_count(), len(tasks))) if parallel else 1
+    with single_threaded_blas() if threads > 1 else nullcontext():
+        if threads == 1:
+            for task in tasks:
+                work(task)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(work, tasks):
+                pass

@@ -11,6 +11,7 @@ from mercer import config_context
 from mercer.data import Points
 from mercer.kernels import Gaussian, Linear
 from mercer.operators import BlockedGram, DenseGram, ExactFeatures, ExplicitGram, center_gram
+from mercer.operators import gram as gram_module
 from tests.operators.naive import weighted_gram
 
 N, D = 300, 3  # more than one tile
@@ -113,3 +114,20 @@ def test_pickled_operators_multiply_the_same_and_hold_only_data(setup, rng):
     v = rng.normal(size=N)
     assert_allclose(pickle.loads(pickle.dumps(gram)) @ v, gram @ v, rtol=1e-14)
     assert not [name for name, value in vars(gram).items() if isinstance(value, ModuleType)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, monkeypatch):
+    monkeypatch.setattr(gram_module, "_PARALLEL_PRODUCT", 1)
+    n = 2 * gram_module._BLOCK_ROWS + 77
+    gram = DenseGram(Gaussian(1.3), Points(rng.normal(size=(n, D)).astype(dtype)))
+    V = rng.normal(size=(n, 5))
+    expected = gram.matrix.astype(np.float64) @ V
+    accuracy = 100 * np.finfo(dtype).eps * np.abs(expected).max()
+    with config_context(threads=3):
+        found = gram.product(V)
+        assert_allclose(found, expected, rtol=0, atol=accuracy)
+        assert found.dtype == np.float64
+        assert np.array_equal(gram.product(V), found)
+    with config_context(threads=1):
+        assert_allclose(gram.product(V), found, rtol=0, atol=accuracy)
