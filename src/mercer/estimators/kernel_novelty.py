@@ -64,7 +64,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
     A statistic measures how far a row is from the training rows. Its p-value is the fraction of
     training rows with a statistic at least as large, each computed from a fit without this row,
     with one added to numerator and denominator. Rows with ``p ≤ false_alarm_rate`` are abnormal:
-    of new normal rows this is, up to sampling error, the fraction that is marked [1]_.
+    of new normal rows this is, up to sampling error, the fraction that is marked [1]_. For new
+    rows with another distribution there are weighted p-values [2]_.
 
     Parameters
     ----------
@@ -380,7 +381,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
 
         It is ``(1 + Σ w_i [s_i ≥ s]) / (1 + Σ w_i)`` for the statistics s_i of the calibration
         rows, so it is at least ``1 / (1 + n_calibration_)``. In a model with
-        ``calibration_weight``, 1 is replaced by the weight of the new row [2]_.
+        ``calibration_weight``, 1 is replaced by the weight of the new row (Tibshirani et al.
+        2019).
 
         Parameters
         ----------
