@@ -35,11 +35,11 @@ from mercer.data import Points
 from mercer.information import vendi_score
 from mercer.kernels import Gaussian
 from mercer.operators import BlockedGram
+from mercer.operators.cross_gram import TILE
 from mercer.solvers import Lanczos
 
 BUSY_LOOP = "import numpy as np\nA = np.random.rand(300, 300)\nwhile True: A @ A"
 BANDWIDTH = 3.0  # near the median rule for 10 standard normal columns
-TILE = 256
 
 
 def normal(n: int, d: int) -> np.ndarray:

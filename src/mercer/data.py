@@ -37,6 +37,7 @@ __all__ = [
     "Sample",
     "check_sparse",
     "concatenate_points",
+    "row_weights",
     "select_rows",
     "validate_points",
     "validate_weights",
@@ -391,7 +392,7 @@ def validate_points(X: Any, kernel: Any, *, estimator: Any = None, reset: bool =
     """
     if isinstance(X, PointSet):
         return cast(Points, X)
-    compares: Kind = kernel if isinstance(kernel, str) else kernel.compares  # type: ignore[assignment]
+    compares = cast(Kind, kernel if isinstance(kernel, str) else kernel.compares)
     if not isinstance(X, np.ndarray):
         from mercer.chunks import passes_for
 
@@ -526,12 +527,21 @@ def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None
     """
     if sample_weight is None or (not isinstance(points, int) and points.is_chunked):
         return cast("Array | None", sample_weight)
-    n = points if isinstance(points, int) else points.n
-    weights = np.array(sample_weight, dtype=np.float64)  # a copy, which models may store
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},), one per row.")
-    check_weights(weights)
+    weights = row_weights(sample_weight, points if isinstance(points, int) else points.n)
     check_weight_totals(WeightTotals.of(weights))
     return weights
+
+
+def row_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
+    """Return n finite, non-negative numbers as a new array; a scalar is repeated.
+
+    >>> row_weights(2, 3)
+    array([2., 2., 2.])
+    """
+    found = np.array(weights, dtype=np.float64)  # a copy, which models may store
+    if found.ndim == 0:
+        found = np.full(n, float(found))
+    if found.shape != (n,):
+        raise ValueError(f"{name} has shape {found.shape}; expected ({n},), one per row.")
+    check_weights(found, name)
+    return found

@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
 from mercer.chunks import passes_for
-from mercer.data import Points, Sample, validate_points
+from mercer.data import Points, Sample, row_weights, validate_points
 from mercer.density_bandwidth import most_likely_kernel
 from mercer.errors import ApproximationWarning, warn
 from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.novelty_base import NoveltyDetector
-from mercer.estimators.novelty_rows import NoveltyRows, checked_weights, is_mixed_table
+from mercer.estimators.novelty_rows import NoveltyRows, is_mixed_table
 from mercer.estimators.novelty_statistics import (
     ComponentStatistic,
     FeatureGaussian,
@@ -409,7 +409,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
 
             weight = validate_dask_column(weight, scores, "weight")
         elif weight is not None:
-            weight = checked_weights(weight, len(scores), "weight")
+            weight = row_weights(weight, len(scores), "weight")
         return passes.map(partial(_p_values, self._calibration), scores, weight)
 
     def explain(self, X: Any) -> Any:

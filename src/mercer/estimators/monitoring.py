@@ -27,6 +27,7 @@ from mercer.estimators.base import SpectralTransformer
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.typical_rows import contributions_of_columns, typical_row
 from mercer.kernels import Kernel, On, Product, Scaled, Stationary
+from mercer.maths.conformal import conformal_level
 from mercer.maths.row_passes import IN_MEMORY
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
@@ -134,7 +135,7 @@ class MonitoredTransformer(SpectralTransformer):
         chi2_limit = variance > 0 and variance / (2 * mean) * chi2.ppf(
             level, 2 * mean**2 / variance
         )
-        position = level if values is None else _conformal_level(level, total)
+        position = level if values is None else conformal_level(level, total)
         return {
             "hotelling": {
                 "quantile": rows.quantile(hotelling, weights, position),
@@ -224,18 +225,6 @@ class MonitoredTransformer(SpectralTransformer):
                 f"{points.kind!r}."
             )
         return contributions_of_columns(getattr(self, statistic), points, typical)
-
-
-def _conformal_level(level: float, n: float) -> float:
-    """Return the level of the interpolated quantile at rank ``level (n + 1)`` of n values.
-
-    A new value exceeds that rank with probability 1 - level. At rank ``1 + level (n - 1)``, that of
-    the usual quantile, it is ``2 (level - 1/2) / (n + 1)`` more.
-
-    >>> _conformal_level(0.5, 101.0), _conformal_level(0.99, 21.0)
-    (0.5, 1.0)
-    """
-    return float(min(max((level * (n + 1) - 1) / (n - 1), 0.0), 1.0)) if n > 1 else 1.0
 
 
 def _folds(residuals: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from mercer.maths.types import Array
 __all__ = ["NoveltyDetector"]
 
 
-class NoveltyDetector(OutlierMixin):  # type: ignore[misc]
+class NoveltyDetector(OutlierMixin, ABC):  # type: ignore[misc]
     """A detector with scores and a threshold: rows with a score below ``offset_`` are abnormal."""
 
     offset_: float
 
+    @abstractmethod
     def score_samples(self, X: Any) -> Array:
         """Return the score of every row: low for abnormal rows."""
-        raise NotImplementedError
 
     @rowwise
     def decision_function(self, X: Any) -> Array:

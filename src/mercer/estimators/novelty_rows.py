@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.data import Points, validate_weights
+from mercer.data import Points, row_weights, validate_weights
 from mercer.frames import is_frame
 from mercer.maths.types import Array
-from mercer.validation import check_weights
 
-__all__ = ["NoveltyRows", "checked_weights", "is_mixed_table"]
+__all__ = ["NoveltyRows", "is_mixed_table"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class NoveltyRows:
         if points.is_chunked:
             points, weights, ratios = _drawn(points, weights, ratios, most, rng)
         if ratios is not None:
-            ratios = checked_weights(ratios, points.n, "calibration_weight")
+            ratios = row_weights(ratios, points.n, "calibration_weight")
         if weights is not None and (weights == 0).any():
             used = np.flatnonzero(weights)
             points, weights = points.take(used), weights[used]
@@ -75,19 +74,6 @@ def _drawn(
     )
     drawn = [None if c is None else points.passes.take(c, rows) for c in columns]
     return points.take(rows), drawn[0], drawn[1]
-
-
-def checked_weights(weights: Any, n: int, name: str) -> Array:
-    """Return n finite, non-negative numbers.
-
-    >>> checked_weights([1, 2], 2, "weight")
-    array([1., 2.])
-    """
-    weights = np.array(weights, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"{name} has shape {weights.shape}; expected ({n},), one per row.")
-    check_weights(weights, name)
-    return weights
 
 
 def is_mixed_table(X: Any) -> bool:

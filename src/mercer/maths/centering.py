@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 
-__all__ = ["double_center", "remove_direction"]
+__all__ = ["double_center", "remove_direction", "subtract_direction"]
+
+_CHUNK_ROWS = 4096
 
 
 def remove_direction(V: Array, unit: Array) -> Array:
     """Return ``(I - u u') V`` for a unit vector u."""
     return V - unit[:, None] * (unit @ V)[None, :]
+
+
+def subtract_direction(V: Array, unit: Array) -> Array:
+    """Replace V by ``(I - u u') V`` in place, without a second array of its size, and return it."""
+    parts = unit @ V
+    for rows in row_ranges(len(V), _CHUNK_ROWS):
+        V[rows] -= unit[rows, None] * parts
+    return V
 
 
 def double_center(A: Array, unit: Array) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 
 from mercer.maths.types import Array
 
-__all__ = ["Calibration"]
+__all__ = ["Calibration", "conformal_level"]
 
 _ROUNDING = 1e-9  # relative rounding error of scores
 
@@ -86,3 +86,15 @@ class Calibration:
         p = (1 + self.weights_above[:-1]) / (1 + self.total)
         at = int(np.searchsorted(-p, -level, side="left"))  # p decreases
         return float(self.scores[at - 1]) if at else float("-inf")
+
+
+def conformal_level(level: float, n: float) -> float:
+    """Return the level of the interpolated quantile at rank ``level (n + 1)`` of n values.
+
+    A new value exceeds that rank with probability 1 - level. At rank ``1 + level (n - 1)``, that of
+    the usual quantile, it is ``2 (level - 1/2) / (n + 1)`` more.
+
+    >>> conformal_level(0.5, 101.0), conformal_level(0.99, 21.0)
+    (0.5, 1.0)
+    """
+    return float(min(max((level * (n + 1) - 1) / (n - 1), 0.0), 1.0)) if n > 1 else 1.0

@@ -22,6 +22,7 @@ __all__ = [
     "half_squared_products",
     "nearest_distances",
     "products_would_cancel",
+    "row_ranges",
 ]
 
 # The exponent h computed from products has an error of about eps * |x|² (|x|: distance from the
@@ -50,6 +51,16 @@ def finite_product(A: Array, B: Array, out: Array | None = None) -> Array:
     """
     with np.errstate(invalid="ignore"):
         return np.matmul(A, B, out=out)
+
+
+def row_ranges(n: int, size: int) -> list[slice]:
+    """Return slices of at most ``size`` rows that together cover n rows.
+
+    >>> row_ranges(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(size, 1)
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
 def augment_rows(X: Array) -> Array:
@@ -116,8 +127,7 @@ def euclidean_distances(X: Array, Y: Array) -> Array:
 
 def distance_blocks(X: Array) -> Iterator[tuple[slice, Array]]:
     """Yield ranges of rows and their distances to all rows."""
-    for first in range(0, len(X), _ROWS_PER_BLOCK):
-        rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
+    for rows in row_ranges(len(X), _ROWS_PER_BLOCK):
         yield rows, euclidean_distances(X[rows], X)
 
 

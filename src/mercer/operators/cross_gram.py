@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data import Points
 from mercer.kernels import Kernel
-from mercer.maths.pairwise import finite_product
+from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
 from mercer.resources import run_in_threads
 
@@ -35,7 +35,7 @@ def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:
         for rows in tasks:
             tiles(rows, slice(0, points.n), out[rows])
 
-    _run(kernel, _ranges(new.n, min(TILE, -(-new.n // 8))), work, out.size)
+    _run(kernel, row_ranges(new.n, min(TILE, -(-new.n // 8))), work, out.size)
     return out
 
 
@@ -46,14 +46,14 @@ def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Arra
     tiles = kernel.tiles(new.data, points.data)
     out = np.zeros((new.n, C.shape[1]))
     right = C.astype(np.result_type(new.dtype, points.dtype), copy=False)
-    columns = _ranges(points.n, TILE)
+    columns = row_ranges(points.n, TILE)
 
     def work(tasks: Sequence[slice]) -> None:
         for rows in tasks:
             for part in columns:
                 out[rows] += finite_product(tiles(rows, part, None), right[part])
 
-    rows = _ranges(new.n, min(_PRODUCT_ROWS, -(-new.n // 8)))
+    rows = row_ranges(new.n, min(_PRODUCT_ROWS, -(-new.n // 8)))
     _run(kernel, rows, work, new.n * points.n)
     return out
 
@@ -65,7 +65,7 @@ def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tup
     """
     tiles = kernel.log_tiles(new.data, points.data)
     top, sums = np.full(new.n, -np.inf), np.zeros(new.n)
-    columns = _ranges(points.n, TILE)
+    columns = row_ranges(points.n, TILE)
 
     def work(tasks: Sequence[slice]) -> None:
         for rows in tasks:
@@ -78,7 +78,7 @@ def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tup
                 sums[rows] += finite_product(np.exp(logs, out=logs), c[part])
                 top[rows] = largest
 
-    _run(kernel, _ranges(new.n, min(TILE, -(-new.n // 8))), work, new.n * points.n)
+    _run(kernel, row_ranges(new.n, min(TILE, -(-new.n // 8))), work, new.n * points.n)
     with np.errstate(divide="ignore"):
         return np.sign(sums), np.where(sums == 0, -np.inf, top + np.log(np.abs(sums)))
 
@@ -89,8 +89,3 @@ def _run(
     """Run in threads, unless the kernel may run arbitrary Python code or the work is small."""
     parallel = kernel.compares != "objects" and values >= THREADS_FROM
     run_in_threads(tasks, work, parallel)
-
-
-def _ranges(n: int, size: int) -> list[slice]:
-    size = max(size, 1)
-    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

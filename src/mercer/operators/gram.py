@@ -31,7 +31,7 @@ from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.kernels.base import Tiles
 from mercer.maths.eigenpairs import largest_entry_signs
-from mercer.maths.pairwise import finite_product
+from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import THREADS_FROM, TILE
 from mercer.operators.expansion import Expansion, KernelExpansion
@@ -334,9 +334,8 @@ class DenseGram(KernelGram):
         def multiply(rows: slice) -> None:
             finite_product(right, self.matrix[rows].T, out=product[:, rows])
 
-        n = self.size
-        blocks = [slice(i, min(i + _BLOCK_ROWS, n)) for i in range(0, n, _BLOCK_ROWS)]
-        run_each_in_threads(blocks, multiply, n * n >= _PARALLEL_PRODUCT)
+        blocks = row_ranges(self.size, _BLOCK_ROWS)
+        run_each_in_threads(blocks, multiply, self.size**2 >= _PARALLEL_PRODUCT)
         return np.asarray(product.T.astype(np.float64, copy=False))
 
     def diagonal(self) -> Array:
@@ -435,7 +434,7 @@ def _run_on_tiles(kernel: Kernel, n: int, work: Callable[[Sequence[Tile]], Any])
 
     Threads are not used for kernels on objects, which may run arbitrary Python code.
     """
-    ranges = [slice(i, min(i + TILE, n)) for i in range(0, n, TILE)]
+    ranges = row_ranges(n, TILE)
     tiles = [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
     parallel = kernel.compares != "objects" and n * n >= THREADS_FROM
     return run_in_threads(tiles, work, parallel)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
 from mercer.data import Points
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_product
 from mercer.operators.mixed_precision import MixedPrecisionGram
@@ -70,7 +71,7 @@ class LandmarkSpectrum:
         smallest = _SMALLEST_GAP * values
         gaps = np.where(np.abs(gaps) < smallest, np.copysign(smallest, gaps), gaps)
         T = self._expand(parts / gaps + parts / values, dtype)
-        for rows in self._ranges():
+        for rows in row_ranges(self.gram.size, _CHUNK_ROWS):
             T[rows] -= R[rows] / values
         return T
 
@@ -85,7 +86,7 @@ class LandmarkSpectrum:
         gram, landmarks = self.gram, self._landmarks(dtype)
         coefficients, offset = self._coefficients @ parts, self._offset @ parts
         out = np.empty((gram.size, parts.shape[1]), dtype)
-        for rows in self._ranges():
+        for rows in row_ranges(self.gram.size, _CHUNK_ROWS):
             points = Points(gram.points_in(rows, dtype), gram.points.kind)
             values = cross_product(gram.kernel, points, landmarks, coefficients) - offset
             out[rows] = values if gram.weights is None else gram.start[rows, None] * values
@@ -96,13 +97,9 @@ class LandmarkSpectrum:
         gram, landmarks = self.gram, self._landmarks(dtype)
         sums = np.zeros((landmarks.n, R.shape[1]))
         totals = np.zeros(R.shape[1])
-        for rows in self._ranges():
+        for rows in row_ranges(self.gram.size, _CHUNK_ROWS):
             part = R[rows] if gram.weights is None else gram.start[rows, None] * R[rows]
             points = Points(gram.points_in(rows, dtype), gram.points.kind)
             sums += cross_product(gram.kernel, landmarks, points, part)
             totals += part.sum(axis=0)
         return np.asarray(self._coefficients.T @ sums - np.outer(self._offset, totals))
-
-    def _ranges(self) -> list[slice]:
-        n = self.gram.size
-        return [slice(i, min(i + _CHUNK_ROWS, n)) for i in range(0, n, _CHUNK_ROWS)]

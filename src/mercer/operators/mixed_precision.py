@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data import Points
 from mercer.kernels.stationary import Radial
-from mercer.maths.pairwise import finite_product
+from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import TILE
 from mercer.operators.gram import BlockedGram
@@ -112,7 +112,7 @@ class MixedPrecisionGram(BlockedGram):
         size = -(-n // max(1, round((2 * _TASKS_PER_THREAD * thread_count()) ** 0.5)))
         most = _MAX_BLOCK_NUMBERS // max(self.points.dimension or 1, 1)
         size = max(min(size, most, _MAX_BLOCK_ROWS), TILE)
-        blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
+        blocks = row_ranges(n, size)
         pairs = [(blocks[i], blocks[j]) for i in range(len(blocks)) for j in range(i + 1)]
 
         def work(tasks: Sequence[tuple[slice, slice]]) -> tuple[Array, float]:
@@ -149,11 +149,9 @@ class MixedPrecisionGram(BlockedGram):
         tiles = self.kernel.tiles(X, None if same else self.points_in(columns, right.dtype))
         weights = self.weights
         norm = 0.0
-        for i in range(0, rows.stop - rows.start, TILE):
-            a = slice(i, min(i + TILE, rows.stop - rows.start))
+        for a in row_ranges(rows.stop - rows.start, TILE):
             left = slice(rows.start + a.start, rows.start + a.stop)
-            for j in range(0, (i + 1 if same else columns.stop - columns.start), TILE):
-                b = slice(j, min(j + TILE, columns.stop - columns.start))
+            for b in row_ranges(a.stop if same else columns.stop - columns.start, TILE):
                 top = slice(columns.start + b.start, columns.start + b.stop)
                 shape = a.stop - a.start, b.stop - b.start
                 block = tiles(a, b, buffer[: shape[0] * shape[1]].reshape(shape))

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 
-__all__ = ["BlockBasis", "Ritz", "orthonormalized", "remove_unit"]
+__all__ = ["BlockBasis", "Ritz", "orthonormalized"]
 
 _CHUNK_ROWS = 4096
 _NO_DIRECTION = 1e-10  # length of what is left of a unit vector in the span of a basis
@@ -49,7 +50,7 @@ class BlockBasis:
 
     def chunks(self) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows of Q and AQ in float64."""
-        for rows in _ranges(self.size):
+        for rows in row_ranges(self.size, _CHUNK_ROWS):
             Q, AQ = (np.hstack([pair[i][rows] for pair in self.blocks]) for i in (0, 1))
             yield rows, Q.astype(np.float64, copy=False), AQ.astype(np.float64, copy=False)
 
@@ -57,9 +58,9 @@ class BlockBasis:
         """Remove the components of V in the basis, in place."""
         for Q, _ in self.blocks:
             parts = np.zeros((Q.shape[1], V.shape[1]))
-            for rows in _ranges(len(Q)):
+            for rows in row_ranges(len(Q), _CHUNK_ROWS):
                 parts += Q[rows].T.astype(np.float64, copy=False) @ V[rows]
-            for rows in _ranges(len(Q)):
+            for rows in row_ranges(len(Q), _CHUNK_ROWS):
                 V[rows] -= Q[rows].astype(np.float64, copy=False) @ parts
 
     def ritz(self) -> Ritz:
@@ -138,17 +139,9 @@ def orthonormalized(V: Array, basis: BlockBasis | None = None) -> Array:
         squares, Y = np.linalg.eigh(_gram(V))
         clear = squares > _DEPENDENT * max(len(squares), 1)
         Y = (Y[:, clear] / np.sqrt(squares[clear]))[:, ::-1]
-        for rows in _ranges(len(V)):
+        for rows in row_ranges(len(V), _CHUNK_ROWS):
             V[rows, : Y.shape[1]] = V[rows].astype(np.float64, copy=False) @ Y
         V = V if clear.all() else np.ascontiguousarray(V[:, : Y.shape[1]])
-    return V
-
-
-def remove_unit(V: Array, unit: Array) -> Array:
-    """Remove the component of V along a unit vector in place, and return V."""
-    parts = unit @ V
-    for rows in _ranges(len(V)):
-        V[rows] -= unit[rows, None] * parts
     return V
 
 
@@ -162,11 +155,7 @@ def _normalize(V: Array, smallest: float) -> None:
 
 def _gram(V: Array) -> Array:
     total = np.zeros((V.shape[1], V.shape[1]))
-    for rows in _ranges(len(V)):
+    for rows in row_ranges(len(V), _CHUNK_ROWS):
         part = V[rows].astype(np.float64, copy=False)
         total += part.T @ part
     return total
-
-
-def _ranges(n: int) -> list[slice]:
-    return [slice(i, min(i + _CHUNK_ROWS, n)) for i in range(0, n, _CHUNK_ROWS)]

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.errors import ConvergenceError
+from mercer.maths.centering import subtract_direction
 from mercer.maths.eigenpairs import TIE, canonical, choose_components
 from mercer.maths.ritz_bounds import RitzBounds, bound_entropy_terms, bound_ritz_pairs
 from mercer.maths.types import Array
@@ -27,7 +28,7 @@ from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
 from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Selection
-from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized, remove_unit
+from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
 from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
@@ -155,11 +156,11 @@ class _Search:
         """Return ``A V``, or ``P A P V`` for V orthogonal to the vector of ones."""
         self.products += V.shape[1]
         W = self.base.single_product(V) if single else self.base.product(V)
-        return W if self.unit is None else remove_unit(W, self.unit)
+        return W if self.unit is None else subtract_direction(W, self.unit)
 
     def _orthonormal(self, V: Array, basis: BlockBasis | None = None) -> Array:
         if self.unit is not None:
-            V = remove_unit(V, self.unit)
+            V = subtract_direction(V, self.unit)
         return orthonormalized(V, basis)
 
     # --- iteration --------------------------------------------------------------------------
