@@ -269,14 +269,11 @@ def _warn_about_error(gram: GramOperator, spectrum: Spectrum) -> None:
     """Warn if the approximation of K may matter for the selected eigenvalues."""
     smallest = float(spectrum.eigenvalues.min(initial=np.inf))
     if spectrum.error_bound > _NOTICEABLE_ERROR * smallest:
-        remedy = "solver='davidson', which finds eigenpairs of K itself with proven bounds"
-        if spectrum.points.is_chunked:
-            remedy = "solver='lanczos'"
         warn(
             f"K is approximated ({gram.description}): {gram.missing_fraction:.2%} of its trace is "
             f"missing, so eigenvalues may be too small by up to {spectrum.error_bound:.3g}; the "
-            f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
-            f"{remedy}.",
+            f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or a "
+            "solver of K itself: 'lanczos', or 'davidson' for data in memory.",
             ApproximationWarning,
         )
 
