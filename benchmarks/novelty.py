@@ -37,6 +37,7 @@ _MAX_TRAINING, _MAX_TEST = 3000, 20_000
 _SMALL = 1000  # sets with fewer rows are divided several times
 _N_SPLITS = 2
 _RATES = (0.01, 0.05, 0.1)
+_MAX_DEFICIT = 0.15  # against the best other detector of a set
 
 Scorer = Callable[[np.ndarray], np.ndarray]
 Detector = Callable[[np.ndarray], Scorer]  # large scores are abnormal
@@ -165,13 +166,17 @@ def quality(
         ]
         header = ("method", "AUROC", "rank", "average precision", "rank", "fit", "score")
         yield table(f"{kind}, {len(some)} sets, {title}", rows, header)
-    peers = values[:, len(OURS) :, 0]
     rows = []
-    for (_, path), row, best in zip(chosen, values, peers.argmax(axis=1), strict=True):
-        own = f"{row[0, 0]:.2f}", f"{row[0, 1]:.2f}"
-        peer = list(PEERS)[best]
-        rows.append((path.stem, *own, f"{row[len(OURS) + best, 0]:.2f}", peer))
-    header = ("set", "AUROC", "average precision", "best other AUROC", "method")
+    for (_, path), row in zip(chosen, values, strict=True):
+        cells, deficits = [path.stem], []
+        for own, peers in zip(row[0, :2], row[len(OURS) :, :2].T, strict=True):
+            cells += [f"{own:.2f}", f"{peers.max():.2f}", list(PEERS)[int(peers.argmax())]]
+            deficits.append(peers.max() - own)
+        rows.append((*cells, "*" if max(deficits) > _MAX_DEFICIT else ""))
+    header = (
+        *("set", "AUROC", "best other", "method"),
+        *("average precision", "best other", "method", f"deficit > {_MAX_DEFICIT:g}"),
+    )
     yield table(f"KernelNovelty on each set, {title}", rows, header)
 
 
