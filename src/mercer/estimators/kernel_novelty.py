@@ -17,21 +17,19 @@ from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.novelty_base import NoveltyDetector
+from mercer.estimators.novelty_neighbors import NeighborDistance, regular_rows
 from mercer.estimators.novelty_rows import NoveltyRows, is_mixed_table
 from mercer.estimators.novelty_statistics import (
     ComponentStatistic,
     FeatureGaussian,
     Mahalanobis,
     NegativeLogDensity,
-    NeighborDistance,
     Statistic,
-    column_scales,
-    leave_one_out_scale_ratios,
-    regular_rows,
 )
 from mercer.estimators.typical_rows import contributions_of_columns, typical_row
 from mercer.frames import as_frame, is_frame
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_kernel, table_kernel
+from mercer.maths.column_scales import column_scales, leave_one_out_scale_ratios
 from mercer.maths.conformal import Calibration
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
