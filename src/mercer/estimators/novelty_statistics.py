@@ -15,11 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import logsumexp
 
+from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample
 from mercer.decompose import decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
-from mercer.estimators.novelty_neighbors import LARGEST, row_blocks
-from mercer.kernels import Kernel
+from mercer.estimators.novelty_neighbors import LARGEST, NeighborDistance, row_blocks
+from mercer.kernels import Gaussian, Kernel, table_kernel
 from mercer.maths.column_scales import column_scales, leave_one_out_scale_ratios
 from mercer.maths.shrunk_gaussian import ShrunkGaussian, leave_one_out_distances
 from mercer.maths.types import Array
@@ -31,8 +32,12 @@ __all__ = [
     "Mahalanobis",
     "NegativeLogDensity",
     "Statistic",
+    "automatic_kernel",
+    "fit_statistic",
 ]
 
+_CLEAN_NEIGHBORS = 5.0  # if training rows are not trimmed
+_DISTANCE_RULE = ("median-distance", 0.5**0.5)
 # Relative to the mean squared norm of the centered rows. The value of MercerNovelty.
 _RIDGE = 0.075
 
@@ -44,6 +49,55 @@ class Statistic(Protocol):
 
     def scores(self, points: Points) -> Array:
         """Return the statistic of every row."""
+
+
+def fit_statistic(
+    name: str,
+    sample: Sample,
+    regular: Array | None,
+    n_components: int | float,
+    is_scaled: bool,
+) -> Statistic:
+    """Fit a statistic by its name.
+
+    Parameters
+    ----------
+    name : str
+        As in :class:`mercer.KernelNovelty`, except "auto".
+    sample : Sample
+    regular : bool array of shape (n,) or None
+        Rows to which the statistic is fitted; None for all, which are known to be normal.
+    n_components : int or float
+    is_scaled : bool
+        Whether the bandwidths are proportional to the standard deviations of the columns.
+    """
+    if name == "neighbors":
+        ratios = None
+        if is_scaled:
+            X, weights = sample.points.data.astype(np.float64), sample.multiplicities
+            ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
+        few = _CLEAN_NEIGHBORS if regular is None else None
+        return NeighborDistance.fit(sample, regular, ratios, few)
+    if name == "mahalanobis":
+        return Mahalanobis.fit(sample, regular)
+    if name == "density":
+        return NegativeLogDensity.fit(sample, regular)
+    if name == "mixture":
+        return FeatureGaussian.fit(sample, regular)
+    return ComponentStatistic.fit(name, sample, n_components, regular)
+
+
+def automatic_kernel(statistic: str, points: Points, weights: Array | None) -> Kernel:
+    """Return a kernel per column for tables, otherwise a Gaussian kernel of scaled columns."""
+    if points.kind == "objects":
+        return table_kernel(points.data)
+    X = points.data.astype(np.float64)
+    scales = column_scales(X, np.ones(len(X)) if weights is None else weights)
+    scaled = Points(X / scales, "vectors", points.feature_names)
+    rule, factor = ("leave-one-out", 1) if statistic == "density" else _DISTANCE_RULE
+    fitted: Any = fit_kernel(Gaussian(rule), scaled, weights)
+    width = float(fitted.bandwidth) * factor
+    return Gaussian(scales * (width if width > 0 else 1.0))
 
 
 # --- distances from a normal distribution -------------------------------------------------------
