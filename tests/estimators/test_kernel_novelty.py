@@ -12,17 +12,15 @@ import mercer
 from mercer import KernelNovelty, MercerNovelty
 from mercer.data import Sample, validate_points
 from mercer.errors import ApproximationWarning
-from mercer.estimators import kernel_novelty, novelty, novelty_statistics
+from mercer.estimators import kernel_novelty, novelty, novelty_neighbors
+from mercer.estimators.novelty_neighbors import NeighborDistance, nth_smallest
 from mercer.estimators.novelty_statistics import (
     FeatureGaussian,
     Mahalanobis,
     NegativeLogDensity,
-    NeighborDistance,
-    column_scales,
-    leave_one_out_scale_ratios,
-    nth_smallest,
 )
 from mercer.kernels import Gaussian, NGram
+from mercer.maths.column_scales import column_scales, leave_one_out_scale_ratios
 from mercer.maths.conformal import Calibration
 
 STATISTICS = ["neighbors", "mahalanobis", "density", "mixture", "spe", "t2", "combined"]
@@ -227,8 +225,8 @@ def test_scores_do_not_depend_on_chunks(monkeypatch):
     model = KernelNovelty().fit(rows())
     new = rows(50, seed=1)
     expected = model.score_samples(new)
-    monkeypatch.setattr(novelty_statistics, "_CHUNK", 7)
-    monkeypatch.setattr(novelty_statistics, "_BLOCK", 200)
+    monkeypatch.setattr(novelty_neighbors, "_CHUNK", 7)
+    monkeypatch.setattr(novelty_neighbors, "_BLOCK", 200)
     assert_allclose(model.score_samples(new), expected)
 
 

@@ -24,6 +24,9 @@ def test_panels_show_charts_limits_alarms_and_contributions(monitor):
     np.testing.assert_allclose(alarms.get_ydata(), frame["cusum"][frame["cusum_alarm"]])
     assert set(limit.get_ydata()) == {monitor.limits_["cusum"]}
     assert len(display.axes_[2].patches) == 10
+    display.figure_.draw_without_rendering()
+    legend = display.axes_[0].get_legend().get_window_extent()
+    assert legend.y0 >= display.axes_[0].get_window_extent().y1  # it covers no rows
     assert display.axes_[2].get_yticklabels()[-1].get_text() == "outlet_flow"
 
 

@@ -17,21 +17,12 @@ from mercer.estimators.atomic_fit import all_or_nothing
 from mercer.estimators.base import KernelEstimator, own_points
 from mercer.estimators.dask_methods import rowwise
 from mercer.estimators.novelty_base import NoveltyDetector
+from mercer.estimators.novelty_neighbors import regular_rows
 from mercer.estimators.novelty_rows import NoveltyRows, is_mixed_table
-from mercer.estimators.novelty_statistics import (
-    ComponentStatistic,
-    FeatureGaussian,
-    Mahalanobis,
-    NegativeLogDensity,
-    NeighborDistance,
-    Statistic,
-    column_scales,
-    leave_one_out_scale_ratios,
-    regular_rows,
-)
+from mercer.estimators.novelty_statistics import Statistic, automatic_kernel, fit_statistic
 from mercer.estimators.typical_rows import contributions_of_columns, typical_row
 from mercer.frames import as_frame, is_frame
-from mercer.kernels import Gaussian, Kernel, Precomputed, as_kernel, table_kernel
+from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.maths.conformal import Calibration
 from mercer.maths.types import Array
 from mercer.maths.weight_totals import multiplicities
@@ -52,8 +43,6 @@ _STATISTICS = (
 _MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
 _DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
 _MAX_DECOMPOSED = 1000  # rows
-_CLEAN_NEIGHBORS = 5.0  # if training rows are not trimmed
-_DISTANCE_RULE = ("median-distance", 0.5**0.5)
 _N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
 
@@ -281,22 +270,11 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
     def _fitted_sample(self, points: Points, weights: Array | None) -> Sample:
         """Fit the kernel to rows that the statistic is fitted to."""
         if self._kernel_by_rule:
-            kernel = self._automatic_kernel(points, weights)
+            kernel = automatic_kernel(self.statistic, points, weights)
         else:
             auto = most_likely_kernel if self.statistic == "density" else None
             kernel = fit_kernel(as_kernel(self.kernel), points, weights, auto=auto)
         return Sample.of(kernel, points, weights)
-
-    def _automatic_kernel(self, points: Points, weights: Array | None) -> Kernel:
-        if points.kind == "objects":
-            return table_kernel(points.data)
-        X = points.data.astype(np.float64)
-        scales = column_scales(X, np.ones(len(X)) if weights is None else weights)
-        scaled = Points(X / scales, "vectors", points.feature_names)
-        rule, factor = ("leave-one-out", 1) if self.statistic == "density" else _DISTANCE_RULE
-        fitted: Any = fit_kernel(Gaussian(rule), scaled, weights)
-        width = float(fitted.bandwidth) * factor
-        return Gaussian(scales * (width if width > 0 else 1.0))
 
     def _statistic_for(self, points: Points) -> str:
         if self.statistic == "mahalanobis" and (points.kind != "vectors" or points.is_sparse):
@@ -319,21 +297,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
 
     def _fit_statistic(self, sample: Sample) -> Statistic:
         regular = regular_rows(sample) if self._is_robust(sample) else None
-        name = self.statistic_
-        if name == "neighbors":
-            ratios = None
-            if self._kernel_by_rule and sample.points.kind == "vectors":
-                X, weights = sample.points.data.astype(np.float64), sample.multiplicities
-                ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
-            few = _CLEAN_NEIGHBORS if regular is None else None
-            return NeighborDistance.fit(sample, regular, ratios, few)
-        if name == "mahalanobis":
-            return Mahalanobis.fit(sample, regular)
-        if name == "density":
-            return NegativeLogDensity.fit(sample, regular)
-        if name == "mixture":
-            return FeatureGaussian.fit(sample, regular)
-        return ComponentStatistic.fit(name, sample, self.n_components, regular)
+        is_scaled = self._kernel_by_rule and sample.points.kind == "vectors"
+        return fit_statistic(self.statistic_, sample, regular, self.n_components, is_scaled)
 
     def _cross_scores(self, sample: Sample) -> Array:
         """Return the score of every row from a fit to other rows."""

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import logsumexp
 
+from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample
 from mercer.decompose import decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
-from mercer.kernels import Categorical, Gaussian, Kernel, Laplacian, Matern, On, Product, Scaled
+from mercer.estimators.novelty_neighbors import LARGEST, NeighborDistance, row_blocks
+from mercer.kernels import Gaussian, Kernel, table_kernel
+from mercer.maths.column_scales import column_scales, leave_one_out_scale_ratios
 from mercer.maths.shrunk_gaussian import ShrunkGaussian, leave_one_out_distances
 from mercer.maths.types import Array
 from mercer.spectrum import Spectrum
@@ -29,22 +31,15 @@ __all__ = [
     "FeatureGaussian",
     "Mahalanobis",
     "NegativeLogDensity",
-    "NeighborDistance",
     "Statistic",
-    "column_scales",
-    "leave_one_out_scale_ratios",
-    "regular_rows",
+    "automatic_kernel",
+    "fit_statistic",
 ]
 
-_BLOCK = 2**20  # kernel values per block
-_CHUNK = 2**16  # rows that are prepared at a time
-_MIN_NEIGHBORS = 10
-_NEIGHBOR_FRACTION = 0.02
-_TRIMMED = 0.1  # fraction of the rows that a robust fit leaves out
+_CLEAN_NEIGHBORS = 5.0  # if training rows are not trimmed
+_DISTANCE_RULE = ("median-distance", 0.5**0.5)
 # Relative to the mean squared norm of the centered rows. The value of MercerNovelty.
 _RIDGE = 0.075
-_LARGEST = 1e300  # squared distance of rows whose kernel value underflows
-_ROUNDING = 1e-9  # relative rounding error of scores
 
 
 class Statistic(Protocol):
@@ -56,173 +51,53 @@ class Statistic(Protocol):
         """Return the statistic of every row."""
 
 
-# --- neighbors ----------------------------------------------------------------------------------
+def fit_statistic(
+    name: str,
+    sample: Sample,
+    regular: Array | None,
+    n_components: int | float,
+    is_scaled: bool,
+) -> Statistic:
+    """Fit a statistic by its name.
 
-
-@dataclass
-class NeighborDistance:
-    """Squared distance to the k-th nearest reference row, counted by weight.
-
-    The squared distance is :math:`-2 \\log c` with the normalized kernel
-    :math:`c = k(x, y) / \\sqrt{k(x, x) k(y, y)}` for products of Gaussian, Laplacian, Matérn and
-    categorical kernels (in bandwidths for a Gaussian), and that in feature space,
-    :math:`k(x, x) + k(y, y) - 2 k(x, y)`, for other kernels.
+    Parameters
+    ----------
+    name : str
+        As in :class:`mercer.KernelNovelty`, except "auto".
+    sample : Sample
+    regular : bool array of shape (n,) or None
+        Rows to which the statistic is fitted; None for all, which are known to be normal.
+    n_components : int or float
+    is_scaled : bool
+        Whether the bandwidths are proportional to the standard deviations of the columns.
     """
-
-    kernel: Kernel
-    points: Points
-    weights: Array
-    mass: float  # number of neighbors
-    training_scores: Array | None = None
-
-    @classmethod
-    def fit(
-        cls,
-        sample: Sample,
-        regular: Array | None = None,
-        ratios: Array | None = None,
-        n_neighbors: float | None = None,
-    ) -> NeighborDistance:
-        """Use all rows of a sample, or its regular ones, as reference.
-
-        Parameters
-        ----------
-        sample : Sample
-        regular : bool array of shape (n,) or None
-        ratios : array of shape (n, d) or None
-            For a Gaussian kernel with bandwidths proportional to the standard deviations of the
-            columns: their squared ratio to the deviations without each row.
-        n_neighbors : float or None
-            At most half of the rows; None for 2 % of the rows, at least 10.
-        """
-        weights = sample.multiplicities
-        kept = np.arange(sample.points.n) if regular is None else np.flatnonzero(regular)
-        points = sample.points.take(kept)
-        mass = neighbor_count(float(weights[kept].sum()), n_neighbors)
-        model = cls(sample.kernel, points, weights[kept], mass)
-        own = np.full(sample.points.n, -1)
-        own[kept] = np.arange(len(kept))
-        model.training_scores = model._scores(sample.points, own, ratios)
-        return model
-
-    def scores(self, points: Points) -> Array:
-        """Return the squared distance of every row."""
-        return self._scores(points, None)
-
-    def _scores(self, points: Points, own: Array | None, ratios: Array | None = None) -> Array:
-        """Return distances; ``own`` is the index of each row among the reference rows, or -1."""
-        found = np.empty(points.n)
-        blocks = squared_distances(self.kernel, points, self.points)
-        if ratios is not None:
-            blocks = _scaled_squares(self.kernel, points, self.points, ratios)
-        for rows, squares in blocks:
-            weights = self.weights
-            if own is not None:
-                mine = own[rows]
-                at = np.flatnonzero(mine >= 0)
-                # one unit of the row itself is left out; its other copies are neighbors
-                weights = np.broadcast_to(weights, squares.shape).copy()
-                weights[at, mine[at]] = np.maximum(weights[at, mine[at]] - 1, 0)
-            found[rows] = nth_smallest(squares, weights, self.mass)
-        return found
+    if name == "neighbors":
+        ratios = None
+        if is_scaled:
+            X, weights = sample.points.data.astype(np.float64), sample.multiplicities
+            ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
+        few = _CLEAN_NEIGHBORS if regular is None else None
+        return NeighborDistance.fit(sample, regular, ratios, few)
+    if name == "mahalanobis":
+        return Mahalanobis.fit(sample, regular)
+    if name == "density":
+        return NegativeLogDensity.fit(sample, regular)
+    if name == "mixture":
+        return FeatureGaussian.fit(sample, regular)
+    return ComponentStatistic.fit(name, sample, n_components, regular)
 
 
-def neighbor_count(total: float, wanted: float | None = None) -> float:
-    """Return the number of neighbors: 2 % of the rows, at least 10, if none is given."""
-    if wanted is not None:
-        return float(min(wanted, ceil(total / 2)))
-    return float(max(min(_MIN_NEIGHBORS, ceil(total / 2)), round(_NEIGHBOR_FRACTION * total)))
-
-
-def nth_smallest(values: Array, weights: Array, mass: float) -> Array:
-    """Return the smallest value per row at which the cumulative weight reaches ``mass``.
-
-    Entries with zero weight are skipped. If the total weight is smaller, the largest is returned.
-
-    >>> nth_smallest(np.array([[3.0, 1.0, 2.0]]), np.array([1.0, 2.0, 1.0]), 3)
-    array([2.])
-    """
-    n = values.shape[1]
-    if weights.ndim == 1 and (weights == 1).all():
-        k = min(ceil(mass), n) - 1
-        return np.asarray(np.partition(values, k, axis=1)[:, k])
-    weights = np.broadcast_to(weights, values.shape)
-    values = np.where(weights > 0, values, np.inf)
-    order = np.argsort(values, axis=1)
-    cumulative = np.cumsum(np.take_along_axis(weights, order, 1), axis=1)
-    last = np.maximum((weights > 0).sum(axis=1), 1) - 1
-    at = np.minimum((cumulative < mass * (1 - 1e-9)).sum(axis=1), last)
-    return np.asarray(np.take_along_axis(values, order, 1)[np.arange(len(values)), at])
-
-
-def squared_distances(
-    kernel: Kernel, new: Points, reference: Points
-) -> Iterator[tuple[slice, Array]]:
-    """Yield blocks of rows with their squared distances from all reference rows."""
-    for start in range(0, new.n, _CHUNK):  # kernels copy the rows that they prepare
-        chunk = new.take(slice(start, min(start + _CHUNK, new.n)))
-        for rows, values in _squared_distances(kernel, chunk, reference):
-            yield slice(rows.start + start, rows.stop + start), values
-
-
-def _squared_distances(
-    kernel: Kernel, new: Points, reference: Points
-) -> Iterator[tuple[slice, Array]]:
-    logarithmic = _has_positive_values(kernel)
-    tiles = (kernel.log_tiles if logarithmic else kernel.tiles)(new.data, reference.data)
-    norms = kernel.diagonal(reference.data).astype(np.float64)
-    own = kernel.diagonal(new.data).astype(np.float64)
-    if logarithmic:
-        norms, own = np.log(norms), np.log(own)
-    everything = slice(0, reference.n)
-    for rows in _blocks(new.n, reference.n):
-        values = tiles(rows, everything, None).astype(np.float64, copy=False)
-        with np.errstate(over="ignore"):
-            values *= -2
-        values += norms
-        values += own[rows, None]
-        yield rows, np.clip(values, 0, _LARGEST, out=values)
-
-
-def _scaled_squares(
-    kernel: Any, new: Points, reference: Points, ratios: Array
-) -> Iterator[tuple[slice, Array]]:
-    """Yield squared distances with the squared differences of row i multiplied by ``ratios[i]``."""
-    center = np.median(reference.data, axis=0)
-    X = kernel.to_units(new.data.astype(np.float64) - center)
-    Y = kernel.to_units(reference.data.astype(np.float64) - center)
-    squares = Y**2
-    for rows in _blocks(new.n, reference.n):
-        weighted = ratios[rows] * X[rows]
-        values = ratios[rows] @ squares.T - 2 * (weighted @ Y.T)
-        values += np.einsum("ij,ij->i", weighted, X[rows])[:, None]
-        yield rows, np.maximum(values, 0)
-
-
-def _blocks(n: int, columns: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // max(columns, 1))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
-
-
-def _has_positive_values(kernel: Kernel) -> bool:
-    """Return whether the logarithm of the kernel is finite, up to underflow."""
-    if isinstance(kernel, Product | On | Scaled):
-        return all(map(_has_positive_values, kernel.inner_kernels().values()))
-    if isinstance(kernel, Categorical):
-        return bool(kernel.rho > 0)
-    return isinstance(kernel, Gaussian | Laplacian | Matern)
-
-
-def regular_rows(sample: Sample) -> Array:
-    """Return the mask of the rows without the tenth that is farthest from its neighbors."""
-    scores = NeighborDistance.fit(sample).training_scores
-    assert scores is not None
-    weights = sample.multiplicities
-    order = np.argsort(scores, kind="stable")
-    reached = np.cumsum(weights[order]) >= (1 - _TRIMMED) * (1 - _ROUNDING) * weights.sum()
-    largest = scores[order][int(np.argmax(reached))]
-    return np.asarray(scores <= largest + _ROUNDING * abs(largest))  # ties are kept
+def automatic_kernel(statistic: str, points: Points, weights: Array | None) -> Kernel:
+    """Return a kernel per column for tables, otherwise a Gaussian kernel of scaled columns."""
+    if points.kind == "objects":
+        return table_kernel(points.data)
+    X = points.data.astype(np.float64)
+    scales = column_scales(X, np.ones(len(X)) if weights is None else weights)
+    scaled = Points(X / scales, "vectors", points.feature_names)
+    rule, factor = ("leave-one-out", 1) if statistic == "density" else _DISTANCE_RULE
+    fitted: Any = fit_kernel(Gaussian(rule), scaled, weights)
+    width = float(fitted.bandwidth) * factor
+    return Gaussian(scales * (width if width > 0 else 1.0))
 
 
 # --- distances from a normal distribution -------------------------------------------------------
@@ -252,38 +127,10 @@ class Mahalanobis:
     def scores(self, points: Points) -> Array:
         """Return the squared distance of every row."""
         found = np.empty(points.n)
-        for rows in _blocks(points.n, len(self.scales)):
+        for rows in row_blocks(points.n, len(self.scales)):
             X = points.data[rows].astype(np.float64)
             found[rows] = self.model.distances(X / self.scales)
         return found
-
-
-def column_scales(X: Array, weights: Array) -> Array:
-    """Return the standard deviations of the columns; 1 for constant columns."""
-    total = weights.sum()
-    mean = weights @ X / total
-    scales = np.sqrt(weights @ (X - mean) ** 2 / total)
-    rounding = 10 * np.finfo(float).eps * np.abs(X).max(axis=0, initial=0)
-    return np.asarray(np.where(scales > rounding, scales, 1.0))
-
-
-def leave_one_out_scale_ratios(X: Array, weights: Array, scales: Array) -> Array:
-    """Return ``(s_j / s_j')²`` for every row, with the scales s' without one unit of the row.
-
-    >>> X, ones = np.array([[1.0], [2.0], [6.0]]), np.ones(3)
-    >>> ratios = leave_one_out_scale_ratios(X, ones, column_scales(X, ones))
-    >>> bool(np.isclose(ratios[2, 0], X.var() / X[:2].var()))
-    True
-    """
-    total = float(weights.sum())
-    mean = weights @ X / total
-    if total <= 2:
-        return np.ones_like(X)
-    squares = (X - mean) ** 2 / scales**2
-    # variance without the row, in units of the variance of all rows
-    variances = total / (total - 1) - squares * total / (total - 1) ** 2
-    constant = variances <= _ROUNDING * total / (total - 1)  # such columns have the scale 1
-    return np.asarray(np.where(constant, scales**2, 1 / np.where(constant, 1.0, variances)))
 
 
 @dataclass
@@ -379,7 +226,7 @@ def _decomposed(sample: Sample, regular: Array | None, n_components: Any) -> Spe
 
 def _projections(spectrum: Spectrum, points: Points) -> Iterator[tuple[slice, Array, Array]]:
     """Yield blocks of rows with projections and squared distances from the components."""
-    for rows in _blocks(points.n, spectrum.points.n):
+    for rows in row_blocks(points.n, spectrum.points.n):
         some = points.take(rows)
         Z = spectrum.project(some).astype(np.float64)
         residuals = spectrum.squared_norms(some) - np.einsum("ij,ij->i", Z, Z)
@@ -418,7 +265,7 @@ class NegativeLogDensity:
     def _scores(self, points: Points, own: Array | None) -> Array:
         tiles = self.kernel.log_tiles(points.data, self.points.data)
         found = np.empty(points.n)
-        for rows in _blocks(points.n, self.points.n):
+        for rows in row_blocks(points.n, self.points.n):
             logs = tiles(rows, slice(0, self.points.n), None).astype(np.float64, copy=False)
             weights, total = self.weights, np.full(len(logs), self.weights.sum())
             if own is not None:
@@ -429,4 +276,4 @@ class NegativeLogDensity:
                 weights[at, mine[at]] -= removed
                 total[at] -= removed
             found[rows] = np.log(total) - logsumexp(logs, axis=1, b=weights) + self.log_normalizer
-        return np.minimum(found, _LARGEST)
+        return np.minimum(found, LARGEST)

@@ -1,18 +1,19 @@
-"""Rows of a process in time order: arrays, data frames with times, missing values."""
+"""Rows of a process in time order: arrays, data frames with times, scales of the columns."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
+from mercer.errors import IdentifiabilityWarning, warn
 from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.maths.types import Array
 
-__all__ = ["ProcessRows", "read_rows"]
+__all__ = ["ProcessRows", "column_statistics", "read_rows"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,17 @@ class ProcessRows:
     names: list[str]
     times: Array | None
     is_named: bool
+
+    def select(self, names: list[str]) -> ProcessRows:
+        """Return the rows with these columns, those of normal operation."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise ValueError(
+                f"X has no column {missing[0]!r}, which normal operation had. Pass the columns "
+                f"{', '.join(names[:8])}{', …' * (len(names) > 8)}."
+            )
+        values = self.values[:, [self.names.index(name) for name in names]]
+        return replace(self, values=values, names=names)
 
 
 def read_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
@@ -81,6 +93,36 @@ def read_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
     values = X.to_numpy(dtype=np.float64, na_value=np.nan)
     values = check_array(values, ensure_all_finite="allow-nan", input_name="X")
     return ProcessRows(values, index, [str(name) for name in X.columns], _seconds(index), True)
+
+
+def column_statistics(values: Array, names: list[str]) -> tuple[Array, Array, Array]:
+    """Return mean, standard deviation and a mask of the columns that vary; the others warn.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+        NaN where missing.
+    names : list of str
+    """
+    counts = (~np.isnan(values)).sum(axis=0)
+    if (counts < 2).any():
+        name = names[int((counts < 2).argmax())]
+        raise ValueError(
+            f"Column {name!r} has {counts.min()} values in normal operation; at least 2 are "
+            "needed. Drop the column."
+        )
+    mean, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    varies = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    if not varies.any():
+        raise ValueError("All columns are constant. Pass columns that vary.")
+    if not varies.all():
+        ignored = [name for name, v in zip(names, varies, strict=True) if not v]
+        listed = ", ".join(ignored[:5]) + ", …" * (len(ignored) > 5)
+        warn(
+            f"Constant columns are ignored: {listed}. Drop them to avoid this warning.",
+            IdentifiabilityWarning,
+        )
+    return mean, scale, varies
 
 
 def _as_times(column: Any) -> Any:

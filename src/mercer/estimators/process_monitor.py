@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import IdentifiabilityWarning, InvalidParameterError, warn
 from mercer.estimators.atomic_fit import all_or_nothing
-from mercer.estimators.process_data import ProcessRows, read_rows
+from mercer.estimators.process_data import ProcessRows, column_statistics, read_rows
 from mercer.estimators.process_distance import KernelDistance
 from mercer.estimators.process_limits import CHARTS, ChartCalibration, held_out_distances
 from mercer.estimators.process_stream import MonitoringStream
@@ -191,7 +191,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
                 "Pass a longer period."
             )
         self._rows, self._segment_starts = values.copy(), starts.copy()
-        self._standardize(values)
+        self.mean_, self.scale_, self._varies = column_statistics(values, self._names)
         X = self._standardized(values)
         self.n_lags_ = self._choose_lags(X, starts) if n_lags is None else n_lags
         Z = lagged_rows(X, self.n_lags_, starts)
@@ -224,29 +224,6 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
             false_alarm_rate=false_alarm_rate,
             average_run_length=self.average_run_length,
         )
-
-    def _standardize(self, values: Array) -> None:
-        observed = ~np.isnan(values)
-        counts = observed.sum(axis=0)
-        if (counts < 2).any():
-            name = self._names[int((counts < 2).argmax())]
-            raise ValueError(
-                f"Column {name!r} has {counts.min()} values in normal operation; at least 2 are "
-                "needed. Drop the column."
-            )
-        self.mean_ = np.nanmean(values, axis=0)
-        self.scale_ = np.nanstd(values, axis=0)
-        varies = self.scale_ > 1e-12 * np.maximum(np.abs(self.mean_), 1e-300)
-        if not varies.any():
-            raise ValueError("All columns are constant. Pass columns that vary.")
-        if not varies.all():
-            ignored = [name for name, v in zip(self._names, varies, strict=True) if not v]
-            listed = ", ".join(ignored[:5]) + ", …" * (len(ignored) > 5)
-            warn(
-                f"Constant columns are ignored: {listed}. Drop them to avoid this warning.",
-                IdentifiabilityWarning,
-            )
-        self._varies = varies
 
     def _standardized(self, values: Array) -> Array:
         return ((values - self.mean_) / np.where(self._varies, self.scale_, 1.0))[:, self._varies]
@@ -302,15 +279,7 @@ class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "distance_")
         rows = read_rows(X, self.time)
         if rows.is_named and hasattr(self, "feature_names_in_"):
-            missing = [name for name in self._names if name not in rows.names]
-            if missing:
-                raise ValueError(
-                    f"X has no column {missing[0]!r}, which normal operation had. Pass the columns "
-                    f"{', '.join(self._names[:8])}{', …' * (len(self._names) > 8)}."
-                )
-            order = [rows.names.index(name) for name in self._names]
-            values = rows.values[:, order]
-            return ProcessRows(values, rows.index, self._names, rows.times, True)
+            return rows.select(self._names)
         if rows.values.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.values.shape[1]} features, but ProcessMonitor is expecting "

@@ -118,10 +118,7 @@ CLASSES: dict[str, tuple[str, str]] = {
         "mercer.estimators.novelty_statistics",
         "NegativeLogDensity",
     ),
-    "mercer.internal.NeighborDistance": (
-        "mercer.estimators.novelty_statistics",
-        "NeighborDistance",
-    ),
+    "mercer.internal.NeighborDistance": ("mercer.estimators.novelty_neighbors", "NeighborDistance"),
     "mercer.internal.ShrunkGaussian": ("mercer.maths.shrunk_gaussian", "ShrunkGaussian"),
     "mercer.internal.CoordinateConvolution": (
         "mercer.kernels.convolution",

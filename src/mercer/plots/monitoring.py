@@ -143,7 +143,7 @@ class MonitoringDisplay:
         limit = float(frame["limit" if name == "statistic" else f"{name}_limit"].iloc[0])
         times = np.asarray(frame.index)
         shown = _shown_rows(values, _MAX_POINTS)
-        ax.plot(times[shown], values[shown], color=PALETTE[0], linewidth=1.0, label=_TITLES[name])
+        ax.plot(times[shown], values[shown], color=PALETTE[0], linewidth=1.0)
         marked = shown[alarms[shown]]
         ax.plot(
             times[marked],
@@ -156,9 +156,16 @@ class MonitoringDisplay:
         )
         ax.axhline(limit, color=MUTED, linestyle="--", linewidth=1.2, label="limit")
         if log and np.nanmin(values, initial=1.0) > 0:
+            from matplotlib.ticker import LogFormatter
+
             ax.set_yscale("log")
+            ax.yaxis.set_major_formatter(LogFormatter())  # 100 instead of 10²
+            ax.yaxis.set_minor_formatter(LogFormatter())
         ax.set_ylabel(_TITLES[name])
-        ax.legend(fontsize="small", loc="upper left", frameon=False)
+        # above the axes, where it hides no rows
+        ax.legend(
+            fontsize="small", loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False
+        )
         if frame.index.dtype.kind == "M":
             from matplotlib import dates
 
