@@ -103,7 +103,7 @@ class SmallProblem(EigenProblem):
         self.relative_error = 10 * float(np.finfo(np.float64).eps)
 
     def block_width(self, k: int) -> int:
-        """Return at most k + 8: products cost as much per column in a narrow block as in a wide one.
+        """Return a narrow width, because the cost of products is proportional to their columns.
 
         A block finds eigenvalues of a multiplicity up to its width. Among the first k eigenvalues
         of a Gaussian kernel on a grid, multiplicities are up to ``√(2k)`` in two columns (20 of
