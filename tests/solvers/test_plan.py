@@ -2,12 +2,13 @@
 
 from types import SimpleNamespace
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
-from mercer.data import Points
+from mercer.data import Points, validate_points
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram, Precomputed
 from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample, SymmetricGram
 from mercer.solvers import (
@@ -303,3 +304,13 @@ def test_component_ranks_are_computed_once(monkeypatch, rng):
     eca = KernelECA(2, solver="lanczos").fit(rng.normal(size=(30, 2)))
     assert [eca.component_ranks_ for _ in range(3)] == [None] * 3
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("n", "expected"), [(2000, Nystrom), (40_000, Fourier)])
+def test_grids_of_dask_collections_are_limited_by_their_rows(n, expected):
+    """The doubled grid has about 3.8 million points."""
+    corners = np.array([[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]])
+    X = da.from_array(np.resize(corners, (n, 3)), chunks=(1000, 3))
+    points = validate_points(X, Gaussian(0.4))
+    chosen = plan(Sample(Gaussian(0.4), points), Request("entropy", 2), GIGABYTE)
+    assert isinstance(chosen.operator, expected)

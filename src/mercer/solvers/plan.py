@@ -8,7 +8,8 @@ condition                                                  operator             
 =========================================================  =====================  ==================
 kernel with exact features, fewer than n/2 (and at most    features               small problem
 1000 for sparse rows)
-Dask collection, and a frequency grid with ≤ 2²⁴ points    ``Fourier``            small problem
+Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``            small problem
+≤ 2²⁴ points
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
 n ≤ 600 or more than n/20 components, four n × n matrices  stored K               ``Dense``
 fit the budget
@@ -89,6 +90,7 @@ SMALL = 600
 _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
+_GRID_PER_ROW = 500  # points of the grid per row of a Dask collection
 _EXACT_UP_TO = 30_000
 # Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
 # stored K, and with the fast products of a factored operator.
@@ -327,7 +329,7 @@ def _small_problem_solver(size: int, n_components: int | float | None) -> Eigens
 
 
 def _for_chunks(kernel: Kernel, points: Points) -> OperatorChoice:
-    if _affordable_grid(kernel, points, _LARGEST_GRID) is not None:
+    if _affordable_grid(kernel, points, _GRID_PER_ROW * points.n) is not None:
         return Fourier()
     if not kernel.is_psd:
         raise ValueError(
