@@ -75,6 +75,17 @@ def test_ritz_pairs_of_a_large_basis_are_not_computed_after_every_pass(rng, monk
     assert_allclose(some.values, every.values, atol=1e-13)
 
 
+def test_restarts_that_are_not_aligned_with_blocks(rng, monkeypatch):
+    """After a restart, blocks start at other columns of the projected matrix than before."""
+    monkeypatch.setattr(block_krylov, "_BLOCKS", 5)
+    values = np.linspace(1, 0, 300)
+    A = matrix(rng, values)
+    found = leading_eigenpairs(lambda V: A @ V, 300, 5, tolerance=1e-11, width=8)
+    assert found.converged
+    assert_allclose(found.values, values[:5], atol=1e-10)
+    assert_allclose(A @ found.vectors, found.vectors * found.values, atol=1e-10)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_small_matrices(rng, n):
     values = np.arange(n, 0, -1.0)

@@ -166,3 +166,10 @@ def test_fourier_features_find_multiple_eigenvalues_of_points_on_a_grid():
     expected = np.sort(np.multiply.outer(line, line).ravel())[::-1][:k]
     pca = KernelPCA(k, kernel=Gaussian(0.2), center=False, solver="fourier").fit(X)
     assert_allclose(pca.eigenvalues_, expected, atol=1e-8 * expected[0])
+
+
+@pytest.mark.parametrize(("d", "multiplicity"), [(1, 1), (2, 20), (3, 55)])
+def test_blocks_are_as_wide_as_multiplicities_on_grids(d, multiplicity):
+    gram = Fourier(1e-3).gram(Sample(Gaussian(3.0), Points(data(d))))
+    assert multiplicity <= gram.problem().block_width(200) < 208
+    assert gram.problem().block_width(5) == 13
