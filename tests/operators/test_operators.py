@@ -10,8 +10,16 @@ from numpy.testing import assert_allclose
 from mercer import config_context
 from mercer.data import Points
 from mercer.kernels import Gaussian, Linear
-from mercer.operators import BlockedGram, DenseGram, ExactFeatures, ExplicitGram, center_gram
+from mercer.operators import (
+    BlockedGram,
+    DenseGram,
+    ExactFeatures,
+    ExplicitGram,
+    SymmetricGram,
+    center_gram,
+)
 from mercer.operators import gram as gram_module
+from mercer.operators import symmetric as symmetric_module
 from tests.operators.naive import weighted_gram
 
 N, D = 300, 3  # more than one tile
@@ -21,7 +29,12 @@ def explicit(kernel, points, weights):
     return ExplicitGram(ExactFeatures(kernel), points, weights)
 
 
-CASES = [(DenseGram, Gaussian(1.3)), (BlockedGram, Gaussian(1.3)), (explicit, Linear(2.0, 0.5))]
+CASES = [
+    (DenseGram, Gaussian(1.3)),
+    (SymmetricGram, Gaussian(1.3)),
+    (BlockedGram, Gaussian(1.3)),
+    (explicit, Linear(2.0, 0.5)),
+]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case[0].__name__)
@@ -117,12 +130,14 @@ def test_pickled_operators_multiply_the_same_and_hold_only_data(setup, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, monkeypatch):
+@pytest.mark.parametrize("kind", [DenseGram, SymmetricGram])
+def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, kind, monkeypatch):
     monkeypatch.setattr(gram_module, "_PARALLEL_PRODUCT", 1)
+    monkeypatch.setattr(symmetric_module, "_PARALLEL_PRODUCT", 1)
     n = 2 * gram_module._BLOCK_ROWS + 77
-    gram = DenseGram(Gaussian(1.3), Points(rng.normal(size=(n, D)).astype(dtype)))
+    gram = kind(Gaussian(1.3), Points(rng.normal(size=(n, D)).astype(dtype)))
     V = rng.normal(size=(n, 5))
-    expected = gram.matrix.astype(np.float64) @ V
+    expected = gram.dense().astype(np.float64) @ V
     accuracy = 100 * np.finfo(dtype).eps * np.abs(expected).max()
     with config_context(threads=3):
         found = gram.product(V)
@@ -131,3 +146,24 @@ def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, mo
         assert np.array_equal(gram.product(V), found)
     with config_context(threads=1):
         assert_allclose(gram.product(V), found, rtol=0, atol=accuracy)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [DenseGram, SymmetricGram])
+def test_norm_of_a_stored_matrix(rng, dtype, kind):
+    X = rng.normal(size=(N, D)).astype(dtype)
+    weights = rng.uniform(0.2, 3, size=N)
+    A = weighted_gram(Gaussian(1.3), X.astype(np.float64), weights, center=False)
+    found = kind(Gaussian(1.3), Points(X), weights).squared_norm()
+    assert_allclose(found, (A**2).sum(), rtol=100 * np.finfo(dtype).eps)
+
+
+def test_more_panels_than_groups_and_fewer(rng, monkeypatch):
+    """The number of panels is neither a multiple of the number of groups nor of their rows."""
+    monkeypatch.setattr(symmetric_module, "_PANEL_ROWS", 7)
+    for n in (5, 7, 60, 131):
+        X, V = rng.normal(size=(n, D)), rng.normal(size=(n, 2))
+        gram = SymmetricGram(Gaussian(1.3), Points(X))
+        assert_allclose(gram.dense(), Gaussian(1.3)(X), atol=1e-14)
+        assert_allclose(gram.product(V), Gaussian(1.3)(X) @ V, atol=1e-12)
+        assert_allclose(gram.diagonal(), 1.0)

@@ -41,8 +41,7 @@ def test_algebraically_largest_eigenvalues_are_found_with_their_multiplicities(r
 
 
 @pytest.mark.parametrize("name", [name for name in SPECTRA if name != "one value"])
-def test_narrow_blocks_find_multiplicities_up_to_their_width(rng, name, monkeypatch):
-    monkeypatch.setattr(block_krylov, "_NARROW", 8)
+def test_narrow_blocks_find_multiplicities_up_to_their_width(rng, name):
     values = SPECTRA[name]
     A, widths = matrix(rng, values), set()
 
@@ -50,15 +49,41 @@ def test_narrow_blocks_find_multiplicities_up_to_their_width(rng, name, monkeypa
         widths.add(V.shape[1])
         return A @ V
 
-    found, vectors, converged, _ = leading_eigenpairs(
-        product, 200, 20, tolerance=1e-12, narrow=True
-    )
+    found, vectors, converged, _ = leading_eigenpairs(product, 200, 20, tolerance=1e-12, width=8)
     scale = np.abs(values).max()
     assert converged
     assert max(widths) == 8
     assert_allclose(found, np.sort(values)[::-1][:20], atol=1e-11 * scale)
     assert_allclose(vectors.T @ vectors, np.eye(20), atol=1e-10)
     assert_allclose(A @ vectors, vectors * found, atol=1e-11 * scale)
+
+
+def test_ritz_pairs_of_a_large_basis_are_not_computed_after_every_pass(rng, monkeypatch):
+    """The results do not depend on when residuals are checked."""
+    values = np.linspace(1, 0, 400) ** 3
+    A = matrix(rng, values)
+    every = leading_eigenpairs(lambda V: A @ V, 400, 12, tolerance=1e-12)
+    monkeypatch.setattr(block_krylov, "_SMALL_BASIS", 30)
+    calls = []
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda T: calls.append(len(T)) or eigh(T))
+    some = leading_eigenpairs(lambda V: A @ V, 400, 12, tolerance=1e-12)
+    assert every.converged
+    assert some.converged
+    assert len(calls) < some.products / 20
+    assert some.products <= every.products + 20
+    assert_allclose(some.values, every.values, atol=1e-13)
+
+
+def test_restarts_that_are_not_aligned_with_blocks(rng, monkeypatch):
+    """After a restart, blocks start at other columns of the projected matrix than before."""
+    monkeypatch.setattr(block_krylov, "_BLOCKS", 5)
+    values = np.linspace(1, 0, 300)
+    A = matrix(rng, values)
+    found = leading_eigenpairs(lambda V: A @ V, 300, 5, tolerance=1e-11, width=8)
+    assert found.converged
+    assert_allclose(found.values, values[:5], atol=1e-10)
+    assert_allclose(A @ found.vectors, found.vectors * found.values, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

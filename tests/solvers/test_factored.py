@@ -155,3 +155,21 @@ def test_single_precision_in_and_out():
     # tolerance 1e-6: n (2d + 2) 1e-6 in an eigenvalue of about n/3
     assert_allclose(found.eigenvalues_, dense.eigenvalues_, atol=found.spectrum_.error_bound)
     assert_allclose(found.transform(X), dense.transform(X), atol=1e-3)
+
+
+def test_fourier_features_find_multiple_eigenvalues_of_points_on_a_grid():
+    """K is a Kronecker product, so all eigenvalues are known; most of them are double."""
+    side, k = 66, 150
+    axis = np.linspace(-1, 1, side)
+    X = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    line = np.linalg.eigvalsh(Gaussian(0.2)(axis[:, None]))
+    expected = np.sort(np.multiply.outer(line, line).ravel())[::-1][:k]
+    pca = KernelPCA(k, kernel=Gaussian(0.2), center=False, solver="fourier").fit(X)
+    assert_allclose(pca.eigenvalues_, expected, atol=1e-8 * expected[0])
+
+
+@pytest.mark.parametrize(("d", "multiplicity"), [(1, 1), (2, 20), (3, 55)])
+def test_blocks_are_as_wide_as_multiplicities_on_grids(d, multiplicity):
+    gram = Fourier(1e-3).gram(Sample(Gaussian(3.0), Points(data(d))))
+    assert multiplicity <= gram.problem().block_width(200) < 208
+    assert gram.problem().block_width(5) == 13

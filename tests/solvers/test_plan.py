@@ -2,14 +2,15 @@
 
 from types import SimpleNamespace
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
-from mercer.data import Points
-from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram
-from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample
+from mercer.data import Points, validate_points
+from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram, Precomputed
+from mercer.operators import BlockedGram, DenseGram, ExplicitGram, Sample, SymmetricGram
 from mercer.solvers import (
     Auto,
     Dense,
@@ -102,6 +103,21 @@ def test_operator_by_memory(rng):
     assert isinstance(planned(Gaussian(1.0), X, budget=1e8).gram(sample), DenseGram)
     assert isinstance(planned(Gaussian(1.0), X, budget=1e7).gram(sample), BlockedGram)
     assert isinstance(planned(Gaussian(1.0), X, None, budget=1e7).eigensolver, Lanczos)
+
+
+def test_half_of_the_matrix_is_stored_for_products_with_blocks(rng):
+    X = rng.normal(size=(1000, 5))
+    sample = Sample(Gaussian(1.0), Points(X))
+    expected = {"variance": SymmetricGram, "entropy": DenseGram}
+    for solver in ("auto", "lanczos"):
+        for target, kind in expected.items():
+            chosen = plan(sample, Request(target, 2, solver), budget=1e8)
+            assert isinstance(chosen.gram(sample), kind)
+    normalized = plan(sample, Request("variance", 2, normalize=True), budget=1e8)
+    assert isinstance(normalized.gram(sample), DenseGram)
+    precomputed = Sample(Precomputed(), Points(np.arange(1000), "gram"), None, Gaussian(1.0)(X))
+    chosen = plan(precomputed, Request("variance", 2), budget=1e8)
+    assert isinstance(chosen.gram(precomputed), DenseGram)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -288,3 +304,13 @@ def test_component_ranks_are_computed_once(monkeypatch, rng):
     eca = KernelECA(2, solver="lanczos").fit(rng.normal(size=(30, 2)))
     assert [eca.component_ranks_ for _ in range(3)] == [None] * 3
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("n", "expected"), [(2000, Nystrom), (40_000, Fourier)])
+def test_grids_of_dask_collections_are_limited_by_their_rows(n, expected):
+    """The doubled grid has about 3.8 million points."""
+    corners = np.array([[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]])
+    X = da.from_array(np.resize(corners, (n, 3)), chunks=(1000, 3))
+    points = validate_points(X, Gaussian(0.4))
+    chosen = plan(Sample(Gaussian(0.4), points), Request("entropy", 2), GIGABYTE)
+    assert isinstance(chosen.operator, expected)

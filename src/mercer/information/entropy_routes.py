@@ -24,6 +24,7 @@ from mercer.operators import (
     FourierGram,
     NystromGram,
     Sample,
+    SymmetricGram,
 )
 from mercer.resources import blas_threads_for
 from mercer.solvers import as_solver, summing_gram
@@ -194,7 +195,7 @@ class MatrixEntropies:
         """Bound on the Frobenius norm of the error of K/n."""
         error = _ENTRY_ROUNDING * float(np.finfo(self.gram.precision).eps)
         error += _SOLVER_ROUNDING * float(np.finfo(float).eps) * np.sqrt(self._problem.size)
-        if isinstance(self.gram, DenseGram) and self.proportions is not None:
+        if isinstance(self.gram, DenseGram | SymmetricGram) and self.proportions is not None:
             # LAPACK works in the precision of the matrix
             rounding = float(np.finfo(self.gram.precision).eps)
             error += _SOLVER_ROUNDING * rounding * np.sqrt(self._problem.size)
@@ -206,10 +207,8 @@ class MatrixEntropies:
     def squares(self) -> float:
         """``‖K‖_F² / n²``."""
         gram = self.gram
-        if isinstance(gram, DenseGram):
-            rows = range(0, gram.size, 512)
-            parts = (gram.matrix[i : i + 512].astype(np.float64) for i in rows)
-            return float(sum(np.einsum("ij,ij->", part, part) for part in parts)) / gram.total**2
+        if isinstance(gram, DenseGram | SymmetricGram):
+            return gram.squared_norm() / gram.total**2
         if isinstance(gram, ExplicitGram) and not self._uses_landmarks:
             small = gram.small_dense()
             return float(np.einsum("ij,ij->", small, small)) / gram.total**2

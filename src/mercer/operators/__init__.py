@@ -13,6 +13,7 @@ from mercer.operators.gram import BlockedGram, DenseGram, DirectGram, EigenProbl
 from mercer.operators.landmarks import choose_landmarks, landmark_bytes
 from mercer.operators.nystrom import NystromGram
 from mercer.operators.sparse import NormalizedExpansion, NormalizedGram, SparseGram
+from mercer.operators.symmetric import SymmetricGram
 from mercer.operators.window_sum import WindowSum
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Sample",
     "SmallProblem",
     "SparseGram",
+    "SymmetricGram",
     "WindowSum",
     "center_gram",
     "choose_landmarks",

@@ -28,15 +28,17 @@ from scipy import fft
 from mercer.chunks.remote import RemotePoints
 from mercer.data import Points
 from mercer.kernels import Kernel
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 from mercer.operators.expansion import Expansion
 from mercer.operators.factored import FactoredGram
 from mercer.operators.frequency_grid import FrequencyGrid
-from mercer.resources import thread_count
+from mercer.resources import run_each_in_threads, thread_count
 
 __all__ = ["FourierExpansion", "FourierGram"]
 
-_MIN_THREADED_SIZE = 2**20  # smaller grids are transformed faster by one thread
+_MIN_THREADED_SIZE = 2**20  # smaller grids are transformed faster by one thread each
+_BATCH_SIZE = 2**18  # numbers that are transformed at a time; more do not fit the caches
 
 
 class FourierGram(FactoredGram):
@@ -103,10 +105,13 @@ class FourierGram(FactoredGram):
     def small_product(self, V: Array) -> Array:
         """Return Toeplitz products by FFT, a few columns at a time."""
         out = np.empty_like(V)
-        step = max(1, 2**22 // self._circle.size)
-        for first in range(0, V.shape[1], step):
-            part = slice(first, first + step)
+        size = self._circle.size
+        parts = row_ranges(V.shape[1], max(1, _BATCH_SIZE // size))
+
+        def multiply(part: slice) -> None:
             out[:, part] = self._toeplitz(V[:, part])
+
+        run_each_in_threads(parts, multiply, size <= _MIN_THREADED_SIZE)
         if self.center:
             out -= self.total * self.mean_vector[:, None] * (self.mean_vector @ V)
         return out
@@ -122,13 +127,21 @@ class FourierGram(FactoredGram):
 
     def _toeplitz(self, V: Array) -> Array:
         circle = self._circle
-        axes = tuple(range(1, circle.ndim + 1))
+        axes = tuple(range(1, circle.ndim))
         workers = thread_count() if circle.size > _MIN_THREADED_SIZE else 1
         roots = self.grid.half(self.grid.roots)
-        wide = _resize_half(roots * self.grid.unpack(V), circle.shape)
-        function = fft.irfftn(wide, s=circle.shape, axes=axes, workers=workers, overwrite_x=True)
+        narrow = roots * self.grid.unpack(V)
+        # The columns that pad the last axis are zero before the transforms of the other axes and
+        # dropped after them, so these axes are transformed without them.
+        columns = narrow.shape[-1]
+        wide = _resize_half(narrow, (*circle.shape[:-1], 2 * columns - 1))
+        if axes:
+            wide = fft.ifftn(wide, axes=axes, workers=workers, overwrite_x=True)
+        function = fft.irfft(wide, n=circle.shape[-1], workers=workers)
         function *= circle
-        wide = fft.rfftn(function, axes=axes, workers=workers, overwrite_x=True)
+        wide = fft.rfft(function, workers=workers, overwrite_x=True)[..., :columns]
+        if axes:
+            wide = fft.fftn(wide, axes=axes, workers=workers)
         return self.grid.pack(roots * _resize_half(wide, self.grid.shape))
 
     def _grid_coefficients(self, vectors: Array) -> Array:

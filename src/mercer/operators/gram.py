@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
@@ -70,11 +70,8 @@ class EigenProblem(ABC):
         Its Krylov space contains all eigenvectors with a non-zero entropy term.
     relative_error : float
         Accuracy of a product, relative to the largest eigenvalue.
-    narrow_blocks : bool
-        Whether the cost of a product is proportional to its number of columns.
     """
 
-    narrow_blocks: ClassVar[bool] = False
     size: int
     start: Array
     relative_error: float
@@ -83,6 +80,10 @@ class EigenProblem(ABC):
     def start_norm(self) -> float:
         """Euclidean norm of the start vector."""
         return float(np.sqrt(np.einsum("i,i->", self.start, self.start)))
+
+    def block_width(self, k: int) -> int | None:
+        """Return the width of blocks for k leading eigenpairs; None for the solver's default."""
+        return None
 
     def numerical_zero(self, largest: float) -> float:
         """Return the size below which an eigenvalue is rounding error."""
@@ -341,6 +342,12 @@ class DenseGram(KernelGram):
     def diagonal(self) -> Array:
         """Return the diagonal of the stored matrix."""
         return self.matrix.diagonal().astype(np.float64)
+
+    def squared_norm(self) -> float:
+        """Return ``‖A‖_F²``."""
+        parts = (self.matrix[rows] for rows in row_ranges(self.size, _BLOCK_ROWS))
+        wide = (part.astype(np.float64, copy=False) for part in parts)
+        return float(sum(np.einsum("ij,ij->", part, part) for part in wide))
 
     def dense(self) -> Array:
         """Return a copy: products must still work after the caller has overwritten it."""

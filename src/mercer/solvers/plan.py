@@ -8,14 +8,16 @@ condition                                                  operator             
 =========================================================  =====================  ==================
 kernel with exact features, fewer than n/2 (and at most    features               small problem
 1000 for sparse rows)
-Dask collection, and a frequency grid with ≤ 2²⁴ points    ``Fourier``            small problem
+Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``            small problem
+≤ 2²⁴ points
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
 n ≤ 600 or more than n/20 components, four n × n matrices  stored K               ``Dense``
 fit the budget
 sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
 with ≤ min(n²/250, 2²⁴) points
-two n × n matrices fit the budget, or K is precomputed     stored K               ``Lanczos``
+two n × n matrices fit the budget, or K is precomputed     stored K (its lower    ``Lanczos``
+                                                           half for variance)
 n ≤ 30,000 and n² (d + 20) ≤ 6e10; or an indefinite        matrix-free            ``Lanczos``
 kernel
 otherwise                                                  ``Nystrom``, 1000      small problem
@@ -39,7 +41,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -88,6 +90,7 @@ SMALL = 600
 _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
+_GRID_PER_ROW = 500  # points of the grid per row of a Dask collection
 _EXACT_UP_TO = 30_000
 # Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
 # stored K, and with the fast products of a factored operator.
@@ -261,7 +264,9 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     if isinstance(solver, Auto):
         chosen = _automatic(sample, request, budget, solver)
     elif isinstance(solver, Lanczos):
-        stored = stored_fits(n, itemsize, budget) if solver.stored is None else solver.stored
+        stored = solver.stored
+        if stored is None:
+            stored = _stored_part(request) if stored_fits(n, itemsize, budget) else False
         chosen = Plan(replace(solver, stored=stored), solver)
     else:
         chosen = Plan(solver, solver if hasattr(solver, "solve") else None)
@@ -290,9 +295,15 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     exact = (stored or affordable) and n <= (limits.exact_up_to or n)
     if sample.matrix is None and not exact and kernel.is_psd and not request.normalize:
         return Plan(Nystrom(limits.n_landmarks or _LANDMARKS), None)
+    operator = Lanczos(stored=_stored_part(request) if stored else False)
     if dense_fits:
-        return Plan(Lanczos(stored=stored), Lanczos(max_products=max(n // 2, 1)), Dense())
-    return Plan(Lanczos(stored=stored), Lanczos())
+        return Plan(operator, Lanczos(max_products=max(n // 2, 1)), Dense())
+    return Plan(operator, Lanczos())
+
+
+def _stored_part(request: Request) -> Literal[True, "half"]:
+    """Return "half" if K is multiplied with blocks of vectors, True for single vectors."""
+    return "half" if request.target == "variance" and not request.normalize else True
 
 
 def _product_cost(points: Points) -> float:
@@ -318,7 +329,7 @@ def _small_problem_solver(size: int, n_components: int | float | None) -> Eigens
 
 
 def _for_chunks(kernel: Kernel, points: Points) -> OperatorChoice:
-    if _affordable_grid(kernel, points, _LARGEST_GRID) is not None:
+    if _affordable_grid(kernel, points, _GRID_PER_ROW * points.n) is not None:
         return Fourier()
     if not kernel.is_psd:
         raise ValueError(
