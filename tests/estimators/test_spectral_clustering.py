@@ -129,6 +129,23 @@ def test_labels_are_exact_on_separated_data(kernel):
     assert_array_equal(np.unique(model.labels_), [0, 1, 2])
 
 
+def test_separate_components_are_not_connected():
+    """An edge between them would cost more than to cut the long and thin one."""
+    line = np.column_stack([np.linspace(0, 100, 500), np.zeros(500)])
+    X = np.concatenate([line, np.random.default_rng(0).normal([50, 10], 0.5, size=(30, 2))])
+    model = SpectralClustering(2, kernel=Neighbors(10)).fit(X)
+    same_partition(model.labels_, np.repeat([0, 1], [500, 30]))
+    assert_allclose(model.spectrum_.eigenvalues, 1, rtol=1e-12)
+
+
+def test_outliers_of_a_mutual_graph_are_no_clusters():
+    """Two lattices and a distant pair of rows are three components, but the pair is no cluster."""
+    lattice = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+    X = np.concatenate([lattice, lattice + [20, 0], [[100.0, 0.0], [101.0, 0.0]]])
+    model = SpectralClustering(3, kernel=Neighbors(7, mutual=True)).fit(X)
+    assert np.bincount(model.labels_).min() > 2
+
+
 def test_default_finds_rings():
     X, y = make_rings(random_state=1)
     same_partition(SpectralClustering(3).fit(X).labels_, y)

@@ -363,7 +363,15 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     ) -> Embedding:
         count = k if self.components == "variance" else ENTROPY_POOL * k
         seed = 0 if self.random_state is None else self.random_state
-        return embed_rows(rows, kernel, count, tree=tree, solver=self.solver, random_state=seed)
+        return embed_rows(
+            rows,
+            kernel,
+            count,
+            n_clusters=k,
+            tree=tree,
+            solver=self.solver,
+            random_state=seed,
+        )
 
 
 @dataclass(frozen=True)
