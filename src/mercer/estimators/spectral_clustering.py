@@ -116,6 +116,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     neighbor graph. Rows of the training sample keep their labels. Equal rows are merged, so weights
     are equivalent to copies. ``docs/decisions.md`` has the evidence for the choice of the kernel.
 
+    A sparse graph with at most ``n_clusters`` connected components, each with more rows than
+    ``n_neighbors``, is used as it is. Others get the edges of a minimum spanning tree.
+
     ``n_clusters="auto"`` divides the 10-neighbor graph recursively. Rows are ordered by one of two
     eigenvectors of the graph, and the edges that cross each position of the order are counted. A
     part is divided where this count has a valley that is deeper than fluctuations within one
