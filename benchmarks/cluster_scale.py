@@ -110,13 +110,13 @@ def _exact_gaps(matrix: csr_array, k: int) -> np.ndarray:
     return np.sort(values)
 
 
-def weakly_connected() -> str:
-    """Distant normal clusters in the plane, 10⁵ points, each joined to the next by one edge."""
+def weakly_connected(n: int = 10**5) -> str:
+    """Distant normal clusters in the plane, n points, each joined to the next by one edge."""
     rows = []
     for k in (2, 10):
         rng = np.random.default_rng(0)
-        labels = np.repeat(np.arange(k), 10**5 // k)
-        X = rng.normal(size=(10**5, 2)) + 100.0 * labels[:, None] * [1.0, 0.0]
+        labels = np.repeat(np.arange(k), n // k)
+        X = rng.normal(size=(n, 2)) + 100.0 * labels[:, None] * [1.0, 0.0]
         begin = time.process_time()
         sample = ClusterRows(Points(X), None, None)
         tree = sample.tree()
@@ -133,7 +133,7 @@ def weakly_connected() -> str:
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     header = ("clusters", "1 - λ", "largest relative error", "products with a vector", "graph")
     header += ("eigenpairs", "adjusted Rand index")
-    return table("Clusters of 100,000 points, joined by single edges: GraphSolver", rows, header)
+    return table(f"Clusters of {n:,} points, joined by single edges: GraphSolver", rows, header)
 
 
 def tables() -> Iterator[str]:
