@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -34,18 +36,6 @@ def gaussians(n: int, columns: int = 16) -> tuple[np.ndarray, Labels]:
     return centers[y] + spread[y, None] * rng.normal(size=(n, columns)), y
 
 
-def twenty_thousand() -> np.ndarray:
-    return gaussians(20_000)[0]
-
-
-def hundred_thousand() -> np.ndarray:
-    return gaussians(10**5)[0]
-
-
-def million() -> np.ndarray:
-    return gaussians(10**6)[0]
-
-
 def fit_default(X: np.ndarray) -> Labels:
     return SpectralClustering(10).fit(X).labels_
 
@@ -62,49 +52,50 @@ def fit_peer(X: np.ndarray) -> Labels:
     return SklearnSpectral(10, affinity="nearest_neighbors", random_state=0).fit_predict(X)
 
 
-NEIGHBORS = "SpectralClustering(10, kernel=Neighbors(10))"
-FITS: list[tuple[Callable[[], np.ndarray], Callable[[np.ndarray], Labels], str]] = [
-    (hundred_thousand, fit_default, "SpectralClustering(10)"),
-    (million, fit_default, "SpectralClustering(10)"),
-    (hundred_thousand, fit_neighbors, NEIGHBORS),
-    (million, fit_neighbors, NEIGHBORS),
-    (twenty_thousand, fit_all_rows, f"{NEIGHBORS[:-1]}, max_rows=20_000)"),
-    (hundred_thousand, fit_all_rows, f"{NEIGHBORS[:-1]}, max_rows=100_000)"),
-    (twenty_thousand, fit_peer, "scikit-learn spectral, neighbors"),
-    (hundred_thousand, fit_peer, "scikit-learn spectral, neighbors"),
+NEIGHBORS = "SpectralClustering(10, kernel=Neighbors(10)"
+PEER = "scikit-learn spectral, neighbors"
+SECONDS = 300  # of CPU time for a fit
+FITS: list[tuple[int, Callable[[np.ndarray], Labels], str]] = [
+    (10**5, fit_default, "SpectralClustering(10)"),
+    (10**6, fit_default, "SpectralClustering(10)"),
+    (10**5, fit_neighbors, f"{NEIGHBORS})"),
+    (10**6, fit_neighbors, f"{NEIGHBORS})"),
+    (20_000, fit_all_rows, f"{NEIGHBORS}, max_rows=20_000)"),
+    (50_000, fit_all_rows, f"{NEIGHBORS}, max_rows=50_000)"),
+    (20_000, fit_peer, PEER),
+    (50_000, fit_peer, PEER),
 ]
 
 
 def scale() -> str:
     """Measure each fit in a new process; labels by votes are compared with a graph of all rows."""
     rows = []
-    for make, fit, name in FITS:
-        cpu, memory, index = measured(make.__name__, fit.__name__)
-        rows.append((f"{SIZES[make]:,} × 16", name, f"{cpu:.1f} s", f"{memory:.0f} MB"))
-        rows[-1] += (f"{index:.4f}",)
+    for n, fit, name in FITS:
+        rows.append((f"{n:,} × 16", name, *measured(n, fit.__name__)))
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
-    header = ("rows", "method", "CPU time", "peak memory", "adjusted Rand index")
+    header = ("rows", "method", "time", "CPU time", "peak memory", "adjusted Rand index")
     return table("Ten normal clusters", rows, header)
 
 
-SIZES = {twenty_thousand: 20_000, hundred_thousand: 10**5, million: 10**6}
+def measured(n: int, fit: str) -> tuple[str, str, str, str]:
+    """Return time, CPU time, growth of the peak memory and adjusted Rand index of a fit."""
+    code = f"from benchmarks import cluster_scale as m; m.print_measures({n}, m.{fit})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode == -signal.SIGXCPU:
+        return f"stopped after {SECONDS} s of CPU time", "-", "-", "-"
+    done.check_returncode()
+    wall, cpu, memory, index = json.loads(done.stdout.splitlines()[-1])
+    return f"{wall:.1f} s", f"{cpu:.1f} s", f"{memory:.0f} MB", f"{index:.4f}"
 
 
-def measured(make: str, fit: str) -> tuple[float, float, float]:
-    """Return CPU seconds, growth of the peak memory in MB and adjusted Rand index of a fit."""
-    code = f"from benchmarks import cluster_scale as m; m.print_measures(m.{make}, m.{fit})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    cpu, memory, index = json.loads(done.stdout.splitlines()[-1])
-    return cpu, memory, index
-
-
-def print_measures(make: Callable[[], np.ndarray], fit: Callable[[np.ndarray], Labels]) -> None:
+def print_measures(n: int, fit: Callable[[np.ndarray], Labels]) -> None:
     fit(gaussians(500)[0])  # imports
-    X, y = gaussians(SIZES[make])
-    begin = time.process_time()
+    X, y = gaussians(n)
+    used, begin = time.process_time(), time.perf_counter()
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + SECONDS, resource.RLIM_INFINITY))
     memory, labels = peak_growth(lambda: fit(X))
-    cpu = time.process_time() - begin
-    print(json.dumps([cpu, memory, adjusted_rand_score(y, labels)]))
+    wall, cpu = time.perf_counter() - begin, time.process_time() - used
+    print(json.dumps([wall, cpu, memory, adjusted_rand_score(y, labels)]))
 
 
 # --- a nearly disconnected graph ----------------------------------------------------------------
@@ -119,13 +110,13 @@ def _exact_gaps(matrix: csr_array, k: int) -> np.ndarray:
     return np.sort(values)
 
 
-def weakly_connected() -> str:
-    """Distant normal clusters in the plane, 10⁵ points, each joined to the next by one edge."""
+def weakly_connected(n: int = 10**5) -> str:
+    """Distant normal clusters in the plane, n points, each joined to the next by one edge."""
     rows = []
     for k in (2, 10):
         rng = np.random.default_rng(0)
-        labels = np.repeat(np.arange(k), 10**5 // k)
-        X = rng.normal(size=(10**5, 2)) + 100.0 * labels[:, None] * [1.0, 0.0]
+        labels = np.repeat(np.arange(k), n // k)
+        X = rng.normal(size=(n, 2)) + 100.0 * labels[:, None] * [1.0, 0.0]
         begin = time.process_time()
         sample = ClusterRows(Points(X), None, None)
         tree = sample.tree()
@@ -142,7 +133,7 @@ def weakly_connected() -> str:
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     header = ("clusters", "1 - λ", "largest relative error", "products with a vector", "graph")
     header += ("eigenpairs", "adjusted Rand index")
-    return table("Clusters of 100,000 points, joined by single edges: GraphSolver", rows, header)
+    return table(f"Clusters of {n:,} points, joined by single edges: GraphSolver", rows, header)
 
 
 def tables() -> Iterator[str]:

@@ -7,12 +7,13 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.metrics import adjusted_rand_score
 
-from mercer import EntropyClustering, config_context
+from mercer import EntropyClustering, baselines, config_context
 from mercer.bandwidth import median_distance
 from mercer.baselines import kernel_pca_clustering, njw_clustering, sweep_baseline
 from mercer.datasets import make_ring_and_blob
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Gaussian, Linear, Sigmoid
+from mercer.solvers.shift_invert import inverse_eigenpairs
 from tests.expectations import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -51,6 +52,23 @@ def test_njw_equals_a_naive_implementation(seed, n_clusters):
         n_clusters, affinity="precomputed", assign_labels="kmeans", random_state=0
     ).fit_predict(Gaussian(1.0)(X))
     assert adjusted_rand_score(found, theirs) > 0.9
+
+
+def test_njw_of_nearly_separate_clusters(monkeypatch):
+    """The shifted inverse replaces the iteration, which does not converge."""
+    angles = np.linspace(0, 2 * np.pi, 700, endpoint=False)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)])
+    X = np.concatenate([ring, 0.6 * ring[::2]])
+    calls = []
+
+    def spy(*args):
+        calls.append(inverse_eigenpairs(*args))
+        return calls[-1]
+
+    monkeypatch.setattr(baselines, "inverse_eigenpairs", spy)
+    found = njw_clustering(X, 2, kernel=Gaussian(0.03))
+    assert [call.converged for call in calls] == [True]
+    assert adjusted_rand_score(found, np.repeat([0, 1], [700, 350])) == 1
 
 
 @pytest.mark.parametrize("center", [False, True])

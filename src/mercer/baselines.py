@@ -18,6 +18,7 @@ from mercer.maths.types import Array
 from mercer.operators import Sample
 from mercer.resources import blas_threads_for, check_memory
 from mercer.solvers.block_krylov import leading_eigenpairs
+from mercer.solvers.shift_invert import inverse_eigenpairs
 from mercer.validation import check_choice, check_integer
 
 __all__ = [
@@ -182,12 +183,14 @@ def _njw_rows(sample: Sample, n_clusters: int) -> Array:
 def _leading_vectors(A: Array, k: int) -> Array:
     if k <= len(A) / 32:
         with blas_threads_for(len(A)):
-            _, vectors, converged, _ = leading_eigenpairs(
+            found = leading_eigenpairs(
                 A.__matmul__, len(A), k, tolerance=_RESIDUAL, max_passes=_MAX_PASSES
             )
-        if converged:
-            return vectors
-    return np.asarray(np.linalg.eigh(A)[1][:, ::-1][:, :k])  # cheaper than more passes
+            if not found.converged:  # clusters that are nearly separate
+                found = inverse_eigenpairs(A.copy(), k)
+        if found.converged:
+            return found.vectors
+    return np.asarray(np.linalg.eigh(A)[1][:, ::-1][:, :k])
 
 
 def _euclidean(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
@@ -48,8 +48,12 @@ def naive_radii(squares, count):
     return np.sort(squares, axis=1)[:, count]
 
 
-def naive_kernel(kernel, X):
-    """Return K without its diagonal, by the formulas; graphs with the edges of a spanning tree."""
+def naive_kernel(kernel, X, k=0):
+    """Return K without its diagonal, by the formulas.
+
+    Graphs have the edges of a spanning tree, unless there are at most k components, and all are
+    larger than a neighborhood.
+    """
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
     if isinstance(kernel, Gaussian):
         K = np.exp(-squares / (2 * kernel.bandwidth**2))
@@ -61,7 +65,9 @@ def naive_kernel(kernel, X):
             near = near & near.T if kernel.mutual else (near.astype(float) + near.T) / 2
             weights = K if kernel.mode == "weighted" else np.ones_like(K)
             tree = minimum_spanning_tree(squares).toarray() > 0
-            K = np.maximum(near * weights, (tree | tree.T) * weights)
+            sizes = np.bincount(connected_components(near)[1])
+            connect = len(sizes) > k or sizes.min() <= kernel.n_neighbors
+            K = np.maximum(near * weights, connect * (tree | tree.T) * weights)
     np.fill_diagonal(K, 0)
     return K
 
@@ -78,7 +84,7 @@ def naive_clustering(K, k):
 @fixed
 def test_fixed_kernels_equal_the_naive_clustering(kernel):
     X = OVERLAPPING
-    labels, values = naive_clustering(naive_kernel(kernel, X), 3)
+    labels, values = naive_clustering(naive_kernel(kernel, X, 3), 3)
     model = SpectralClustering(3, kernel=kernel).fit(X)
     assert_allclose(model.spectrum_.eigenvalues, values, atol=1e-8)
     same_partition(model.labels_, labels)
@@ -127,6 +133,23 @@ def test_labels_are_exact_on_separated_data(kernel):
     same_partition(model.labels_, TRUTH)
     assert model.n_clusters_ == 3
     assert_array_equal(np.unique(model.labels_), [0, 1, 2])
+
+
+def test_separate_components_are_not_connected():
+    """An edge between them would cost more than to cut the long and thin one."""
+    line = np.column_stack([np.linspace(0, 100, 500), np.zeros(500)])
+    X = np.concatenate([line, np.random.default_rng(0).normal([50, 10], 0.5, size=(30, 2))])
+    model = SpectralClustering(2, kernel=Neighbors(10)).fit(X)
+    same_partition(model.labels_, np.repeat([0, 1], [500, 30]))
+    assert_allclose(model.spectrum_.eigenvalues, 1, rtol=1e-12)
+
+
+def test_outliers_of_a_mutual_graph_are_no_clusters():
+    """Two lattices and a distant pair of rows are three components, but the pair is no cluster."""
+    lattice = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+    X = np.concatenate([lattice, lattice + np.array([20, 0]), [[100.0, 0.0], [101.0, 0.0]]])
+    model = SpectralClustering(3, kernel=Neighbors(7, mutual=True)).fit(X)
+    assert np.bincount(model.labels_).min() > 2
 
 
 def test_default_finds_rings():

@@ -95,12 +95,10 @@ def test_factored_operators_raise_a_clear_error():
         decompose(Sample(Gaussian(1.0), Points(X)), "variance", 2, normalize=True, solver="nystrom")
 
 
-def test_graph_solver_needs_a_normalized_sparse_kernel():
-    with pytest.raises(ValueError, match="sparse kernel"):
-        GraphSolver().gram(Sample(Gaussian(1.0), Points(X)))
-    kernel = fit_kernel(Neighbors(4), X)
-    with pytest.raises(ValueError, match="degree-normalized"):
-        decompose(Sample(kernel, Points(X)), "variance", 2, solver=GraphSolver())
+def test_graph_solver_needs_a_normalized_operator():
+    for kernel in (fit_kernel(Neighbors(4), X), Gaussian(1.0)):
+        with pytest.raises(ValueError, match="degree-normalized"):
+            decompose(Sample(kernel, Points(X)), "variance", 2, solver=GraphSolver())
 
 
 def test_lanczos_uses_the_sparse_matrix():

@@ -6,10 +6,11 @@ import pytest
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample
 from mercer.decompose import decompose
-from mercer.errors import ConvergenceError
-from mercer.kernels import Neighbors
+from mercer.errors import ConvergenceError, RankError
+from mercer.kernels import Gaussian, Neighbors, Precomputed
 from mercer.solvers import GraphSolver
 from mercer.solvers.chebyshev import filtered_eigenpairs
+from mercer.solvers.shift_invert import inverse_eigenpairs
 
 
 def blobs(sizes, distance, seed=0):
@@ -98,3 +99,57 @@ def test_limit_on_products_raises_with_the_approximations():
     with pytest.raises(ConvergenceError) as caught:
         spectrum_of(X, 5, max_products=3)
     assert len(caught.value.pairs.values) == 5
+
+
+# --- stored matrices ------------------------------------------------------------------------------
+
+
+def normalized(K):
+    roots = np.sqrt(K.sum(axis=1))
+    return K / np.outer(roots, roots)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_stored_kernel_that_is_nearly_disconnected(dtype):
+    """λ₂ and λ₃ differ from 1 by less than 1e-3, the next eigenvalue by much more."""
+    X = blobs([250, 250, 200], 7.0).astype(dtype)
+    sample = Sample(Gaussian(0.8), Points(X))
+    spectrum = decompose(sample, "variance", 5, normalize=True, solver=GraphSolver())
+    expected, vectors = np.linalg.eigh(normalized(Gaussian(0.8)(X.astype(float))))
+    expected, vectors = expected[::-1][:5], vectors[:, ::-1][:, :5]
+    assert 1e-9 < 1 - expected[1] < 1e-3 < 1 - expected[3]
+    rounding = 1e-9 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(spectrum.eigenvalues, expected, atol=rounding)
+    found = spectrum.projections / np.sqrt(spectrum.eigenvalues)
+    cosines = np.linalg.svd(vectors[:, :3].T @ found[:, :3], compute_uv=False)
+    np.testing.assert_allclose(cosines, 1, atol=100 * rounding)
+    np.testing.assert_array_equal(spectrum.known_ranks, np.arange(1, 6))
+
+
+def test_inverse_finds_multiple_eigenvalues():
+    rng = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(rng.normal(size=(300, 300)))
+    values = np.r_[[1.0] * 4, [1 - 1e-8] * 2, 0.9, rng.uniform(-1, 0.8, 293)]
+    found = inverse_eigenpairs(Q * values @ Q.T, 7)
+    assert found.converged
+    np.testing.assert_allclose(found.values, values[:7], atol=1e-11)
+    np.testing.assert_allclose(np.linalg.norm(Q[:, :7].T @ found.vectors, axis=0), 1, atol=1e-9)
+
+
+def test_stored_matrix_with_an_eigenvalue_above_one_raises():
+    """Degrees are positive, but a negative value makes an eigenvalue exceed 1."""
+    K = np.array([[5.0, -4.0, 0.5], [-4.0, 5.0, 0.5], [0.5, 0.5, 1.0]])
+    assert np.linalg.eigvalsh(normalized(K))[-1] > 1.1
+    sample = Sample(Precomputed(), Points(np.arange(3), "gram"), None, K)
+    with pytest.raises(ConvergenceError, match="negative values"):
+        decompose(sample, "variance", 1, normalize=True, solver=GraphSolver())
+
+
+def test_more_pairs_than_positive_eigenvalues_raise():
+    K = np.ones((4, 4)) - np.eye(4)  # eigenvalues of the normalized matrix: 1 and three times -1/3
+    sample = Sample(Precomputed(), Points(np.arange(4), "gram"), None, K)
+    with pytest.raises(RankError) as caught:
+        decompose(sample, "variance", 3, normalize=True, solver=GraphSolver())
+    assert caught.value.rank == 1
+    fewer = decompose(sample, "variance", 3, normalize=True, solver=GraphSolver(), at_most=True)
+    np.testing.assert_allclose(fewer.eigenvalues, [1.0], rtol=1e-12)

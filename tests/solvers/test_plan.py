@@ -15,6 +15,7 @@ from mercer.solvers import (
     Auto,
     Dense,
     Fourier,
+    GraphSolver,
     Lanczos,
     Nystrom,
     as_solver,
@@ -65,6 +66,23 @@ def test_eigensolver_by_size_and_number_of_components(n, n_components, expected)
     chosen = planned(Gaussian(1.0), np.zeros((n, 5)), n_components)
     assert isinstance(chosen.eigensolver, expected)
     assert isinstance(chosen.operator, expected)
+
+
+@pytest.mark.parametrize(
+    ("n", "budget", "expected", "fallback"),
+    [
+        (600, GIGABYTE, Dense(), None),
+        (601, GIGABYTE, GraphSolver(), Dense()),
+        (10_000, 4 * GIGABYTE, GraphSolver(), Dense()),
+        (10_001, 4 * GIGABYTE, Lanczos(max_products=5000), Dense()),
+        (10_000, GIGABYTE, Lanczos(), None),
+    ],
+)
+def test_degree_normalized_kernels(n, budget, expected, fallback):
+    X = np.broadcast_to(np.zeros(2), (n, 2))
+    request = Request("variance", 2, normalize=True)
+    chosen = plan(Sample(Gaussian(1.0), Points(X)), request, budget)
+    assert (chosen.eigensolver, chosen.fallback) == (expected, fallback)
 
 
 def test_exact_up_to_selects_landmarks_beyond_its_limit():

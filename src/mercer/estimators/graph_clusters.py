@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
 from mercer.bandwidth import fit_kernel
@@ -279,6 +280,7 @@ def embed_rows(
     kernel: Kernel,
     n_components: int,
     *,
+    n_clusters: int = 0,
     tree: NeighborPairs | None = None,
     solver: Any = "auto",
     random_state: int | None = None,
@@ -291,12 +293,14 @@ def embed_rows(
     kernel : Kernel
         Fitted.
     n_components : int
+    n_clusters : int
+        Largest number of connected components of a sparse graph that are left separate.
     tree : NeighborPairs or None
-        Edges that connect a sparse graph.
+        Edges that connect a sparse graph with more components, or with small ones.
     solver : str or solver
     random_state : int or None
     """
-    gram, sample = _gram(rows, kernel, tree), rows.sample(kernel)
+    gram, sample = _gram(rows, kernel, tree, n_clusters), rows.sample(kernel)
     request = Request("variance", min(n_components, rows.n), solver, normalize=True)
     with suppress_warnings():
         spectrum = decompose(
@@ -339,21 +343,37 @@ class _Graph(NormalizedGram):
         return csr_array((data, (matrix.row, matrix.col)), shape=matrix.shape)
 
 
-def _gram(rows: ClusterRows, kernel: Kernel, tree: NeighborPairs | None) -> _Graph:
+def _gram(
+    rows: ClusterRows, kernel: Kernel, tree: NeighborPairs | None, n_clusters: int = 0
+) -> _Graph:
     sample = rows.sample(kernel)
     if not kernel.is_sparse:
         gram = plan(sample, Request("variance", 1, normalize=True)).gram(sample)
         assert isinstance(gram, KernelGram)
         return _Graph(gram, loops=False)
+    assert isinstance(kernel, Neighbors)
     matrix = csr_array(kernel.sparse(rows.points.data))
-    if tree is not None:
+    if tree is not None and not _has_large_components(matrix, kernel, rows.weights, n_clusters):
         matrix = _with_edges(matrix, kernel, tree)
     return _Graph(SparseGram(kernel, sample.points, sample.weights, matrix), loops=False)
 
 
-def _with_edges(matrix: csr_array, kernel: Kernel, tree: NeighborPairs) -> csr_array:
+def _has_large_components(
+    matrix: csr_array, kernel: Neighbors, weights: Array | None, most: int
+) -> bool:
+    """Return whether there are at most so many components, each larger than a neighborhood.
+
+    They are clusters. Edges between them would be as strong as those within them, and thin clusters
+    would be cut instead. Smaller components, which only mutual graphs have, are outliers.
+    """
+    if most == 0:
+        return False
+    count, labels = connected_components(matrix, directed=False)
+    return bool(count <= most and np.bincount(labels, weights).min() > kernel.n_neighbors)
+
+
+def _with_edges(matrix: csr_array, kernel: Neighbors, tree: NeighborPairs) -> csr_array:
     """Add the edges of a tree; in a weighted graph with the weights of the kernel."""
-    assert isinstance(kernel, Neighbors)
     weights = np.maximum(kernel.edge_weights(tree), _WEAKEST_EDGE)
     edges = coo_array((weights, (tree.rows, tree.columns)), shape=matrix.shape).tocsr()
     return csr_array(matrix.maximum(edges + edges.T))

@@ -116,6 +116,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     neighbor graph. Rows of the training sample keep their labels. Equal rows are merged, so weights
     are equivalent to copies. ``docs/decisions.md`` has the evidence for the choice of the kernel.
 
+    A sparse graph with at most ``n_clusters`` connected components, each with more rows than
+    ``n_neighbors``, is used as it is. Others get the edges of a minimum spanning tree.
+
     ``n_clusters="auto"`` divides the 10-neighbor graph recursively. Rows are ordered by one of two
     eigenvectors of the graph, and the edges that cross each position of the order are counted. A
     part is divided where this count has a valley that is deeper than fluctuations within one
@@ -363,7 +366,15 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     ) -> Embedding:
         count = k if self.components == "variance" else ENTROPY_POOL * k
         seed = 0 if self.random_state is None else self.random_state
-        return embed_rows(rows, kernel, count, tree=tree, solver=self.solver, random_state=seed)
+        return embed_rows(
+            rows,
+            kernel,
+            count,
+            n_clusters=k,
+            tree=tree,
+            solver=self.solver,
+            random_state=seed,
+        )
 
 
 @dataclass(frozen=True)

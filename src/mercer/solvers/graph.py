@@ -1,4 +1,4 @@
-"""Eigenpairs of a degree-normalized sparse Gram matrix, component by component."""
+"""Eigenpairs of a degree-normalized Gram matrix: sparse, component by component, or stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from scipy.sparse.csgraph import connected_components
 from mercer.errors import ConvergenceError
 from mercer.maths.eigenpairs import canonical
 from mercer.maths.types import Array
-from mercer.operators import EigenProblem, NormalizedGram, Sample, SparseGram
-from mercer.operators.gram import GramProblem
+from mercer.operators import DenseGram, EigenProblem, NormalizedGram, Sample, SparseGram
+from mercer.operators.gram import GramProblem, KernelGram
 from mercer.solvers.base import Eigenpairs, Selection
+from mercer.solvers.block_krylov import KrylovResult
 from mercer.solvers.chebyshev import filtered_eigenpairs
+from mercer.solvers.lanczos import Lanczos
+from mercer.solvers.shift_invert import inverse_eigenpairs
 from mercer.validation import check_integer
 
 __all__ = ["GraphSolver"]
@@ -26,17 +29,19 @@ _TIE = 1e-9
 
 @dataclass(frozen=True)
 class GraphSolver:
-    """Leading eigenpairs of ``D^-½ K D^-½`` for a sparse K.
+    """Leading eigenpairs of ``D^-½ K D^-½`` for a sparse or a stored K without negative values.
 
-    Every connected component of the graph has the eigenvalue 1, with a known eigenvector. It is
-    removed, and the next eigenpairs of each component are computed separately, so a graph that is
-    not connected, or nearly so, costs no more than its components.
+    Sparse K: every connected component of the graph has the eigenvalue 1, with a known eigenvector.
+    It is removed, and the next eigenpairs of each component are computed separately, so a graph
+    that is not connected, or nearly so, costs no more than its components. Stored K: Krylov
+    iteration with the inverse of ``(1 + s) I - D^-½ K D^-½`` for a small s, which takes as long for
+    a nearly disconnected graph as for any other.
 
     Parameters
     ----------
     tolerance : float
-        Largest residual ``‖A v - λ v‖``, relative to 1 - λ for the smallest λ requested, or to the
-        distance of λ from the next eigenvalues if that is larger.
+        For a sparse K: largest residual ``‖A v - λ v‖``, relative to 1 - λ for the smallest λ
+        requested, or to the distance of λ from the next eigenvalues if that is larger.
     max_products : int
         Largest number of products with a block of vectors, per component.
 
@@ -60,21 +65,69 @@ class GraphSolver:
 
     can_grow: ClassVar[bool] = False
 
-    def gram(self, sample: Sample) -> SparseGram:
-        """Build the sparse operator."""
-        if not sample.kernel.is_sparse:
-            raise ValueError(
-                f"GraphSolver needs a sparse kernel such as Neighbors(10), not {sample.kernel!r}."
-            )
-        return SparseGram(sample.kernel, sample.points, sample.weights)
+    def gram(self, sample: Sample) -> KernelGram:
+        """Build the sparse operator; for other kernels the stored one."""
+        if sample.kernel.is_sparse:
+            return SparseGram(sample.kernel, sample.points, sample.weights)
+        stored = Lanczos(stored=True).gram(sample)
+        assert isinstance(stored, KernelGram)
+        return stored
 
     def solve(
         self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None
     ) -> Eigenpairs:
         """Find the leading pairs; raise ConvergenceError if the limit on passes is reached."""
         gram = _checked(problem, selection)
-        assert isinstance(gram.base, SparseGram)
         k = check_integer(selection.n_components, "n_components", high=problem.size)
+        if isinstance(gram.base, SparseGram):
+            found, method, certificate = self._by_components(gram, k, random_state)
+        else:
+            found = inverse_eigenpairs(
+                problem.dense(), k, random_state=random_state, max_passes=self.max_products
+            )
+            method = "block Krylov with the shifted inverse"
+            certificate = "small residuals"
+        if not len(found.values):
+            raise ConvergenceError(
+                "An eigenvalue of the normalized kernel matrix exceeds 1, so the kernel has "
+                "negative values. Use solver='lanczos' or 'dense'.",
+                None,
+            )
+        values, vectors, overlaps = canonical(found.values, found.vectors, problem.start, _TIE)
+        floor = problem.numerical_zero(values[0])
+        if values[-1] <= floor:
+            raise selection.rank_error(int((values > floor).sum()), float(values[-1]))
+        pairs = Eigenpairs(
+            values=values,
+            vectors=vectors,
+            overlaps=problem.overlaps(values, overlaps),
+            method=method,
+            converged=found.converged,
+            certified=False,
+            certificate=(
+                f"{certificate}; completeness is almost sure for a random start, not proven"
+            ),
+            ranks=np.arange(1, k + 1),
+            multiplicities=None,
+            known_values=values,
+            known_terms=problem.entropy_terms(values, overlaps),
+            lowest=0.0,
+            products=found.products,
+        )
+        if not found.converged:
+            raise ConvergenceError(
+                f"The iteration did not converge to {k} eigenpairs of the graph within "
+                f"{self.max_products} products. Raise GraphSolver(max_products=…) or the "
+                "tolerance. The attribute 'pairs' of this error holds the approximations.",
+                pairs,
+            )
+        return pairs
+
+    def _by_components(
+        self, gram: NormalizedGram, k: int, random_state: int | None
+    ) -> tuple[KrylovResult, str, str]:
+        """Return the leading pairs of a sparse graph, a method and a certificate."""
+        assert isinstance(gram.base, SparseGram)
         n_components, labels = connected_components(gram.base.matrix, directed=False)
         first = _trivial_vectors(gram, labels, n_components)[:, :k]
         found = [(np.ones(first.shape[1]), first)]
@@ -82,43 +135,18 @@ class GraphSolver:
         if k > n_components:
             for indices in _members(labels, n_components):
                 part = self._next_pairs(gram, indices, k - n_components, random_state)
-                found.append((part[0], _padded(part[1], indices, problem.size)))
-                converged, products = converged and part[2], products + part[3]
+                found.append((part.values, _padded(part.vectors, indices, gram.size)))
+                converged, products = converged and part.converged, products + part.products
         values = np.concatenate([part for part, _ in found])
         order = np.argsort(-values, kind="stable")[:k]
         vectors = np.concatenate([part for _, part in found], axis=1)[:, order]
-        values = values[order]
-        values, vectors, overlaps = canonical(values, vectors, problem.start, _TIE)
-        pairs = Eigenpairs(
-            values=values,
-            vectors=vectors,
-            overlaps=problem.overlaps(values, overlaps),
-            method=f"graph with {n_components} connected component{'s' * (n_components > 1)}",
-            converged=converged,
-            certified=False,
-            certificate=(
-                f"residuals below {self.tolerance:.0e} (1 - λ); completeness is almost sure for a "
-                "random start, not proven"
-            ),
-            ranks=np.arange(1, k + 1),
-            multiplicities=None,
-            known_values=values,
-            known_terms=problem.entropy_terms(values, overlaps),
-            lowest=0.0,
-            products=products,
-        )
-        if not converged:
-            raise ConvergenceError(
-                f"The Chebyshev filter did not converge to {k} eigenpairs of the graph within "
-                f"{self.max_products} products. Raise GraphSolver(max_products=…) or the "
-                "tolerance. The attribute 'pairs' of this error holds the approximations.",
-                pairs,
-            )
-        return pairs
+        method = f"graph with {n_components} connected component{'s' * (n_components > 1)}"
+        certificate = f"residuals below {self.tolerance:.0e} (1 - λ)"
+        return KrylovResult(values[order], vectors, converged, products), method, certificate
 
     def _next_pairs(
         self, gram: NormalizedGram, indices: Array, k: int, random_state: int | None
-    ) -> tuple[Array, Array, bool, int]:
+    ) -> KrylovResult:
         """Return up to k eigenpairs of a component after the first, which is known."""
         assert isinstance(gram.base, SparseGram)
         roots = np.sqrt(gram.degrees[indices])
@@ -135,7 +163,7 @@ class GraphSolver:
 
         if len(indices) <= _SMALL:
             values, vectors = np.linalg.eigh(product(np.eye(len(indices))))
-            return values[::-1][:k], vectors[:, ::-1][:, :k], True, len(indices)
+            return KrylovResult(values[::-1][:k], vectors[:, ::-1][:, :k], True, len(indices))
         return filtered_eigenpairs(
             product,
             len(indices),
@@ -148,11 +176,13 @@ class GraphSolver:
 
 def _checked(problem: EigenProblem, selection: Selection) -> NormalizedGram:
     gram = problem.gram if isinstance(problem, GramProblem) else None
-    if not isinstance(gram, NormalizedGram) or selection.target != "variance":
+    normalized = isinstance(gram, NormalizedGram) and isinstance(gram.base, SparseGram | DenseGram)
+    if not normalized or selection.target != "variance":
         raise ValueError(
             "GraphSolver finds leading eigenvalues of a degree-normalized graph. Use 'lanczos' for "
             "other problems."
         )
+    assert isinstance(gram, NormalizedGram)
     return gram
 
 

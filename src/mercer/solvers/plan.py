@@ -13,7 +13,10 @@ Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``        
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
 n ≤ 600 or more than n/20 components, four n × n matrices  stored K               ``Dense``
 fit the budget
-sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``
+sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``, or
+                                                                                  ``GraphSolver``
+degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K               ``GraphSolver``
+the budget
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
 with ≤ min(n²/250, 2²⁴) points
 two n × n matrices fit the budget, or K is precomputed     stored K (its lower    ``Lanczos``
@@ -25,9 +28,11 @@ otherwise                                                  ``Nystrom``, 1000    
 
 A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
 600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
-``Lanczos`` otherwise. A frequency grid is counted in its doubled version; with n²/250 points a fit
-takes about as long as one with a stored K. Where a full decomposition fits the budget, ``Lanczos``
-is limited to n/2 products, at which it costs as much, and falls back to ``Dense``.
+``Lanczos`` otherwise. ``GraphSolver`` finds eigenpairs of degree-normalized matrices only, with
+``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
+n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
+budget, ``Lanczos`` is limited to n/2 products, at which it costs as much, and falls back to
+``Dense``.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
 fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
@@ -95,6 +100,7 @@ _EXACT_UP_TO = 30_000
 # Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
 # stored K, and with the fast products of a factored operator.
 _LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
+_INVERTED_UP_TO = 10_000  # a Cholesky factorization takes about 15 s
 _LANDMARKS = 1000
 _SPARSE_COLUMNS = 1000  # beyond which chunks of sparse rows are not made dense
 _ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
@@ -295,6 +301,9 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     exact = (stored or affordable) and n <= (limits.exact_up_to or n)
     if sample.matrix is None and not exact and kernel.is_psd and not request.normalize:
         return Plan(Nystrom(limits.n_landmarks or _LANDMARKS), None)
+    inverted = request.normalize and n <= _INVERTED_UP_TO and isinstance(n_components, int)
+    if inverted and stored and dense_fits:
+        return Plan(Lanczos(stored=True), GraphSolver(), Dense())
     operator = Lanczos(stored=_stored_part(request) if stored else False)
     if dense_fits:
         return Plan(operator, Lanczos(max_products=max(n // 2, 1)), Dense())
