@@ -20,10 +20,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from mercer.maths.types import Array
 
-__all__ = ["EntropyGroups", "RitzBounds", "bound_entropy_terms", "bound_ritz_pairs"]
+__all__ = [
+    "EntropyGroups",
+    "RitzBounds",
+    "bound_entropy_terms",
+    "bound_norm",
+    "bound_ritz_pairs",
+]
 
 _SPLIT = 0.01  # (1 + t) R'R + (1 + 1/t) error² bounds the residuals with their error
 _SEPARATED = 100.0  # a gap that exceeds the residuals by this factor separates two groups
@@ -96,6 +103,41 @@ def bound_ritz_pairs(values: Array, squares: Array, rest: float, error: float = 
         if gap > residuals[i]:
             sines[i] = residuals[i] / gap
     return RitzBounds(proven, lower, upper, residuals, sines)
+
+
+def bound_norm(
+    product: float, error: float, count: int, failure: float, rounding: float = 0.0
+) -> float:
+    """Return a bound on ``‖M‖₂`` of a symmetric matrix from a product with Gaussian vectors.
+
+    Let G have ``count`` columns of independent standard normal numbers and ``H = MG + E``. For the
+    eigenvector u of the largest eigenvalue μ, ``‖u'MH‖ ≥ μ² ‖u'G‖ - μ ‖E‖``, and ``‖u'G‖²`` has a
+    chi-squared distribution, whose quantile at ``failure`` is t. So ``μ² √t - μ ‖E‖ ≤ ‖MH‖``.
+
+    Parameters
+    ----------
+    product : float
+        ``‖MH‖₂``.
+    error : float
+        ``‖E‖₂``.
+    count : int
+    failure : float
+        Probability that the bound does not hold.
+    rounding : float
+        Bound on the norm of rounding errors of G.
+
+    Examples
+    --------
+    >>> M = np.diag([3.0, 1.0, 0.5])
+    >>> G = np.random.default_rng(0).normal(size=(3, 40))
+    >>> bound = bound_norm(np.linalg.norm(M @ M @ G, 2), 0.0, 40, 1e-9)
+    >>> bool(3 <= bound < 6)
+    True
+    """
+    least = float(np.sqrt(2 * gammaincinv(count / 2, failure))) - rounding
+    if least <= 0:
+        return float("inf")
+    return float((error + np.sqrt(error**2 + 4 * least * product)) / (2 * least))
 
 
 @dataclass(frozen=True)

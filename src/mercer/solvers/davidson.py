@@ -5,8 +5,12 @@ The iteration starts at the leading eigenvectors of a landmark approximation ``U
 extends the basis by ``(UΛU' - θ)⁻¹ r`` for every residual r (block Davidson method). The residual
 shrinks per pass by about ``‖K - UΛU'‖ / θ``, which is two to four digits for smooth kernels.
 
-Passes are in float32 until the tolerance is reached; float32 needs no error bound, because a pass
-in float64 with the Ritz vectors follows, from which all residuals and bounds are computed.
+Passes are in float32 until the next correction is expected to reach the tolerance; float32 needs
+no error bound, because a pass in float64 with the Ritz vectors and this correction follows, from
+which all residuals and bounds are computed.
+
+If the selected eigenvalues are at the edge of a group of many close ones, the first block spans the
+whole group: an eigenvector at the edge is a combination of approximate ones of all of them.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 from mercer.errors import ConvergenceError
 from mercer.maths.centering import subtract_direction
 from mercer.maths.eigenpairs import TIE, canonical, choose_components
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.ritz_bounds import RitzBounds, bound_entropy_terms, bound_ritz_pairs
 from mercer.maths.types import Array
 from mercer.operators import CenteredGram, EigenProblem, GramOperator, Sample
@@ -29,18 +34,26 @@ from mercer.progress import report_status
 from mercer.resources import memory_budget
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
+from mercer.solvers.complement_norm import FAILURE, ComplementNorm
 from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
 __all__ = ["Davidson"]
 
 _BLOCK_SIZE = 64  # one pass with 64 columns takes 1.3 to 2 times as long as with one
+_LARGEST_BLOCK = 320  # if 64 vectors end inside a group of close eigenvalues
+_SAME_GROUP = 0.5  # eigenvalues above this part of the smallest selected one
+_END_OF_GROUP = 1.2  # ratio of eigenvalues at the end of a group
+_BUFFER = 4  # vectors after the end of a group
+_NEIGHBORS = 16  # pairs that are corrected in addition to those selected
 _MARGIN = 0.3  # of the tolerance that float32 residuals must reach
+_SAFETY = 2.0  # factor of the expected residual
 _SINGLE_FLOOR = 2e-7  # float32 residuals relative to ‖A‖ are rounding error below this
 _SLOW = 0.5  # a pass must reduce the residual by this factor
-_MAX_BLOCKS = 4  # of the basis before a restart
+_MAX_GROWTH = 192  # vectors that are added to the first block before a restart
 _LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
 _LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
+_CHUNK_ROWS = 4096
 _NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
 
 
@@ -53,7 +66,10 @@ class Davidson:
 
     ``spectrum_.residuals``, ``spectrum_.eigenvalue_bounds`` and ``spectrum_.angle_bounds`` hold
     the bounds; ``spectrum_.certified`` is True if it is proven that no other eigenpair belongs to
-    the selection, and ``spectrum_.passes`` is the number of passes over the pairs of points.
+    the selection, and ``spectrum_.passes`` is the number of passes over the pairs of points. The
+    largest eigenvalue that is not found is bounded by the Frobenius norm, or, where that is too
+    large, by products with random vectors: then bounds and certificate hold with probability
+    1 - 1e-9, which ``spectrum_.certificate`` states.
 
     Parameters
     ----------
@@ -63,8 +79,8 @@ class Davidson:
         Landmarks of the start and of the corrections. More landmarks save passes if the spectrum
         decays slowly; they cost ``n m²`` operations.
     block_size : int or None
-        Number of Ritz vectors; None for 64, or twice the number of components if that is larger.
-        More of them prove more.
+        Number of Ritz vectors; None for 64, or twice the number of components if that is larger, or
+        up to 320 if these end inside a group of close eigenvalues. More of them prove more.
     max_passes : int
         Largest number of passes.
     random_state : int or None
@@ -78,7 +94,7 @@ class Davidson:
     >>> X = np.random.default_rng(0).normal(size=(1500, 6))
     >>> pca = KernelPCA(4, solver=Davidson(n_landmarks=300)).fit(X)
     >>> pca.spectrum_.passes, bool(pca.spectrum_.residuals.max() < 1e-6 * pca.eigenvalues_[0])
-    (3, True)
+    (2, True)
     """
 
     tol: float = 1e-6
@@ -144,6 +160,9 @@ class _Search:
         self.landmarks = LandmarkSpectrum(base, center)
         self.first_pass = base.passes
         self.products = 0
+        self.spread = 0.0  # the largest residual of the start: how far landmarks are from A
+        self.complement: ComplementNorm | None = None
+        self.complement_norm = np.inf
 
     # --- products ---------------------------------------------------------------------------
 
@@ -153,10 +172,16 @@ class _Search:
         return self.base.passes - self.first_pass
 
     def _multiply(self, V: Array, single: bool) -> Array:
-        """Return ``A V``, or ``P A P V`` for V orthogonal to the vector of ones."""
+        """Return ``A V``, or ``P A P V`` with the projection P that centers."""
         self.products += V.shape[1]
         W = self.base.single_product(V) if single else self.base.product(V)
-        return W if self.unit is None else subtract_direction(W, self.unit)
+        if self.unit is None:
+            return W
+        if not single:  # V in float32 is orthogonal to the unit vector up to 1e-7 only
+            mean = self.base.start_product / np.sqrt(self.base.total)
+            for rows in row_ranges(len(W), _CHUNK_ROWS):
+                W[rows] -= mean[rows, None] * (self.unit @ V)
+        return subtract_direction(W, self.unit)
 
     def _orthonormal(self, V: Array, basis: BlockBasis | None = None) -> Array:
         if self.unit is not None:
@@ -169,49 +194,90 @@ class _Search:
         """Iterate until residuals and, for entropy, the proof of the selection are sufficient."""
         columns = self._start_columns()
         width = len(columns)
-        single = self.base.has_single
-        basis = self._started(self.landmarks.vectors(columns), single)
+        V = self._orthonormal(self.landmarks.vectors(columns))
+        basis = self._single_passes(V, width) if self.base.has_single else self._started(V)
+        while True:
+            ritz = basis.ritz()
+            pairs = self._result(ritz)
+            self._report(pairs.residuals.max() / pairs.values[0])
+            if self.passes >= self.settings.max_passes:
+                return self._checked(pairs)
+            prove = self._may_be_proven(pairs)
+            if pairs.converged and not prove:
+                return pairs
+            ritz = self._restarted(ritz, width)
+            basis = ritz.basis
+            T = self._corrections(ritz, width if prove else None)
+            if not T.shape[1]:  # the basis spans all that the landmarks can correct
+                return self._checked(pairs)
+            del ritz, pairs
+            basis.append(T, self._multiply(T, False))
+
+    def _single_passes(self, V: Array, width: int) -> BlockBasis:
+        """Iterate in float32; return the basis of the pass in float64 after that."""
+        V = V.astype(np.float32, copy=False)
+        if self.selection.target == "variance":
+            self.complement = ComplementNorm(len(V), self.unit)
+        basis = self._started(V)
         worst = np.inf
         while True:
             ritz = basis.ritz()
-            focus = self._focus(ritz, width)
-            before, worst = worst, self._worst(ritz, focus)
-            report_status(f"block Davidson: {self.passes} passes, residual {worst:.1e}")
-            last = self.passes >= self.settings.max_passes - single
-            if single:
-                floor = _SINGLE_FLOOR * self.base.total * self.base.potential / ritz.values[0]
-                small = max(_MARGIN * self.settings.tol, floor)
-                last = last or worst <= small or worst > _SLOW * before
-            else:
-                pairs = self._result(ritz)
-                if last or (pairs.converged and not self._may_be_proven(pairs)):
-                    return self._checked(pairs)
-            if not last:
-                if basis.count + width > _MAX_BLOCKS * width:
-                    ritz = ritz.restarted(self._focus(ritz, 2 * width))
-                    basis, focus = ritz.basis, self._focus(ritz, width)
-                T = self._corrections(ritz, focus)
-                if T.shape[1]:
-                    del ritz
-                    basis.append(T, self._multiply(T, single))
-                    continue
-                if not single:  # the basis spans all that the landmarks can correct
-                    return self._checked(pairs)
-            single, worst = False, np.inf
-            V = ritz.vectors(focus)
-            del basis, ritz  # their memory is needed for the products
-            basis = self._started(V, single)
+            before, worst = worst, self._worst(ritz)
+            self._report(worst)
+            floor = _SINGLE_FLOOR * self.base.total * self.base.potential / ritz.values[0]
+            done = worst <= max(_MARGIN * self.settings.tol, floor)
+            last = self.passes >= self.settings.max_passes - 1 or worst > _SLOW * before
+            last = last or self._expected(ritz) <= self.settings.tol
+            T = V[:, :0] if done else self._corrections(ritz)
+            if done or last or not T.shape[1]:
+                break
+            ritz = self._restarted(ritz, width)
+            basis = ritz.basis
+            basis.append(T, self._multiply(T, True).astype(np.float32))
+        focus = self._focus(ritz, width)
+        if self.complement is not None:
+            self.complement.remove(ritz, focus)
+        V = np.hstack([ritz.vectors(focus).astype(np.float32), T])
+        del basis, ritz, T  # their memory is needed for the products
+        return self._started(V, width)
 
-    def _corrections(self, ritz: Ritz, focus: Array) -> Array:
-        """Return an orthonormal block that extends the basis."""
-        active = self._active(ritz, focus)
+    def _started(self, V: Array, first: int | None = None) -> BlockBasis:
+        """Multiply the first block of a basis, in float32 unless ``first`` vectors span it."""
+        single = V.dtype == np.float32 and first is None
+        complement, count = self.complement, V.shape[1]
+        if complement is None:
+            W = self._multiply(V, single)
+        elif single:
+            W = self._multiply(np.hstack([V, complement.G]), single)
+            complement.set_product(W[:, count:])
+        else:
+            V = np.hstack([V, complement.G, complement.H])
+            W = self._multiply(V, single)
+            AG, AH = np.split(W[:, count:], 2, axis=1)
+            V = V[:, :count]
+            error = self._product_error()
+            self.complement_norm = complement.bound(V[:, :first], W[:, :first], AG, AH, error)
+        return BlockBasis(V, W[:, :count].astype(np.float32 if single else np.float64, copy=False))
+
+    def _restarted(self, ritz: Ritz, width: int) -> Ritz:
+        """Return a basis with space for corrections: the same, or one of leading Ritz vectors."""
+        if ritz.basis.count + len(self._selected(ritz)) + _NEIGHBORS <= width + _MAX_GROWTH:
+            return ritz
+        self.complement_norm = np.inf  # of a larger span
+        return ritz.restarted(self._focus(ritz, max(width, 2 * _BLOCK_SIZE)))
+
+    def _corrections(self, ritz: Ritz, width: int | None = None) -> Array:
+        """Return an orthonormal block that extends the basis.
+
+        Selected pairs and their neighbors are corrected, or ``width`` pairs to prove more.
+        """
+        count = len(self._selected(ritz)) + _NEIGHBORS if width is None else width
+        active = self._active(ritz, self._focus(ritz, count))
         T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
         return self._orthonormal(T.astype(ritz.basis.dtype, copy=False), ritz.basis)
 
-    def _started(self, V: Array, single: bool) -> BlockBasis:
-        """Return the span of V as the first block of a basis."""
-        Q = self._orthonormal(V).astype(np.float32 if single else np.float64, copy=False)
-        return BlockBasis(Q, self._multiply(Q, single), single)
+    def _report(self, residual: float) -> None:
+        report_status(f"block Davidson: {self.passes} passes, residual {residual:.1e}")
 
     def _start_columns(self) -> Array:
         """Return the landmark eigenvectors to start with: largest values, largest terms."""
@@ -233,6 +299,8 @@ class _Search:
         width = max(_BLOCK_SIZE, 2 * count)
         if self.settings.block_size is not None:
             width = max(self.settings.block_size, count)
+        elif selected is not None and len(selected):
+            width = max(width, _end_of_group(values, width, float(values[selected].min())))
         return _first_with_largest(selected, min(width, rank), rank)
 
     def _exact_selection(self) -> Selection:
@@ -246,7 +314,7 @@ class _Search:
     def _selected(self, ritz: Ritz) -> Array:
         """Return the Ritz pairs that would be selected; all if these are too few."""
         values = ritz.values
-        terms = self.problem.entropy_terms(values, ritz.combined(self.base.start))
+        terms = self.problem.entropy_terms(values, ritz.adjoint(self.base.start))
         floor = self.problem.numerical_zero(values[0])
         found = choose_components(values, terms, floor, self._exact_selection())
         return np.flatnonzero(values > floor) if found is None else found
@@ -255,11 +323,21 @@ class _Search:
         """Return the Ritz pairs to iterate: those selected, and the leading ones."""
         return _first_with_largest(self._selected(ritz), width, len(ritz.values))
 
-    def _worst(self, ritz: Ritz, focus: Array) -> float:
+    def _worst(self, ritz: Ritz) -> float:
         """Return the largest residual of a selected pair, relative to the largest eigenvalue."""
+        largest = float(ritz.residuals[self._selected(ritz)].max(initial=0.0))
+        self.spread = self.spread or largest
+        return largest / float(ritz.values[0])
+
+    def _expected(self, ritz: Ritz) -> float:
+        """Return the largest residual that is expected after the next correction.
+
+        A correction reduces the residual by about ``‖A - UΛU'‖ / θ``.
+        """
         selected = self._selected(ritz)
-        used = selected[np.isin(selected, focus)]
-        return float(ritz.residuals[used].max(initial=0.0) / ritz.values[0])
+        rates = np.minimum(self.spread / np.maximum(ritz.values[selected], self.spread), 1)
+        largest = float((rates * ritz.residuals[selected]).max(initial=0.0))
+        return _SAFETY * largest / float(ritz.values[0])
 
     def _active(self, ritz: Ritz, focus: Array) -> Array:
         """Return the Ritz pairs to correct: those that have not converged."""
@@ -283,10 +361,9 @@ class _Search:
         base, problem = self.base, self.problem
         selection = self._exact_selection()
         values, start = ritz.values, base.start
-        products = ritz.combined(start)
-        norm = np.sqrt(base.squared_norm)
-        error = base.product_error * norm
-        rest = self._rest(values, ritz.squares)
+        products = ritz.adjoint(start)
+        error = self._product_error()
+        rest = min(self._rest(values, ritz.squares), self.complement_norm)
         bounds = bound_ritz_pairs(values, ritz.squares, rest, error)
         terms = problem.entropy_terms(values, products)
         floor = problem.numerical_zero(values[0])
@@ -353,6 +430,10 @@ class _Search:
         rest = total - float(values @ values) - 2 * float(np.trace(squares))
         return float(np.sqrt(max(rest, 0.0) + rounding * self.base.squared_norm))
 
+    def _product_error(self) -> float:
+        """Bound the error of a product in float64 with a unit vector."""
+        return self.base.product_error * float(np.sqrt(self.base.squared_norm))
+
     def _joint_residual(self, squares: Array, selected: Array, error: float) -> float:
         """Bound the distances of all selected Ritz values to eigenvalues (Kahan)."""
         part = squares[np.ix_(selected, selected)]
@@ -364,15 +445,19 @@ class _Search:
     ) -> tuple[bool, str]:
         """Return whether the selection is proven, and why or why not."""
         if self.selection.target == "variance":
+            random = self.complement_norm < self._rest(ritz.values, ritz.squares)
+            how = "the Frobenius norm"
+            if random:
+                how = f"products with random vectors (they fail with probability {FAILURE:.0e})"
+            others = f"all other eigenvalues are at most {bounds.upper[-1]:.3e} by {how}"
             if (selected < bounds.proven).all():
                 return True, (
-                    f"the Frobenius norm bounds all other eigenvalues by {bounds.upper[-1]:.3e}; "
-                    f"the smallest selected is at least {bounds.lower[selected].min():.3e}"
+                    f"{others}; the {bounds.proven} leading ones are at least "
+                    f"{bounds.lower[: bounds.proven].min():.3e}"
                 )
             return False, (
                 f"residuals below {self.settings.tol:.0e} of the largest eigenvalue; the "
-                f"{bounds.proven} leading eigenvalues are proven, others are at most "
-                f"{bounds.upper[-1]:.3e}"
+                f"{bounds.proven} leading eigenvalues are proven, {others}"
             )
         groups = bound_entropy_terms(
             bounds, ritz.squares, products, self.base.total, self.base.potential
@@ -399,6 +484,24 @@ class _Search:
             "attribute 'pairs' of this error holds the approximations.",
             pairs,
         )
+
+
+def _end_of_group(values: Array, width: int, smallest: float) -> int:
+    """Return the number of vectors that contain a group of eigenvalues close to the smallest one.
+
+    0 if ``width`` vectors contain it, or if it is too large.
+
+    >>> values = np.r_[9.0, np.linspace(2, 1.2, 99), np.linspace(0.7, 0.1, 200)]
+    >>> _end_of_group(values, 64, 1.95), _end_of_group(values, 64, 9.0)
+    (104, 0)
+    """
+    if len(values) <= width or values[width] < _SAME_GROUP * smallest:
+        return 0
+    ends = np.arange(width, min(_LARGEST_BLOCK - _BUFFER, len(values) - 1) + 1)
+    ratios = values[ends - 1] / values[ends]
+    best = int(np.argmax(ratios))
+    clear = ratios[best] > _END_OF_GROUP and values[ends[best]] < _SAME_GROUP * smallest
+    return int(ends[best]) + _BUFFER if clear else 0
 
 
 def _first_with_largest(selected: Array | None, width: int, available: int) -> Array:
