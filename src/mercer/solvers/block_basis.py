@@ -100,9 +100,9 @@ class Ritz:
             self.squares += R.T @ R
         self.residuals = np.sqrt(np.maximum(np.diag(self.squares), 0))
 
-    def vectors(self, chosen: Array) -> Array:
-        """Return some Ritz vectors in float64."""
-        return self._product(0, self._Y[:, chosen], np.dtype(np.float64))
+    def vectors(self, chosen: Array, dtype: np.dtype[Any]) -> Array:
+        """Return some Ritz vectors."""
+        return self._product(0, self._Y[:, chosen], dtype)
 
     def residual_vectors(self, chosen: Array) -> Array:
         """Return the residuals of some Ritz pairs."""

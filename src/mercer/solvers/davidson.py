@@ -178,9 +178,11 @@ class _Search:
         if self.unit is None:
             return W
         if not single:  # V in float32 is orthogonal to the unit vector up to 1e-7 only
+            ranges = row_ranges(len(W), _CHUNK_ROWS)
+            parts = sum(self.unit[rows] @ V[rows] for rows in ranges)
             mean = self.base.start_product / np.sqrt(self.base.total)
-            for rows in row_ranges(len(W), _CHUNK_ROWS):
-                W[rows] -= mean[rows, None] * (self.unit @ V)
+            for rows in ranges:
+                W[rows] -= mean[rows, None] * parts
         return subtract_direction(W, self.unit)
 
     def _orthonormal(self, V: Array, basis: BlockBasis | None = None) -> Array:
@@ -194,8 +196,9 @@ class _Search:
         """Iterate until residuals and, for entropy, the proof of the selection are sufficient."""
         columns = self._start_columns()
         width = len(columns)
-        V = self._orthonormal(self.landmarks.vectors(columns))
-        basis = self._single_passes(V, width) if self.base.has_single else self._started(V)
+        basis = (
+            self._single_passes(columns) if self.base.has_single else self._double_start(columns)
+        )
         while True:
             ritz = basis.ritz()
             pairs = self._result(ritz)
@@ -213,12 +216,23 @@ class _Search:
             del ritz, pairs
             basis.append(T, self._multiply(T, False))
 
-    def _single_passes(self, V: Array, width: int) -> BlockBasis:
+    def _double_start(self, columns: Array) -> BlockBasis:
+        """Return a basis of landmark vectors in float64."""
+        V = self._orthonormal(self.landmarks.vectors(columns))
+        return BlockBasis(V, self._multiply(V, False))
+
+    def _single_passes(self, columns: Array) -> BlockBasis:
         """Iterate in float32; return the basis of the pass in float64 after that."""
-        V = V.astype(np.float32, copy=False)
+        width = len(columns)
+        V = self._orthonormal(self.landmarks.vectors(columns))
         if self.selection.target == "variance":
             self.complement = ComplementNorm(len(V), self.unit)
-        basis = self._started(V)
+            V = np.hstack([V, self.complement.G])
+        W = self._multiply(V, True).astype(np.float32)
+        if self.complement is not None:
+            self.complement.set_product(W[:, width:])
+        basis = BlockBasis(V[:, :width], W[:, :width])
+        del V, W
         worst = np.inf
         while True:
             ritz = basis.ritz()
@@ -228,36 +242,31 @@ class _Search:
             done = worst <= max(_MARGIN * self.settings.tol, floor)
             last = self.passes >= self.settings.max_passes - 1 or worst > _SLOW * before
             last = last or self._expected(ritz) <= self.settings.tol
-            T = V[:, :0] if done else self._corrections(ritz)
-            if done or last or not T.shape[1]:
+            new = [] if done else [self._corrections(ritz)]
+            if done or last or not new[0].shape[1]:
                 break
             ritz = self._restarted(ritz, width)
             basis = ritz.basis
-            basis.append(T, self._multiply(T, True).astype(np.float32))
+            basis.append(new[0], self._multiply(new[0], True).astype(np.float32))
         focus = self._focus(ritz, width)
+        blocks = [ritz.vectors(focus, np.dtype(np.float32)), *new]
         if self.complement is not None:
             self.complement.remove(ritz, focus)
-        V = np.hstack([ritz.vectors(focus).astype(np.float32), T])
-        del basis, ritz, T  # their memory is needed for the products
-        return self._started(V, width)
+            blocks += [self.complement.G, self.complement.H]
+        V = np.hstack(blocks)
+        del basis, ritz, new, blocks  # their memory is needed for the products
+        return self._double_pass(V, width)
 
-    def _started(self, V: Array, first: int | None = None) -> BlockBasis:
-        """Multiply the first block of a basis, in float32 unless ``first`` vectors span it."""
-        single = V.dtype == np.float32 and first is None
-        complement, count = self.complement, V.shape[1]
-        if complement is None:
-            W = self._multiply(V, single)
-        elif single:
-            W = self._multiply(np.hstack([V, complement.G]), single)
-            complement.set_product(W[:, count:])
-        else:
-            V = np.hstack([V, complement.G, complement.H])
-            W = self._multiply(V, single)
-            AG, AH = np.split(W[:, count:], 2, axis=1)
-            V = V[:, :count]
-            error = self._product_error()
-            self.complement_norm = complement.bound(V[:, :first], W[:, :first], AG, AH, error)
-        return BlockBasis(V, W[:, :count].astype(np.float32 if single else np.float64, copy=False))
+    def _double_pass(self, V: Array, width: int) -> BlockBasis:
+        """Return a basis in float64; its first ``width`` vectors bound the complement."""
+        W = self._multiply(V, False)
+        if self.complement is None:
+            return BlockBasis(V, W)
+        count = V.shape[1] - 2 * self.complement.count
+        AG, AH = np.split(W[:, count:], 2, axis=1)
+        error = self._product_error()
+        self.complement_norm = self.complement.bound(V[:, :width], W[:, :width], AG, AH, error)
+        return BlockBasis(V[:, :count], W[:, :count])
 
     def _restarted(self, ritz: Ritz, width: int) -> Ritz:
         """Return a basis with space for corrections: the same, or one of leading Ritz vectors."""
@@ -415,7 +424,7 @@ class _Search:
         chosen = selected[order]
         tie = TIE * float(ritz.values[0])
         _, found, overlaps = canonical(
-            ritz.values[chosen], ritz.vectors(chosen), self.base.start, tie
+            ritz.values[chosen], ritz.vectors(chosen, np.dtype(np.float64)), self.base.start, tie
         )
         back = np.argsort(order)
         return found[:, back], overlaps[back]
