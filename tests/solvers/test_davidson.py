@@ -184,17 +184,17 @@ def test_complement_norm_bounds_what_is_not_found():
     Q, AQ = Q.astype(np.float64), A @ Q.astype(np.float64)
     complement = ComplementNorm(n, None)
     complement.set_product((A @ complement.G).astype(np.float32))
-    ritz = BlockBasis(Q, AQ).ritz()
-    complement.remove(ritz, np.arange(found))
+    basis = BlockBasis(Q, AQ)
+    complement.remove(basis.ritz(), np.arange(found))
     AG, AH = A @ complement.G, A @ complement.H
-    bound = complement.bound(Q, AQ, AG, AH, 1e-12)
+    bound = complement.bound(basis, AG, AH, 1e-12)
     P = np.eye(n) - Q @ np.linalg.solve(Q.T @ Q, Q.T)
     norm = np.linalg.norm(P @ A @ P, 2)
     frobenius = np.linalg.norm(P @ A @ P)
     assert norm <= bound < 0.25 * frobenius
     # a wrong product in float32 enlarges the bound, because its error is computed
     complement.H += 5 * rng.normal(size=complement.H.shape).astype(np.float32)
-    assert complement.bound(Q, AQ, AG, A @ complement.H, 1e-12) > 2 * bound
+    assert complement.bound(basis, AG, A @ complement.H, 1e-12) > 2 * bound
 
 
 def test_potential_is_that_of_the_landmarks_before_the_first_pass():

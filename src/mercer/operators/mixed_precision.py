@@ -21,7 +21,7 @@ from mercer.resources import run_each_in_threads, single_threaded_blas
 __all__ = ["MixedPrecisionGram"]
 
 # Rows that are prepared at a time, so that no copy of all points is needed, and their numbers.
-_MAX_BLOCK_ROWS, _MAX_BLOCK_NUMBERS = 3072, 3 << 18
+_MAX_BLOCK_ROWS, _MAX_BLOCK_NUMBERS = 2048, 1 << 19
 _MIN_BLOCKS = 16  # so that there is work for several threads
 # Largest squared distance from the mean, in bandwidths, at which float32 tiles are accurate.
 _MAX_SINGLE_REACH = 400.0

@@ -118,9 +118,16 @@ class Ritz:
         exact = self.basis.blocks[0][1].dtype
         return BlockBasis(self._product(0, Y, exact), self._product(1, Y, exact)).ritz()
 
-    def products(self, chosen: Array, C: Array) -> Array:
-        """Return ``A X C`` for some Ritz vectors X."""
-        return self._product(1, self._Y[:, chosen] @ C, self.basis.dtype)
+    def products(self, chosen: Array, C: Array | None = None) -> Array:
+        """Return ``A X``, or ``A X C``, for some Ritz vectors X."""
+        Y = self._Y[:, chosen]
+        return self._product(1, Y if C is None else Y @ C, self.basis.dtype)
+
+    def part_of(self, block: int) -> Array:
+        """Return the norm of each Ritz vector's coefficients of one block of the basis."""
+        counts = [Q.shape[1] for Q, _ in self.basis.blocks]
+        first = sum(counts[:block])
+        return np.linalg.norm(self._Y[first : first + counts[block]], axis=0)
 
     def adjoint(self, V: Array) -> Array:
         """Return ``X'V`` of the Ritz vectors X."""

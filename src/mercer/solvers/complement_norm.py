@@ -11,11 +11,11 @@ import numpy as np
 
 from mercer.maths.centering import subtract_direction
 from mercer.maths.pairwise import row_ranges
-from mercer.maths.ritz_bounds import bound_norm
+from mercer.maths.ritz_bounds import bound_matrix, bound_norm
 from mercer.maths.types import Array
-from mercer.solvers.block_basis import Ritz
+from mercer.solvers.block_basis import BlockBasis, Ritz
 
-__all__ = ["FAILURE", "ComplementNorm"]
+__all__ = ["FAILURE", "ComplementNorm", "ProductCheck"]
 
 FAILURE = 1e-9  # probability that the bound does not hold
 _COUNT = 32  # vectors
@@ -52,33 +52,33 @@ class ComplementNorm:
         """Replace ``AG`` by ``AG - AXX'G`` for some Ritz vectors X."""
         self.H -= ritz.products(chosen, ritz.adjoint(self.G)[chosen]).astype(np.float32)
 
-    def bound(self, Q: Array, AQ: Array, AG: Array, AH: Array, error: float) -> float:
-        """Return the bound for the complement of the span of Q.
+    def bound(
+        self, basis: BlockBasis, AG: Array, AH: Array, error: float, joint: float = 0.0
+    ) -> float:
+        """Return the bound for the complement of a basis.
 
         Parameters
         ----------
-        Q, AQ : arrays of shape (n, b)
-            Of full rank, with its exact product.
+        basis : BlockBasis
         AG, AH : arrays of shape (n, 32)
-            Exact products.
+            Products in float64.
         error : float
-            Bound on the error of a product with a unit vector.
+            Bound on the error of a product in float64 with a unit vector.
+        joint : float
+            Bound on the norm of the error of the products of the basis.
         """
         G, H = self.G, self.H
-        ranges = row_ranges(len(Q), _CHUNK_ROWS)
 
         def inner(V: Array) -> Array:
-            parts = [Q[rows].T.astype(np.float64, copy=False) @ V[rows] for rows in ranges]
-            return np.asarray(np.sum(parts, axis=0))
+            return np.asarray(sum(Q.T @ V[rows] for rows, Q, _ in basis.chunks()))
 
-        gram = inner(Q)
+        gram = np.asarray(sum(Q.T @ Q for _, Q, _ in basis.chunks()))
+        energy = np.asarray(sum(Q.T @ AQ for _, Q, AQ in basis.chunks()))
         in_G, in_H = (np.linalg.solve(gram, inner(V)) for V in (G, H))
-        energy = inner(AQ)
         of_G = np.linalg.solve(gram, inner(AG) - energy @ in_G)
         of_H = np.linalg.solve(gram, inner(AH) - energy @ in_H)
         squares, errors = (np.zeros((_COUNT, _COUNT)) for _ in range(2))
-        for rows in ranges:
-            X, AX = Q[rows].astype(np.float64, copy=False), AQ[rows]
+        for rows, X, AX in basis.chunks():
             MH = AH[rows] - AX @ in_H - X @ of_H
             E = H[rows] - X @ in_H - (AG[rows] - AX @ in_G - X @ of_G)
             squares += MH.T @ MH
@@ -88,9 +88,39 @@ class ComplementNorm:
         )
         lengths = [float(np.linalg.norm(V)) for V in (G, H)]
         return bound_norm(
-            largest + error * lengths[1],
-            deviation + error * lengths[0],
+            largest + error * lengths[1] + joint * float(np.linalg.norm(in_H, 2)),
+            deviation + error * lengths[0] + joint * float(np.linalg.norm(in_G, 2)),
             _COUNT,
             FAILURE,
             float(np.finfo(np.float32).eps) * lengths[0],
         )
+
+
+class ProductCheck:
+    """Bound on ``‖AX - B‖`` for a product B in float32, from Gaussian combinations of its columns.
+
+    Parameters
+    ----------
+    X, B : arrays of shape (n, b)
+    """
+
+    def __init__(self, X: Array, B: Array) -> None:
+        self._weights = np.random.default_rng(1).standard_normal((X.shape[1], _COUNT))
+        self.vectors = X @ self._weights  # in float64
+        self._B = B
+
+    def bound(self, product: Array, error: float) -> float:
+        """Return the bound from the product in float64 with :attr:`vectors`.
+
+        Parameters
+        ----------
+        product : array of shape (n, 32)
+        error : float
+            Bound on its error, relative to the norms of the vectors.
+        """
+        total = np.zeros((_COUNT, _COUNT))
+        for rows in row_ranges(len(product), _CHUNK_ROWS):
+            E = product[rows] - self._B[rows] @ self._weights
+            total += E.T @ E
+        norm = float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
+        return bound_matrix(norm + error * float(np.linalg.norm(self.vectors)), _COUNT, FAILURE)

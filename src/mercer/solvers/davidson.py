@@ -31,10 +31,10 @@ from mercer.operators.gram import GramProblem
 from mercer.operators.landmark_spectrum import LandmarkSpectrum
 from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
-from mercer.resources import memory_budget
+from mercer.resources import memory_budget, release_memory
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
-from mercer.solvers.complement_norm import FAILURE, ComplementNorm
+from mercer.solvers.complement_norm import FAILURE, ComplementNorm, ProductCheck
 from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
@@ -44,6 +44,7 @@ _BLOCK_SIZE = 64  # one pass with 64 columns takes 1.3 to 2 times as long as wit
 _LARGEST_BLOCK = 320  # if 64 vectors end inside a group of close eigenvalues
 _SAME_GROUP = 0.5  # eigenvalues above this part of the smallest selected one
 _END_OF_GROUP = 1.2  # ratio of eigenvalues at the end of a group
+_WIDE = 128  # vectors, above which only the selected ones are multiplied in float64
 _BUFFER = 4  # vectors after the end of a group
 _NEIGHBORS = 16  # pairs that are corrected in addition to those selected
 _MARGIN = 0.3  # of the tolerance that float32 residuals must reach
@@ -54,6 +55,7 @@ _MAX_GROWTH = 192  # vectors that are added to the first block before a restart
 _LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
 _LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
 _CHUNK_ROWS = 4096
+_NEARLY_ORTHONORMAL = 1.001  # bound on the norm of coefficients of Ritz vectors
 _NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
 
 
@@ -163,6 +165,7 @@ class _Search:
         self.spread = 0.0  # the largest residual of the start: how far landmarks are from A
         self.complement: ComplementNorm | None = None
         self.complement_norm = np.inf
+        self.group_error = 0.0  # bound on the error of products of the second block of the basis
 
     # --- products ---------------------------------------------------------------------------
 
@@ -225,6 +228,7 @@ class _Search:
         """Iterate in float32; return the basis of the pass in float64 after that."""
         width = len(columns)
         V = self._orthonormal(self.landmarks.vectors(columns))
+        release_memory()
         if self.selection.target == "variance":
             self.complement = ComplementNorm(len(V), self.unit)
             V = np.hstack([V, self.complement.G])
@@ -248,29 +252,47 @@ class _Search:
             ritz = self._restarted(ritz, width)
             basis = ritz.basis
             basis.append(new[0], self._multiply(new[0], True).astype(np.float32))
-        focus = self._focus(ritz, width)
-        blocks = [ritz.vectors(focus, np.dtype(np.float32)), *new]
-        if self.complement is not None:
-            self.complement.remove(ritz, focus)
-            blocks += [self.complement.G, self.complement.H]
-        V = np.hstack(blocks)
-        del basis, ritz, new, blocks  # their memory is needed for the products
-        return self._double_pass(V, width)
+        return self._double_pass(ritz, self._focus(ritz, width), new)
 
-    def _double_pass(self, V: Array, width: int) -> BlockBasis:
-        """Return a basis in float64; its first ``width`` vectors bound the complement."""
+    def _double_pass(self, ritz: Ritz, focus: Array, new: list[Array]) -> BlockBasis:
+        """Return a basis of Ritz vectors and corrections with products in float64.
+
+        Of a wide block only the selected vectors are multiplied in float64. The products of the
+        others stay those of float32; their error is bounded by random combinations.
+        """
+        complement, others = self.complement, focus[:0]
+        if complement is not None:
+            complement.remove(ritz, focus)
+            if len(focus) > _WIDE:
+                others = focus[~np.isin(focus, self._selected(ritz))]
+        own = focus[~np.isin(focus, others)]
+        group = [ritz.vectors(others, np.dtype(np.float32)), ritz.products(others)]
+        check = ProductCheck(*group)
+        blocks = [ritz.vectors(own, np.dtype(np.float32)), *new]
+        count = sum(block.shape[1] for block in blocks)
+        if complement is not None:
+            blocks += [complement.G, complement.H]
+        if len(others):
+            blocks += [check.vectors]
+        V = np.hstack(blocks)
+        del ritz, new, blocks
+        release_memory()
         W = self._multiply(V, False)
-        if self.complement is None:
-            return BlockBasis(V, W)
-        count = V.shape[1] - 2 * self.complement.count
-        AG, AH = np.split(W[:, count:], 2, axis=1)
+        basis = BlockBasis(V[:, :count], W[:, :count])
         error = self._product_error()
-        self.complement_norm = self.complement.bound(V[:, :width], W[:, :width], AG, AH, error)
-        return BlockBasis(V[:, :count], W[:, :count])
+        if len(others):
+            basis.append(*group)
+            self.group_error = check.bound(W[:, -complement.count :], error)
+        if complement is not None:
+            AG, AH = (W[:, count + i * complement.count :][:, : complement.count] for i in (0, 1))
+            joint = self.group_error + np.sqrt(count) * error
+            self.complement_norm = complement.bound(basis, AG, AH, error, joint)
+        return basis
 
     def _restarted(self, ritz: Ritz, width: int) -> Ritz:
         """Return a basis with space for corrections: the same, or one of leading Ritz vectors."""
-        if ritz.basis.count + len(self._selected(ritz)) + _NEIGHBORS <= width + _MAX_GROWTH:
+        needed = ritz.basis.count + len(self._selected(ritz)) + _NEIGHBORS
+        if needed <= width + _MAX_GROWTH or self.group_error:
             return ritz
         self.complement_norm = np.inf  # of a larger span
         return ritz.restarted(self._focus(ritz, max(width, 2 * _BLOCK_SIZE)))
@@ -371,23 +393,25 @@ class _Search:
         selection = self._exact_selection()
         values, start = ritz.values, base.start
         products = ritz.adjoint(start)
-        error = self._product_error()
-        rest = min(self._rest(values, ritz.squares), self.complement_norm)
-        bounds = bound_ritz_pairs(values, ritz.squares, rest, error)
         terms = problem.entropy_terms(values, products)
         floor = problem.numerical_zero(values[0])
-        selected = choose_components(values, terms, floor, selection)
+        selected, complete = choose_components(values, terms, floor, selection), True
         if selected is None:
             usable = values > floor
             if isinstance(selection.n_components, int) and usable.sum() < selection.n_components:
                 raise self.selection.rank_error(int(usable.sum()), 0.0)
-            selected = np.flatnonzero(usable)
-            converged = False
-        else:
-            residuals = bounds.residuals[selected]
-            converged = bool(residuals.max() <= self.settings.tol * values[0])
+            selected, complete = np.flatnonzero(usable), False
+        errors = np.full(len(values), self._product_error())
+        joint = float(np.linalg.norm(errors)) + _NEARLY_ORTHONORMAL * self.group_error
+        if self.group_error:
+            errors += self.group_error * ritz.part_of(1)
+        rest = self._rest(values, ritz.squares)
+        needed = int(selected.max(initial=0)) + 1 if selection.target == "variance" else None
+        bounds = bound_ritz_pairs(values, ritz.squares, rest, errors, joint, needed)
+        largest = float(bounds.residuals[selected].max(initial=0.0))
+        converged = complete and largest <= self.settings.tol * float(values[0])
         certified, certificate = self._certificate(bounds, ritz, products, selected)
-        joint = self._joint_residual(ritz.squares, selected, error)
+        joint = self._joint_residual(ritz.squares, selected, errors[selected])
         vectors, overlaps = self._canonical(ritz, selected)
         proven = selected < bounds.proven
         upper = np.full(len(values), np.nan)
@@ -430,39 +454,46 @@ class _Search:
         return found[:, back], overlaps[back]
 
     def _rest(self, values: Array, squares: Array) -> float:
-        """Bound the eigenvalues on the complement of the basis by the Frobenius norm there."""
+        """Bound the eigenvalues on the complement of the basis.
+
+        By random vectors, or by the Frobenius norm there if all products are in float64.
+        """
+        if self.group_error:
+            return self.complement_norm
         total = self.base.squared_norm
         if self.unit is not None:
             mean = self.base.start_product / np.sqrt(self.base.total)
             total += float(self.unit @ mean) ** 2 - 2 * float(mean @ mean)
         rounding = _NORM_ROUNDING + 4 * self.base.product_error
         rest = total - float(values @ values) - 2 * float(np.trace(squares))
-        return float(np.sqrt(max(rest, 0.0) + rounding * self.base.squared_norm))
+        frobenius = float(np.sqrt(max(rest, 0.0) + rounding * self.base.squared_norm))
+        return min(frobenius, self.complement_norm)
 
     def _product_error(self) -> float:
         """Bound the error of a product in float64 with a unit vector."""
         return self.base.product_error * float(np.sqrt(self.base.squared_norm))
 
-    def _joint_residual(self, squares: Array, selected: Array, error: float) -> float:
+    def _joint_residual(self, squares: Array, selected: Array, errors: Array) -> float:
         """Bound the distances of all selected Ritz values to eigenvalues (Kahan)."""
         part = squares[np.ix_(selected, selected)]
         largest = float(np.linalg.eigvalsh(part)[-1]) if len(part) else 0.0
-        return float(np.sqrt(max(largest, 0.0)) + np.sqrt(len(part)) * error)
+        return float(np.sqrt(max(largest, 0.0)) + np.linalg.norm(errors))
 
     def _certificate(
         self, bounds: RitzBounds, ritz: Ritz, products: Array, selected: Array
     ) -> tuple[bool, str]:
         """Return whether the selection is proven, and why or why not."""
         if self.selection.target == "variance":
-            random = self.complement_norm < self._rest(ritz.values, ritz.squares)
             how = "the Frobenius norm"
-            if random:
+            if self._rest(ritz.values, ritz.squares) == self.complement_norm:
                 how = f"products with random vectors (they fail with probability {FAILURE:.0e})"
             others = f"all other eigenvalues are at most {bounds.upper[-1]:.3e} by {how}"
             if (selected < bounds.proven).all():
+                after = int(selected.max()) + 1
                 return True, (
-                    f"{others}; the {bounds.proven} leading ones are at least "
-                    f"{bounds.lower[: bounds.proven].min():.3e}"
+                    f"by {how} the eigenvalue after those selected is at most "
+                    f"{bounds.upper[after]:.6e}; the smallest selected is at least "
+                    f"{bounds.lower[selected].min():.6e}"
                 )
             return False, (
                 f"residuals below {self.settings.tol:.0e} of the largest eigenvalue; the "
