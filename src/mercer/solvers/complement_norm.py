@@ -104,6 +104,8 @@ class ProductCheck:
     X, B : arrays of shape (n, b)
     """
 
+    count = _COUNT
+
     def __init__(self, X: Array, B: Array) -> None:
         self._weights = np.random.default_rng(1).standard_normal((X.shape[1], _COUNT))
         self.vectors = X @ self._weights  # in float64

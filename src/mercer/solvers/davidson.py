@@ -15,16 +15,15 @@ whole group: an eigenvector at the edge is a combination of approximate ones of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from mercer.errors import ConvergenceError
 from mercer.maths.centering import subtract_direction
-from mercer.maths.eigenpairs import TIE, canonical, choose_components
+from mercer.maths.eigenpairs import choose_components
 from mercer.maths.pairwise import row_ranges
-from mercer.maths.ritz_bounds import RitzBounds, bound_entropy_terms, bound_ritz_pairs
 from mercer.maths.types import Array
 from mercer.operators import CenteredGram, EigenProblem, GramOperator, Sample
 from mercer.operators.gram import GramProblem
@@ -34,7 +33,8 @@ from mercer.progress import report_status
 from mercer.resources import memory_budget, release_memory
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
-from mercer.solvers.complement_norm import FAILURE, ComplementNorm, ProductCheck
+from mercer.solvers.complement_norm import ComplementNorm, ProductCheck
+from mercer.solvers.davidson_pairs import CertifiedPairs
 from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
@@ -55,8 +55,6 @@ _MAX_GROWTH = 192  # vectors that are added to the first block before a restart
 _LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
 _LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
 _CHUNK_ROWS = 4096
-_NEARLY_ORTHONORMAL = 1.001  # bound on the norm of coefficients of Ritz vectors
-_NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ class Davidson:
         return search.run()
 
 
-class _Search:
+class _Search(CertifiedPairs):
     """One run of the iteration."""
 
     def __init__(
@@ -156,23 +154,13 @@ class _Search:
         center: bool,
         selection: Selection,
     ) -> None:
-        self.settings, self.problem, self.base = settings, problem, base
-        self.selection = selection
-        self.unit = base.unit if center else None
+        super().__init__(problem, base, center, selection, settings.tol)
+        self.settings = settings
         self.landmarks = LandmarkSpectrum(base, center)
-        self.first_pass = base.passes
-        self.products = 0
         self.spread = 0.0  # the largest residual of the start: how far landmarks are from A
         self.complement: ComplementNorm | None = None
-        self.complement_norm = np.inf
-        self.group_error = 0.0  # bound on the error of products of the second block of the basis
 
     # --- products ---------------------------------------------------------------------------
-
-    @property
-    def passes(self) -> int:
-        """Number of passes of this run."""
-        return self.base.passes - self.first_pass
 
     def _multiply(self, V: Array, single: bool) -> Array:
         """Return ``A V``, or ``P A P V`` with the projection P that centers."""
@@ -204,8 +192,8 @@ class _Search:
         )
         while True:
             ritz = basis.ritz()
-            pairs = self._result(ritz)
-            self._report(pairs.residuals.max() / pairs.values[0])
+            pairs = self.result(ritz)
+            self._report(self._worst(ritz))
             if self.passes >= self.settings.max_passes:
                 return self._checked(pairs)
             prove = self._may_be_proven(pairs)
@@ -279,10 +267,10 @@ class _Search:
         release_memory()
         W = self._multiply(V, False)
         basis = BlockBasis(V[:, :count], W[:, :count])
-        error = self._product_error()
+        error = self.product_error()
         if len(others):
             basis.append(*group)
-            self.group_error = check.bound(W[:, -complement.count :], error)
+            self.group_error = check.bound(W[:, -check.count :], error)
         if complement is not None:
             AG, AH = (W[:, count + i * complement.count :][:, : complement.count] for i in (0, 1))
             joint = self.group_error + np.sqrt(count) * error
@@ -314,7 +302,7 @@ class _Search:
         """Return the landmark eigenvectors to start with: largest values, largest terms."""
         values, rank = self.landmarks.values, len(self.landmarks.values)
         terms = values * self.landmarks.overlaps**2 / self.base.total**2
-        exact = self._exact_selection()
+        exact = self.exact_selection()
         selected = choose_components(values, terms, 0.0, exact)
         count = exact.count
         if count is None:
@@ -334,20 +322,12 @@ class _Search:
             width = max(width, _end_of_group(values, width, float(values[selected].min())))
         return _first_with_largest(selected, min(width, rank), rank)
 
-    def _exact_selection(self) -> Selection:
-        """Return the selection with the totals known so far."""
-        gram = self.base
-        trace, potential = gram.trace, gram.potential
-        if self.unit is not None:
-            trace, potential = trace - gram.total * potential, 0.0
-        return replace(self.selection, trace=trace, potential=potential)
-
     def _selected(self, ritz: Ritz) -> Array:
         """Return the Ritz pairs that would be selected; all if these are too few."""
         values = ritz.values
         terms = self.problem.entropy_terms(values, ritz.adjoint(self.base.start))
         floor = self.problem.numerical_zero(values[0])
-        found = choose_components(values, terms, floor, self._exact_selection())
+        found = choose_components(values, terms, floor, self.exact_selection())
         return np.flatnonzero(values > floor) if found is None else found
 
     def _focus(self, ritz: Ritz, width: int) -> Array:
@@ -384,132 +364,6 @@ class _Search:
         smallest = self.problem.entropy_terms(pairs.values, pairs.overlaps).min()
         missing = self.base.potential - float(pairs.known_terms.sum())
         return bool(missing < _MARGIN * smallest)
-
-    # --- result -----------------------------------------------------------------------------
-
-    def _result(self, ritz: Ritz) -> Eigenpairs:
-        """Return the selected pairs of a basis in float64, with bounds."""
-        base, problem = self.base, self.problem
-        selection = self._exact_selection()
-        values, start = ritz.values, base.start
-        products = ritz.adjoint(start)
-        terms = problem.entropy_terms(values, products)
-        floor = problem.numerical_zero(values[0])
-        selected, complete = choose_components(values, terms, floor, selection), True
-        if selected is None:
-            usable = values > floor
-            if isinstance(selection.n_components, int) and usable.sum() < selection.n_components:
-                raise self.selection.rank_error(int(usable.sum()), 0.0)
-            selected, complete = np.flatnonzero(usable), False
-        errors = np.full(len(values), self._product_error())
-        joint = float(np.linalg.norm(errors)) + _NEARLY_ORTHONORMAL * self.group_error
-        if self.group_error:
-            errors += self.group_error * ritz.part_of(1)
-        rest = self._rest(values, ritz.squares)
-        needed = int(selected.max(initial=0)) + 1 if selection.target == "variance" else None
-        bounds = bound_ritz_pairs(values, ritz.squares, rest, errors, joint, needed)
-        largest = float(bounds.residuals[selected].max(initial=0.0))
-        converged = complete and largest <= self.settings.tol * float(values[0])
-        certified, certificate = self._certificate(bounds, ritz, products, selected)
-        joint = self._joint_residual(ritz.squares, selected, errors[selected])
-        vectors, overlaps = self._canonical(ritz, selected)
-        proven = selected < bounds.proven
-        upper = np.full(len(values), np.nan)
-        upper[: bounds.proven] = bounds.upper[:-1]
-        known = max(bounds.proven, int(selected.max(initial=-1)) + 1)
-        return Eigenpairs(
-            values=values[selected],
-            vectors=vectors,
-            overlaps=problem.overlaps(values[selected], overlaps),
-            method=f"block Davidson in {self.passes} passes",
-            converged=converged,
-            certified=certified,
-            certificate=certificate,
-            ranks=selected + 1 if proven.all() else None,
-            multiplicities=None,
-            known_values=values[:known],
-            known_terms=terms[:known],
-            lowest=0.0,
-            products=self.products,
-            residuals=bounds.residuals[selected],
-            value_bounds=np.column_stack(
-                [
-                    np.where(proven, bounds.lower[selected], values[selected] - joint),
-                    np.where(proven, upper[selected], values[selected] + joint),
-                ]
-            ),
-            angle_bounds=bounds.sines[selected],
-            passes=self.passes,
-        )
-
-    def _canonical(self, ritz: Ritz, selected: Array) -> tuple[Array, Array]:
-        """Return the selected vectors with ties rotated and signs chosen, and their overlaps."""
-        order = np.argsort(selected)
-        chosen = selected[order]
-        tie = TIE * float(ritz.values[0])
-        _, found, overlaps = canonical(
-            ritz.values[chosen], ritz.vectors(chosen, np.dtype(np.float64)), self.base.start, tie
-        )
-        back = np.argsort(order)
-        return found[:, back], overlaps[back]
-
-    def _rest(self, values: Array, squares: Array) -> float:
-        """Bound the eigenvalues on the complement of the basis.
-
-        By random vectors, or by the Frobenius norm there if all products are in float64.
-        """
-        if self.group_error:
-            return self.complement_norm
-        total = self.base.squared_norm
-        if self.unit is not None:
-            mean = self.base.start_product / np.sqrt(self.base.total)
-            total += float(self.unit @ mean) ** 2 - 2 * float(mean @ mean)
-        rounding = _NORM_ROUNDING + 4 * self.base.product_error
-        rest = total - float(values @ values) - 2 * float(np.trace(squares))
-        frobenius = float(np.sqrt(max(rest, 0.0) + rounding * self.base.squared_norm))
-        return min(frobenius, self.complement_norm)
-
-    def _product_error(self) -> float:
-        """Bound the error of a product in float64 with a unit vector."""
-        return self.base.product_error * float(np.sqrt(self.base.squared_norm))
-
-    def _joint_residual(self, squares: Array, selected: Array, errors: Array) -> float:
-        """Bound the distances of all selected Ritz values to eigenvalues (Kahan)."""
-        part = squares[np.ix_(selected, selected)]
-        largest = float(np.linalg.eigvalsh(part)[-1]) if len(part) else 0.0
-        return float(np.sqrt(max(largest, 0.0)) + np.linalg.norm(errors))
-
-    def _certificate(
-        self, bounds: RitzBounds, ritz: Ritz, products: Array, selected: Array
-    ) -> tuple[bool, str]:
-        """Return whether the selection is proven, and why or why not."""
-        if self.selection.target == "variance":
-            how = "the Frobenius norm"
-            if self._rest(ritz.values, ritz.squares) == self.complement_norm:
-                how = f"products with random vectors (they fail with probability {FAILURE:.0e})"
-            others = f"all other eigenvalues are at most {bounds.upper[-1]:.3e} by {how}"
-            if (selected < bounds.proven).all():
-                after = int(selected.max()) + 1
-                return True, (
-                    f"by {how} the eigenvalue after those selected is at most "
-                    f"{bounds.upper[after]:.6e}; the smallest selected is at least "
-                    f"{bounds.lower[selected].min():.6e}"
-                )
-            return False, (
-                f"residuals below {self.settings.tol:.0e} of the largest eigenvalue; the "
-                f"{bounds.proven} leading eigenvalues are proven, {others}"
-            )
-        groups = bound_entropy_terms(
-            bounds, ritz.squares, products, self.base.total, self.base.potential
-        )
-        reason = groups.unproven(selected)
-        if reason is not None:
-            return False, f"after {self.passes} passes {reason}"
-        return True, (
-            f"after {self.passes} passes no other eigenpair can have a term above "
-            f"{groups.largest_other(selected):.3e}; the smallest selected is at least "
-            f"{groups.smallest(selected):.3e}"
-        )
 
     def _checked(self, pairs: Eigenpairs) -> Eigenpairs:
         """Return converged pairs; raise ConvergenceError otherwise."""
