@@ -13,7 +13,7 @@ from mercer.operators import Sample
 from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.solvers import Davidson, Nystrom, as_solver
 from mercer.solvers.block_basis import BlockBasis
-from mercer.solvers.complement_norm import ComplementNorm
+from mercer.solvers.complement_norm import ComplementNorm, ProductCheck
 from tests.expectations import raises, warns
 
 SMALL = Davidson(n_landmarks=60, block_size=12)
@@ -156,8 +156,10 @@ def test_sums_of_a_pass_do_not_depend_on_threads():
         assert norm == found[0][2]
 
 
-def test_group_of_close_eigenvalues_is_spanned_and_proven():
+@pytest.mark.parametrize("wide", [128, 64], ids=["float64", "float32"])
+def test_group_of_close_eigenvalues_is_spanned_and_proven(wide, monkeypatch):
     """The sixth pair is the first of 90 close eigenvalues, one per column."""
+    monkeypatch.setattr("mercer.solvers.davidson._WIDE", wide)
     X = clusters(np.random.default_rng(0), 1200, 90, 6)
     kernel = Gaussian(30.0)
     found = KernelPCA(6, kernel=kernel, solver=Davidson(n_landmarks=300)).fit(X).spectrum_
@@ -195,6 +197,18 @@ def test_complement_norm_bounds_what_is_not_found():
     # a wrong product in float32 enlarges the bound, because its error is computed
     complement.H += 5 * rng.normal(size=complement.H.shape).astype(np.float32)
     assert complement.bound(basis, AG, A @ complement.H, 1e-12) > 2 * bound
+
+
+def test_error_of_a_product_is_bounded_by_random_combinations():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(200, 200))
+    X = np.linalg.qr(rng.normal(size=(200, 90)))[0].astype(np.float32)
+    for error in (1e-4 * rng.normal(size=(200, 90)), np.outer(rng.normal(size=200), X[0])):
+        B = (A @ X + error).astype(np.float32)
+        check = ProductCheck(X, B)
+        true = np.linalg.norm(A @ X.astype(np.float64) - B, 2)
+        bound = check.bound(A @ check.vectors, 1e-14)
+        assert true <= bound < 20 * true
 
 
 def test_potential_is_that_of_the_landmarks_before_the_first_pass():
