@@ -108,7 +108,9 @@ class ProductCheck:
 
     def __init__(self, X: Array, B: Array) -> None:
         self._weights = np.random.default_rng(1).standard_normal((X.shape[1], _COUNT))
-        self.vectors = X @ self._weights  # in float64
+        self.vectors = np.empty((len(X), _COUNT))
+        for rows in row_ranges(len(X), _CHUNK_ROWS):  # no copy of X in float64
+            self.vectors[rows] = X[rows] @ self._weights
         self._B = B
 
     def bound(self, product: Array, error: float) -> float:

@@ -240,14 +240,18 @@ class _Search(CertifiedPairs):
             ritz = self._restarted(ritz, width)
             basis = ritz.basis
             basis.append(new[0], self._multiply(new[0], True).astype(np.float32))
-        return self._double_pass(ritz, self._focus(ritz, width), new)
+        state = [ritz]
+        del basis, ritz  # their memory is needed for the products
+        return self._double_pass(state, width, new)
 
-    def _double_pass(self, ritz: Ritz, focus: Array, new: list[Array]) -> BlockBasis:
+    def _double_pass(self, state: list[Ritz], width: int, new: list[Array]) -> BlockBasis:
         """Return a basis of Ritz vectors and corrections with products in float64.
 
         Of a wide block only the selected vectors are multiplied in float64. The products of the
         others stay those of float32; their error is bounded by random combinations.
         """
+        ritz = state.pop()  # the only reference, deleted before the pass
+        focus = self._focus(ritz, width)
         complement, others = self.complement, focus[:0]
         if complement is not None:
             complement.remove(ritz, focus)
