@@ -15,6 +15,7 @@ MODULES = [
     "speed",
     "large_samples",
     "large_eigenpairs",
+    "slopes",
     "nonuniform_fft",
     "clustering",
     "cluster_sets",

@@ -7,12 +7,13 @@ functions. Memory is the growth of the peak resident set of a fresh process duri
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -52,6 +53,19 @@ def measure_memory(setup: Callable[[], object], call: Callable[[object], object]
     print(json.dumps(peak_growth(lambda: call(data))[0]))
 
 
+def in_new_process(module: str, call: str, python: str = sys.executable) -> dict[str, Any]:
+    """Return the result of a call, a dictionary, in a new process that uses all cores."""
+    code = f"import json; from {module} import *\nprint(json.dumps({call}))"
+    env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=False, env=env
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 def peak_growth(call: Callable[[], Result]) -> tuple[float, Result]:
     """Return the growth of this process's peak memory in megabytes, and the result of a call."""
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
@@ -68,8 +82,6 @@ def _status(field: str) -> float:
 
 def machine() -> str:
     """Return the CPU type and the package versions."""
-    import os
-
     import numpy
     import scipy
     import sklearn

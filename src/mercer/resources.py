@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "free_memory",
     "memory_budget",
     "parse_memory",
+    "release_memory",
     "run_each_in_threads",
     "run_in_threads",
     "single_thread",
@@ -107,6 +109,15 @@ def check_memory(needed: float, what: str, remedy: str, budget: float | None = N
             f"{what} needs {needed / 1e9:.3g} GB; the memory budget is {budget / 1e9:.3g} GB. "
             f"{remedy}, or raise the budget with mercer.set_config(memory=…)."
         )
+
+
+def release_memory() -> None:
+    """Return freed memory to the operating system, where the C library can (glibc).
+
+    Arrays of up to 32 MB are allocated on the heap, which otherwise stays as large as it was.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def parse_memory(memory: str | int) -> int:

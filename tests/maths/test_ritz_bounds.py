@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.maths.ritz_bounds import bound_entropy_terms, bound_ritz_pairs
+from mercer.maths.ritz_bounds import bound_entropy_terms, bound_norm, bound_ritz_pairs
 
 
 def random_case(seed):
@@ -89,3 +89,26 @@ def test_no_bound_is_claimed_where_the_rest_may_be_larger():
     assert bounds.proven == 1
     assert bounds.upper.tolist() == [3.0, 2.0]
     assert np.isnan(bounds.sines[1])
+
+
+def test_norm_bound_fails_at_most_as_often_as_stated():
+    """The worst case: one eigenvalue carries almost all of the norm."""
+    rng = np.random.default_rng(0)
+    M = np.diag(np.r_[2.0, np.full(5, 0.01)])
+    failures = 0
+    for _ in range(2000):
+        G = rng.normal(size=(6, 4))
+        failures += bound_norm(np.linalg.norm(M @ M @ G, 2), 0.0, 4, 0.1) < 2
+    assert 140 < failures < 260  # 200 expected, standard deviation 13
+
+
+def test_norm_bound_includes_the_error_of_the_first_product():
+    rng = np.random.default_rng(1)
+    M = np.diag(np.linspace(2, 0.1, 50))
+    for size in (1e-3, 0.1, 1.0):
+        G = rng.normal(size=(50, 24))
+        H = M @ G + size * rng.normal(size=G.shape)
+        H[0] = 0  # the error removes the largest eigenvector
+        error = np.linalg.norm(H - M @ G, 2)
+        assert bound_norm(np.linalg.norm(M @ H, 2), error, 24, 1e-6) >= 2
+    assert bound_norm(1.0, 0.0, 2, 1e-9, rounding=1.0) == np.inf

@@ -17,8 +17,9 @@ def remove_direction(V: Array, unit: Array) -> Array:
 
 def subtract_direction(V: Array, unit: Array) -> Array:
     """Replace V by ``(I - u u') V`` in place, without a second array of its size, and return it."""
-    parts = unit @ V
-    for rows in row_ranges(len(V), _CHUNK_ROWS):
+    ranges = row_ranges(len(V), _CHUNK_ROWS)
+    parts = sum(unit[rows] @ V[rows] for rows in ranges)  # of float32 no copy in float64 is made
+    for rows in ranges:
         V[rows] -= unit[rows, None] * parts
     return V
 

@@ -20,10 +20,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from mercer.maths.types import Array
 
-__all__ = ["EntropyGroups", "RitzBounds", "bound_entropy_terms", "bound_ritz_pairs"]
+__all__ = [
+    "EntropyGroups",
+    "RitzBounds",
+    "bound_entropy_terms",
+    "bound_matrix",
+    "bound_norm",
+    "bound_ritz_pairs",
+]
 
 _SPLIT = 0.01  # (1 + t) R'R + (1 + 1/t) error² bounds the residuals with their error
 _SEPARATED = 100.0  # a gap that exceeds the residuals by this factor separates two groups
@@ -54,7 +62,14 @@ class RitzBounds:
     sines: Array
 
 
-def bound_ritz_pairs(values: Array, squares: Array, rest: float, error: float = 0.0) -> RitzBounds:
+def bound_ritz_pairs(
+    values: Array,
+    squares: Array,
+    rest: float,
+    error: float | Array = 0.0,
+    joint: float | None = None,
+    needed: int | None = None,
+) -> RitzBounds:
     """Return bounds for Ritz pairs in decreasing order.
 
     Parameters
@@ -65,8 +80,12 @@ def bound_ritz_pairs(values: Array, squares: Array, rest: float, error: float = 
         ``R'R``.
     rest : float
         β.
-    error : float
+    error : float or array of shape (q,)
         Bound on the norm of the error of each column of AX.
+    joint : float or None
+        Bound on the norm of the matrix of these errors; None for its Frobenius norm.
+    needed : int or None
+        Number of pairs whose bounds are used; those of others may be larger. None for all.
 
     Examples
     --------
@@ -78,24 +97,89 @@ def bound_ritz_pairs(values: Array, squares: Array, rest: float, error: float = 
     (True, 2)
     """
     q = len(values)
-    drift = np.sqrt(q) * error  # of the Ritz values
-    padded = (1 + _SPLIT) * squares + (1 + 1 / _SPLIT) * q * error**2 * np.eye(q)
+    errors = np.broadcast_to(np.asarray(error, dtype=np.float64), (q,))
+    drift = float(np.linalg.norm(errors)) if joint is None else joint  # of the Ritz values
+    padded = (1 + _SPLIT) * squares + (1 + 1 / _SPLIT) * drift**2 * np.eye(q)
     lower = values - drift
     proven = int((lower > rest).sum())
     upper = np.empty(proven + 1)
     for i in range(proven):
+        if needed is not None and i > needed:
+            upper[i] = upper[i - 1]
+            continue
         shifted = np.diag(values) + padded / (lower[i] - rest)
         upper[i] = np.linalg.eigvalsh(shifted)[q - 1 - i] + drift
     norm = float(np.sqrt(max(np.linalg.eigvalsh(padded)[-1], 0.0))) if q else 0.0
     upper[proven] = rest if proven == q else max(rest, float(lower[proven])) + norm + drift
     upper = np.minimum.accumulate(upper)
-    residuals = np.sqrt(np.maximum(np.diag(squares), 0)) + error
+    residuals = np.sqrt(np.maximum(np.diag(squares), 0)) + errors
     sines = np.full(q, np.nan)
     for i in range(proven):
         gap = min(lower[i - 1] - values[i] if i else np.inf, values[i] - upper[i + 1])
         if gap > residuals[i]:
             sines[i] = residuals[i] / gap
+            # Kato and Temple: this eigenvalue is the only one within the gap
+            near = residuals[i] ** 2 / (gap - errors[i]) + errors[i]
+            lower[i] = max(lower[i], values[i] - near)
+            upper[i] = min(upper[i], values[i] + near)
     return RitzBounds(proven, lower, upper, residuals, sines)
+
+
+def bound_norm(
+    product: float, error: float, count: int, failure: float, rounding: float = 0.0
+) -> float:
+    """Return a bound on ``‖M‖₂`` of a symmetric matrix from a product with Gaussian vectors.
+
+    Let G have ``count`` columns of independent standard normal numbers and ``H = MG + E``. For the
+    eigenvector u of the largest eigenvalue μ, ``‖u'MH‖ ≥ μ² ‖u'G‖ - μ ‖E‖``, and ``‖u'G‖²`` has a
+    chi-squared distribution, whose quantile at ``failure`` is t. So ``μ² √t - μ ‖E‖ ≤ ‖MH‖``.
+
+    Parameters
+    ----------
+    product : float
+        ``‖MH‖₂``.
+    error : float
+        ``‖E‖₂``.
+    count : int
+    failure : float
+        Probability that the bound does not hold.
+    rounding : float
+        Bound on the norm of rounding errors of G.
+
+    Examples
+    --------
+    >>> M = np.diag([3.0, 1.0, 0.5])
+    >>> G = np.random.default_rng(0).normal(size=(3, 40))
+    >>> bound = bound_norm(np.linalg.norm(M @ M @ G, 2), 0.0, 40, 1e-9)
+    >>> bool(3 <= bound < 6)
+    True
+    """
+    least = float(np.sqrt(2 * gammaincinv(count / 2, failure))) - rounding
+    if least <= 0:
+        return float("inf")
+    return float((error + np.sqrt(error**2 + 4 * least * product)) / (2 * least))
+
+
+def bound_matrix(product: float, count: int, failure: float) -> float:
+    """Return a bound on ``‖E‖₂`` from ``‖EG‖₂`` for a matrix G of standard normal numbers.
+
+    Parameters
+    ----------
+    product : float
+        ``‖EG‖₂``.
+    count : int
+        Number of columns of G.
+    failure : float
+        Probability that the bound does not hold.
+
+    Examples
+    --------
+    >>> E = np.diag([3.0, 1.0, 0.5])
+    >>> G = np.random.default_rng(0).normal(size=(3, 40))
+    >>> bool(3 <= bound_matrix(np.linalg.norm(E @ G, 2), 40, 1e-9) < 12)
+    True
+    """
+    return product / float(np.sqrt(2 * gammaincinv(count / 2, failure)))
 
 
 @dataclass(frozen=True)

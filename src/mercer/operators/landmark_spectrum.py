@@ -56,50 +56,54 @@ class LandmarkSpectrum:
         """Whether the landmarks miss only rounding error."""
         return self.gram.landmarks.missing_fraction <= _NUMERICAL_RANK
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of vectors and corrections."""
+        return np.dtype(np.float32 if self.gram.has_single else np.float64)
+
     def vectors(self, columns: Array) -> Array:
         """Return some columns of U."""
-        return self._expand(np.eye(len(self.values))[:, columns], np.dtype(np.float64))
+        return self._expand(np.eye(len(self.values))[:, columns])
 
     def correction(self, R: Array, values: Array) -> Array:
         """Return ``(UΛU' - θ)⁻¹ r`` for each residual r and Ritz value θ (Davidson 1975).
 
         Small gaps are enlarged; what they would amplify is in the span of the Ritz vectors.
         """
-        dtype = np.dtype(np.float32 if self.gram.has_single else np.float64)
-        parts = self._adjoint(R, dtype)
+        parts = self._adjoint(R)
         gaps = self.values[:, None] - values
         smallest = _SMALLEST_GAP * values
         gaps = np.where(np.abs(gaps) < smallest, np.copysign(smallest, gaps), gaps)
-        T = self._expand(parts / gaps + parts / values, dtype)
+        T = self._expand(parts / gaps + parts / values)
         for rows in row_ranges(self.gram.size, _CHUNK_ROWS):
             T[rows] -= R[rows] / values
         return T
 
-    def _landmarks(self, dtype: np.dtype[Any]) -> Points:
+    def _landmarks(self) -> Points:
         landmarks = self.gram.landmarks.features.landmarks
-        if landmarks.kind != "vectors" or dtype == np.float64:
+        if landmarks.kind != "vectors" or self.dtype == np.float64:
             return landmarks
-        return Points((landmarks.data - self.gram.origin).astype(dtype))
+        return Points((landmarks.data - self.gram.origin).astype(self.dtype))
 
-    def _expand(self, parts: Array, dtype: np.dtype[Any]) -> Array:
+    def _expand(self, parts: Array) -> Array:
         """Return ``U parts``."""
-        gram, landmarks = self.gram, self._landmarks(dtype)
+        gram, landmarks = self.gram, self._landmarks()
         coefficients, offset = self._coefficients @ parts, self._offset @ parts
-        out = np.empty((gram.size, parts.shape[1]), dtype)
+        out = np.empty((gram.size, parts.shape[1]), self.dtype)
         for rows in row_ranges(self.gram.size, _CHUNK_ROWS):
-            points = Points(gram.points_in(rows, dtype), gram.points.kind)
+            points = Points(gram.points_in(rows, self.dtype), gram.points.kind)
             values = cross_product(gram.kernel, points, landmarks, coefficients) - offset
             out[rows] = values if gram.weights is None else gram.start[rows, None] * values
         return out
 
-    def _adjoint(self, R: Array, dtype: np.dtype[Any]) -> Array:
+    def _adjoint(self, R: Array) -> Array:
         """Return ``U'R``."""
-        gram, landmarks = self.gram, self._landmarks(dtype)
+        gram, landmarks = self.gram, self._landmarks()
         sums = np.zeros((landmarks.n, R.shape[1]))
         totals = np.zeros(R.shape[1])
         for rows in row_ranges(self.gram.size, _CHUNK_ROWS):
             part = R[rows] if gram.weights is None else gram.start[rows, None] * R[rows]
-            points = Points(gram.points_in(rows, dtype), gram.points.kind)
+            points = Points(gram.points_in(rows, self.dtype), gram.points.kind)
             sums += cross_product(gram.kernel, landmarks, points, part)
             totals += part.sum(axis=0)
         return np.asarray(self._coefficients.T @ sums - np.outer(self._offset, totals))

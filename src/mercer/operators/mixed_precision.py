@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +16,13 @@ from mercer.maths.types import Array
 from mercer.operators.cross_gram import TILE
 from mercer.operators.gram import BlockedGram
 from mercer.operators.nystrom import NystromGram
-from mercer.resources import run_in_threads, thread_count
+from mercer.resources import run_each_in_threads, single_threaded_blas
 
 __all__ = ["MixedPrecisionGram"]
 
 # Rows that are prepared at a time, so that no copy of all points is needed, and their numbers.
-_MAX_BLOCK_ROWS, _MAX_BLOCK_NUMBERS = 4096, 1 << 19
-_TASKS_PER_THREAD = 16
+_MAX_BLOCK_ROWS, _MAX_BLOCK_NUMBERS = 2048, 1 << 19
+_MIN_BLOCKS = 16  # so that there is work for several threads
 # Largest squared distance from the mean, in bandwidths, at which float32 tiles are accurate.
 _MAX_SINGLE_REACH = 400.0
 _OTHER_KERNELS = 1e-12  # relative error of values of kernels without a bound of their own
@@ -95,76 +96,80 @@ class MixedPrecisionGram(BlockedGram):
         return self._pass(V, np.dtype(np.float32))
 
     def product(self, V: Array) -> Array:
-        """Return ``A V`` from tiles in float64."""
+        """Return ``A V`` from tiles in float64; V may be stored in float32."""
         if self._ones_product is not None:
             return self._pass(V, np.dtype(np.float64))
-        self.squared_norm = 0.0
-        found = self._pass(np.column_stack([V, self.start]), np.dtype(np.float64), squares=True)
+        found = self._pass(V, np.dtype(np.float64), totals=True)
         self._ones_product = found[:, -1].copy()
         return np.asarray(found[:, :-1])
 
-    def _pass(self, V: Array, dtype: np.dtype[Any], squares: bool = False) -> Array:
-        self.passes += 1
-        root = None if self.weights is None else self.start[:, None]
-        right = (V if root is None else root * V).astype(dtype, copy=False)
-        right = np.ascontiguousarray(right)
-        n = self.size
-        size = -(-n // max(1, round((2 * _TASKS_PER_THREAD * thread_count()) ** 0.5)))
-        most = _MAX_BLOCK_NUMBERS // max(self.points.dimension or 1, 1)
-        size = max(min(size, most, _MAX_BLOCK_ROWS), TILE)
-        blocks = row_ranges(n, size)
-        pairs = [(blocks[i], blocks[j]) for i in range(len(blocks)) for j in range(i + 1)]
+    def _pass(self, V: Array, dtype: np.dtype[Any], totals: bool = False) -> Array:
+        """Return ``A V``; with totals also ``A start`` as the last column, and ``‖A‖_F²``.
 
-        def work(tasks: Sequence[tuple[slice, slice]]) -> tuple[Array, float]:
-            total, norm = np.zeros(V.shape), 0.0
-            buffer = np.empty(TILE * TILE, dtype)
-            for rows, columns in tasks:
-                norm += self._add_block(rows, columns, right, total, buffer, squares)
-            return total, norm
+        Pairs of blocks of rows are processed in rounds. In a round every block occurs once, so
+        that threads add to different rows of one result, and sums do not depend on timing.
+        """
+        self.passes += 1
+        size = min(_MAX_BLOCK_NUMBERS // max(self.points.dimension or 1, 1), _MAX_BLOCK_ROWS)
+        blocks = row_ranges(self.size, max(min(-(-self.size // _MIN_BLOCKS), size), TILE))
+        count = len(blocks)
+        total = np.zeros((self.size, V.shape[1] + totals))
+        norms = np.zeros((count, count))
+
+        def right(rows: slice) -> Array:
+            part = np.column_stack([V[rows], self.start[rows]]) if totals else V[rows]
+            part = part if self.weights is None else self.start[rows, None] * part
+            return np.ascontiguousarray(part, dtype)
+
+        def work(pair: tuple[int, int]) -> None:
+            rows, columns = (blocks[i] for i in pair)
+            norms[pair] = self._add_block(rows, columns, right, total, totals)
 
         parallel = self.kernel.compares != "objects"
-        found = run_in_threads(pairs, work, parallel)
-        product, norm = found[0]
-        for other, more in found[1:]:
-            product += other
-            norm += more
-        if squares:
-            self.squared_norm = norm
-        if root is not None:
-            product *= root
-        return np.asarray(product)
+        with single_threaded_blas() if parallel else nullcontext():
+            for shift in range(count):
+                pairs = [(i, (shift - i) % count) for i in range(count)]
+                run_each_in_threads([pair for pair in pairs if pair[0] >= pair[1]], work, parallel)
+        if totals:
+            self.squared_norm = float(norms.sum())
+        if self.weights is not None:
+            total *= self.start[:, None]
+        return total
 
     def _add_block(
         self,
         rows: slice,
         columns: slice,
-        right: Array,
+        right: Callable[[slice], Array],
         total: Array,
-        buffer: Array,
         squares: bool,
     ) -> float:
         """Add the products with a block of K and its transpose; return its sum of squares."""
         same = rows == columns
-        X = self.points_in(rows, right.dtype)
-        tiles = self.kernel.tiles(X, None if same else self.points_in(columns, right.dtype))
+        bottom = right(rows)
+        top = bottom if same else right(columns)
+        X = self.points_in(rows, bottom.dtype)
+        tiles = self.kernel.tiles(X, None if same else self.points_in(columns, bottom.dtype))
+        buffer = np.empty(TILE * TILE, bottom.dtype)
         weights = self.weights
+        above, below = total[rows], total[columns]
         norm = 0.0
-        for a in row_ranges(rows.stop - rows.start, TILE):
-            left = slice(rows.start + a.start, rows.start + a.stop)
-            for b in row_ranges(a.stop if same else columns.stop - columns.start, TILE):
-                top = slice(columns.start + b.start, columns.start + b.stop)
+        for a in row_ranges(len(above), TILE):
+            for b in row_ranges(a.stop if same else len(below), TILE):
                 shape = a.stop - a.start, b.stop - b.start
                 block = tiles(a, b, buffer[: shape[0] * shape[1]].reshape(shape))
-                total[left] += finite_product(block, right[top])
-                if left != top:
-                    total[top] += finite_product(block.T, right[left])
-                if squares:
-                    times = 1 if left == top else 2
-                    if weights is None:
-                        norm += times * float(np.vdot(block, block))
-                    else:
-                        np.multiply(block, block, out=block)
-                        norm += times * float(weights[left] @ (block @ weights[top]))
+                above[a] += finite_product(block, top[b])
+                once = same and a == b
+                if not once:
+                    below[b] += finite_product(block.T, bottom[a])
+                if not squares:
+                    continue
+                if weights is None:
+                    square = float(np.vdot(block, block))
+                else:
+                    np.multiply(block, block, out=block)
+                    square = float(weights[rows][a] @ (block @ weights[columns][b]))
+                norm += square if once else 2 * square
         return norm
 
     def points_in(self, part: slice, dtype: np.dtype[Any]) -> Any:

@@ -6,8 +6,10 @@ Blocks of float32 halve the memory. All sums over rows are in float64, over chun
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
@@ -20,23 +22,28 @@ _DEPENDENT = 1e-12  # squared length of a direction that a block already spans
 
 
 class BlockBasis:
-    """Orthonormal blocks Q and their products AQ.
+    """Blocks Q, orthonormal up to rounding error of float32, and their products AQ.
+
+    Ritz pairs are computed with the Gram matrix of Q, so that they are as accurate as AQ even if
+    Q is stored in float32.
 
     Parameters
     ----------
     Q, AQ : arrays of shape (n, b)
-    single : bool
-        Whether to store float32.
     """
 
-    def __init__(self, Q: Array, AQ: Array, single: bool) -> None:
-        self.dtype = np.dtype(np.float32 if single else np.float64)
+    def __init__(self, Q: Array, AQ: Array) -> None:
         self.blocks: list[tuple[Array, Array]] = []
         self.append(Q, AQ)
 
     def append(self, Q: Array, AQ: Array) -> None:
         """Add a block that is orthonormal to the others."""
-        self.blocks.append((Q.astype(self.dtype, copy=False), AQ.astype(self.dtype, copy=False)))
+        self.blocks.append((Q, AQ))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision in which vectors are stored."""
+        return self.blocks[0][0].dtype
 
     @property
     def count(self) -> int:
@@ -65,10 +72,11 @@ class BlockBasis:
 
     def ritz(self) -> Ritz:
         """Return all Ritz pairs."""
-        H = np.zeros((self.count, self.count))
+        H, S = (np.zeros((self.count, self.count)) for _ in range(2))
         for _, Q, AQ in self.chunks():
             H += Q.T @ AQ
-        values, Y = np.linalg.eigh((H + H.T) / 2)
+            S += Q.T @ Q
+        values, Y = eigh((H + H.T) / 2, S)
         return Ritz(self, values[::-1], Y[:, ::-1])
 
 
@@ -92,13 +100,9 @@ class Ritz:
             self.squares += R.T @ R
         self.residuals = np.sqrt(np.maximum(np.diag(self.squares), 0))
 
-    def combined(self, v: Array) -> Array:
-        """Return ``v'X`` of the Ritz vectors X."""
-        return np.asarray(sum(v[rows] @ Q for rows, Q, _ in self.basis.chunks()) @ self._Y)
-
-    def vectors(self, chosen: Array) -> Array:
+    def vectors(self, chosen: Array, dtype: np.dtype[Any]) -> Array:
         """Return some Ritz vectors."""
-        return self._product(0, self._Y[:, chosen])
+        return self._product(0, self._Y[:, chosen], dtype)
 
     def residual_vectors(self, chosen: Array) -> Array:
         """Return the residuals of some Ritz pairs."""
@@ -111,11 +115,26 @@ class Ritz:
     def restarted(self, chosen: Array) -> Ritz:
         """Return the pairs of a basis of some Ritz vectors."""
         Y = self._Y[:, chosen]
-        single = self.basis.dtype == np.float32
-        return BlockBasis(self._product(0, Y), self._product(1, Y), single).ritz()
+        exact = self.basis.blocks[0][1].dtype
+        return BlockBasis(self._product(0, Y, exact), self._product(1, Y, exact)).ritz()
 
-    def _product(self, which: int, Y: Array) -> Array:
-        out = np.empty((self.basis.size, Y.shape[1]))
+    def products(self, chosen: Array, C: Array | None = None) -> Array:
+        """Return ``A X``, or ``A X C``, for some Ritz vectors X."""
+        Y = self._Y[:, chosen]
+        return self._product(1, Y if C is None else Y @ C, self.basis.dtype)
+
+    def part_of(self, block: int) -> Array:
+        """Return the norm of each Ritz vector's coefficients of one block of the basis."""
+        counts = [Q.shape[1] for Q, _ in self.basis.blocks]
+        first = sum(counts[:block])
+        return np.linalg.norm(self._Y[first : first + counts[block]], axis=0)
+
+    def adjoint(self, V: Array) -> Array:
+        """Return ``X'V`` of the Ritz vectors X."""
+        return np.asarray(self._Y.T @ sum(Q.T @ V[rows] for rows, Q, _ in self.basis.chunks()))
+
+    def _product(self, which: int, Y: Array, dtype: np.dtype[Any]) -> Array:
+        out = np.empty((self.basis.size, Y.shape[1]), dtype)
         for rows, *pair in self.basis.chunks():
             out[rows] = pair[which] @ Y
         return out

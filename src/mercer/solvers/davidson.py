@@ -5,43 +5,56 @@ The iteration starts at the leading eigenvectors of a landmark approximation ``U
 extends the basis by ``(UΛU' - θ)⁻¹ r`` for every residual r (block Davidson method). The residual
 shrinks per pass by about ``‖K - UΛU'‖ / θ``, which is two to four digits for smooth kernels.
 
-Passes are in float32 until the tolerance is reached; float32 needs no error bound, because a pass
-in float64 with the Ritz vectors follows, from which all residuals and bounds are computed.
+Passes are in float32 until the next correction is expected to reach the tolerance; float32 needs
+no error bound, because a pass in float64 with the Ritz vectors and this correction follows, from
+which all residuals and bounds are computed.
+
+If the selected eigenvalues are at the edge of a group of many close ones, the first block spans the
+whole group: an eigenvector at the edge is a combination of approximate ones of all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from mercer.errors import ConvergenceError
 from mercer.maths.centering import subtract_direction
-from mercer.maths.eigenpairs import TIE, canonical, choose_components
-from mercer.maths.ritz_bounds import RitzBounds, bound_entropy_terms, bound_ritz_pairs
+from mercer.maths.eigenpairs import choose_components
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 from mercer.operators import CenteredGram, EigenProblem, GramOperator, Sample
 from mercer.operators.gram import GramProblem
 from mercer.operators.landmark_spectrum import LandmarkSpectrum
 from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
-from mercer.resources import memory_budget
+from mercer.resources import memory_budget, release_memory
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
+from mercer.solvers.complement_norm import ComplementNorm, ProductCheck
+from mercer.solvers.davidson_pairs import CertifiedPairs
 from mercer.solvers.nystrom import landmark_gram
 from mercer.validation import check_integer
 
 __all__ = ["Davidson"]
 
 _BLOCK_SIZE = 64  # one pass with 64 columns takes 1.3 to 2 times as long as with one
+_LARGEST_BLOCK = 320  # if 64 vectors end inside a group of close eigenvalues
+_SAME_GROUP = 0.5  # eigenvalues above this part of the smallest selected one
+_END_OF_GROUP = 1.2  # ratio of eigenvalues at the end of a group
+_WIDE = 128  # vectors, above which only the selected ones are multiplied in float64
+_BUFFER = 4  # vectors after the end of a group
+_NEIGHBORS = 16  # pairs that are corrected in addition to those selected
 _MARGIN = 0.3  # of the tolerance that float32 residuals must reach
+_SAFETY = 2.0  # factor of the expected residual
 _SINGLE_FLOOR = 2e-7  # float32 residuals relative to ‖A‖ are rounding error below this
 _SLOW = 0.5  # a pass must reduce the residual by this factor
-_MAX_BLOCKS = 4  # of the basis before a restart
+_MAX_GROWTH = 192  # vectors that are added to the first block before a restart
 _LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
 _LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
-_NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
+_CHUNK_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,10 @@ class Davidson:
 
     ``spectrum_.residuals``, ``spectrum_.eigenvalue_bounds`` and ``spectrum_.angle_bounds`` hold
     the bounds; ``spectrum_.certified`` is True if it is proven that no other eigenpair belongs to
-    the selection, and ``spectrum_.passes`` is the number of passes over the pairs of points.
+    the selection, and ``spectrum_.passes`` is the number of passes over the pairs of points. The
+    largest eigenvalue that is not found is bounded by the Frobenius norm, or, where that is too
+    large, by products with random vectors: then bounds and certificate hold with probability
+    1 - 1e-9, which ``spectrum_.certificate`` states.
 
     Parameters
     ----------
@@ -63,8 +79,8 @@ class Davidson:
         Landmarks of the start and of the corrections. More landmarks save passes if the spectrum
         decays slowly; they cost ``n m²`` operations.
     block_size : int or None
-        Number of Ritz vectors; None for 64, or twice the number of components if that is larger.
-        More of them prove more.
+        Number of Ritz vectors; None for 64, or twice the number of components if that is larger, or
+        up to 320 if these end inside a group of close eigenvalues. More of them prove more.
     max_passes : int
         Largest number of passes.
     random_state : int or None
@@ -78,7 +94,7 @@ class Davidson:
     >>> X = np.random.default_rng(0).normal(size=(1500, 6))
     >>> pca = KernelPCA(4, solver=Davidson(n_landmarks=300)).fit(X)
     >>> pca.spectrum_.passes, bool(pca.spectrum_.residuals.max() < 1e-6 * pca.eigenvalues_[0])
-    (3, True)
+    (2, True)
     """
 
     tol: float = 1e-6
@@ -127,7 +143,7 @@ class Davidson:
         return search.run()
 
 
-class _Search:
+class _Search(CertifiedPairs):
     """One run of the iteration."""
 
     def __init__(
@@ -138,25 +154,27 @@ class _Search:
         center: bool,
         selection: Selection,
     ) -> None:
-        self.settings, self.problem, self.base = settings, problem, base
-        self.selection = selection
-        self.unit = base.unit if center else None
+        super().__init__(problem, base, center, selection, settings.tol)
+        self.settings = settings
         self.landmarks = LandmarkSpectrum(base, center)
-        self.first_pass = base.passes
-        self.products = 0
+        self.spread = 0.0  # the largest residual of the start: how far landmarks are from A
+        self.complement: ComplementNorm | None = None
 
     # --- products ---------------------------------------------------------------------------
 
-    @property
-    def passes(self) -> int:
-        """Number of passes of this run."""
-        return self.base.passes - self.first_pass
-
     def _multiply(self, V: Array, single: bool) -> Array:
-        """Return ``A V``, or ``P A P V`` for V orthogonal to the vector of ones."""
+        """Return ``A V``, or ``P A P V`` with the projection P that centers."""
         self.products += V.shape[1]
         W = self.base.single_product(V) if single else self.base.product(V)
-        return W if self.unit is None else subtract_direction(W, self.unit)
+        if self.unit is None:
+            return W
+        if not single:  # V in float32 is orthogonal to the unit vector up to 1e-7 only
+            ranges = row_ranges(len(W), _CHUNK_ROWS)
+            parts = sum(self.unit[rows] @ V[rows] for rows in ranges)
+            mean = self.base.start_product / np.sqrt(self.base.total)
+            for rows in ranges:
+                W[rows] -= mean[rows, None] * parts
+        return subtract_direction(W, self.unit)
 
     def _orthonormal(self, V: Array, basis: BlockBasis | None = None) -> Array:
         if self.unit is not None:
@@ -169,55 +187,126 @@ class _Search:
         """Iterate until residuals and, for entropy, the proof of the selection are sufficient."""
         columns = self._start_columns()
         width = len(columns)
-        single = self.base.has_single
-        basis = self._started(self.landmarks.vectors(columns), single)
+        basis = (
+            self._single_passes(columns) if self.base.has_single else self._double_start(columns)
+        )
+        while True:
+            ritz = basis.ritz()
+            pairs = self.result(ritz)
+            self._report(self._worst(ritz))
+            if self.passes >= self.settings.max_passes:
+                return self._checked(pairs)
+            prove = self._may_be_proven(pairs)
+            if pairs.converged and not prove:
+                return pairs
+            ritz = self._restarted(ritz, width)
+            basis = ritz.basis
+            T = self._corrections(ritz, width if prove else None)
+            if not T.shape[1]:  # the basis spans all that the landmarks can correct
+                return self._checked(pairs)
+            del ritz, pairs
+            basis.append(T, self._multiply(T, False))
+
+    def _double_start(self, columns: Array) -> BlockBasis:
+        """Return a basis of landmark vectors in float64."""
+        V = self._orthonormal(self.landmarks.vectors(columns))
+        return BlockBasis(V, self._multiply(V, False))
+
+    def _single_passes(self, columns: Array) -> BlockBasis:
+        """Iterate in float32; return the basis of the pass in float64 after that."""
+        width = len(columns)
+        V = self._orthonormal(self.landmarks.vectors(columns))
+        release_memory()
+        if self.selection.target == "variance":
+            self.complement = ComplementNorm(len(V), self.unit)
+            V = np.hstack([V, self.complement.G])
+        W = self._multiply(V, True).astype(np.float32)
+        if self.complement is not None:
+            self.complement.set_product(W[:, width:])
+        basis = BlockBasis(V[:, :width], W[:, :width])
+        del V, W
         worst = np.inf
         while True:
             ritz = basis.ritz()
-            focus = self._focus(ritz, width)
-            before, worst = worst, self._worst(ritz, focus)
-            report_status(f"block Davidson: {self.passes} passes, residual {worst:.1e}")
-            last = self.passes >= self.settings.max_passes - single
-            if single:
-                floor = _SINGLE_FLOOR * self.base.total * self.base.potential / ritz.values[0]
-                small = max(_MARGIN * self.settings.tol, floor)
-                last = last or worst <= small or worst > _SLOW * before
-            else:
-                pairs = self._result(ritz)
-                if last or (pairs.converged and not self._may_be_proven(pairs)):
-                    return self._checked(pairs)
-            if not last:
-                if basis.count + width > _MAX_BLOCKS * width:
-                    ritz = ritz.restarted(self._focus(ritz, 2 * width))
-                    basis, focus = ritz.basis, self._focus(ritz, width)
-                T = self._corrections(ritz, focus)
-                if T.shape[1]:
-                    del ritz
-                    basis.append(T, self._multiply(T, single))
-                    continue
-                if not single:  # the basis spans all that the landmarks can correct
-                    return self._checked(pairs)
-            single, worst = False, np.inf
-            V = ritz.vectors(focus)
-            del basis, ritz  # their memory is needed for the products
-            basis = self._started(V, single)
+            before, worst = worst, self._worst(ritz)
+            self._report(worst)
+            floor = _SINGLE_FLOOR * self.base.total * self.base.potential / ritz.values[0]
+            done = worst <= max(_MARGIN * self.settings.tol, floor)
+            last = self.passes >= self.settings.max_passes - 1 or worst > _SLOW * before
+            last = last or self._expected(ritz) <= self.settings.tol
+            new = [] if done else [self._corrections(ritz)]
+            if done or last or not new[0].shape[1]:
+                break
+            ritz = self._restarted(ritz, width)
+            basis = ritz.basis
+            basis.append(new[0], self._multiply(new[0], True).astype(np.float32))
+        state = [ritz]
+        del basis, ritz  # their memory is needed for the products
+        return self._double_pass(state, width, new)
 
-    def _corrections(self, ritz: Ritz, focus: Array) -> Array:
-        """Return an orthonormal block that extends the basis."""
-        active = self._active(ritz, focus)
+    def _double_pass(self, state: list[Ritz], width: int, new: list[Array]) -> BlockBasis:
+        """Return a basis of Ritz vectors and corrections with products in float64.
+
+        Of a wide block only the selected vectors are multiplied in float64. The products of the
+        others stay those of float32; their error is bounded by random combinations.
+        """
+        ritz = state.pop()  # the only reference, deleted before the pass
+        focus = self._focus(ritz, width)
+        complement, others = self.complement, focus[:0]
+        if complement is not None:
+            complement.remove(ritz, focus)
+            if len(focus) > _WIDE:
+                others = focus[~np.isin(focus, self._selected(ritz))]
+        own = focus[~np.isin(focus, others)]
+        group = [ritz.vectors(others, np.dtype(np.float32)), ritz.products(others)]
+        check = ProductCheck(*group)
+        blocks = [ritz.vectors(own, np.dtype(np.float32)), *new]
+        count = sum(block.shape[1] for block in blocks)
+        if complement is not None:
+            blocks += [complement.G, complement.H]
+        if len(others):
+            blocks += [check.vectors]
+        V = np.hstack(blocks)
+        del ritz, new, blocks
+        release_memory()
+        W = self._multiply(V, False)
+        basis = BlockBasis(V[:, :count], W[:, :count])
+        error = self.product_error()
+        if len(others):
+            basis.append(*group)
+            self.group_error = check.bound(W[:, -check.count :], error)
+        if complement is not None:
+            AG, AH = (W[:, count + i * complement.count :][:, : complement.count] for i in (0, 1))
+            joint = self.group_error + np.sqrt(count) * error
+            self.complement_norm = complement.bound(basis, AG, AH, error, joint)
+        return basis
+
+    def _restarted(self, ritz: Ritz, width: int) -> Ritz:
+        """Return a basis with space for corrections: the same, or one of leading Ritz vectors."""
+        needed = ritz.basis.count + len(self._selected(ritz)) + _NEIGHBORS
+        if needed <= width + _MAX_GROWTH or self.group_error:
+            return ritz
+        self.complement_norm = np.inf  # of a larger span
+        return ritz.restarted(self._focus(ritz, max(width, 2 * _BLOCK_SIZE)))
+
+    def _corrections(self, ritz: Ritz, width: int | None = None) -> Array:
+        """Return an orthonormal block that extends the basis.
+
+        Selected pairs and their neighbors are corrected, or ``width`` pairs to prove more.
+        """
+        count = len(self._selected(ritz)) + _NEIGHBORS if width is None else width
+        active = self._active(ritz, self._focus(ritz, count))
         T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
         return self._orthonormal(T.astype(ritz.basis.dtype, copy=False), ritz.basis)
 
-    def _started(self, V: Array, single: bool) -> BlockBasis:
-        """Return the span of V as the first block of a basis."""
-        Q = self._orthonormal(V).astype(np.float32 if single else np.float64, copy=False)
-        return BlockBasis(Q, self._multiply(Q, single), single)
+    def _report(self, residual: float) -> None:
+        report_status(f"block Davidson: {self.passes} passes, residual {residual:.1e}")
 
     def _start_columns(self) -> Array:
         """Return the landmark eigenvectors to start with: largest values, largest terms."""
         values, rank = self.landmarks.values, len(self.landmarks.values)
         terms = values * self.landmarks.overlaps**2 / self.base.total**2
-        exact = self._exact_selection()
+        exact = self.exact_selection()
         selected = choose_components(values, terms, 0.0, exact)
         count = exact.count
         if count is None:
@@ -233,33 +322,37 @@ class _Search:
         width = max(_BLOCK_SIZE, 2 * count)
         if self.settings.block_size is not None:
             width = max(self.settings.block_size, count)
+        elif selected is not None and len(selected):
+            width = max(width, _end_of_group(values, width, float(values[selected].min())))
         return _first_with_largest(selected, min(width, rank), rank)
-
-    def _exact_selection(self) -> Selection:
-        """Return the selection with the totals known so far."""
-        gram = self.base
-        trace, potential = gram.trace, gram.potential
-        if self.unit is not None:
-            trace, potential = trace - gram.total * potential, 0.0
-        return replace(self.selection, trace=trace, potential=potential)
 
     def _selected(self, ritz: Ritz) -> Array:
         """Return the Ritz pairs that would be selected; all if these are too few."""
         values = ritz.values
-        terms = self.problem.entropy_terms(values, ritz.combined(self.base.start))
+        terms = self.problem.entropy_terms(values, ritz.adjoint(self.base.start))
         floor = self.problem.numerical_zero(values[0])
-        found = choose_components(values, terms, floor, self._exact_selection())
+        found = choose_components(values, terms, floor, self.exact_selection())
         return np.flatnonzero(values > floor) if found is None else found
 
     def _focus(self, ritz: Ritz, width: int) -> Array:
         """Return the Ritz pairs to iterate: those selected, and the leading ones."""
         return _first_with_largest(self._selected(ritz), width, len(ritz.values))
 
-    def _worst(self, ritz: Ritz, focus: Array) -> float:
+    def _worst(self, ritz: Ritz) -> float:
         """Return the largest residual of a selected pair, relative to the largest eigenvalue."""
+        largest = float(ritz.residuals[self._selected(ritz)].max(initial=0.0))
+        self.spread = self.spread or largest
+        return largest / float(ritz.values[0])
+
+    def _expected(self, ritz: Ritz) -> float:
+        """Return the largest residual that is expected after the next correction.
+
+        A correction reduces the residual by about ``‖A - UΛU'‖ / θ``.
+        """
         selected = self._selected(ritz)
-        used = selected[np.isin(selected, focus)]
-        return float(ritz.residuals[used].max(initial=0.0) / ritz.values[0])
+        rates = np.minimum(self.spread / np.maximum(ritz.values[selected], self.spread), 1)
+        largest = float((rates * ritz.residuals[selected]).max(initial=0.0))
+        return _SAFETY * largest / float(ritz.values[0])
 
     def _active(self, ritz: Ritz, focus: Array) -> Array:
         """Return the Ritz pairs to correct: those that have not converged."""
@@ -276,116 +369,6 @@ class _Search:
         missing = self.base.potential - float(pairs.known_terms.sum())
         return bool(missing < _MARGIN * smallest)
 
-    # --- result -----------------------------------------------------------------------------
-
-    def _result(self, ritz: Ritz) -> Eigenpairs:
-        """Return the selected pairs of a basis in float64, with bounds."""
-        base, problem = self.base, self.problem
-        selection = self._exact_selection()
-        values, start = ritz.values, base.start
-        products = ritz.combined(start)
-        norm = np.sqrt(base.squared_norm)
-        error = base.product_error * norm
-        rest = self._rest(values, ritz.squares)
-        bounds = bound_ritz_pairs(values, ritz.squares, rest, error)
-        terms = problem.entropy_terms(values, products)
-        floor = problem.numerical_zero(values[0])
-        selected = choose_components(values, terms, floor, selection)
-        if selected is None:
-            usable = values > floor
-            if isinstance(selection.n_components, int) and usable.sum() < selection.n_components:
-                raise self.selection.rank_error(int(usable.sum()), 0.0)
-            selected = np.flatnonzero(usable)
-            converged = False
-        else:
-            residuals = bounds.residuals[selected]
-            converged = bool(residuals.max() <= self.settings.tol * values[0])
-        certified, certificate = self._certificate(bounds, ritz, products, selected)
-        joint = self._joint_residual(ritz.squares, selected, error)
-        vectors, overlaps = self._canonical(ritz, selected)
-        proven = selected < bounds.proven
-        upper = np.full(len(values), np.nan)
-        upper[: bounds.proven] = bounds.upper[:-1]
-        known = max(bounds.proven, int(selected.max(initial=-1)) + 1)
-        return Eigenpairs(
-            values=values[selected],
-            vectors=vectors,
-            overlaps=problem.overlaps(values[selected], overlaps),
-            method=f"block Davidson in {self.passes} passes",
-            converged=converged,
-            certified=certified,
-            certificate=certificate,
-            ranks=selected + 1 if proven.all() else None,
-            multiplicities=None,
-            known_values=values[:known],
-            known_terms=terms[:known],
-            lowest=0.0,
-            products=self.products,
-            residuals=bounds.residuals[selected],
-            value_bounds=np.column_stack(
-                [
-                    np.where(proven, bounds.lower[selected], values[selected] - joint),
-                    np.where(proven, upper[selected], values[selected] + joint),
-                ]
-            ),
-            angle_bounds=bounds.sines[selected],
-            passes=self.passes,
-        )
-
-    def _canonical(self, ritz: Ritz, selected: Array) -> tuple[Array, Array]:
-        """Return the selected vectors with ties rotated and signs chosen, and their overlaps."""
-        order = np.argsort(selected)
-        chosen = selected[order]
-        tie = TIE * float(ritz.values[0])
-        _, found, overlaps = canonical(
-            ritz.values[chosen], ritz.vectors(chosen), self.base.start, tie
-        )
-        back = np.argsort(order)
-        return found[:, back], overlaps[back]
-
-    def _rest(self, values: Array, squares: Array) -> float:
-        """Bound the eigenvalues on the complement of the basis by the Frobenius norm there."""
-        total = self.base.squared_norm
-        if self.unit is not None:
-            mean = self.base.start_product / np.sqrt(self.base.total)
-            total += float(self.unit @ mean) ** 2 - 2 * float(mean @ mean)
-        rounding = _NORM_ROUNDING + 4 * self.base.product_error
-        rest = total - float(values @ values) - 2 * float(np.trace(squares))
-        return float(np.sqrt(max(rest, 0.0) + rounding * self.base.squared_norm))
-
-    def _joint_residual(self, squares: Array, selected: Array, error: float) -> float:
-        """Bound the distances of all selected Ritz values to eigenvalues (Kahan)."""
-        part = squares[np.ix_(selected, selected)]
-        largest = float(np.linalg.eigvalsh(part)[-1]) if len(part) else 0.0
-        return float(np.sqrt(max(largest, 0.0)) + np.sqrt(len(part)) * error)
-
-    def _certificate(
-        self, bounds: RitzBounds, ritz: Ritz, products: Array, selected: Array
-    ) -> tuple[bool, str]:
-        """Return whether the selection is proven, and why or why not."""
-        if self.selection.target == "variance":
-            if (selected < bounds.proven).all():
-                return True, (
-                    f"the Frobenius norm bounds all other eigenvalues by {bounds.upper[-1]:.3e}; "
-                    f"the smallest selected is at least {bounds.lower[selected].min():.3e}"
-                )
-            return False, (
-                f"residuals below {self.settings.tol:.0e} of the largest eigenvalue; the "
-                f"{bounds.proven} leading eigenvalues are proven, others are at most "
-                f"{bounds.upper[-1]:.3e}"
-            )
-        groups = bound_entropy_terms(
-            bounds, ritz.squares, products, self.base.total, self.base.potential
-        )
-        reason = groups.unproven(selected)
-        if reason is not None:
-            return False, f"after {self.passes} passes {reason}"
-        return True, (
-            f"after {self.passes} passes no other eigenpair can have a term above "
-            f"{groups.largest_other(selected):.3e}; the smallest selected is at least "
-            f"{groups.smallest(selected):.3e}"
-        )
-
     def _checked(self, pairs: Eigenpairs) -> Eigenpairs:
         """Return converged pairs; raise ConvergenceError otherwise."""
         if pairs.converged:
@@ -399,6 +382,24 @@ class _Search:
             "attribute 'pairs' of this error holds the approximations.",
             pairs,
         )
+
+
+def _end_of_group(values: Array, width: int, smallest: float) -> int:
+    """Return the number of vectors that contain a group of eigenvalues close to the smallest one.
+
+    0 if ``width`` vectors contain it, or if it is too large.
+
+    >>> values = np.r_[9.0, np.linspace(2, 1.2, 99), np.linspace(0.7, 0.1, 200)]
+    >>> _end_of_group(values, 64, 1.95), _end_of_group(values, 64, 9.0)
+    (104, 0)
+    """
+    if len(values) <= width or values[width] < _SAME_GROUP * smallest:
+        return 0
+    ends = np.arange(width, min(_LARGEST_BLOCK - _BUFFER, len(values) - 1) + 1)
+    ratios = values[ends - 1] / values[ends]
+    best = int(np.argmax(ratios))
+    clear = ratios[best] > _END_OF_GROUP and values[ends[best]] < _SAME_GROUP * smallest
+    return int(ends[best]) + _BUFFER if clear else 0
 
 
 def _first_with_largest(selected: Array | None, width: int, available: int) -> Array:
