@@ -47,9 +47,9 @@ from mercer.solvers.lanczos_quadrature import LanczosBlock, Product
 __all__ = ["Deflation", "Interval", "TraceSum", "deflate"]
 
 _CONVERGED = 1e-9  # residual of a deflated eigenpair, relative to the largest eigenvalue
-_FIRST_VECTORS, _FIRST_STEPS, _FEWEST_FIRST_STEPS = 12, 10, 3
+_FIRST_VECTORS, _FIRST_STEPS, _FEWEST_FIRST_STEPS = 8, 15, 3
 _FEWEST_STEPS, _MOST_STEPS = 7, 60
-_FEWEST_VECTORS, _MOST_VECTORS = 12, 192
+_FEWEST_VECTORS, _MOST_VECTORS = 10, 160
 _MOST_BYTES = 1 << 30  # of stored Lanczos vectors
 
 
@@ -94,7 +94,7 @@ def deflate(
 ) -> Deflation:
     """Run a block Lanczos iteration and split off the eigenpairs that have converged.
 
-    It ends after ten steps, or from the third step on if ``enough`` accepts the result.
+    It ends after 15 steps, or from the third step on if ``enough`` accepts the result.
 
     >>> A = np.diag([5.0, 1.0, *np.linspace(0, 0.01, 98)])
     >>> deflate(lambda V: A @ V, 100, np.random.default_rng(0)).values.round(6)[:2].tolist()
