@@ -57,3 +57,16 @@ def test_extreme_eigenvalues_of_several_operators():
     expected = np.array([dense(K, d)[[0, -1]] for d in D.T])
     assert_allclose(found, expected, rtol=0.02)
     assert (np.abs(found) <= np.abs(expected) * (1 + 1e-9)).all()
+
+
+def test_exhausted_krylov_spaces_add_no_eigenvalues():
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(60, 3))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    K, weights = F @ F.T, rng.choice([-1, 1], size=60) / 60
+    expected = np.linalg.eigvalsh((F.T * weights) @ F)
+    found = signed_eigenpairs(lambda V: K @ V, weights, 10, tolerance=1e-8, rng=rng)
+    assert_allclose(np.sort(np.r_[found[0].values, found[1].values]), expected, rtol=1e-9)
+    D = np.column_stack([weights, rng.permutation(weights)])
+    found = extreme_signed_eigenvalues(lambda V: K @ V, D, 12, rng)
+    assert_allclose(found[0], [min(expected[0], 0), max(expected[-1], 0)], rtol=1e-9)

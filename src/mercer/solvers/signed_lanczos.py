@@ -20,7 +20,9 @@ __all__ = ["SignedEigenpairs", "extreme_signed_eigenvalues", "signed_eigenpairs"
 
 _BLOCK = 4  # columns per product
 _MOST_COLUMNS = 320
-_LOST = 1e-13  # squared norm of a function, relative to its largest possible one, that is rounding
+# Rounding errors: squared norms of functions relative to the largest possible one, and norms of
+# remainders relative to the function before its orthogonalization.
+_LOST, _EXHAUSTED = 1e-13, 1e-10
 
 Product = Callable[[Array], Array]
 
@@ -78,9 +80,9 @@ def signed_eigenpairs(
     n, column = len(d), d[:, None]
     V, F = np.empty((n, 0)), np.empty((n, 0))  # coefficients and values of an orthonormal basis
     W = column * rng.standard_normal((n, min(_BLOCK, n)))
-    coupling = np.empty((0, 0))
+    before = _largest_norms(W)
     while True:
-        block, values, coupling = _orthonormal(W, product(W))
+        block, values, coupling = _orthonormal(W, product(W), before.max(initial=0))
         width = block.shape[1]
         if V.shape[1]:
             theta, Y = np.linalg.eigh(F.T @ (column * F))
@@ -103,6 +105,7 @@ def signed_eigenpairs(
             return empty, empty
         V, F = np.hstack([V, block]), np.hstack([F, values])
         W = column * values
+        before = _largest_norms(W)
         for _ in range(2):  # a second orthogonalization is enough (Kahan, Parlett)
             W = W - V @ (F.T @ W)
     found = []
@@ -116,15 +119,20 @@ def signed_eigenpairs(
     return found[0], found[1]
 
 
-def _orthonormal(W: Array, products: Array) -> tuple[Array, Array, Array]:
+def _largest_norms(W: Array) -> Array:
+    """Return the largest possible norms of functions, because |k| ≤ 1: ``Σ|w|``."""
+    return np.asarray(np.abs(W).sum(axis=0))
+
+
+def _orthonormal(W: Array, products: Array, before: float) -> tuple[Array, Array, Array]:
     """Return coefficients and values of orthonormal functions, and C with ``W = block @ C``.
 
-    Functions whose norm is rounding error are dropped.
+    Functions whose norm is rounding error are dropped; ``before`` is the largest possible norm
+    before the orthogonalization.
     """
     squares, U = np.linalg.eigh((W.T @ products + products.T @ W) / 2)
-    # ‖f‖² = w'Kw is at most ‖w‖₁², because |k| ≤ 1
-    largest = np.abs(W).sum(axis=0).max(initial=0) ** 2
-    kept = squares > _LOST * largest
+    largest = _largest_norms(W).max(initial=0)
+    kept = squares > max(_LOST * largest**2, (_EXHAUSTED * before) ** 2)
     norms = np.sqrt(squares[kept])
     return W @ U[:, kept] / norms, products @ U[:, kept] / norms, norms[:, None] * U[:, kept].T
 
@@ -158,15 +166,17 @@ def extreme_signed_eigenvalues(
     [[-1.0, 0.5], [-1.0, 1.0]]
     """
     W = D * rng.standard_normal(D.shape)
+    before = _largest_norms(W)
     basis: list[tuple[Array, Array]] = []
     T = np.zeros((D.shape[1], steps, steps))
     for j in range(min(steps, len(D))):
         products = product(W)
         squares = np.einsum("ij,ij->j", W, products)
-        alive = squares > _LOST * np.abs(W).sum(axis=0) ** 2
+        alive = squares > np.maximum(_LOST * _largest_norms(W) ** 2, (_EXHAUSTED * before) ** 2)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, squares, 1)), 0)
         basis.append((W * scale, products * scale))
         W = D * basis[j][1]
+        before = _largest_norms(W)
         for i, (_, values) in enumerate(basis):
             T[:, i, j] = T[:, j, i] = np.einsum("ij,ij->j", values, W)
         for _ in range(2):
