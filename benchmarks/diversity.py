@@ -1,6 +1,8 @@
 """Bounds, coverage, bias, tests and speed of diversity scores, next to other methods.
 
-    python -m benchmarks.diversity bounds [rows]
+    python -m benchmarks.diversity bounds [rows [columns [frequencies]]]
+    python -m benchmarks.diversity large [rows [columns]]
+    python -m benchmarks.diversity dask [rows [columns]]
     python -m benchmarks.diversity coverage [samples [n [distribution]]]
     python -m benchmarks.diversity tests [samples]
     python -m benchmarks.diversity novelty
@@ -14,6 +16,7 @@ vendi-score and hyppo are compared with if they are installed.
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 import tracemalloc
@@ -30,6 +33,7 @@ from mercer.information import vendi_score
 from mercer.kernels import Cosine, Gaussian
 from mercer.maths.entropy import spectral_entropy
 from mercer.population import GaussianOperator, Normal
+from mercer.solvers import Nystrom
 
 ORDERS = (1.0, 2.0, inf)
 
@@ -39,6 +43,9 @@ def distributions() -> dict[str, tuple]:
     p = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
     normal = GaussianOperator(1.0, Normal([0.0], 1.0), n_components=60)
     plane = GaussianOperator(1.0, Normal(np.zeros(2), 1.0), n_components=400)
+    space = GaussianOperator(2.0, Normal(np.zeros(3), 1.0), n_components=800)
+    inverse_rank = 1 / np.arange(1, 13)
+    inverse_rank /= inverse_rank.sum()
     scales = np.sqrt(np.array([4.0, 2.0, 1.0, 1.0, 0.5, 0.5, 0.25, 0.25]))
     rng = np.random.default_rng(12345)
     Z = rng.normal(size=(2_000_000, 8)) * scales
@@ -66,6 +73,16 @@ def distributions() -> dict[str, tuple]:
             Gaussian(1.0),
             plane.eigenvalues,
         ),
+        "12 atoms, inverse rank, cosine": (
+            lambda rng, n: np.eye(12)[rng.choice(12, n, p=inverse_rank)],
+            Cosine(),
+            inverse_rank,
+        ),
+        "3 normal columns, Gaussian, bandwidth 2": (
+            lambda rng, n: rng.normal(size=(n, 3)),
+            Gaussian(2.0),
+            space.eigenvalues,
+        ),
     }
 
 
@@ -79,10 +96,14 @@ def coverage(repetitions: int = 1000, n: int = 200, only: str = "") -> None:
         p = eigenvalues[eigenvalues > 0] / eigenvalues.sum()
         truth = np.exp([spectral_entropy(p, order) for order in ORDERS])
         found = []
+        # where landmarks span the kernel they give the same score in a fraction of the time
+        solver = Nystrom(500) if "Gaussian" in name and n >= 1000 else "auto"
         for seed in range(repetitions):
             X = draw(np.random.default_rng(seed), n)
             found.append(
-                mercer.measure_diversity(X, kernel, orders=ORDERS, n_modes=0, random_state=seed)
+                mercer.measure_diversity(
+                    X, kernel, orders=ORDERS, n_modes=0, solver=solver, random_state=seed
+                )
             )
         for k, order in enumerate(ORDERS):
             low, high = np.array([one.intervals[k] for one in found]).T
@@ -120,7 +141,7 @@ def two_samples(repetitions: int = 1000, n: int = 100) -> None:
                 p_values[seed, :2] = found.p_value, found.cauchy_schwarz_p_value
                 if kernel == "gaussian":
                     p_values[seed, 2] = energy_p_value(X, Y, 199, rng)
-                    if MMD is not None and shift:
+                    if MMD is not None and shift:  # a quarter of a second each
                         p_values[seed, 3] = MMD().test(
                             X, Y, reps=199, workers=1, auto=False, random_state=seed
                         )[1]
@@ -199,15 +220,78 @@ def bounds(n: int = 10_000, d: int = 512, frequencies: int = 4000) -> None:
     def show(name: str, score: str, seconds: float, memory: float) -> None:
         print(f"| {name} | {score} | {seconds:.1f} s | {memory:.0f} MB |", flush=True)
 
+    vendi_score(X[:500], kernel, 1, bounds=True, solver="lanczos")  # imports
     found, *cost = measured(lambda: vendi_score(X, kernel, 1, bounds=True, solver="lanczos"))
     width = found.upper / found.lower - 1
     text = f"{found.value:.3f} in [{found.lower:.3f}, {found.upper:.3f}], width {width:.2%}"
     show("Lanczos quadrature", text, *cost)
+    quadrature_time = cost[0]
+    values = {}
     for count in (1000, frequencies) if frequencies > 1000 else (frequencies,):
-        value, *cost = measured(lambda c=count: fkea(X, float(kernel.bandwidth), c))
-        show(f"FKEA, 2 × {count} features", f"{value:.3f}", *cost)
-    value, *cost = measured(lambda: vendi_score(X, kernel, 1, solver="dense"))
-    show("all eigenvalues", f"{value:.3f}", *cost)
+        values[count], *cost = measured(lambda c=count: fkea(X, float(kernel.bandwidth), c))
+        show(f"FKEA, 2 × {count} features", f"{values[count]:.3f}", *cost)
+    exact, *cost = measured(lambda: vendi_score(X, kernel, 1, solver="dense"))
+    show("all eigenvalues", f"{exact:.3f}", *cost)
+    inside = "inside" if found.lower <= exact <= found.upper else "OUTSIDE"
+    print(
+        f"time: 1/{cost[0] / quadrature_time:.1f} of all eigenvalues, which are {inside} the bounds"
+    )
+    print(f"relative error of the quadrature: {abs(found.value / exact - 1):.1e}")
+    for count, value in values.items():
+        print(f"relative error of FKEA, 2 × {count} features: {abs(value / exact - 1):.1e}")
+
+
+def _peak_memory() -> float:
+    """Return the largest resident memory of this process so far, in GB (Linux)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def large(n: int = 500_000, d: int = 384) -> None:
+    """Print time and memory of the cosine kernel on many rows in single precision."""
+    rng = np.random.default_rng(0)
+    scales = np.linspace(2, 0.1, d, dtype=np.float32)
+    X = np.empty((n, d), np.float32)
+    for first in range(0, n, 20_000):
+        rows = X[first : first + 20_000]
+        rows[:] = rng.standard_normal(rows.shape, np.float32) * scales
+    before = _peak_memory()
+    print("| call | orders 1, 2, ∞ | CPU time | elapsed | peak memory, of it X |")
+    print("|---|---|---|---|---|")
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        ("vendi_score", lambda: [vendi_score(X, "cosine", order) for order in ORDERS]),
+        ("measure_diversity", lambda: mercer.measure_diversity(X).scores),
+    ]
+    for name, call in calls:
+        start = time.process_time(), time.perf_counter()
+        scores = np.round(call(), 2)
+        cpu, wall = time.process_time() - start[0], time.perf_counter() - start[1]
+        memory = f"{_peak_memory():.2f} GB, {before:.2f} GB"
+        print(f"| {name} | {scores} | {cpu:.1f} s | {wall:.1f} s | {memory} |", flush=True)
+
+
+def on_dask(n: int = 1_000_000, d: int = 768) -> None:
+    """Print time and memory of the cosine kernel on two Dask workers, in single precision."""
+    import dask.array as da
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        drawn = da.random.default_rng(0).standard_normal(
+            (n, d), chunks=(20_000, d), dtype=np.float32
+        )
+        X = drawn * da.from_array(np.linspace(2, 0.1, d, dtype=np.float32), chunks=d)
+        start = time.perf_counter()
+        before = sum(client.run(time.process_time).values())
+        score = vendi_score(X, "cosine", 1)
+        wall = time.perf_counter() - start
+        cpu = sum(client.run(time.process_time).values()) - before
+        peaks = ", ".join(f"{peak:.2f}" for peak in client.run(_peak_memory).values())
+        print(f"{n} x {d}: score {score:.2f}, CPU time of the workers {cpu:.0f} s (with the")
+        print(
+            f"generation of the rows), elapsed {wall:.0f} s, peak memory of the workers {peaks} GB"
+        )
 
 
 def published(n: int = 600, d: int = 64) -> None:
@@ -306,6 +390,8 @@ def embeddings(folder: str) -> None:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "bounds": bounds,
+    "large": large,
+    "dask": on_dask,
     "coverage": coverage,
     "tests": two_samples,
     "novelty": novelty,

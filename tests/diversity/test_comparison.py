@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
+from mercer.diversity import comparison
 from mercer.information import cauchy_schwarz_divergence
 from mercer.kernels import Cosine, Gaussian
+from mercer.solvers import Auto
 from tests.expectations import raises
 
 
@@ -70,13 +72,47 @@ def test_planted_mode_is_found_with_its_rows():
         assert set(np.argsort(-found.novelty)[:8]) == set(range(8))
 
 
-def test_landmarks_for_many_rows():
+def test_many_rows_have_exact_statistics_and_eigenvalues():
+    X, Y = pair(0.3, 700, 600, d=20)
+    kernel = Gaussian(4.0)
+    found = mercer.compare_samples(X, Y, kernel, n_modes=4)
+    exact = kernel(X).mean() + kernel(Y).mean() - 2 * kernel(X, Y).mean()
+    assert_allclose(found.mmd**2, exact, rtol=1e-8)
+    K = kernel(np.vstack([X, Y]))
+    signs = np.r_[np.full(700, -1 / 700), np.full(600, 1 / 600)]
+    root = np.linalg.cholesky(K + 1e-13 * np.eye(1300))
+    expected = np.linalg.eigvalsh((root.T * signs) @ root)
+    novel = [mode.eigenvalue for mode in found.novel_modes]
+    assert_allclose(novel, expected[::-1][:4], rtol=1e-6)
+    assert_allclose([mode.eigenvalue for mode in found.missing_modes], -expected[:4], rtol=1e-6)
+    assert found.error_bound < 1e-5 * expected[-1]
+    assert found.p_value == 1 / 500
+    assert found.novel_modes[0].significant
+
+
+def test_significance_of_many_rows_is_relative_to_permuted_labels():
+    X, Y = pair(0.0, 600, 600, d=10)
+    found = mercer.compare_samples(X, Y, Gaussian(3.0), n_permutations=19)
+    assert not any(mode.significant for mode in found.novel_modes[3:] + found.missing_modes[3:])
+
+
+def test_landmarks_beyond_the_largest_kernel_matrix(monkeypatch):
+    monkeypatch.setattr(comparison, "_EXACT", Auto(largest_gram=1e6, largest_product=1e6))
     X, Y = pair(0.3, 700, 600)
     kernel = Gaussian(3.0)
     found = mercer.compare_samples(X, Y, kernel)
     exact = kernel(X).mean() + kernel(Y).mean() - 2 * kernel(X, Y).mean()
     assert_allclose(found.mmd**2, exact, rtol=1e-3)
     assert 0 < found.error_bound < 0.01
+
+
+def test_single_precision_agrees_with_double():
+    X, Y = (Z.astype(np.float32) for Z in pair(0.3, 700, 600))
+    found = mercer.compare_samples(X, Y, Gaussian(3.0), n_modes=2, n_permutations=19)
+    exact = mercer.compare_samples(
+        X.astype(float), Y.astype(float), Gaussian(3.0), n_modes=2, n_permutations=19
+    )
+    assert_allclose(found.mmd, exact.mmd, rtol=1e-9)
 
 
 def test_opposite_samples_have_infinite_divergence():

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.data import Points, Sample
-from mercer.diversity.influence import influence_moments
-from mercer.diversity.sampling import SamplingError
+from mercer.diversity.influence import feature_gram, influence_moments
+from mercer.diversity.sampling import SamplingError, _variance_gain
 from mercer.information import vendi_score
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Cosine, Gaussian
@@ -52,10 +52,48 @@ def test_influence_from_features_and_from_eigenvectors_agree():
     w = np.random.default_rng(1).exponential(size=300)
     orders = (1.0, 1.5, np.inf)
     for weights in (None, w):
-        features = influence_moments(Sample(Cosine(), Points(X), weights), orders)
+        sample = Sample(Cosine(), Points(X), weights)
+        features = influence_moments(sample, orders, feature_gram(sample)[0])
         eigenvectors = influence_moments(fitted_sample(K, "precomputed", weights), orders)
         for name in ("deviation", "kurtosis", "tied"):
             assert_allclose(getattr(features, name), getattr(eigenvectors, name), rtol=1e-6)
+
+
+def test_landmarks_that_span_the_kernel_give_the_influence_of_eigenvectors():
+    X = np.random.default_rng(0).normal(size=(400, 1))
+    sample, orders = Sample(Gaussian(1.0), Points(X)), (1.0, 2.0, np.inf)
+    factored, exact = feature_gram(sample)
+    assert exact
+    found = influence_moments(sample, orders, factored)
+    expected = influence_moments(sample, orders)
+    for name in ("deviation", "kurtosis", "tied"):
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-5)
+    # with a small bandwidth they do not, and K is decomposed
+    assert feature_gram(Sample(Gaussian(0.001), Points(X))) == (None, False)
+
+
+def test_sampling_errors_from_features_equal_those_from_kernel_matrices():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    orders = (1, 2, np.inf)
+    features = mercer.measure_diversity(X, Gaussian(1.5), orders=orders, n_modes=0)
+    dense = mercer.measure_diversity(Gaussian(1.5)(X), "precomputed", orders=orders, n_modes=0)
+    for name in ("corrected", "corrected_errors", "intervals"):
+        assert_allclose(getattr(features, name), getattr(dense, name), rtol=1e-4)
+
+
+def test_errors_of_corrected_scores_include_the_correction():
+    rng = np.random.default_rng(0)
+    halves = rng.normal(size=(400, 2))
+    # quarters with the noise of their half and a bias that is half as variable
+    quarters = np.repeat(0.5 * halves, 2, axis=1)
+    # c = S + 1 (S - S_half) has the slope 1 + 0.5 in halves, and 1 + 0.25 in the sample
+    assert_allclose(_variance_gain(halves, quarters, 1.0), 1.25**2)
+    assert _variance_gain(halves, np.repeat(halves, 2, axis=1), 1.0) == 1
+    assert _variance_gain(np.zeros((4, 2)), np.zeros((4, 4)), 1.0) == 1
+    result = mercer.measure_diversity(atoms(50), orders=2, n_modes=0)
+    # derivative of -log((v - 1/n) / (1 - 1/n)) by -log v
+    ratio = result.corrected_errors / result.corrected / (result.standard_errors / result.scores)
+    assert_allclose(ratio, 1 / (1 - result.scores / 50), rtol=1e-9)
 
 
 def test_tied_eigenvalues_extend_the_interval():

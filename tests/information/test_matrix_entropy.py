@@ -5,11 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.errors import ApproximationWarning
-from mercer.information import matrix_renyi_entropy, vendi_score
+from mercer.information import MatrixEntropies, matrix_renyi_entropy, vendi_score
+from mercer.information.samples import fitted_sample
 from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
 from mercer.maths.entropy import growth_bounds, perturbation_bounds, spectral_entropy
 from mercer.maths.trace_bounds import lower_tail, moment_bounds
 from mercer.solvers import Nystrom
+from mercer.solvers.trace_quadrature import TraceSum, deflate
 from tests.expectations import raises
 
 ORDERS = (0, 0.5, 1, 1.5, 2, 3, 7.5, np.inf)
@@ -87,6 +89,34 @@ def test_quadrature_converges_to_the_tolerance():
         assert found.upper / found.lower - 1 <= most
         exact = np.exp(dense_entropy(X, Gaussian(6.0), order))
         assert found.lower <= exact <= found.upper
+
+
+def test_orders_share_an_iteration_and_agree_with_separate_calls():
+    X = np.random.default_rng(0).normal(size=(700, 40))
+    kernel = Gaussian(6.0)
+    entropies = MatrixEntropies(fitted_sample(X, kernel, None), solver="lanczos")
+    for order in (1, 0.5, np.inf, 3):
+        found = entropies.of_order(order)
+        exact = dense_entropy(X, kernel, order)
+        assert found.lower <= exact <= found.upper
+
+
+def test_deflation_ends_when_few_vectors_suffice():
+    p = np.r_[0.5, np.linspace(0.5, 1.5, 400) / 800]
+    products = []
+
+    def product(V):
+        products.append(V.shape[1])
+        return p[:, None] * V
+
+    def enough(found):
+        return TraceSum(product, 401, p @ p, 1.0, deflation=found).needs_few_vectors
+
+    found = deflate(product, 401, np.random.default_rng(0), enough)
+    assert_allclose(found.values, [0.5])
+    assert not found.complete
+    assert len(products) < 10
+    assert deflate(product, 401, np.random.default_rng(0)).complete
 
 
 def test_result_names_route_and_kind_of_bounds():

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
 from mercer.data import Points, Sample, concatenate_points, validate_points
-from mercer.diversity.differences import DifferenceMode, operator_differences
+from mercer.diversity.differences import (
+    DifferenceMode,
+    feature_modes,
+    gram_modes,
+    row_novelty,
+)
 from mercer.formatting import format_number
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 from mercer.notebook import table
-from mercer.operators import ExactFeatures, FeatureMap
+from mercer.operators import ExactFeatures, FeatureMap, GramOperator
 from mercer.solvers import Nystrom
-from mercer.solvers.plan import has_few_features
+from mercer.solvers.plan import Auto, Request, has_few_features, plan
 from mercer.validation import check_integer
 
 __all__ = ["SampleComparison", "compare_samples"]
@@ -26,6 +34,9 @@ __all__ = ["SampleComparison", "compare_samples"]
 _DENSE_UP_TO = 1000  # rows of both samples whose kernel matrix is decomposed
 _LANDMARKS = 500
 _CHUNK_ROWS = 8192
+_PERMUTATIONS_PER_PRODUCT = 64
+# a stored K of up to 15,800 rows, or fast products; landmarks beyond
+_EXACT = Auto(largest_gram=2e9, largest_product=1.2e10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +59,9 @@ class SampleComparison:
     novelty : array of shape (n_rows of Y,)
         Novelty of each row of Y with respect to X, largest for the most novel.
     error_bound : float
-        Bound on the error of the eigenvalues of the difference, apart from rounding error.
+        Bound on the error of the eigenvalues of the difference, apart from rounding error: 0 if all
+        are computed, the largest residual of an iteration (each eigenvalue is within it of a true
+        one), or a bound from the part of the trace that landmarks miss.
     limitations : str
         Differences that this kernel cannot detect; empty if it is characteristic.
     n_permutations : int
@@ -146,9 +159,11 @@ def compare_samples(
 
     Notes
     -----
-    The features are exact for kernels with finite features and for at most 1000 rows in total.
-    Otherwise 500 landmarks approximate the kernel; the tests remain valid, and ``error_bound``
-    bounds the error of the eigenvalues.
+    Statistics and eigenvalues are those of the exact kernel for kernels with finite features, and
+    for others if the kernel matrix of both samples takes at most 2 GB (15,800 rows). Above 1000
+    rows the eigenvalues come from a Lanczos iteration, and the novelty of rows from 500 landmarks.
+    For more rows landmarks approximate the kernel in all results: the tests remain valid, and
+    eigenvalues are too small by at most ``error_bound``.
 
     References
     ----------
@@ -185,8 +200,15 @@ def compare_samples(
     require_unit_diagonal(sample)
     features, missing = _features(sample, random_state)
     n, rng = both[0].n, np.random.default_rng(random_state)
-    tests = _permutation_tests(features, n, n_permutations, rng)
-    novel, lost, novelty = operator_differences(features, n, n_modes, rng)
+    exact = has_few_features(sample) or union.n <= _DENSE_UP_TO
+    gram = None if exact else _exact_gram(sample)
+    forms = partial(_feature_forms, features) if gram is None else partial(_gram_forms, gram)
+    tests = _permutation_tests(forms, n, union.n - n, n_permutations, rng)
+    if gram is None:
+        novel, lost = feature_modes(features, n, n_modes, rng)
+    else:
+        novel, lost, missing = gram_modes(gram.product, union.n, n, n_modes, rng)
+    novelty = row_novelty(features, n, rng)
     return SampleComparison(
         **tests,
         novel_modes=novel,
@@ -220,20 +242,43 @@ def _map_rows(features: FeatureMap, points: Points) -> Array:
     return np.concatenate([features(x) for _, x in points.chunks(_CHUNK_ROWS)])
 
 
+def _exact_gram(sample: Sample) -> GramOperator | None:
+    """Return an operator of the exact kernel; None if it costs too much."""
+    points = sample.points
+    if points.kind == "vectors" and points.dtype == np.float32 and not points.is_sparse:
+        sample = replace(sample, points=Points(points.data.astype(np.float64)))
+    chosen = plan(sample, Request("variance", 1, _EXACT))
+    return None if isinstance(chosen.operator, Nystrom) else chosen.gram(sample)
+
+
+def _feature_forms(features: Array, P: Array) -> tuple[Array, Array]:
+    """Return ``p'Kp`` and ``p'K1`` of the columns p of P, from features of all rows."""
+    sums = features.T @ P
+    return np.einsum("ij,ij->j", sums, sums), features.sum(axis=0) @ sums
+
+
+def _gram_forms(gram: GramOperator, P: Array) -> tuple[Array, Array]:
+    """Return ``p'Kp`` and ``p'K1`` of the columns p of P, from products with K."""
+    products = gram.product(P)
+    return np.einsum("ij,ij->j", P, products), products.sum(axis=0)
+
+
 def _permutation_tests(
-    features: Array, n: int, n_permutations: int, rng: np.random.Generator
+    forms: Callable[[Array], tuple[Array, Array]],
+    n: int,
+    m: int,
+    n_permutations: int,
+    rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Return both statistics and their p-values; row 0 of the sums is the given partition."""
-    size = len(features)
-    m = size - n
-    total = features.sum(axis=0)
-    means = np.empty((n_permutations + 1, features.shape[1]))
-    means[0] = features[:n].mean(axis=0)
-    for i in range(1, len(means)):
-        means[i] = features[rng.permutation(size)[:n]].mean(axis=0)
-    others = (total - n * means) / m
-    within = np.einsum("ij,ij->i", means, means), np.einsum("ij,ij->i", others, others)
-    between = np.einsum("ij,ij->i", means, others)
+    """Return both statistics and their p-values; the first column is the given partition."""
+    first = (np.arange(n + m) < n).astype(float)
+    total = float(forms(np.ones((n + m, 1)))[0][0])
+    squares, crossed = np.empty(n_permutations + 1), np.empty(n_permutations + 1)
+    for part in row_ranges(n_permutations + 1, _PERMUTATIONS_PER_PRODUCT):
+        columns = [rng.permutation(first) if i else first for i in range(part.start, part.stop)]
+        squares[part], crossed[part] = forms(np.column_stack(columns))
+    within = squares / n**2, (total - 2 * crossed + squares) / m**2
+    between = (crossed - squares) / (n * m)
     squared = np.maximum(within[0] + within[1] - 2 * between, 0)
     cosine = between / np.sqrt(np.maximum(within[0] * within[1], np.finfo(float).tiny))
     # the mean over pairs of different rows, where k(x, x) = 1
@@ -251,7 +296,7 @@ def _permutation_tests(
 
 def _p_value(statistics: Array) -> float:
     """Return the fraction of partitions with a statistic of at least the first, ties included."""
-    slack = 1e-12 * np.abs(statistics).max()
+    slack = 1e-12 * np.abs(statistics).max() + 1e-14
     return float((statistics >= statistics[0] - slack).mean())
 
 

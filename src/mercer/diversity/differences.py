@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.maths.types import Array
+from mercer.solvers.signed_lanczos import extreme_signed_eigenvalues, signed_eigenpairs
 
-__all__ = ["REPRESENTATIVES", "DifferenceMode", "operator_differences"]
+__all__ = ["REPRESENTATIVES", "DifferenceMode", "feature_modes", "gram_modes", "row_novelty"]
 
 REPRESENTATIVES = 8  # rows that are named per mode
 # permutations for the level of eigenvalues without a difference: of modes, and of the novelty
 _NULL_DRAWS, _NOVELTY_DRAWS = 20, 5
+_NULL_STEPS = 12  # products for the extreme eigenvalues of permuted labels
+_TOLERANCE = 1e-6  # residual of an eigenpair, relative to the largest eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,63 +48,102 @@ class DifferenceMode:
     significant: bool
 
 
-def operator_differences(
+def feature_modes(
     features: Array, n: int, n_modes: int, rng: np.random.Generator
-) -> tuple[list[DifferenceMode], list[DifferenceMode], Array]:
-    """Return novel modes, missing modes and the novelty of the rows of the second sample.
+) -> tuple[list[DifferenceMode], list[DifferenceMode]]:
+    """Return novel and missing modes from features of the rows of both samples.
 
     Parameters
     ----------
     features : array of shape (n + m, p)
-        Of both samples.
     n : int
         Rows of the first sample.
     n_modes : int
     rng : numpy.random.Generator
     """
+    if not n_modes:
+        return [], []
+    difference, _, null = _operators(features, n, _NULL_DRAWS, rng)
+    values, vectors = np.linalg.eigh(difference)
+    levels = np.array([np.linalg.eigvalsh(one)[[0, -1]] for one in null])
+    ends = slice(None, -n_modes - 1, -1), slice(None, n_modes)
+    found = [(values[end], features @ vectors[:, end]) for end in ends]
+    return _modes(found[0], found[1], n, levels)
+
+
+def gram_modes(
+    product: Callable[[Array], Array], size: int, n: int, n_modes: int, rng: np.random.Generator
+) -> tuple[list[DifferenceMode], list[DifferenceMode], float]:
+    """Return novel and missing modes from products with K, and the largest residual.
+
+    Parameters
+    ----------
+    product : callable
+        ``K @ V``, K of the rows of both samples.
+    size : int
+        Number of these rows.
+    n, n_modes, rng
+        As in :func:`feature_modes`.
+    """
+    if not n_modes:
+        return [], [], 0.0
+    d = np.where(np.arange(size) < n, -1 / n, 1 / (size - n))
+    ends = signed_eigenpairs(product, d, n_modes, tolerance=_TOLERANCE, rng=rng)
+    drawn = np.column_stack([rng.permutation(d) for _ in range(_NULL_DRAWS)])
+    levels = extreme_signed_eigenvalues(product, drawn, _NULL_STEPS, rng)
+    novel, lost = _modes(ends[0][:2], ends[1][:2], n, levels)
+    return novel, lost, float(max(end.residuals.max(initial=0) for end in ends))
+
+
+def _modes(
+    positive: tuple[Array, Array], negative: tuple[Array, Array], n: int, levels: Array
+) -> tuple[list[DifferenceMode], list[DifferenceMode]]:
+    """Return modes from eigenvalues and projections of all rows at both ends of the spectrum."""
+    found = []
+    for sign, (values, projections) in ((1, positive), (-1, negative)):
+        rows = projections[n:] if sign > 0 else projections[:n]
+        limit = levels[:, 1].max() if sign > 0 else -levels[:, 0].min()
+        found.append(
+            [
+                DifferenceMode(
+                    float(sign * value),
+                    np.argsort(-(column**2), kind="stable")[:REPRESENTATIVES],
+                    bool(sign * value > limit),
+                )
+                for value, column in zip(values, rows.T, strict=True)
+                if sign * value > 0
+            ]
+        )
+    return found[0], found[1]
+
+
+def _operators(
+    features: Array, n: int, draws: int, rng: np.random.Generator
+) -> tuple[Array, Array, list[Array]]:
+    """Return the difference, the pooled operator, and differences for permuted labels."""
     size = len(features)
     m = size - n
     first = features[:n].T @ features[:n] / n
     second = features[n:].T @ features[n:] / m
     pooled = (n * first + m * second) / size
-    values, vectors = np.linalg.eigh(second - first)
     null = []
-    for _ in range(_NULL_DRAWS if n_modes else _NOVELTY_DRAWS):
+    for _ in range(draws):
         drawn = features[rng.permutation(size)[:n]]
         part = drawn.T @ drawn / n
         null.append((size * pooled - n * part) / m - part)
-    levels = (
-        np.array([np.linalg.eigvalsh(one)[[0, -1]] for one in null])
-        if n_modes
-        else np.empty((0, 2))
-    )
-    novel: list[DifferenceMode] = []
-    lost: list[DifferenceMode] = []
-    for i in range(min(n_modes, len(values))):
-        for found, index, sign, rows in (
-            (novel, -1 - i, 1, features[n:]),
-            (lost, i, -1, features[:n]),
-        ):
-            if sign * values[index] <= 0:
-                continue
-            projections = (rows @ vectors[:, index]) ** 2
-            top = np.argsort(-projections, kind="stable")[:REPRESENTATIVES]
-            limit = levels[:, 1].max() if sign > 0 else -levels[:, 0].min()
-            found.append(
-                DifferenceMode(float(sign * values[index]), top, bool(sign * values[index] > limit))
-            )
-    return novel, lost, _novelty(features[n:], second - first, pooled, null)
+    return second - first, pooled, null
 
 
-def _novelty(rows: Array, difference: Array, pooled: Array, null: list[Array]) -> Array:
+def row_novelty(features: Array, n: int, rng: np.random.Generator) -> Array:
+    """Return the novelty of the rows of the second sample; parameters as in `feature_modes`."""
+    difference, pooled, null = _operators(features, n, _NOVELTY_DRAWS, rng)
+    rows = features[n:]
     values, vectors = np.linalg.eigh(pooled)
     # directions with less variance than one row contributes cannot be estimated
     ridge = max(1.0 / max(len(rows), 1), np.finfo(float).eps)
     whitening = vectors / np.sqrt(np.maximum(values, 0) + ridge)
     small, directions = np.linalg.eigh(whitening.T @ difference @ whitening)
-    level = max(
-        np.linalg.eigvalsh(whitening.T @ one @ whitening)[-1] for one in null[:_NOVELTY_DRAWS]
-    )
+    level = max(np.linalg.eigvalsh(whitening.T @ one @ whitening)[-1] for one in null)
     excess = np.maximum(small - level, 0)
     if not excess.any():  # nothing stands out: rank by all positive directions
         excess = np.maximum(small, 0)

@@ -22,10 +22,12 @@ from mercer.operators import DenseGram, ExplicitGram, FeatureMap
 from mercer.solvers import Nystrom
 from mercer.solvers.plan import FiniteFeatures, has_few_features
 
-__all__ = ["Influence", "influence_moments"]
+__all__ = ["Influence", "feature_gram", "influence_moments"]
 
 _DENSE_UP_TO = 1500  # rows for which all eigenvectors take about a second
 _LANDMARKS = 500
+_LANDMARK_FRACTION = 1 / 4  # landmarks per row up to which features are faster than eigenvectors
+_EXACT = 1e-9  # fraction of the trace that landmarks may miss to count as exact
 _CHUNK_ROWS = 8192
 _LEADING = 50  # eigenvalues that are compared with the largest
 _SEPARATED = 2.0  # standard errors between the largest eigenvalue and another one
@@ -47,25 +49,52 @@ class Influence(NamedTuple):
     tied: Array
 
 
-def influence_moments(sample: Sample, orders: tuple[float, ...]) -> Influence:
+def feature_gram(sample: Sample) -> tuple[ExplicitGram | None, bool]:
+    """Return features of the kernel, and whether they are exact; None if K is decomposed instead.
+
+    The features are exact for kernels with finite features, and up to 1e-9 of the trace where
+    landmarks span the kernel (smooth kernels in few columns).
+    """
+    if sample.matrix is not None:
+        return None, False
+    if has_few_features(sample):
+        return FiniteFeatures().gram(sample), True
+    n = sample.points.n
+    small = n <= _DENSE_UP_TO and not sample.points.is_chunked
+    count = min(_LANDMARKS, int(n * _LANDMARK_FRACTION))
+    if small and (sample.points.kind != "vectors" or not sample.kernel.is_psd or not count):
+        return None, False
+    gram = Nystrom(count).gram(sample)
+    exact = gram.missing_fraction <= _EXACT
+    return (gram if exact or not small else None), exact
+
+
+def influence_moments(
+    sample: Sample, orders: tuple[float, ...], factored: ExplicitGram | None = None
+) -> Influence:
     """Return moments of the influence function of each order.
 
+    Parameters
+    ----------
+    sample : Sample
+    orders : tuple of float
+    factored : ExplicitGram or None
+        Features of the kernel; None to decompose K.
+
+    Examples
+    --------
     >>> from mercer.kernels import Cosine
     >>> X = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])  # proportions 3/4 and 1/4
     >>> influence_moments(Sample(Cosine(), Points(X)), (1.0,)).deviation.round(4)
     array([0.4757])
     """
-    few = sample.matrix is None and has_few_features(sample)
-    small = sample.points.n <= _DENSE_UP_TO and not sample.points.is_chunked
-    if sample.matrix is not None or (small and not few):
+    if factored is None:
         gram = DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
         values, vectors = np.linalg.eigh(gram.matrix.astype(np.float64) / gram.total)
         p, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         squares = vectors**2 * (gram.total / gram.start[:, None] ** 2) * p
         sums = _power_sums(squares, p, _gains(p, orders), gram.start**2 / gram.total)
     else:
-        choice: Any = FiniteFeatures() if few else Nystrom(_LANDMARKS)
-        factored: ExplicitGram = choice.gram(sample)
         values, vectors = np.linalg.eigh(factored.small_dense() / factored.total)
         p, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         summed = partial(_feature_sums, factored.features, vectors, p, _gains(p, orders))

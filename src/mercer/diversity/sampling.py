@@ -21,14 +21,13 @@ import numpy as np
 from scipy.stats import t as student
 
 from mercer.data import Sample
-from mercer.diversity.influence import influence_moments
+from mercer.diversity.influence import feature_gram, influence_moments
 from mercer.information.samples import clip_negative
 from mercer.maths.entropy import spectral_entropy
 from mercer.maths.extrapolation import bias_factor
 from mercer.maths.types import Array
-from mercer.operators import ExactFeatures
+from mercer.operators import ExactFeatures, FeatureMap, LandmarkFeatures
 from mercer.resources import single_threaded_blas
-from mercer.solvers.plan import has_few_features
 
 __all__ = ["SamplingError", "sampling_error", "take_rows"]
 
@@ -104,22 +103,26 @@ def _sampling_error(
     sample: Sample, orders: tuple[float, ...], entropies: Array, rng: np.random.Generator
 ) -> list[SamplingError]:
     n, size = sample.points.n, sample.sample_size
-    influence = influence_moments(sample, orders)
-    features = sample.matrix is None and has_few_features(sample)
-    half = min(n // 2, _LARGEST_FEATURE_SUBSAMPLE if features else _LARGEST_SUBSAMPLE)
+    factored, exact = feature_gram(sample)
+    influence = influence_moments(sample, orders, factored)
+    features = factored.features if factored is not None and exact else None
+    half = min(n // 2, _LARGEST_SUBSAMPLE if features is None else _LARGEST_FEATURE_SUBSAMPLE)
     quarter = half // 2
     if quarter < _SMALLEST:
         errors = influence.deviation / np.sqrt(size)
         return [SamplingError(e, s, e, [(n, s, e)]) for e, s in zip(errors, entropies, strict=True)]
-    n_partitions = 16 if n <= 500 else 8 if n <= 2000 else 3
+    cheap = isinstance(features, LandmarkFeatures) and n <= _LARGEST_FEATURE_SUBSAMPLE
+    n_partitions = 16 if n <= 500 else 8 if n <= 2000 or cheap else 3
     halves = np.empty((n_partitions, 2, len(orders)))
     quarters = np.empty((n_partitions, 4, len(orders)))
     for i in range(n_partitions):
         rows = rng.choice(n, 4 * quarter, replace=False) if n > 4 * quarter else rng.permutation(n)
         for j in range(2):
-            halves[i, j] = _entropies(sample, rows[2 * j * quarter :][: 2 * quarter], orders)
+            halves[i, j] = _entropies(
+                sample, rows[2 * j * quarter :][: 2 * quarter], orders, features
+            )
         for j in range(4):
-            quarters[i, j] = _entropies(sample, rows[j * quarter :][:quarter], orders)
+            quarters[i, j] = _entropies(sample, rows[j * quarter :][:quarter], orders, features)
     sizes = (n, 2 * quarter, quarter)
     results = []
     for k, (order, entropy) in enumerate(zip(orders, entropies, strict=True)):
@@ -132,23 +135,25 @@ def _sampling_error(
         means = halves[:, :, k].mean(axis=1), quarters[:, :, k].mean(axis=1)
         noise = [float(m.std(ddof=1) / np.sqrt(n_partitions)) for m in means]
         if order == 2:
-            corrected, extra = _unbiased_quadratic(sample, entropy), 0.0
+            corrected, slope = _unbiased_quadratic(sample, entropy)
+            extra, gain = 0.0, slope**2
         else:
             values = (entropy, float(means[0].mean()), float(means[1].mean()))
             # with finitely many features the bias is of order 1/n
-            known = features and order != np.inf
+            known = isinstance(features, ExactFeatures) and order != np.inf
             uncertainty = np.inf if known else float(np.hypot(noise[0], noise[1]))
             factor = bias_factor(sizes, values, uncertainty)
             corrected = entropy + factor * (entropy - values[1])
             # half the difference to a bias of order 1/n is the uncertainty of the exponent
             plain = bias_factor(sizes, values, np.inf)
             extra = float(np.hypot(factor * noise[0], (factor - plain) * (entropy - values[1]) / 2))
+            gain = _variance_gain(halves[:, :, k], quarters[:, :, k], factor)
         curve = [
             (quarter, float(means[1].mean()), noise[1]),
             (2 * quarter, float(means[0].mean()), noise[0]),
             (n, float(entropy), error),
         ]
-        total = float(np.hypot(error, extra))
+        total = float(np.hypot(error * np.sqrt(gain), extra))
         spread = max(float(influence.kurtosis[k]) - 1, 1e-3)
         share = first / total**2 if total > 0 else 1.0
         degrees = 2 * size / spread / share**2 if share > 0 else np.inf
@@ -157,12 +162,14 @@ def _sampling_error(
     return results
 
 
-def _entropies(sample: Sample, rows: Array, orders: tuple[float, ...]) -> list[float]:
-    """Return the entropies of some rows from all eigenvalues, on the small side if there is one."""
+def _entropies(
+    sample: Sample, rows: Array, orders: tuple[float, ...], features: FeatureMap | None
+) -> list[float]:
+    """Return the entropies of some rows from all eigenvalues, on the small side of features."""
     part = take_rows(sample, np.sort(rows))
     root = None if part.weights is None else np.sqrt(part.weights)[:, None]
-    if part.matrix is None and has_few_features(sample):
-        small = ExactFeatures(part.kernel)(part.points.data)
+    if features is not None:
+        small = features(part.points.data)
         small = small if root is None else small * root
         A = small.T @ small if small.shape[1] < len(small) else small @ small.T
     else:
@@ -173,11 +180,42 @@ def _entropies(sample: Sample, rows: Array, orders: tuple[float, ...]) -> list[f
     return [spectral_entropy(values / values.sum(), order) for order in orders]
 
 
-def _unbiased_quadratic(sample: Sample, entropy: float) -> float:
-    """Return the quadratic entropy from ``E k(x, y)²`` over pairs of different rows.
+def _variance_gain(halves: Array, quarters: Array, factor: float) -> float:
+    """Return the ratio of the variances of the corrected and the plain entropy.
 
-    The mean over all pairs contains n pairs of equal rows, each with k² = 1.
+    The correction ``c (S - S_half)`` depends on the same rows as S and is correlated with it.
+    Halves of the sample, corrected by their own halves, show by how much: differences between
+    disjoint halves of the correction are regressed on those of the entropy. The excess decreases
+    with the sample size like the bias.
+
+    Parameters
+    ----------
+    halves : array of shape (n_partitions, 2)
+    quarters : array of shape (n_partitions, 4)
+        The first two belong to the first half.
+    factor : float
+        c of the sample: its bias is c / (1 + c) times that of its halves.
+    """
+    own = quarters.reshape(len(quarters), 2, 2).mean(axis=2)
+    plain = halves[:, 0] - halves[:, 1]
+    added = factor * (plain - (own[:, 0] - own[:, 1]))
+    square = float(plain @ plain)
+    if square == 0:
+        return 1.0
+    slope = float(plain @ added) / square
+    rest = float(((added - slope * plain) ** 2).sum()) / square
+    decrease = factor / (1 + factor)
+    return float(np.clip((1 + decrease * slope) ** 2 + decrease**2 * rest, 1.0, 2.0))
+
+
+def _unbiased_quadratic(sample: Sample, entropy: float) -> tuple[float, float]:
+    """Return the quadratic entropy from pairs of different rows, and its derivative.
+
+    The mean of ``k(x, y)²`` over all pairs contains n pairs of equal rows, each with k² = 1. The
+    derivative is that with respect to the entropy from all pairs.
     """
     same = 1 / sample.sample_size
     square = (np.exp(-entropy) - same) / (1 - same)
-    return clip_negative(-np.log(square)) if square > 0 else entropy
+    if square <= 0:
+        return entropy, 1.0
+    return clip_negative(-np.log(square)), float(np.exp(-entropy) / (np.exp(-entropy) - same))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -33,7 +34,7 @@ from mercer.solvers.dense import Dense
 from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.lanczos_quadrature import bound_norm
 from mercer.solvers.plan import Request, can_compute_all_eigenvalues, has_few_features, plan
-from mercer.solvers.trace_quadrature import TraceSum, deflate
+from mercer.solvers.trace_quadrature import Deflation, TraceSum, deflate
 
 __all__ = ["EntropyBounds", "MatrixEntropies"]
 
@@ -130,6 +131,7 @@ class MatrixEntropies:
         if small and not sample.points.is_chunked and sample.points.dtype == np.float32:
             sample = replace(sample, points=Points(sample.points.data.astype(np.float64)))
         self.sample = sample
+        self._deflation: Deflation | None = None
 
     def of_order(self, order: float) -> EntropyBounds:
         """Return the entropy of an order α ≥ 0, in nats, with bounds."""
@@ -259,16 +261,20 @@ class MatrixEntropies:
         )
         return self._result((lower + upper) / 2, lower, upper, self.route)
 
-    @cached_property
-    def _deflation(self) -> Any:
-        rng = np.random.default_rng(self.random_state)
-        return deflate(self._product, self._problem.size, rng)
+    def _deflate(self, enough: Callable[[Deflation], bool]) -> Deflation:
+        """Return converged eigenpairs, those of an earlier order if they are enough."""
+        found = self._deflation
+        if found is None or not (found.complete or enough(found)):
+            rng = np.random.default_rng(self.random_state)
+            found = deflate(self._product, self._problem.size, rng, enough)
+            self._deflation = found
+        return found
 
     def _product(self, V: Array) -> Array:
         return self._problem.product(V) / self.gram.total
 
     def _largest(self) -> EntropyBounds:
-        found = self._deflation
+        found = self._deflate(self._is_separated)
         values, vectors, c = found.values, found.vectors, float(found.nodes.max(initial=0))
         if not len(values):
             values, vectors, *_ = leading_eigenpairs(
@@ -279,8 +285,7 @@ class MatrixEntropies:
         top = float(values[0])
         residual = self._product(vectors[:, :1]) - top * vectors[:, :1]
         error = self.error + float(np.linalg.norm(residual))
-        # another eigenvalue is at most the root of the sum of their squares
-        others = float(np.sqrt(max(self.squares - values @ values, 0)))
+        others = self._others(values)
         certain = others <= top
         if not certain:
             limit = max(top, c) * (1 + self.tol / 2)
@@ -293,6 +298,13 @@ class MatrixEntropies:
             return result
         return replace(result, deterministic=False, probability=self.probability)
 
+    def _others(self, values: Array) -> float:
+        """Return the largest other eigenvalue possible: the root of the sum of their squares."""
+        return float(np.sqrt(max(self.squares - float(values @ values), 0.0)))
+
+    def _is_separated(self, found: Deflation) -> bool:
+        return self._others(found.values) <= float(found.values.max(initial=0))
+
     def _count(self) -> EntropyBounds:
         """Return bounds of order 0: the quadratic entropy, and the logarithm of the size."""
         top = float(np.log(self.rank))
@@ -300,17 +312,21 @@ class MatrixEntropies:
 
     def _iterate(self, order: float) -> EntropyBounds:
         size = self._problem.size
-        terms = TraceSum(
-            self._product,
-            size,
-            self.squares,
-            order,
-            failure=1 - self.probability,
-            error=self.error * np.sqrt(size),
-            tol=float(np.log1p(self.tol)),
-            random_state=None if self.random_state is None else self.random_state + 1,
-            deflation=self._deflation,
-        )
+
+        def trace_sum(deflation: Deflation) -> TraceSum:
+            return TraceSum(
+                self._product,
+                size,
+                self.squares,
+                order,
+                failure=1 - self.probability,
+                error=self.error * np.sqrt(size),
+                tol=float(np.log1p(self.tol)),
+                random_state=None if self.random_state is None else self.random_state + 1,
+                deflation=deflation,
+            )
+
+        terms = trace_sum(self._deflate(lambda found: trace_sum(found).needs_few_vectors))
         while True:
             entropies = [entropy_of_sum(x, order, terms.scale) for x in terms.bounds]
             value, lower, upper = entropies[0], min(entropies[1:]), max(entropies[1:])

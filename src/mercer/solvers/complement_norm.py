@@ -17,7 +17,7 @@ from mercer.solvers.block_basis import BlockBasis, Ritz
 
 __all__ = ["FAILURE", "ComplementNorm", "ProductCheck"]
 
-FAILURE = 1e-9  # probability that the bound does not hold
+FAILURE = 1e-9  # probability that one of the two bounds of this module does not hold
 _COUNT = 32  # vectors
 _CHUNK_ROWS = 4096
 
@@ -91,7 +91,7 @@ class ComplementNorm:
             largest + error * lengths[1] + joint * float(np.linalg.norm(in_H, 2)),
             deviation + error * lengths[0] + joint * float(np.linalg.norm(in_G, 2)),
             _COUNT,
-            FAILURE,
+            FAILURE / 2,
             float(np.finfo(np.float32).eps) * lengths[0],
         )
 
@@ -127,4 +127,4 @@ class ProductCheck:
             E = product[rows] - self._B[rows] @ self._weights
             total += E.T @ E
         norm = float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
-        return bound_matrix(norm + error * float(np.linalg.norm(self.vectors)), _COUNT, FAILURE)
+        return bound_matrix(norm + error * float(np.linalg.norm(self.vectors)), _COUNT, FAILURE / 2)

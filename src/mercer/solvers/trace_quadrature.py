@@ -23,7 +23,8 @@ of degree 2, whose trace is known exactly. Two kinds of bounds follow:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -46,9 +47,9 @@ from mercer.solvers.lanczos_quadrature import LanczosBlock, Product
 __all__ = ["Deflation", "Interval", "TraceSum", "deflate"]
 
 _CONVERGED = 1e-9  # residual of a deflated eigenpair, relative to the largest eigenvalue
-_FIRST_VECTORS, _FIRST_STEPS = 12, 10
+_FIRST_VECTORS, _FIRST_STEPS, _FEWEST_FIRST_STEPS = 8, 15, 3
 _FEWEST_STEPS, _MOST_STEPS = 7, 60
-_FEWEST_VECTORS, _MOST_VECTORS = 12, 192
+_FEWEST_VECTORS, _MOST_VECTORS = 10, 160
 _MOST_BYTES = 1 << 30  # of stored Lanczos vectors
 
 
@@ -73,6 +74,8 @@ class Deflation:
         Quadrature of the spectral density of the other eigenvalues: a rough picture of them.
     coupling : float
         Bound on the trace norm of what the deflation neglects.
+    complete : bool
+        Whether the iteration was not stopped early.
     """
 
     values: Array
@@ -80,10 +83,18 @@ class Deflation:
     nodes: Array
     masses: Array
     coupling: float
+    complete: bool = True
 
 
-def deflate(product: Product, size: int, rng: np.random.Generator) -> Deflation:
+def deflate(
+    product: Product,
+    size: int,
+    rng: np.random.Generator,
+    enough: Callable[[Deflation], bool] | None = None,
+) -> Deflation:
     """Run a block Lanczos iteration and split off the eigenpairs that have converged.
+
+    It ends after 15 steps, or from the third step on if ``enough`` accepts the result.
 
     >>> A = np.diag([5.0, 1.0, *np.linspace(0, 0.01, 98)])
     >>> deflate(lambda V: A @ V, 100, np.random.default_rng(0)).values.round(6)[:2].tolist()
@@ -105,12 +116,35 @@ def deflate(product: Product, size: int, rng: np.random.Generator) -> Deflation:
         block, rest = orthonormal_block(W, basis, min(width, size - used), rng)
         if step == _FIRST_STEPS - 1 or used == size:
             break
+        if enough is not None and step + 1 >= _FEWEST_FIRST_STEPS:
+            found = _split(basis, T, rest, first, last)
+            if len(found.values) and enough(found):
+                return replace(found, complete=False)
         basis = np.hstack([basis, block])
+    return _split(basis, T, rest, first, last)
+
+
+def _split(basis: Array, T: Array, rest: Array, first: Array, last: slice) -> Deflation:
+    """Separate the converged eigenpairs of a block Lanczos iteration from the others.
+
+    Parameters
+    ----------
+    basis, T : array
+        Orthonormal basis, and the projected matrix.
+    rest : array
+        Coefficients of the next block: residuals are its products with the ``last`` rows of the
+        eigenvectors of T.
+    first : array
+        Triangular factor of the Gaussian start block.
+    last : slice
+    """
+    size, used = basis.shape
     values, Y = np.linalg.eigh(T)
     values, Y = values[::-1], Y[:, ::-1]
     residuals = np.linalg.norm(rest @ Y[last], axis=0)
     converged = (residuals <= _CONVERGED * values[0]) | (used == size)
     count = len(values) if converged.all() else int(np.argmin(converged))
+    width = len(first)
     masses = np.linalg.norm(first.T @ Y[:width, count:], axis=0) ** 2 / width
     neglected = np.sqrt((residuals[:count] ** 2).sum()) if count else 0.0
     return Deflation(
@@ -232,7 +266,7 @@ class TraceSum:
         self._batches += 1
         failure = self.failure * 6 / (np.pi * self._batches) ** 2  # the sum over all batches
         fitted = self._fit()
-        self._count = self._count or self._planned(fitted)
+        self._count = self._count or self.planned_vectors
         missing = self._count - sum(len(block.masses) for block in self._blocks)
         if missing:
             self._blocks.append(
@@ -264,8 +298,15 @@ class TraceSum:
             self._count > _MOST_VECTORS or self._steps > _MOST_STEPS or stored > _MOST_BYTES
         )
 
-    def _planned(self, fitted: Array) -> int:
-        """Return the number of vectors whose deviation is a quarter of the allowed width."""
+    @property
+    def needs_few_vectors(self) -> bool:
+        """Whether more deflated eigenpairs would not reduce the number of vectors."""
+        return len(self.deflation.nodes) > 0 and self.planned_vectors == _FEWEST_VECTORS
+
+    @property
+    def planned_vectors(self) -> int:
+        """Number of vectors whose deviation is a quarter of the allowed width."""
+        fitted = self._fit()
         nodes, masses = self.deflation.nodes, self.deflation.masses
         g = self._f(nodes) - np.polynomial.polynomial.polyval(nodes, fitted)
         norm = np.sqrt(self.rest[0] * (masses @ g**2) / max(masses.sum(), np.finfo(float).tiny))
