@@ -30,15 +30,24 @@ class BlockBasis:
     Parameters
     ----------
     Q, AQ : arrays of shape (n, b)
+    unit : array of shape (n,) or None
+        A unit vector that A maps to zero. Vectors are used without their component along it, which
+        rounding to float32 adds and no correction could remove.
     """
 
-    def __init__(self, Q: Array, AQ: Array) -> None:
+    def __init__(self, Q: Array, AQ: Array, unit: Array | None = None) -> None:
         self.blocks: list[tuple[Array, Array]] = []
+        self.unit = unit
+        self._along_unit = np.zeros(0)  # components of the stored vectors
         self.append(Q, AQ)
 
     def append(self, Q: Array, AQ: Array) -> None:
         """Add a block that is orthonormal to the others."""
         self.blocks.append((Q, AQ))
+        if self.unit is not None:
+            ranges = row_ranges(self.size, _CHUNK_ROWS)
+            parts = np.sum([self.unit[rows] @ Q[rows] for rows in ranges], axis=0)
+            self._along_unit = np.append(self._along_unit, parts)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -59,7 +68,10 @@ class BlockBasis:
         """Yield rows of Q and AQ in float64."""
         for rows in row_ranges(self.size, _CHUNK_ROWS):
             Q, AQ = (np.hstack([pair[i][rows] for pair in self.blocks]) for i in (0, 1))
-            yield rows, Q.astype(np.float64, copy=False), AQ.astype(np.float64, copy=False)
+            Q = Q.astype(np.float64, copy=False)
+            if self.unit is not None:
+                Q -= self.unit[rows, None] * self._along_unit
+            yield rows, Q, AQ.astype(np.float64, copy=False)
 
     def remove(self, V: Array) -> None:
         """Remove the components of V in the basis, in place."""
@@ -116,7 +128,8 @@ class Ritz:
         """Return the pairs of a basis of some Ritz vectors."""
         Y = self._Y[:, chosen]
         exact = self.basis.blocks[0][1].dtype
-        return BlockBasis(self._product(0, Y, exact), self._product(1, Y, exact)).ritz()
+        Q, AQ = self._product(0, Y, exact), self._product(1, Y, exact)
+        return BlockBasis(Q, AQ, self.basis.unit).ritz()
 
     def products(self, chosen: Array, C: Array | None = None) -> Array:
         """Return ``A X``, or ``A X C``, for some Ritz vectors X."""

@@ -210,7 +210,7 @@ class _Search(CertifiedPairs):
     def _double_start(self, columns: Array) -> BlockBasis:
         """Return a basis of landmark vectors in float64."""
         V = self._orthonormal(self.landmarks.vectors(columns))
-        return BlockBasis(V, self._multiply(V, False))
+        return BlockBasis(V, self._multiply(V, False), self.unit)
 
     def _single_passes(self, columns: Array) -> BlockBasis:
         """Iterate in float32; return the basis of the pass in float64 after that."""
@@ -223,7 +223,7 @@ class _Search(CertifiedPairs):
         W = self._multiply(V, True).astype(np.float32)
         if self.complement is not None:
             self.complement.set_product(W[:, width:])
-        basis = BlockBasis(V[:, :width], W[:, :width])
+        basis = BlockBasis(V[:, :width], W[:, :width], self.unit)
         del V, W
         worst = np.inf
         while True:
@@ -270,7 +270,7 @@ class _Search(CertifiedPairs):
         del ritz, new, blocks
         release_memory()
         W = self._multiply(V, False)
-        basis = BlockBasis(V[:, :count], W[:, :count])
+        basis = BlockBasis(V[:, :count], W[:, :count], self.unit)
         error = self.product_error()
         if len(others):
             basis.append(*group)
