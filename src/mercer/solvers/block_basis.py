@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
@@ -19,6 +18,7 @@ __all__ = ["BlockBasis", "Ritz", "orthonormalized"]
 _CHUNK_ROWS = 4096
 _NO_DIRECTION = 1e-10  # length of what is left of a unit vector in the span of a basis
 _DEPENDENT = 1e-12  # squared length of a direction that a block already spans
+_REPEATED = 1e-6  # squared length of a combination of basis vectors, usually 1, that is dropped
 
 
 class BlockBasis:
@@ -88,8 +88,11 @@ class BlockBasis:
         for _, Q, AQ in self.chunks():
             H += Q.T @ AQ
             S += Q.T @ Q
-        values, Y = eigh((H + H.T) / 2, S)
-        return Ritz(self, values[::-1], Y[:, ::-1])
+        lengths, U = np.linalg.eigh(S)
+        kept = lengths > _REPEATED  # a basis of the whole range of A may contain directions twice
+        B = U[:, kept] / np.sqrt(lengths[kept])
+        values, Z = np.linalg.eigh(B.T @ ((H + H.T) / 2) @ B)
+        return Ritz(self, values[::-1], (B @ Z)[:, ::-1])
 
 
 class Ritz:
