@@ -144,8 +144,8 @@ def test_separate_components_are_not_connected():
     assert_allclose(model.spectrum_.eigenvalues, 1, rtol=1e-12)
 
 
-def test_outliers_of_a_mutual_graph_are_no_clusters():
-    """Two lattices and a distant pair of rows are three components, but the pair is no cluster."""
+def test_outliers_of_a_mutual_graph_are_not_clusters():
+    """Two lattices and two distant rows form three components; the two rows are not a cluster."""
     lattice = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
     X = np.concatenate([lattice, lattice + np.array([20, 0]), [[100.0, 0.0], [101.0, 0.0]]])
     model = SpectralClustering(3, kernel=Neighbors(7, mutual=True)).fit(X)

@@ -82,15 +82,21 @@ class BlockBasis:
             for rows in row_ranges(len(Q), _CHUNK_ROWS):
                 V[rows] -= Q[rows].astype(np.float64, copy=False) @ parts
 
-    def ritz(self) -> Ritz:
-        """Return all Ritz pairs."""
-        H, S = (np.zeros((self.count, self.count)) for _ in range(2))
-        for _, Q, AQ in self.chunks():
-            H += Q.T @ AQ
+    def orthonormal_coefficients(self) -> Array:
+        """Return B with orthonormal columns of QB; directions that Q contains twice are dropped."""
+        S = np.zeros((self.count, self.count))
+        for _, Q, _ in self.chunks():
             S += Q.T @ Q
         lengths, U = np.linalg.eigh(S)
-        kept = lengths > _REPEATED  # a basis of the whole range of A may contain directions twice
-        B = U[:, kept] / np.sqrt(lengths[kept])
+        kept = lengths > _REPEATED
+        return np.asarray(U[:, kept] / np.sqrt(lengths[kept]))
+
+    def ritz(self) -> Ritz:
+        """Return all Ritz pairs."""
+        H = np.zeros((self.count, self.count))
+        for _, Q, AQ in self.chunks():
+            H += Q.T @ AQ
+        B = self.orthonormal_coefficients()
         values, Z = np.linalg.eigh(B.T @ ((H + H.T) / 2) @ B)
         return Ritz(self, values[::-1], (B @ Z)[:, ::-1])
 

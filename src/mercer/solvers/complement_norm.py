@@ -72,11 +72,11 @@ class ComplementNorm:
         def inner(V: Array) -> Array:
             return np.asarray(sum(Q.T @ V[rows] for rows, Q, _ in basis.chunks()))
 
-        gram = np.asarray(sum(Q.T @ Q for _, Q, _ in basis.chunks()))
+        B = basis.orthonormal_coefficients()
         energy = np.asarray(sum(Q.T @ AQ for _, Q, AQ in basis.chunks()))
-        in_G, in_H = (np.linalg.solve(gram, inner(V)) for V in (G, H))
-        of_G = np.linalg.solve(gram, inner(AG) - energy @ in_G)
-        of_H = np.linalg.solve(gram, inner(AH) - energy @ in_H)
+        in_G, in_H = (B @ (B.T @ inner(V)) for V in (G, H))
+        of_G = B @ (B.T @ (inner(AG) - energy @ in_G))
+        of_H = B @ (B.T @ (inner(AH) - energy @ in_H))
         squares, errors = (np.zeros((_COUNT, _COUNT)) for _ in range(2))
         for rows, X, AX in basis.chunks():
             MH = AH[rows] - AX @ in_H - X @ of_H
