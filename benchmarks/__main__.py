@@ -16,6 +16,7 @@ MODULES = [
     "large_samples",
     "large_eigenpairs",
     "slopes",
+    "plan_choices",
     "nonuniform_fft",
     "clustering",
     "cluster_sets",

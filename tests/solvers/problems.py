@@ -5,7 +5,7 @@ import numpy as np
 from mercer.operators import EigenProblem
 from mercer.solvers import Selection
 
-__all__ = ["DiagonalProblem", "selection"]
+__all__ = ["DiagonalProblem", "RotatedProblem", "selection"]
 
 
 class DiagonalProblem(EigenProblem):
@@ -37,6 +37,22 @@ class DiagonalProblem(EigenProblem):
 
     def overlaps(self, values, products):
         return products
+
+
+class RotatedProblem(DiagonalProblem):
+    """The same in another orthonormal basis, so that the matrix has no zeros."""
+
+    def __init__(self, values, masses):
+        super().__init__(values, masses)
+        normal = np.random.default_rng(5).normal(size=(self.size, self.size))
+        self.basis, _ = np.linalg.qr(normal)
+        self.start = self.basis @ self.start
+
+    def product(self, V):
+        return self.basis @ super().product(self.basis.T @ V)
+
+    def dense(self):
+        return self.basis @ super().dense() @ self.basis.T
 
 
 def selection(problem, target, n_components):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.errors import ConvergenceError, RankError
 from mercer.solvers import Dense, Lanczos, count_above
 from tests.expectations import raises
-from tests.solvers.problems import DiagonalProblem, selection
+from tests.solvers.problems import DiagonalProblem, RotatedProblem, selection
 
 VALUES = np.array([9.0, 7.0, 7.0, 4.0, 2.0, 1.0, 0.5])
 MASSES = np.array([0.05, 0.2, 0.1, 0.3, 0.05, 0.25, 0.05])
@@ -191,3 +191,31 @@ def test_ranks_among_many_eigenvalues_are_found_if_affordable():
     problem = DiagonalProblem(values, np.ones(4001))
     assert_array_equal(count_above(problem, values[[0, 20]]), [1, 21])
     assert count_above(problem, values[[20]], affordable=16) is None
+
+
+@pytest.mark.parametrize("only_selected", [False, True])
+@pytest.mark.parametrize("target", ["variance", "entropy"])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_some_eigenvectors_of_a_larger_matrix(monkeypatch, only_selected, target, k):
+    """60 rows: the eigenvectors come from a tridiagonal matrix; 5, 5, 5 are tied, and 4, 4."""
+    rng = np.random.default_rng(0)
+    values = np.r_[9.0, 5, 5, 5, 4, 4, np.linspace(1, 0.01, 54)]
+    problem = RotatedProblem(values, rng.uniform(0.1, 1, 60))
+    found = solved(Dense(only_selected), problem, target, k)
+    monkeypatch.setattr("mercer.solvers.dense._FEW", 0.0)
+    expected = solved(Dense(), problem, target, k)  # by a full decomposition
+    assert_allclose(found.values, expected.values, rtol=1e-12)
+    assert_allclose(found.overlaps, expected.overlaps, atol=1e-10)
+    assert_array_equal(found.ranks, expected.ranks)
+    assert_array_equal(found.multiplicities, expected.multiplicities)
+    residuals = problem.product(found.vectors) - found.vectors * found.values
+    assert_allclose(residuals, 0, atol=1e-12)
+    assert_allclose(found.vectors.T @ problem.start, found.overlaps, atol=1e-10)
+    leading = only_selected and target == "variance"
+    assert len(found.known_values) == ({1: 1, 2: 4, 3: 4, 5: 6}[k] if leading else 60)
+
+
+def test_too_many_leading_components_state_the_rank():
+    problem = DiagonalProblem(np.r_[3.0, 2, 1, np.zeros(57)], np.ones(60))
+    with raises(RankError, "has 3 positive eigenvalues"):
+        solved(Dense(only_selected=True), problem, "variance", 4)

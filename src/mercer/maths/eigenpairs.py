@@ -90,11 +90,16 @@ def canonical(
         Largest eigenvalue first; ``overlaps = start' vectors``, none of them negative.
     """
     order = np.argsort(-values, kind="stable")
-    values, vectors = values[order], vectors[:, order]
+    if (np.diff(order) == -1).all():  # LAPACK's order; a copy in the same memory order is faster
+        vectors = vectors[:, ::-1].copy(order="K")
+    else:
+        vectors = vectors[:, order]
+    values = values[order]
     overlaps = start @ vectors
     _rotate_ties(values, vectors, overlaps, tolerance)
     flip = np.where(overlaps < 0, -1, 1).astype(vectors.dtype)
-    return values, vectors * flip, overlaps * flip
+    vectors *= flip
+    return values, vectors, overlaps * flip
 
 
 def tie_groups(values: Array, tolerance: float) -> list[slice]:

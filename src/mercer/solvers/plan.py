@@ -11,8 +11,8 @@ kernel with exact features, fewer than n/2 (and at most    features             
 Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``            small problem
 ≤ 2²⁴ points
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
-n ≤ 600 or more than n/20 components, four n × n matrices  stored K               ``Dense``
-fit the budget
+n ≤ 600 or more than n/20 components (n/40 for variance    stored K               ``Dense``
+and n ≤ 2000), four n × n matrices fit the budget
 sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``, or
                                                                                   ``GraphSolver``
 degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K               ``GraphSolver``
@@ -31,8 +31,8 @@ A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed i
 ``Lanczos`` otherwise. ``GraphSolver`` finds eigenpairs of degree-normalized matrices only, with
 ``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
 n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
-budget, ``Lanczos`` is limited to n/2 products, at which it costs as much, and falls back to
-``Dense``.
+budget, ``Lanczos`` is limited to as many products as cost the same (n/8 vectors for entropy, blocks
+of n/2 vectors in total for variance), and falls back to ``Dense``.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
 fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
@@ -100,6 +100,8 @@ _EXACT_UP_TO = 30_000
 # Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
 # stored K, and with the fast products of a factored operator.
 _LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
+_MEDIUM = 2000  # rows, up to which eigenvectors of half that part take as long
+_FEWEST_PRODUCTS, _FEWEST_PASSES = 100, 8
 _INVERTED_UP_TO = 10_000  # a Cholesky factorization takes about 15 s
 _LANDMARKS = 1000
 _SPARSE_COLUMNS = 1000  # beyond which chunks of sparse rows are not made dense
@@ -289,8 +291,9 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(_for_chunks(kernel, points), None)
     may_store = n * n * itemsize <= limits.largest_gram
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
-    if dense_fits and (n <= SMALL or _is_large_part(n_components, n, _LARGE_PART)):
-        return Plan(Dense(), Dense())
+    part = _LARGE_PART / 2 if request.target == "variance" and n <= _MEDIUM else _LARGE_PART
+    if dense_fits and (n <= SMALL or _is_large_part(n_components, n, part)):
+        return Plan(Dense(), Dense(only_selected=n > SMALL))
     if kernel.is_sparse:
         return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
     large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
@@ -306,8 +309,22 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(Lanczos(stored=True), GraphSolver(), Dense())
     operator = Lanczos(stored=_stored_part(request) if stored else False)
     if dense_fits:
-        return Plan(operator, Lanczos(max_products=max(n // 2, 1)), Dense())
+        limit = _affordable_products(request, n)
+        return Plan(operator, Lanczos(max_products=limit), Dense(only_selected=True))
     return Plan(operator, Lanczos())
+
+
+def _affordable_products(request: Request, n: int) -> int:
+    """Return after how many products with K a full decomposition is as fast as the iteration.
+
+    The spectrum decides how many an iteration needs, and is not known before. The numbers are those
+    at which the time of both was equal: n/8 products with single vectors for entropy, and blocks
+    with n/2 vectors together for variance.
+    """
+    if request.target == "entropy":
+        return max(n // 8, _FEWEST_PRODUCTS)
+    count = request.n_components if isinstance(request.n_components, int) else 16
+    return max(n // (2 * (count + 8)), _FEWEST_PASSES)
 
 
 def _stored_part(request: Request) -> Literal[True, "half"]:
