@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh, eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_funcs
 
 from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_groups
-from mercer.maths.tridiagonal import Tridiagonalized
 from mercer.maths.types import Array
 from mercer.operators import DenseGram, EigenProblem, GramOperator, Sample
 from mercer.resources import check_memory
 from mercer.solvers.base import Eigenpairs, Selection
 
-__all__ = ["Dense", "dense_bytes"]
+__all__ = ["Dense", "Tridiagonalized", "dense_bytes"]
 
 _FEW = 0.25  # part of the eigenvectors, up to which those of a tridiagonal matrix are faster
 _SMALLEST = 50
@@ -109,8 +108,9 @@ class Dense:
 
     def _needed(self, problem: EigenProblem, selection: Selection, raw: Array) -> int:
         """Return how many of the largest eigenvalues need vectors; equal ones are not separated."""
-        count = selection.count
-        if not self.only_selected or selection.target == "entropy" or count is None:
+        count = selection.n_components
+        leading = self.only_selected and selection.target == "variance"
+        if not leading or not isinstance(count, int):
             return len(raw)
         tie = max(TIE, problem.relative_error) * float(np.abs(raw).max())
         gaps = raw[1:] - raw[:-1] > tie
@@ -123,3 +123,75 @@ def _few(n_components: int | float | None, size: int) -> bool:
     if n_components is None or size < _SMALLEST:
         return False
     return not isinstance(n_components, int) or n_components <= _FEW * size
+
+
+class Tridiagonalized:
+    """A symmetric matrix ``A = Q T Q'``, with eigenpairs of the tridiagonal matrix T.
+
+    The eigenpairs of T take O(n²) operations, and each eigenvector of A takes 2 n² more. If few of
+    them are needed, this is up to three times as fast as a full decomposition.
+
+    Parameters
+    ----------
+    A : array of shape (n, n)
+        At least 2 rows; it is overwritten.
+
+    Attributes
+    ----------
+    values : array of shape (n,)
+        Eigenvalues of A and T, smallest first.
+
+    Examples
+    --------
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> found = Tridiagonalized(A.copy())
+    >>> v = found.from_basis(found.vectors(1))
+    >>> bool(np.allclose(A @ v, found.values[-1] * v))
+    True
+    """
+
+    def __init__(self, A: Array) -> None:
+        reduce, workspace = get_lapack_funcs(("sytrd", "sytrd_lwork"), (A,))
+        size = int(workspace(len(A), lower=1)[0].real)
+        # the transpose of a row-major matrix is in the order of LAPACK
+        A = A if A.flags.f_contiguous else A.T
+        reflectors, diagonal, below, self._scales, info = reduce(
+            A, lower=1, lwork=size, overwrite_a=1
+        )
+        if info:
+            raise LinAlgError(f"?sytrd returned {info}.")
+        self._reflectors = np.asfortranarray(reflectors[1:, :-1])
+        self._matrix = diagonal, below
+        self.values = eigvalsh_tridiagonal(diagonal, below, check_finite=False)
+
+    def vectors(self, count: int) -> Array:
+        """Return eigenvectors of T for the ``count`` largest eigenvalues, smallest first."""
+        n = len(self.values)
+        chosen: dict[str, Any] = {"check_finite": False}
+        if count < n:  # an index range takes longer than all if it contains most of them
+            chosen |= {"select": "i", "select_range": (n - count, n - 1)}
+        try:
+            return eigh_tridiagonal(*self._matrix, lapack_driver="stemr", **chosen)[1]
+        except LinAlgError:  # rare; inverse iteration is slower
+            return eigh_tridiagonal(*self._matrix, lapack_driver="stebz", **chosen)[1]
+
+    def from_basis(self, columns: Array) -> Array:
+        """Return ``Q @ columns``: eigenvectors of A from those of T."""
+        return self._multiplied(columns, "N")
+
+    def to_basis(self, columns: Array) -> Array:
+        """Return ``Q' @ columns``."""
+        return self._multiplied(columns, "T")
+
+    def _multiplied(self, columns: Array, transposed: str) -> Array:
+        # Q is the identity in its first row and column
+        (multiply,) = get_lapack_funcs(("ormqr",), (self._reflectors,))
+        size = 64 * max(columns.shape[1], 1)  # a block of 64 reflectors, as LAPACK recommends
+        out = np.array(columns, self._reflectors.dtype)
+        rest, _, info = multiply(
+            "L", transposed, self._reflectors, self._scales, np.asfortranarray(out[1:]), size
+        )
+        if info:
+            raise LinAlgError(f"?ormqr returned {info}.")
+        out[1:] = rest
+        return out

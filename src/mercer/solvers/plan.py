@@ -212,7 +212,7 @@ class Plan:
     >>> from mercer.solvers.plan import plan
     >>> sample = Sample(Gaussian(1.0), Points(np.arange(40.0).reshape(-1, 1)))
     >>> plan(sample, Request("variance", 2))
-    Plan(operator=Dense(), eigensolver=Dense(), fallback=None)
+    Plan(operator=Dense(only_selected=False), eigensolver=Dense(only_selected=False), fallback=None)
     """
 
     operator: OperatorChoice
@@ -291,7 +291,8 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(_for_chunks(kernel, points), None)
     may_store = n * n * itemsize <= limits.largest_gram
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
-    part = _LARGE_PART / 2 if request.target == "variance" and n <= _MEDIUM else _LARGE_PART
+    medium = request.target == "variance" and n <= min(_MEDIUM, limits.exact_up_to or _MEDIUM)
+    part = _LARGE_PART / 2 if medium else _LARGE_PART
     if dense_fits and (n <= SMALL or _is_large_part(n_components, n, part)):
         return Plan(Dense(), Dense(only_selected=n > SMALL))
     if kernel.is_sparse:

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import LinAlgError, eigh
 
-from mercer.maths import tridiagonal
-from mercer.maths.tridiagonal import Tridiagonalized
+from mercer.solvers import dense
+from mercer.solvers.dense import Tridiagonalized
 
 
 def gaussian_gram(n, bandwidth):
@@ -41,14 +41,14 @@ def test_some_eigenvectors_and_both_changes_of_basis(count):
 
 
 def test_inverse_iteration_if_the_fast_method_fails(monkeypatch):
-    real = tridiagonal.eigh_tridiagonal
+    real = dense.eigh_tridiagonal
 
     def failing(*args, lapack_driver, **options):
         if lapack_driver == "stemr":
             raise LinAlgError("no convergence")
         return real(*args, lapack_driver=lapack_driver, **options)
 
-    monkeypatch.setattr(tridiagonal, "eigh_tridiagonal", failing)
+    monkeypatch.setattr(dense, "eigh_tridiagonal", failing)
     A = gaussian_gram(50, 1.0)
     found = Tridiagonalized(A.copy())
     vectors = found.from_basis(found.vectors(4))
