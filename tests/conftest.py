@@ -51,7 +51,7 @@ SLOW_TESTS = {
         "test_paiva_networks_respect_the_lower_limits",
     },
     "tests/papers/test_jenssen_2010.py": {"test_frey_faces_components"},
-    "tests/papers/test_liang_2014.py": {
+    "tests/papers/test_liang_2014_discriminants.py": {
         "test_kernel_discriminants_are_near_the_population_ones",
     },
     "tests/persistence/test_forged_files.py": {"test_forged_bytes_load_or_are_rejected"},
