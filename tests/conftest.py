@@ -28,7 +28,7 @@ SLOW_FILES = {
 }
 # Tests that take more than two seconds, with behavior that a faster test covers.
 SLOW_TESTS = {
-    "tests/cli/test_columns.py": {"test_cluster_and_report_number_clusters_as_the_estimator"},
+    "tests/cli/test_column_output.py": {"test_cluster_and_report_number_clusters_as_the_estimator"},
     "tests/estimators/test_clustering_sweep.py": {"test_sweep_rows_are_a_subsample_or_none"},
     "tests/explorer/test_clients.py": {"test_explorer_exits_while_clients_are_connected"},
     "tests/explorer/test_service.py": {
