@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, SLOW_FILES, SLOW_TESTS
+from tests.conftest import ROOT, SLOW_FILES, SLOW_TESTS, WITHOUT_COVERAGE
 
 
 @pytest.mark.parametrize("path", [*SLOW_FILES, *SLOW_TESTS])
 def test_lists_of_slow_tests_are_current(path):
     functions = re.findall(r"^def (test_\w+)", Path(ROOT, path).read_text("utf-8"), re.MULTILINE)
     assert SLOW_FILES.get(path, set()) | SLOW_TESTS.get(path, set()) <= set(functions)
+
+
+def test_files_without_coverage_exist_and_their_tests_are_marked(request):
+    assert all((ROOT / path).is_file() for path in WITHOUT_COVERAGE)
+    for item in request.session.items:
+        path = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
+        assert (item.get_closest_marker("no_cover") is not None) == (path in WITHOUT_COVERAGE)
 
 
 @pytest.mark.skipif("CI" not in os.environ, reason="browser and node are optional outside of CI")

@@ -43,10 +43,7 @@ LAYERS: dict[str, set[str]] = {
     "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
     "operators": {"operators"},
-    "bandwidth": {
-        *("bandwidth", "bandwidth_likelihood", "bandwidth_selectors"),
-        *("density_bandwidth", "fourier_likelihood"),
-    },
+    "bandwidth": {"bandwidth", "density_bandwidth", "fourier_likelihood"},
     "solvers": {"solvers"},
     "decomposition": {"decompose", "spectrum"},
     "analysis": {

@@ -14,11 +14,12 @@ from mercer.population import Mixture, Normal, PolynomialDiscriminant
 from papers.comparison import Correction, Picture, Row, Table
 from papers.figures import panels, scatter
 from papers.liang_2014.contours import draw_contours, grid_around
-from papers.liang_2014.polynomial import TESTS, auc
+from papers.liang_2014.polynomial import auc
 from papers.types import Array
 
 __all__ = ["TABLES", "figures"]
 
+TESTS = "tests/papers/test_liang_2014_discriminants.py::"
 CLASSES = (Normal([2, -2]), Normal([-1, 2]))
 _MIXTURE = Mixture([0.5, 0.5], CLASSES)
 _DEGREES = (1, 2, 3)

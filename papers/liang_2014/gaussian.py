@@ -20,11 +20,11 @@ from mercer.population import (
 from mercer.spectroscopy import find_groups
 from papers.comparison import Correction, Picture, Row, Table
 from papers.figures import GRAY, PALETTE, panels
-from papers.liang_2014.polynomial import TESTS
 from papers.types import Array
 
 __all__ = ["TABLES", "figures"]
 
+TESTS = "tests/papers/test_liang_2014_gaussian.py::"
 ONE = Normal(2, 1)
 TWO = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 1)])
 _WIDTH = 1.5

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mercer.bandwidth_likelihood import (
+from mercer.bandwidth.likelihood import (
     leave_one_out_likelihood,
     most_likely_factor,
     refined_factor,
@@ -33,7 +33,7 @@ from mercer.maths.weight_totals import effective_size
 from mercer.subsampling import random_rows
 
 if TYPE_CHECKING:
-    from mercer.bandwidth import _Sample
+    from mercer.bandwidth.fit import BandwidthSample
 
 __all__ = ["gaussian_in", "most_likely_kernel", "smoothing_gap"]
 
@@ -50,7 +50,7 @@ _MIN_ROWS = 5  # below which bandwidths are not compared
 _REFINEMENT = 2.0  # ratio of the bandwidths tried on all rows to the best on 500
 
 
-def most_likely_kernel(kernel: Stationary, sample: _Sample) -> Stationary:
+def most_likely_kernel(kernel: Stationary, sample: BandwidthSample) -> Stationary:
     """Return a kernel with the bandwidths, or the bandwidth matrix, of largest likelihood.
 
     Parameters
@@ -94,14 +94,14 @@ def most_likely_kernel(kernel: Stationary, sample: _Sample) -> Stationary:
     return _scaled(best, factor * (effective_size(weights[many]) / n) ** rate)
 
 
-def _has_fast_sums(kernel: Stationary, sample: _Sample) -> bool:
+def _has_fast_sums(kernel: Stationary, sample: BandwidthSample) -> bool:
     """Return whether there are too many rows for pairs, and Fourier sums may be possible."""
     is_small = sample.dimension <= _MAX_FOURIER_COLUMNS
     return isinstance(kernel, Gaussian) and is_small and sample.n_rows > _MAX_ROWS
 
 
 def _refined_by_sums(
-    start: Stationary, sample: _Sample, rows: Array, weights: Array
+    start: Stationary, sample: BandwidthSample, rows: Array, weights: Array
 ) -> Stationary | None:
     """Maximize the likelihood of the rows given all other points; None if it is too expensive.
 

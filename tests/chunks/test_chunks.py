@@ -24,7 +24,7 @@ from mercer import (
     ParzenDensity,
     SeriesDensity,
 )
-from mercer.bandwidth import RULES
+from mercer.bandwidth.rules import RULES
 from mercer.chunks import passes_for
 from mercer.chunks.points import ChunkedPoints
 from mercer.chunks.survey import Survey

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from mercer.datasets import make_machines
 from tests.expectations import names_values
 from tests.processes import environment
 
@@ -14,6 +15,8 @@ MODULE = [sys.executable, "-m", "mercer.cli"]
 _SCRIPT = Path(sys.executable).with_name("mercer")
 #: The installed entry point, if there is one.
 COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else MODULE
+#: Columns of the fixture flowers.
+COLUMNS = ["length", "width", "petal", "petal width"]
 
 
 def run(*arguments, entry=COMMAND, env=None, **options):
@@ -50,3 +53,14 @@ def assert_names(text, *values):
     """Check that a text, whose lines may be wrapped in a box, names all the values."""
     text = text.decode("utf-8") if isinstance(text, bytes) else text
     assert names_values(" ".join(text.replace("│", " ").split()), *values) == [], text
+
+
+def typed_machines():
+    """Return the table of the machines fixture, with types that table_kernel accepts."""
+    columns, _ = make_machines(80, random_state=5)
+    frame = pd.DataFrame(columns)
+    frame["coolant"] = frame["coolant"].astype(str).astype("category")
+    for name in ("material", "shift"):
+        frame[name] = frame[name].astype("category")
+    frame["date"] = pd.to_datetime(frame["date"])
+    return frame

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mercer import __version__
-from mercer.bandwidth import RULES
+from mercer.bandwidth.rules import RULES
 from mercer.cli import main
 from mercer.tables import EMBEDDED
 from tests.cli.running import assert_names

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.bandwidth import DENSITY_RULES, RULES
+from mercer.bandwidth.rules import DENSITY_RULES, RULES
 
 ONE_COLUMN = ("sheather-jones", "improved-sheather-jones")
 

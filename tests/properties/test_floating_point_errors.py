@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer import KernelECA, KernelPCA, ParzenDensity
-from mercer.bandwidth import RULES, fit_kernel
+from mercer.bandwidth import fit_kernel
+from mercer.bandwidth.rules import RULES
 from mercer.baselines import kernel_pca_clustering, njw_clustering
 from mercer.diagnostics import cluster_profile
 from mercer.information import (

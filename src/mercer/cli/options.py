@@ -34,7 +34,7 @@ def parse_bandwidth(kind: Any, tokens: Any) -> float | str:
     try:
         value = float(text)
     except ValueError:
-        from mercer.bandwidth import RULES
+        from mercer.bandwidth.rules import RULES
 
         if text in RULES:
             return text

@@ -39,7 +39,7 @@ def most_likely_bandwidth(kernel: Stationary, X: Array, weights: Array, extent: 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.bandwidth_likelihood import most_likely_bandwidth
+    >>> from mercer.bandwidth.likelihood import most_likely_bandwidth
     >>> from mercer.kernels import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(500, 1))
     >>> round(most_likely_bandwidth(Gaussian(), X, np.ones(500), 1.0), 2)
