@@ -60,6 +60,11 @@ class BlockBasis:
         return sum(Q.shape[1] for Q, _ in self.blocks)
 
     @property
+    def first_count(self) -> int:
+        """Number of vectors of the first block."""
+        return int(self.blocks[0][0].shape[1])
+
+    @property
     def size(self) -> int:
         """Number of rows."""
         return len(self.blocks[0][0])
@@ -139,6 +144,17 @@ class Ritz:
         exact = self.basis.blocks[0][1].dtype
         Q, AQ = self._product(0, Y, exact), self._product(1, Y, exact)
         return BlockBasis(Q, AQ, self.basis.unit).ritz()
+
+    def replace_basis(self, chosen: Array) -> tuple[Array, Array]:
+        """Return some Ritz vectors and their products, in the memory of the basis' first block.
+
+        The basis cannot be used afterwards. There may be at most as many as in the first block.
+        """
+        Y = self._Y[:, chosen]
+        Z, AZ = (block[:, : len(chosen)] for block in self.basis.blocks[0])
+        for rows, Q, AQ in self.basis.chunks():
+            Z[rows], AZ[rows] = Q @ Y, AQ @ Y
+        return Z, AZ
 
     def products(self, chosen: Array, C: Array | None = None) -> Array:
         """Return ``A X``, or ``A X C``, for some Ritz vectors X."""

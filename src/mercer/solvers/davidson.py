@@ -162,15 +162,17 @@ class _Search(CertifiedPairs):
 
     # --- products ---------------------------------------------------------------------------
 
-    def _multiply(self, V: Array, single: bool) -> Array:
-        """Return ``A V``, or ``P A P V`` with the projection P that centers."""
-        self.products += V.shape[1]
-        W = self.base.single_product(V) if single else self.base.product(V)
+    def _multiply(self, single: bool, *blocks: Array) -> Array:
+        """Return ``A V``, or ``P A P V`` with the projection P that centers, for V in blocks."""
+        W = (self.base.single_product if single else self.base.product)(*blocks)
+        self.products += W.shape[1]
         if self.unit is None:
             return W
         if not single:  # V in float32 is orthogonal to the unit vector up to 1e-7 only
             ranges = row_ranges(len(W), _CHUNK_ROWS)
-            parts = sum(self.unit[rows] @ V[rows] for rows in ranges)
+            parts = sum(
+                self.unit[rows] @ np.hstack([block[rows] for block in blocks]) for rows in ranges
+            )
             mean = self.base.start_product / np.sqrt(self.base.total)
             for rows in ranges:
                 W[rows] -= mean[rows, None] * parts
@@ -205,26 +207,27 @@ class _Search(CertifiedPairs):
             if not T.shape[1]:  # the basis spans all that the landmarks can correct
                 return self._checked(pairs)
             del ritz, pairs
-            basis.append(T, self._multiply(T, False))
+            basis.append(T, self._multiply(False, T))
 
     def _double_start(self, columns: Array) -> BlockBasis:
         """Return a basis of landmark vectors in float64."""
         V = self._orthonormal(self.landmarks.vectors(columns))
-        return BlockBasis(V, self._multiply(V, False), self.unit)
+        return BlockBasis(V, self._multiply(False, V), self.unit)
 
     def _single_passes(self, columns: Array) -> BlockBasis:
         """Iterate in float32; return the basis of the pass in float64 after that."""
         width = len(columns)
         V = self._orthonormal(self.landmarks.vectors(columns))
         release_memory()
+        blocks = [V]
         if self.selection.target == "variance":
             self.complement = ComplementNorm(len(V), self.unit)
-            V = np.hstack([V, self.complement.G])
-        W = self._multiply(V, True).astype(np.float32)
+            blocks.append(self.complement.G)
+        W = self._multiply(True, *blocks)
         if self.complement is not None:
             self.complement.set_product(W[:, width:])
-        basis = BlockBasis(V[:, :width], W[:, :width], self.unit)
-        del V, W
+        basis = BlockBasis(V, W[:, :width], self.unit)
+        del V, W, blocks
         worst = np.inf
         while True:
             ritz = basis.ritz()
@@ -239,7 +242,7 @@ class _Search(CertifiedPairs):
                 break
             ritz = self._restarted(ritz, width)
             basis = ritz.basis
-            basis.append(new[0], self._multiply(new[0], True).astype(np.float32))
+            basis.append(new[0], self._multiply(True, new[0]))
         state = [ritz]
         del basis, ritz  # their memory is needed for the products
         return self._double_pass(state, width, new)
@@ -256,21 +259,19 @@ class _Search(CertifiedPairs):
         if complement is not None:
             complement.remove(ritz, focus)
             if len(focus) > _WIDE:
-                others = focus[~np.isin(focus, self._selected(ritz))]
+                others = focus[~np.isin(focus, self._selected(ritz))][: ritz.basis.first_count]
         own = focus[~np.isin(focus, others)]
-        group = [ritz.vectors(others, np.dtype(np.float32)), ritz.products(others)]
-        check = ProductCheck(*group)
-        blocks = [ritz.vectors(own, np.dtype(np.float32)), *new]
-        count = sum(block.shape[1] for block in blocks)
+        V = np.hstack([ritz.vectors(own, np.dtype(np.float32)), *new])
+        group = ritz.replace_basis(others) if len(others) else (V[:, :0], V[:, :0])
+        del ritz, new
+        release_memory()
+        check, count, blocks = ProductCheck(*group), V.shape[1], [V]
         if complement is not None:
             blocks += [complement.G, complement.H]
         if len(others):
             blocks += [check.vectors]
-        V = np.hstack(blocks)
-        del ritz, new, blocks
-        release_memory()
-        W = self._multiply(V, False)
-        basis = BlockBasis(V[:, :count], W[:, :count], self.unit)
+        W = self._multiply(False, *blocks)
+        basis = BlockBasis(V, W[:, :count], self.unit)
         error = self.product_error()
         if len(others):
             basis.append(*group)
