@@ -30,7 +30,7 @@ from mercer.operators.gram import GramProblem
 from mercer.operators.landmark_spectrum import LandmarkSpectrum
 from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
-from mercer.resources import memory_budget, release_memory
+from mercer.resources import memory_budget, release_memory, single_threaded_blas
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
 from mercer.solvers.complement_norm import ComplementNorm, ProductCheck
@@ -140,7 +140,8 @@ class Davidson:
                 "count or a fraction, or use solver='dense'."
             )
         search = _Search(self, problem, base, gram.is_centered, selection)
-        return search.run()
+        with single_threaded_blas():  # work is divided among threads by rows
+            return search.run()
 
 
 class _Search(CertifiedPairs):
@@ -164,6 +165,7 @@ class _Search(CertifiedPairs):
 
     def _multiply(self, single: bool, *blocks: Array) -> Array:
         """Return ``A V``, or ``P A P V`` with the projection P that centers, for V in blocks."""
+        release_memory()
         W = (self.base.single_product if single else self.base.product)(*blocks)
         self.products += W.shape[1]
         if self.unit is None:
@@ -218,7 +220,6 @@ class _Search(CertifiedPairs):
         """Iterate in float32; return the basis of the pass in float64 after that."""
         width = len(columns)
         V = self._orthonormal(self.landmarks.vectors(columns))
-        release_memory()
         blocks = [V]
         if self.selection.target == "variance":
             self.complement = ComplementNorm(len(V), self.unit)
@@ -264,7 +265,6 @@ class _Search(CertifiedPairs):
         V = np.hstack([ritz.vectors(own, np.dtype(np.float32)), *new])
         group = ritz.replace_basis(others) if len(others) else (V[:, :0], V[:, :0])
         del ritz, new
-        release_memory()
         check, count, blocks = ProductCheck(*group), V.shape[1], [V]
         if complement is not None:
             blocks += [complement.G, complement.H]
