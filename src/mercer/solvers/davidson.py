@@ -52,6 +52,7 @@ _SAFETY = 2.0  # factor of the expected residual
 _SINGLE_FLOOR = 2e-7  # float32 residuals relative to ‖A‖ are rounding error below this
 _SLOW = 0.5  # a pass must reduce the residual by this factor
 _MAX_GROWTH = 192  # vectors that are added to the first block before a restart
+_LANDMARKS = 1000, 2000  # smallest and largest default number
 _LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
 _LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
 _CHUNK_ROWS = 4096
@@ -75,9 +76,10 @@ class Davidson:
     ----------
     tol : float
         Largest residual ``‖K e - λ e‖``, relative to the largest eigenvalue.
-    n_landmarks : int
-        Landmarks of the start and of the corrections. More landmarks save passes if the spectrum
-        decays slowly; they cost ``n m²`` operations.
+    n_landmarks : int or None
+        Landmarks of the start and of the corrections; None for ``2000 (n / 100,000)^¼``, at least
+        1000 and at most 2000. More landmarks save passes if the spectrum decays slowly; they cost
+        ``n m²`` operations.
     block_size : int or None
         Number of Ritz vectors; None for 64, or twice the number of components if that is larger, or
         up to 320 if these end inside a group of close eigenvalues. More of them prove more.
@@ -98,7 +100,7 @@ class Davidson:
     """
 
     tol: float = 1e-6
-    n_landmarks: int = 2000
+    n_landmarks: int | None = None
     block_size: int | None = None
     max_passes: int = 12
     random_state: int | None = 0
@@ -117,10 +119,13 @@ class Davidson:
                 "solver='davidson' needs rows in memory and a kernel that is not sparse. Use "
                 "solver='lanczos', or 'nystrom' for Dask collections."
             )
-        check_integer(self.n_landmarks, "Davidson.n_landmarks")
+        count = self.n_landmarks
+        if count is None:
+            count = round(np.clip(2000 * (sample.points.n / 100_000) ** 0.25, *_LANDMARKS))
+        check_integer(count, "Davidson.n_landmarks")
         memory = min(_LANDMARK_BYTES, memory_budget() // 4)
         return MixedPrecisionGram(
-            landmark_gram(sample, self.n_landmarks, _LANDMARK_TOLERANCE, self.random_state, memory)
+            landmark_gram(sample, count, _LANDMARK_TOLERANCE, self.random_state, memory)
         )
 
     def solve(
@@ -200,7 +205,7 @@ class _Search(CertifiedPairs):
             self._report(self._worst(ritz))
             if self.passes >= self.settings.max_passes:
                 return self._checked(pairs)
-            prove = self._may_be_proven(pairs)
+            prove = self.may_be_proven(pairs)
             if pairs.converged and not prove:
                 return pairs
             ritz = self._restarted(ritz, width)
@@ -260,7 +265,7 @@ class _Search(CertifiedPairs):
         if complement is not None:
             complement.remove(ritz, focus)
             if len(focus) > _WIDE:
-                others = focus[~np.isin(focus, self._selected(ritz))][: ritz.basis.first_count]
+                others = focus[~np.isin(focus, self.selected(ritz))][: ritz.basis.first_count]
         own = focus[~np.isin(focus, others)]
         V = np.hstack([ritz.vectors(own, np.dtype(np.float32)), *new])
         group = ritz.replace_basis(others) if len(others) else (V[:, :0], V[:, :0])
@@ -284,7 +289,7 @@ class _Search(CertifiedPairs):
 
     def _restarted(self, ritz: Ritz, width: int) -> Ritz:
         """Return a basis with space for corrections: the same, or one of leading Ritz vectors."""
-        needed = ritz.basis.count + len(self._selected(ritz)) + _NEIGHBORS
+        needed = ritz.basis.count + len(self.selected(ritz)) + _NEIGHBORS
         if needed <= width + _MAX_GROWTH or self.group_error:
             return ritz
         self.complement_norm = np.inf  # of a larger span
@@ -295,7 +300,7 @@ class _Search(CertifiedPairs):
 
         Selected pairs and their neighbors are corrected, or ``width`` pairs to prove more.
         """
-        count = len(self._selected(ritz)) + _NEIGHBORS if width is None else width
+        count = len(self.selected(ritz)) + _NEIGHBORS if width is None else width
         active = self._active(ritz, self._focus(ritz, count))
         T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
         return self._orthonormal(T.astype(ritz.basis.dtype, copy=False), ritz.basis)
@@ -317,7 +322,7 @@ class _Search(CertifiedPairs):
         if count > rank:
             raise ValueError(
                 f"n_components={self.selection.n_components!r} needs more than the {rank} "
-                f"directions that {self.settings.n_landmarks} landmarks span. Raise "
+                f"directions that {self.base.landmarks.features.landmarks.n} landmarks span. Raise "
                 "Davidson(n_landmarks=…), or use solver='dense'."
             )
         width = max(_BLOCK_SIZE, 2 * count)
@@ -327,21 +332,13 @@ class _Search(CertifiedPairs):
             width = max(width, _end_of_group(values, width, float(values[selected].min())))
         return _first_with_largest(selected, min(width, rank), rank)
 
-    def _selected(self, ritz: Ritz) -> Array:
-        """Return the Ritz pairs that would be selected; all if these are too few."""
-        values = ritz.values
-        terms = self.problem.entropy_terms(values, ritz.adjoint(self.base.start))
-        floor = self.problem.numerical_zero(values[0])
-        found = choose_components(values, terms, floor, self.exact_selection())
-        return np.flatnonzero(values > floor) if found is None else found
-
     def _focus(self, ritz: Ritz, width: int) -> Array:
         """Return the Ritz pairs to iterate: those selected, and the leading ones."""
-        return _first_with_largest(self._selected(ritz), width, len(ritz.values))
+        return _first_with_largest(self.selected(ritz), width, len(ritz.values))
 
     def _worst(self, ritz: Ritz) -> float:
         """Return the largest residual of a selected pair, relative to the largest eigenvalue."""
-        largest = float(ritz.residuals[self._selected(ritz)].max(initial=0.0))
+        largest = float(ritz.residuals[self.selected(ritz)].max(initial=0.0))
         self.spread = self.spread or largest
         return largest / float(ritz.values[0])
 
@@ -350,7 +347,7 @@ class _Search(CertifiedPairs):
 
         A correction reduces the residual by about ``‖A - UΛU'‖ / θ``.
         """
-        selected = self._selected(ritz)
+        selected = self.selected(ritz)
         rates = np.minimum(self.spread / np.maximum(ritz.values[selected], self.spread), 1)
         largest = float((rates * ritz.residuals[selected]).max(initial=0.0))
         return _SAFETY * largest / float(ritz.values[0])
@@ -361,14 +358,6 @@ class _Search(CertifiedPairs):
         positive = focus[ritz.values[focus] > 0]
         found = positive[ritz.residuals[positive] > limit]
         return found if len(found) else positive
-
-    def _may_be_proven(self, pairs: Eigenpairs) -> bool:
-        """Return whether only residuals prevent a proof of the selection by entropy."""
-        if pairs.certified or self.selection.target == "variance":
-            return False
-        smallest = self.problem.entropy_terms(pairs.values, pairs.overlaps).min()
-        missing = self.base.potential - float(pairs.known_terms.sum())
-        return bool(missing < _MARGIN * smallest)
 
     def _checked(self, pairs: Eigenpairs) -> Eigenpairs:
         """Return converged pairs; raise ConvergenceError otherwise."""
