@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from mercer import KernelECA, KernelPCA, config_context, get_config, set_config
 from mercer.data import Points
 from mercer.kernels import Gaussian, Laplacian
 from mercer.operators import BlockedGram
+from mercer.operators.feature_maps import LandmarkFeatures
 from mercer.resources import (
     free_memory,
     memory_budget,
     parse_memory,
+    results_in_order,
     run_each_in_threads,
     run_in_threads,
     single_threaded_blas,
@@ -251,6 +254,49 @@ def test_each_task_runs_once_in_some_thread(threads):
         assert sorted(done) == list(range(20))
         with pytest.raises(KeyError):
             run_each_in_threads([{}, {}], lambda task: task[0])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_come_in_the_order_of_tasks_and_few_are_ahead(threads):
+    before = blas_threads()
+    started, ahead = [], []
+
+    def work(task):
+        started.append(task)
+        time.sleep(0.002 * (task % 3))
+        return task
+
+    with config_context(threads=threads):
+        for done, result in enumerate(results_in_order(range(20), work)):
+            assert result == done
+            ahead.append(len(started) - done)
+        with pytest.raises(KeyError):
+            list(results_in_order([{}, {}], lambda task: task[0]))
+    assert max(ahead) <= threads + 1
+    assert blas_threads() == before
+
+
+def test_worker_threads_do_not_start_further_threads():
+    with config_context(threads=3):
+        assert set(results_in_order(range(6), lambda _: thread_count())) == {1}
+        assert run_in_threads(range(3), lambda _: thread_count()) == [1, 1, 1]
+        assert thread_count() == 3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_do_not_depend_on_the_number_of_threads(weighted):
+    X = np.random.default_rng(0).normal(size=(9000, 3))
+    weights = np.random.default_rng(1).uniform(0.5, 2, 9000) if weighted else None
+    landmarks = Points(X[:50])
+    factor = np.linalg.cholesky(Gaussian(0.1)(X[:50], X[:50]))
+    features = LandmarkFeatures(Gaussian(0.1), landmarks, factor)
+    found = []
+    for threads in (1, 3):
+        with config_context(threads=threads), single_threaded_blas():
+            found.append(features.raw_moments(Points(X), weights))
+    assert found[0].total == found[1].total
+    assert_array_equal(found[0].mean, found[1].mean)
+    assert_array_equal(found[0].scatter, found[1].scatter)
 
 
 def test_errors_in_a_thread_reach_the_caller():

@@ -15,12 +15,15 @@ from scipy.linalg.lapack import dpotri
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.moments import Moments
+from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 from mercer.operators.cross_gram import cross_gram, cross_product
+from mercer.resources import results_in_order
 
 __all__ = ["ExactFeatures", "FeatureMap", "LandmarkFeatures"]
 
 _CHUNK_ROWS = 4096
+_SUMMED_ROWS = 2048  # of which each thread holds two arrays with one column per feature
 # With a larger ratio of pivots the condition number of k(S, S) is at most about 1e6, and summing
 # kernel values instead of features loses at most six of sixteen digits.
 _SMALLEST_PIVOT_RATIO = 1e-3
@@ -37,13 +40,15 @@ class FeatureMap(ABC):
 
     def raw_moments(self, points: Points, weights: Array | None) -> Moments:
         """Return mean and scatter of :meth:`raw` over the points."""
-        return reduce(
-            add,
-            (
-                Moments.of(self.raw(x), None if weights is None else weights[rows])
-                for rows, x in points.chunks(_CHUNK_ROWS)
-            ),
-        )
+
+        def moments(rows: slice) -> Moments:
+            part = None if weights is None else weights[rows]
+            return Moments.of(self.raw(points.take(rows).data), part)
+
+        # objects may be compared by arbitrary Python code
+        parallel = self.kernel.compares != "objects"
+        parts = results_in_order(row_ranges(points.n, _SUMMED_ROWS), moments, parallel)
+        return reduce(add, parts)
 
     def raw(self, chunk: Any) -> Array:
         """Return the values to sum over points: the features, or values that determine them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -19,7 +20,7 @@ from mercer.operators import (
     SparseGram,
     SymmetricGram,
 )
-from mercer.resources import check_memory, memory_budget
+from mercer.resources import check_memory, memory_budget, single_threaded_blas
 from mercer.solvers.base import CONVERGED, Eigenpairs, Selection
 from mercer.solvers.block_krylov import leading_eigenpairs
 from mercer.solvers.entropy_lanczos import EntropySearch
@@ -29,6 +30,9 @@ __all__ = ["Lanczos", "stored_fits"]
 
 
 _MAX_CHUNKED_ROWS = 300_000  # one product of this size takes a core 15 minutes
+# Blocks up to this width are orthogonalized by one thread: threads of OpenBLAS go on spinning for
+# some 30 ms after a call and take the cores from the threads that multiply K.
+_NARROW_BLOCK = 64
 
 
 def _chunked_gram(sample: Sample, points: Any) -> ChunkedGram:
@@ -135,15 +139,17 @@ class Lanczos:
     ) -> Eigenpairs | None:
         """Return the selection from the k leading pairs; None if more than k are needed."""
         tie = max(TIE, problem.relative_error)
-        raw, vectors, converged, products = leading_eigenpairs(
-            problem.product,
-            problem.size,
-            k,
-            tolerance=CONVERGED * tie,
-            random_state=random_state,
-            max_passes=self.max_products,
-            width=problem.block_width(k),
-        )
+        width = problem.block_width(k)
+        with single_threaded_blas() if (width or k) <= _NARROW_BLOCK else nullcontext():
+            raw, vectors, converged, products = leading_eigenpairs(
+                problem.product,
+                problem.size,
+                k,
+                tolerance=CONVERGED * tie,
+                random_state=random_state,
+                max_passes=self.max_products,
+                width=width,
+            )
         values, vectors, start_products = canonical(
             raw, vectors, problem.start, tie * float(np.abs(raw).max())
         )
