@@ -13,12 +13,11 @@ import numpy as np
 
 from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
-from mercer.resources import run_each_in_threads
+from mercer.resources import results_in_order, run_each_in_threads
 
 __all__ = ["BlockBasis", "Ritz", "each_chunk", "orthonormalized", "sum_chunks"]
 
 _CHUNK_ROWS = 2048
-_GROUPS = 8  # of chunks, each with its own sum, so that sums do not depend on the threads
 _NO_DIRECTION = 1e-10  # length of what is left of a unit vector in the span of a basis
 _DEPENDENT = 1e-12  # squared length of a direction that a block already spans
 _REPEATED = 1e-6  # squared length of a combination of basis vectors, usually 1, that is dropped
@@ -35,16 +34,7 @@ def sum_chunks(size: int, term: Callable[[slice], Array]) -> Array:
     >>> sum_chunks(5, lambda rows: np.arange(5)[rows].sum())
     array(10)
     """
-    ranges = row_ranges(size, _CHUNK_ROWS)
-    groups = [ranges[i::_GROUPS] for i in range(min(_GROUPS, len(ranges)))]
-    sums: list[Any] = [0] * len(groups)
-
-    def work(i: int) -> None:
-        for rows in groups[i]:
-            sums[i] = sums[i] + term(rows)
-
-    run_each_in_threads(range(len(groups)), work)
-    return np.asarray(sum(sums))
+    return np.asarray(sum(results_in_order(row_ranges(size, _CHUNK_ROWS), term)))
 
 
 class BlockBasis:
