@@ -77,7 +77,7 @@ class Davidson:
     tol : float
         Largest residual ``‖K e - λ e‖``, relative to the largest eigenvalue.
     n_landmarks : int or None
-        Landmarks of the start and of the corrections; None for ``2000 (n / 100,000)^¼``, at least
+        Landmarks of the start and of the corrections; None for ``2000 (n / 50,000)^¼``, at least
         1000 and at most 2000. More landmarks save passes if the spectrum decays slowly; they cost
         ``n m²`` operations.
     block_size : int or None
@@ -121,7 +121,7 @@ class Davidson:
             )
         count = self.n_landmarks
         if count is None:
-            count = round(np.clip(2000 * (sample.points.n / 100_000) ** 0.25, *_LANDMARKS))
+            count = round(np.clip(2000 * (sample.points.n / 50_000) ** 0.25, *_LANDMARKS))
         check_integer(count, "Davidson.n_landmarks")
         memory = min(_LANDMARK_BYTES, memory_budget() // 4)
         return MixedPrecisionGram(
