@@ -183,15 +183,6 @@ def test_error_on_clusters_is_below_that_of_uniform_landmarks():
     assert np.mean(ours) < 0.5 * np.mean(uniform)
 
 
-@pytest.fixture
-def one_thread(monkeypatch):
-    """Avoid the cost of starting threads in thousands of small searches."""
-    monkeypatch.setattr(
-        "mercer.operators.landmarks.cross_gram", lambda kernel, x, y: kernel(x.data, y.data)
-    )
-
-
-@pytest.mark.usefixtures("one_thread")
 def test_pivots_have_the_distribution_of_the_sequential_method():
     """The first two pivots of a block, after rejection, compared with their exact probabilities."""
     X = np.array([[0.0], [0.3], [1.0], [4.0]])
@@ -217,7 +208,6 @@ def test_pivots_have_the_distribution_of_the_sequential_method():
     assert statistic < 31.3  # χ² with 11 degrees of freedom, at 0.001
 
 
-@pytest.mark.usefixtures("one_thread")
 def test_pivots_within_a_block_have_the_sequential_distribution():
     """Sets of three pivots in a block of three, compared with a sum over all orders."""
     X = np.array([[0.0], [0.5], [1.5], [4.0]])

@@ -1,5 +1,7 @@
 """The block Davidson solver agrees with full decompositions within its bounds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -158,6 +160,75 @@ def test_sums_of_a_pass_do_not_depend_on_threads():
         assert_array_equal(product, found[0][0])
         assert_array_equal(single, found[0][1])
         assert norm == found[0][2]
+
+
+def test_products_of_blocks_of_columns_are_those_of_one_array():
+    X = clusters(np.random.default_rng(2), 700, 5)
+    V = np.random.default_rng(0).normal(size=(700, 5))
+    gram = Davidson(n_landmarks=50).gram(Sample(Gaussian(3.0), Points(X)))
+    exact = Gaussian(3.0)(X) @ V
+    for product, dtype in ((gram.single_product, np.float32), (gram.product, np.float64)):
+        found = product(V[:, :2].astype(np.float32), V[:, 2:])
+        assert found.dtype == dtype
+        assert_allclose(found, product(V), atol=2e-6 * np.abs(exact).max())
+
+
+def test_float32_sums_over_blocks_are_accurate():
+    """Sixteen blocks of several tiles: the error is that of rounding a few large terms."""
+    X = clusters(np.random.default_rng(2), 5000, 5)
+    V = np.ones((5000, 1)) / np.sqrt(5000)  # all terms of a sum are positive
+    gram = Davidson(n_landmarks=50).gram(Sample(Gaussian(3.0), Points(X)))
+    exact = gram.product(V)
+    error = np.linalg.norm(gram.single_product(V) - exact)
+    assert error < 2e-7 * np.linalg.norm(exact)
+
+
+def test_memory_of_a_float32_pass_is_below_that_of_sums_in_float64():
+    rng = np.random.default_rng(2)
+    V = rng.normal(size=(6000, 200)).astype(np.float32)
+    gram = Davidson(n_landmarks=20).gram(Sample(Gaussian(3.0), Points(clusters(rng, 6000, 3))))
+    gram.has_single  # noqa: B018 (cached)
+    tracemalloc.start()
+    try:
+        with config_context(threads=1):
+            gram.single_product(V)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * V.nbytes
+
+
+def test_group_replaces_the_basis_in_its_memory():
+    """5000 rows are several chunks; a third block is not part of the memory that is reused."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(5000, 9)))[0]
+    AQ = rng.normal(size=(5000, 9))
+    found = []
+    for threads in (1, 3):
+        with config_context(threads=threads):
+            basis = BlockBasis(Q[:, :6].copy(), AQ[:, :6].copy())
+            basis.append(Q[:, 6:], AQ[:, 6:])
+            ritz = basis.ritz()
+            chosen = np.array([0, 3, 7, 8])
+            vectors, products = ritz.vectors(chosen, Q.dtype), ritz.products(chosen)
+            first = basis.blocks[0]
+            Z, AZ = ritz.replace_basis(chosen)
+            assert_array_equal(Z, vectors)
+            assert_array_equal(AZ, products)
+            assert np.shares_memory(Z, first[0])
+            assert np.shares_memory(AZ, first[1])
+            found.append((ritz.values, ritz.squares, vectors))
+    for one, other in zip(*found, strict=True):
+        assert_array_equal(one, other)
+    H = Q.T @ AQ
+    assert_allclose(found[0][0], np.linalg.eigvalsh((H + H.T) / 2)[::-1], atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "count"), [(900, 900), (1500, 1000)])
+def test_default_number_of_landmarks(n, count):
+    X = np.random.default_rng(0).normal(size=(n, 30))
+    gram = Davidson().gram(Sample(Gaussian(1.0), Points(X)))
+    assert gram.landmarks.features.landmarks.n == count
 
 
 @pytest.mark.parametrize("wide", [128, 64], ids=["float64", "float32"])

@@ -425,12 +425,13 @@ def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | Non
     def work(tasks: Sequence[Tile]) -> Array:
         total = np.zeros(V.shape)
         buffer = np.empty((TILE, TILE), points.dtype)
+        product = np.empty((TILE, V.shape[1]), points.dtype)
         for rows, columns in tasks:
             block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
             tiles(rows, columns, block)
-            total[rows] += finite_product(block, right[columns])
+            total[rows] += finite_product(block, right[columns], product[: len(block)])
             if rows != columns:
-                total[columns] += finite_product(block.T, right[rows])
+                total[columns] += finite_product(block.T, right[rows], product[: len(block.T)])
         return total
 
     return np.asarray(sum(_run_on_tiles(kernel, points.n, work)))

@@ -13,13 +13,16 @@ import numpy as np
 from mercer.data import Points
 from mercer.errors import RankError
 from mercer.kernels import Kernel
+from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
-from mercer.operators.cross_gram import cross_gram
+from mercer.operators.cross_gram import THREADS_FROM
 from mercer.operators.feature_maps import LandmarkFeatures
+from mercer.resources import run_each_in_threads
 
 __all__ = ["choose_landmarks", "landmark_bytes"]
 
 _PIVOTS_PER_BLOCK = 128
+_COLUMNS_PER_TASK = 1024
 _MAX_ROWS_PER_LANDMARK, _MIN_ROWS_PER_LANDMARK = 100, 4
 _SMALL_MATRICES = 8  # of size m × m: factor, moments, and the decomposition of the small problem
 
@@ -87,13 +90,8 @@ def choose_landmarks(
         if len(accepted) == 0:  # only if the residual is rounding error
             break
         pivots = proposals[accepted]
-        rows = cross_gram(kernel, points.take(pivots), points)
-        rows -= F[:k, pivots].T @ F[:k]
-        new = F[k : k + len(pivots)]
-        # the inverse of the small well-conditioned factor allows one fast product
-        np.matmul(np.linalg.inv(lower).astype(F.dtype), rows, out=new)
+        _extend(F, k, kernel, points, pivots, lower, residual)
         chosen.extend(pivots.tolist())
-        residual -= np.einsum("ij,ij->j", new, new)
         residual[pivots] = 0
         np.maximum(residual, 0, out=residual)
     if not chosen:
@@ -105,6 +103,25 @@ def choose_landmarks(
     landmarks = points.take(np.array(chosen))
     # the columns of the landmarks are the Cholesky factor of k(S, S)
     return LandmarkFeatures(kernel, landmarks, np.tril(F[: len(chosen), chosen].T))
+
+
+def _extend(
+    F: Array, k: int, kernel: Kernel, points: Points, pivots: Array, lower: Array, residual: Array
+) -> None:
+    """Append the rows of some pivots to the k rows of F and update the residual, in threads."""
+    tiles = kernel.tiles(points.take(pivots).data, points.data)
+    left = np.ascontiguousarray(F[:k, pivots].T)
+    # the inverse of the small well-conditioned factor allows one fast product
+    inverse = np.linalg.inv(lower).astype(F.dtype)
+
+    def work(columns: slice) -> None:
+        part = tiles(slice(0, len(pivots)), columns, None)
+        part -= finite_product(left, F[:k, columns])
+        new = np.matmul(inverse, part, out=F[k : k + len(pivots), columns])
+        residual[columns] -= np.einsum("ij,ij->j", new, new)
+
+    parallel = kernel.compares != "objects" and len(pivots) * points.n >= THREADS_FROM
+    run_each_in_threads(row_ranges(points.n, _COLUMNS_PER_TASK), work, parallel)
 
 
 def _thin(inner: Array, proposed: Array, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -91,46 +91,50 @@ class MixedPrecisionGram(BlockedGram):
         # the origin of a block of rows is at most as far from the mean as the rows
         return rounding * ((d + 4) * 16 * self._reach + 2 * TILE)
 
-    def single_product(self, V: Array) -> Array:
-        """Return ``A V`` from tiles in float32, with sums over tiles in float64."""
-        return self._pass(V, np.dtype(np.float32))
+    def single_product(self, V: Array, *more: Array) -> Array:
+        """Return ``A V``, and products with more columns next to it, in float32."""
+        return self._pass([V, *more], np.dtype(np.float32))
 
-    def product(self, V: Array) -> Array:
-        """Return ``A V`` from tiles in float64; V may be stored in float32."""
+    def product(self, V: Array, *more: Array) -> Array:
+        """Return ``A V``, and products with more columns next to it, from tiles in float64.
+
+        Columns may be stored in float32.
+        """
         if self._ones_product is not None:
-            return self._pass(V, np.dtype(np.float64))
-        found = self._pass(V, np.dtype(np.float64), totals=True)
+            return self._pass([V, *more], np.dtype(np.float64))
+        found = self._pass([V, *more, self.start[:, None]], np.dtype(np.float64), squares=True)
         self._ones_product = found[:, -1].copy()
         return np.asarray(found[:, :-1])
 
-    def _pass(self, V: Array, dtype: np.dtype[Any], totals: bool = False) -> Array:
-        """Return ``A V``; with totals also ``A start`` as the last column, and ``‖A‖_F²``.
+    def _pass(self, parts: list[Array], dtype: np.dtype[Any], squares: bool = False) -> Array:
+        """Return ``A V`` in a precision, V in parts of some columns; with squares also ``‖A‖_F²``.
 
         Pairs of blocks of rows are processed in rounds. In a round every block occurs once, so
         that threads add to different rows of one result, and sums do not depend on timing.
         """
         self.passes += 1
         size = min(_MAX_BLOCK_NUMBERS // max(self.points.dimension or 1, 1), _MAX_BLOCK_ROWS)
-        blocks = row_ranges(self.size, max(min(-(-self.size // _MIN_BLOCKS), size), TILE))
+        size = min(-(-self.size // _MIN_BLOCKS), size)
+        blocks = row_ranges(self.size, max(-(-size // TILE), 1) * TILE)
         count = len(blocks)
-        total = np.zeros((self.size, V.shape[1] + totals))
+        total = np.zeros((self.size, sum(part.shape[1] for part in parts)), dtype)
         norms = np.zeros((count, count))
 
         def right(rows: slice) -> Array:
-            part = np.column_stack([V[rows], self.start[rows]]) if totals else V[rows]
+            part = np.hstack([part[rows] for part in parts])
             part = part if self.weights is None else self.start[rows, None] * part
             return np.ascontiguousarray(part, dtype)
 
         def work(pair: tuple[int, int]) -> None:
             rows, columns = (blocks[i] for i in pair)
-            norms[pair] = self._add_block(rows, columns, right, total, totals)
+            norms[pair] = self._add_block(rows, columns, right, total, squares)
 
         parallel = self.kernel.compares != "objects"
         with single_threaded_blas() if parallel else nullcontext():
             for shift in range(count):
                 pairs = [(i, (shift - i) % count) for i in range(count)]
                 run_each_in_threads([pair for pair in pairs if pair[0] >= pair[1]], work, parallel)
-        if totals:
+        if squares:
             self.squared_norm = float(norms.sum())
         if self.weights is not None:
             total *= self.start[:, None]
@@ -151,17 +155,20 @@ class MixedPrecisionGram(BlockedGram):
         X = self.points_in(rows, bottom.dtype)
         tiles = self.kernel.tiles(X, None if same else self.points_in(columns, bottom.dtype))
         buffer = np.empty(TILE * TILE, bottom.dtype)
+        product = np.empty((TILE, bottom.shape[1]), bottom.dtype)
         weights = self.weights
-        above, below = total[rows], total[columns]
+        # sums of this pair of blocks, so that few large terms are added to a total in float32
+        above = np.zeros_like(bottom)
+        below = above if same else np.zeros_like(top)
         norm = 0.0
         for a in row_ranges(len(above), TILE):
             for b in row_ranges(a.stop if same else len(below), TILE):
                 shape = a.stop - a.start, b.stop - b.start
                 block = tiles(a, b, buffer[: shape[0] * shape[1]].reshape(shape))
-                above[a] += finite_product(block, top[b])
+                above[a] += finite_product(block, top[b], product[: shape[0]])
                 once = same and a == b
                 if not once:
-                    below[b] += finite_product(block.T, bottom[a])
+                    below[b] += finite_product(block.T, bottom[a], product[: shape[1]])
                 if not squares:
                     continue
                 if weights is None:
@@ -170,6 +177,9 @@ class MixedPrecisionGram(BlockedGram):
                     np.multiply(block, block, out=block)
                     square = float(weights[rows][a] @ (block @ weights[columns][b]))
                 norm += square if once else 2 * square
+        total[rows] += above
+        if not same:
+            total[columns] += below
         return norm
 
     def points_in(self, part: slice, dtype: np.dtype[Any]) -> Any:

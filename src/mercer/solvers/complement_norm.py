@@ -10,16 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.maths.centering import subtract_direction
-from mercer.maths.pairwise import row_ranges
 from mercer.maths.ritz_bounds import bound_matrix, bound_norm
 from mercer.maths.types import Array
-from mercer.solvers.block_basis import BlockBasis, Ritz
+from mercer.solvers.block_basis import BlockBasis, Ritz, each_chunk, sum_chunks
 
 __all__ = ["FAILURE", "ComplementNorm", "ProductCheck"]
 
 FAILURE = 1e-9  # probability that one of the two bounds of this module does not hold
 _COUNT = 32  # vectors
-_CHUNK_ROWS = 4096
 
 
 class ComplementNorm:
@@ -68,23 +66,21 @@ class ComplementNorm:
             Bound on the norm of the error of the products of the basis.
         """
         G, H = self.G, self.H
-
-        def inner(V: Array) -> Array:
-            return np.asarray(sum(Q.T @ V[rows] for rows, Q, _ in basis.chunks()))
-
         B = basis.orthonormal_coefficients()
-        energy = np.asarray(sum(Q.T @ AQ for _, Q, AQ in basis.chunks()))
-        in_G, in_H = (B @ (B.T @ inner(V)) for V in (G, H))
-        of_G = B @ (B.T @ (inner(AG) - energy @ in_G))
-        of_H = B @ (B.T @ (inner(AH) - energy @ in_H))
-        squares, errors = (np.zeros((_COUNT, _COUNT)) for _ in range(2))
-        for rows, X, AX in basis.chunks():
+        energy = basis.energy()
+        in_G, in_H = (B @ (B.T @ basis.inner(V)) for V in (G, H))
+        of_G = B @ (B.T @ (basis.inner(AG) - energy @ in_G))
+        of_H = B @ (B.T @ (basis.inner(AH) - energy @ in_H))
+
+        def squares(rows: slice) -> Array:
+            X, AX = basis.chunk(rows)
             MH = AH[rows] - AX @ in_H - X @ of_H
             E = H[rows] - X @ in_H - (AG[rows] - AX @ in_G - X @ of_G)
-            squares += MH.T @ MH
-            errors += E.T @ E
+            return np.stack([MH.T @ MH, E.T @ E])
+
         largest, deviation = (
-            float(np.sqrt(max(np.linalg.eigvalsh(S)[-1], 0.0))) for S in (squares, errors)
+            float(np.sqrt(max(np.linalg.eigvalsh(S)[-1], 0.0)))
+            for S in sum_chunks(basis.size, squares)
         )
         lengths = [float(np.linalg.norm(V)) for V in (G, H)]
         return bound_norm(
@@ -109,9 +105,12 @@ class ProductCheck:
     def __init__(self, X: Array, B: Array) -> None:
         self._weights = np.random.default_rng(1).standard_normal((X.shape[1], _COUNT))
         self.vectors = np.empty((len(X), _COUNT))
-        for rows in row_ranges(len(X), _CHUNK_ROWS):  # no copy of X in float64
-            self.vectors[rows] = X[rows] @ self._weights
         self._B = B
+
+        def work(rows: slice) -> None:  # no copy of X in float64
+            self.vectors[rows] = X[rows] @ self._weights
+
+        each_chunk(len(X), work)
 
     def bound(self, product: Array, error: float) -> float:
         """Return the bound from the product in float64 with :attr:`vectors`.
@@ -122,9 +121,11 @@ class ProductCheck:
         error : float
             Bound on its error, relative to the norms of the vectors.
         """
-        total = np.zeros((_COUNT, _COUNT))
-        for rows in row_ranges(len(product), _CHUNK_ROWS):
+
+        def squares(rows: slice) -> Array:
             E = product[rows] - self._B[rows] @ self._weights
-            total += E.T @ E
+            return E.T @ E
+
+        total = sum_chunks(len(product), squares)
         norm = float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
         return bound_matrix(norm + error * float(np.linalg.norm(self.vectors)), _COUNT, FAILURE / 2)

@@ -30,7 +30,7 @@ from mercer.operators.gram import GramProblem
 from mercer.operators.landmark_spectrum import LandmarkSpectrum
 from mercer.operators.mixed_precision import MixedPrecisionGram
 from mercer.progress import report_status
-from mercer.resources import memory_budget, release_memory
+from mercer.resources import memory_budget, release_memory, single_threaded_blas
 from mercer.solvers.base import Eigenpairs, Selection
 from mercer.solvers.block_basis import BlockBasis, Ritz, orthonormalized
 from mercer.solvers.complement_norm import ComplementNorm, ProductCheck
@@ -52,6 +52,7 @@ _SAFETY = 2.0  # factor of the expected residual
 _SINGLE_FLOOR = 2e-7  # float32 residuals relative to ‖A‖ are rounding error below this
 _SLOW = 0.5  # a pass must reduce the residual by this factor
 _MAX_GROWTH = 192  # vectors that are added to the first block before a restart
+_LANDMARKS = 1000, 2000  # smallest and largest default number
 _LANDMARK_BYTES = 160_000_000  # for the choice of landmarks, from 10,000 rows if there are 2000
 _LANDMARK_TOLERANCE = 1e-12  # missing fraction of the trace at which fewer landmarks are used
 _CHUNK_ROWS = 4096
@@ -75,9 +76,10 @@ class Davidson:
     ----------
     tol : float
         Largest residual ``‖K e - λ e‖``, relative to the largest eigenvalue.
-    n_landmarks : int
-        Landmarks of the start and of the corrections. More landmarks save passes if the spectrum
-        decays slowly; they cost ``n m²`` operations.
+    n_landmarks : int or None
+        Landmarks of the start and of the corrections; None for ``2000 (n / 50,000)^¼``, at least
+        1000 and at most 2000. More landmarks save passes if the spectrum decays slowly; they cost
+        ``n m²`` operations.
     block_size : int or None
         Number of Ritz vectors; None for 64, or twice the number of components if that is larger, or
         up to 320 if these end inside a group of close eigenvalues. More of them prove more.
@@ -98,7 +100,7 @@ class Davidson:
     """
 
     tol: float = 1e-6
-    n_landmarks: int = 2000
+    n_landmarks: int | None = None
     block_size: int | None = None
     max_passes: int = 12
     random_state: int | None = 0
@@ -117,10 +119,13 @@ class Davidson:
                 "solver='davidson' needs rows in memory and a kernel that is not sparse. Use "
                 "solver='lanczos', or 'nystrom' for Dask collections."
             )
-        check_integer(self.n_landmarks, "Davidson.n_landmarks")
+        count = self.n_landmarks
+        if count is None:
+            count = round(np.clip(2000 * (sample.points.n / 50_000) ** 0.25, *_LANDMARKS))
+        check_integer(count, "Davidson.n_landmarks")
         memory = min(_LANDMARK_BYTES, memory_budget() // 4)
         return MixedPrecisionGram(
-            landmark_gram(sample, self.n_landmarks, _LANDMARK_TOLERANCE, self.random_state, memory)
+            landmark_gram(sample, count, _LANDMARK_TOLERANCE, self.random_state, memory)
         )
 
     def solve(
@@ -140,7 +145,8 @@ class Davidson:
                 "count or a fraction, or use solver='dense'."
             )
         search = _Search(self, problem, base, gram.is_centered, selection)
-        return search.run()
+        with single_threaded_blas():  # work is divided among threads by rows
+            return search.run()
 
 
 class _Search(CertifiedPairs):
@@ -162,15 +168,18 @@ class _Search(CertifiedPairs):
 
     # --- products ---------------------------------------------------------------------------
 
-    def _multiply(self, V: Array, single: bool) -> Array:
-        """Return ``A V``, or ``P A P V`` with the projection P that centers."""
-        self.products += V.shape[1]
-        W = self.base.single_product(V) if single else self.base.product(V)
+    def _multiply(self, single: bool, *blocks: Array) -> Array:
+        """Return ``A V``, or ``P A P V`` with the projection P that centers, for V in blocks."""
+        release_memory()
+        W = (self.base.single_product if single else self.base.product)(*blocks)
+        self.products += W.shape[1]
         if self.unit is None:
             return W
         if not single:  # V in float32 is orthogonal to the unit vector up to 1e-7 only
             ranges = row_ranges(len(W), _CHUNK_ROWS)
-            parts = sum(self.unit[rows] @ V[rows] for rows in ranges)
+            parts = sum(
+                self.unit[rows] @ np.hstack([block[rows] for block in blocks]) for rows in ranges
+            )
             mean = self.base.start_product / np.sqrt(self.base.total)
             for rows in ranges:
                 W[rows] -= mean[rows, None] * parts
@@ -196,7 +205,7 @@ class _Search(CertifiedPairs):
             self._report(self._worst(ritz))
             if self.passes >= self.settings.max_passes:
                 return self._checked(pairs)
-            prove = self._may_be_proven(pairs)
+            prove = self.may_be_proven(pairs)
             if pairs.converged and not prove:
                 return pairs
             ritz = self._restarted(ritz, width)
@@ -205,26 +214,26 @@ class _Search(CertifiedPairs):
             if not T.shape[1]:  # the basis spans all that the landmarks can correct
                 return self._checked(pairs)
             del ritz, pairs
-            basis.append(T, self._multiply(T, False))
+            basis.append(T, self._multiply(False, T))
 
     def _double_start(self, columns: Array) -> BlockBasis:
         """Return a basis of landmark vectors in float64."""
         V = self._orthonormal(self.landmarks.vectors(columns))
-        return BlockBasis(V, self._multiply(V, False), self.unit)
+        return BlockBasis(V, self._multiply(False, V), self.unit)
 
     def _single_passes(self, columns: Array) -> BlockBasis:
         """Iterate in float32; return the basis of the pass in float64 after that."""
         width = len(columns)
         V = self._orthonormal(self.landmarks.vectors(columns))
-        release_memory()
+        blocks = [V]
         if self.selection.target == "variance":
             self.complement = ComplementNorm(len(V), self.unit)
-            V = np.hstack([V, self.complement.G])
-        W = self._multiply(V, True).astype(np.float32)
+            blocks.append(self.complement.G)
+        W = self._multiply(True, *blocks)
         if self.complement is not None:
             self.complement.set_product(W[:, width:])
-        basis = BlockBasis(V[:, :width], W[:, :width], self.unit)
-        del V, W
+        basis = BlockBasis(V, W[:, :width], self.unit)
+        del V, W, blocks
         worst = np.inf
         while True:
             ritz = basis.ritz()
@@ -239,7 +248,7 @@ class _Search(CertifiedPairs):
                 break
             ritz = self._restarted(ritz, width)
             basis = ritz.basis
-            basis.append(new[0], self._multiply(new[0], True).astype(np.float32))
+            basis.append(new[0], self._multiply(True, new[0]))
         state = [ritz]
         del basis, ritz  # their memory is needed for the products
         return self._double_pass(state, width, new)
@@ -256,21 +265,18 @@ class _Search(CertifiedPairs):
         if complement is not None:
             complement.remove(ritz, focus)
             if len(focus) > _WIDE:
-                others = focus[~np.isin(focus, self._selected(ritz))]
+                others = focus[~np.isin(focus, self.selected(ritz))][: ritz.basis.first_count]
         own = focus[~np.isin(focus, others)]
-        group = [ritz.vectors(others, np.dtype(np.float32)), ritz.products(others)]
-        check = ProductCheck(*group)
-        blocks = [ritz.vectors(own, np.dtype(np.float32)), *new]
-        count = sum(block.shape[1] for block in blocks)
+        V = np.hstack([ritz.vectors(own, np.dtype(np.float32)), *new])
+        group = ritz.replace_basis(others) if len(others) else (V[:, :0], V[:, :0])
+        del ritz, new
+        check, count, blocks = ProductCheck(*group), V.shape[1], [V]
         if complement is not None:
             blocks += [complement.G, complement.H]
         if len(others):
             blocks += [check.vectors]
-        V = np.hstack(blocks)
-        del ritz, new, blocks
-        release_memory()
-        W = self._multiply(V, False)
-        basis = BlockBasis(V[:, :count], W[:, :count], self.unit)
+        W = self._multiply(False, *blocks)
+        basis = BlockBasis(V, W[:, :count], self.unit)
         error = self.product_error()
         if len(others):
             basis.append(*group)
@@ -283,7 +289,7 @@ class _Search(CertifiedPairs):
 
     def _restarted(self, ritz: Ritz, width: int) -> Ritz:
         """Return a basis with space for corrections: the same, or one of leading Ritz vectors."""
-        needed = ritz.basis.count + len(self._selected(ritz)) + _NEIGHBORS
+        needed = ritz.basis.count + len(self.selected(ritz)) + _NEIGHBORS
         if needed <= width + _MAX_GROWTH or self.group_error:
             return ritz
         self.complement_norm = np.inf  # of a larger span
@@ -294,7 +300,7 @@ class _Search(CertifiedPairs):
 
         Selected pairs and their neighbors are corrected, or ``width`` pairs to prove more.
         """
-        count = len(self._selected(ritz)) + _NEIGHBORS if width is None else width
+        count = len(self.selected(ritz)) + _NEIGHBORS if width is None else width
         active = self._active(ritz, self._focus(ritz, count))
         T = self.landmarks.correction(ritz.residual_vectors(active), ritz.values[active])
         return self._orthonormal(T.astype(ritz.basis.dtype, copy=False), ritz.basis)
@@ -316,7 +322,7 @@ class _Search(CertifiedPairs):
         if count > rank:
             raise ValueError(
                 f"n_components={self.selection.n_components!r} needs more than the {rank} "
-                f"directions that {self.settings.n_landmarks} landmarks span. Raise "
+                f"directions that {self.base.landmarks.features.landmarks.n} landmarks span. Raise "
                 "Davidson(n_landmarks=…), or use solver='dense'."
             )
         width = max(_BLOCK_SIZE, 2 * count)
@@ -326,21 +332,13 @@ class _Search(CertifiedPairs):
             width = max(width, _end_of_group(values, width, float(values[selected].min())))
         return _first_with_largest(selected, min(width, rank), rank)
 
-    def _selected(self, ritz: Ritz) -> Array:
-        """Return the Ritz pairs that would be selected; all if these are too few."""
-        values = ritz.values
-        terms = self.problem.entropy_terms(values, ritz.adjoint(self.base.start))
-        floor = self.problem.numerical_zero(values[0])
-        found = choose_components(values, terms, floor, self.exact_selection())
-        return np.flatnonzero(values > floor) if found is None else found
-
     def _focus(self, ritz: Ritz, width: int) -> Array:
         """Return the Ritz pairs to iterate: those selected, and the leading ones."""
-        return _first_with_largest(self._selected(ritz), width, len(ritz.values))
+        return _first_with_largest(self.selected(ritz), width, len(ritz.values))
 
     def _worst(self, ritz: Ritz) -> float:
         """Return the largest residual of a selected pair, relative to the largest eigenvalue."""
-        largest = float(ritz.residuals[self._selected(ritz)].max(initial=0.0))
+        largest = float(ritz.residuals[self.selected(ritz)].max(initial=0.0))
         self.spread = self.spread or largest
         return largest / float(ritz.values[0])
 
@@ -349,7 +347,7 @@ class _Search(CertifiedPairs):
 
         A correction reduces the residual by about ``‖A - UΛU'‖ / θ``.
         """
-        selected = self._selected(ritz)
+        selected = self.selected(ritz)
         rates = np.minimum(self.spread / np.maximum(ritz.values[selected], self.spread), 1)
         largest = float((rates * ritz.residuals[selected]).max(initial=0.0))
         return _SAFETY * largest / float(ritz.values[0])
@@ -360,14 +358,6 @@ class _Search(CertifiedPairs):
         positive = focus[ritz.values[focus] > 0]
         found = positive[ritz.residuals[positive] > limit]
         return found if len(found) else positive
-
-    def _may_be_proven(self, pairs: Eigenpairs) -> bool:
-        """Return whether only residuals prevent a proof of the selection by entropy."""
-        if pairs.certified or self.selection.target == "variance":
-            return False
-        smallest = self.problem.entropy_terms(pairs.values, pairs.overlaps).min()
-        missing = self.base.potential - float(pairs.known_terms.sum())
-        return bool(missing < _MARGIN * smallest)
 
     def _checked(self, pairs: Eigenpairs) -> Eigenpairs:
         """Return converged pairs; raise ConvergenceError otherwise."""

@@ -18,6 +18,7 @@ from mercer.solvers.complement_norm import FAILURE
 __all__ = ["CertifiedPairs"]
 
 _NEARLY_ORTHONORMAL = 1.001  # bound on the norm of coefficients of Ritz vectors
+_SMALL_REST = 0.3  # of the smallest selected term, if what is missing can be proven to be less
 _NORM_ROUNDING = 1e-11  # relative rounding error of ‖A‖_F²
 
 
@@ -62,6 +63,22 @@ class CertifiedPairs:
         if self.unit is not None:
             trace, potential = trace - gram.total * potential, 0.0
         return replace(self.selection, trace=trace, potential=potential)
+
+    def selected(self, ritz: Ritz) -> Array:
+        """Return the Ritz pairs that would be selected; all if these are too few."""
+        values = ritz.values
+        terms = self.problem.entropy_terms(values, ritz.adjoint(self.base.start))
+        floor = self.problem.numerical_zero(values[0])
+        found = choose_components(values, terms, floor, self.exact_selection())
+        return np.flatnonzero(values > floor) if found is None else found
+
+    def may_be_proven(self, pairs: Eigenpairs) -> bool:
+        """Return whether only residuals prevent a proof of the selection by entropy."""
+        if pairs.certified or self.selection.target == "variance":
+            return False
+        smallest = self.problem.entropy_terms(pairs.values, pairs.overlaps).min()
+        missing = self.base.potential - float(pairs.known_terms.sum())
+        return bool(missing < _SMALL_REST * smallest)
 
     def result(self, ritz: Ritz) -> Eigenpairs:
         """Return the selected pairs of a basis in float64, with bounds."""
