@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer import resources
 from mercer.errors import ApproximationWarning
 from mercer.information import MatrixEntropies, matrix_renyi_entropy, vendi_score
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
 from mercer.maths.entropy import growth_bounds, perturbation_bounds, spectral_entropy
 from mercer.maths.trace_bounds import lower_tail, moment_bounds
-from mercer.solvers import Nystrom
-from mercer.solvers.trace_quadrature import TraceSum, deflate
+from mercer.solvers import Nystrom, trace_quadrature
+from mercer.solvers.deflation import deflate, deflation_tolerance
+from mercer.solvers.trace_quadrature import TraceSum
 from tests.expectations import raises
 
 ORDERS = (0, 0.5, 1, 1.5, 2, 3, 7.5, np.inf)
@@ -117,6 +119,103 @@ def test_deflation_ends_when_few_vectors_suffice():
     assert not found.complete
     assert len(products) < 10
     assert deflate(product, 401, np.random.default_rng(0)).complete
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 3.0])
+def test_bounds_hold_while_vectors_and_steps_grow(order):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        p = np.sort(rng.dirichlet(np.full(300, rng.choice([0.1, 0.5, 3.0]))))[::-1]
+        products = []
+
+        def product(V, p=p, products=products):
+            products.append(V.shape[1])
+            return p[:, None] * V
+
+        terms = TraceSum(product, 300, float(p @ p), order, tol=1e-3, random_state=seed)
+        exact = float(terms._f(p).sum())
+        counts = []
+        while not terms.exhausted and len(counts) < 12:
+            terms.tighten()
+            counts.append(sum(len(block.masses) for block in terms._blocks))
+            assert terms.bounds.lower <= exact * (1 + 1e-9), (seed, counts)
+            assert exact * (1 - 1e-9) <= terms.bounds.upper, (seed, counts)
+        first = counts[0]
+        allowed = {min(4 * int(np.ceil(first * 1.5**i / 4)), 160) for i in range(9)}
+        assert first == terms.planned_vectors
+        assert set(counts) <= allowed
+        assert counts == sorted(counts)
+
+
+def test_vectors_grow_only_as_much_as_needed():
+    p = np.r_[0.4, np.linspace(0.2, 1.8, 500) * 0.6 / 500]
+
+    def count(tol):
+        terms = TraceSum(lambda V: p[:, None] * V, 501, p @ p, 1.0, tol=tol)
+        for _ in range(20):
+            if terms.bounds.upper - terms.bounds.lower <= tol or terms.exhausted:
+                break
+            terms.tighten()
+        assert terms.bounds.upper - terms.bounds.lower <= tol
+        return sum(len(block.masses) for block in terms._blocks)
+
+    counts = [count(tol) for tol in (0.1, 0.03, 0.02, 0.014)]
+    assert counts[0] == 8
+    assert counts == sorted(counts)
+    assert counts[-1] < 160
+
+
+def test_parts_of_the_probability_of_failure_sum_to_one():
+    parts = [trace_quadrature._part(i) for i in range(20_000)]
+    assert 0.999 < sum(parts) < 1
+
+
+def test_loosely_converged_eigenpairs_are_part_of_the_bounds():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(300, 300)))[0]
+    p = np.r_[0.3, 0.2, 0.1, np.linspace(0.5, 1.5, 297) * 0.4 / 297]
+    A = (Q * p) @ Q.T
+    exact = -(p * np.log(p)).sum()
+    widths = []
+    for tolerance in (1e-4, 1e-6, 1e-9):
+        found = deflate(lambda V: A @ V, 300, np.random.default_rng(1), lambda _: True, tolerance)
+        assert found.tolerance == tolerance
+        residuals = np.linalg.norm(A @ found.vectors - found.vectors * found.values, axis=0)
+        assert residuals.max() <= tolerance * found.values[0] * 1.01
+        terms = TraceSum(lambda V: A @ V, 300, p @ p, 1.0, deflation=found)
+        terms.tighten()
+        assert terms.bounds.lower <= exact <= terms.bounds.upper
+        widths.append(terms.slack)
+    assert widths[0] > widths[1] > widths[2]
+
+
+def test_orders_below_1_do_not_use_loosely_converged_eigenpairs():
+    X = np.random.default_rng(0).normal(size=(400, 40))
+    entropies = MatrixEntropies(fitted_sample(X, Gaussian(6.0), None), solver="lanczos")
+    for order in (1, 3, 0.5, 1, np.inf):
+        found = entropies.of_order(order)
+        tolerance = entropies._deflation.tolerance
+        assert tolerance <= deflation_tolerance(order, entropies.tol)
+        exact = dense_entropy(X, Gaussian(6.0), order)
+        assert found.lower <= exact <= found.upper
+    assert tolerance == deflation_tolerance(0.5, entropies.tol)  # reused by the last two
+
+
+@pytest.mark.parametrize("order", [1, np.inf])
+def test_blas_has_one_thread_between_products_in_own_threads(order, monkeypatch):
+    limits = []
+    multiply = MatrixEntropies._product
+
+    def product(self, V):
+        limits.append(resources._limiter is not None)
+        return multiply(self, V)
+
+    monkeypatch.setattr(MatrixEntropies, "_product", product)
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    MatrixEntropies(fitted_sample(X, Gaussian(6.0), None), solver="lanczos").of_order(order)
+    assert limits
+    assert all(limits)
+    assert resources._limiter is None
 
 
 def test_result_names_route_and_kind_of_bounds():
@@ -234,3 +333,15 @@ def test_order_infinity_is_deterministic_if_the_first_eigenvalue_dominates():
     found = matrix_renyi_entropy(X, Gaussian(10.0), np.inf, bounds=True, solver="lanczos")
     assert found.deterministic
     assert found.upper - found.lower < 1e-6
+
+
+@pytest.mark.parametrize("rank", [1, 3, 20])
+@pytest.mark.parametrize("order", [0.5, 1.0, 1.5])
+def test_quadrature_of_few_distinct_points(rank, order):
+    """All eigenpairs of a matrix of low rank converge, and nothing is left for the quadrature."""
+    rng = np.random.default_rng(rank)
+    X = rng.normal(size=(rank, 5))[np.r_[np.arange(rank), rng.integers(rank, size=400)]]
+    found = matrix_renyi_entropy(X, Gaussian(0.7), order, bounds=True, solver="lanczos", tol=1e-4)
+    counts = np.unique(X, axis=0, return_counts=True)
+    exact = dense_entropy(counts[0], Gaussian(0.7), order, counts[1].astype(float))
+    assert found.lower - 1e-8 <= exact <= found.upper + 1e-8

@@ -167,3 +167,15 @@ def test_more_panels_than_groups_and_fewer(rng, monkeypatch):
         assert_allclose(gram.dense(), Gaussian(1.3)(X), atol=1e-14)
         assert_allclose(gram.product(V), Gaussian(1.3)(X) @ V, atol=1e-12)
         assert_allclose(gram.diagonal(), 1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tiles_of_a_panel_cover_it_and_keep_the_exact_diagonal(rng, dtype, monkeypatch):
+    monkeypatch.setattr(symmetric_module, "_PANEL_ROWS", 8)
+    monkeypatch.setattr(symmetric_module, "_TILE_COLUMNS", 13)
+    for n in (8, 13, 100):
+        X = (rng.normal(size=(n, 30)) * 3).astype(dtype)
+        gram = SymmetricGram(Gaussian(4.0), Points(X))
+        assert_allclose(gram.dense(), Gaussian(4.0)(X), atol=300 * np.finfo(dtype).eps)
+        assert (gram.diagonal() == 1).all()
+        assert_allclose(gram.squared_norm(), (gram.dense().astype(np.float64) ** 2).sum())

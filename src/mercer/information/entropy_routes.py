@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from mercer.maths.entropy import (
 )
 from mercer.maths.types import Array
 from mercer.operators import (
+    BlockedGram,
     DenseGram,
     ExplicitGram,
     FourierGram,
@@ -27,14 +29,15 @@ from mercer.operators import (
     Sample,
     SymmetricGram,
 )
-from mercer.resources import blas_threads_for
+from mercer.resources import blas_threads_for, single_threaded_blas
 from mercer.solvers import as_solver, summing_gram
 from mercer.solvers.block_krylov import leading_eigenpairs
+from mercer.solvers.deflation import Deflation, deflate, deflation_tolerance
 from mercer.solvers.dense import Dense
 from mercer.solvers.lanczos import Lanczos
 from mercer.solvers.lanczos_quadrature import bound_norm
 from mercer.solvers.plan import Request, can_compute_all_eigenvalues, has_few_features, plan
-from mercer.solvers.trace_quadrature import Deflation, TraceSum, deflate
+from mercer.solvers.trace_quadrature import TraceSum
 
 __all__ = ["EntropyBounds", "MatrixEntropies"]
 
@@ -141,11 +144,10 @@ class MatrixEntropies:
             return self._from_landmarks(order)
         if self.proportions is not None:
             return self._from_all(order)
-        if order == np.inf:
-            return self._largest()
         if order == 0:
             return self._count()
-        return self._iterate(order)
+        with self._blas_threads:
+            return self._largest() if order == np.inf else self._iterate(order)
 
     @cached_property
     def gram(self) -> Any:
@@ -176,6 +178,15 @@ class MatrixEntropies:
     @property
     def _uses_landmarks(self) -> bool:
         return isinstance(self.gram, NystromGram)
+
+    @property
+    def _blas_threads(self) -> AbstractContextManager[None]:
+        """One thread of BLAS for operators whose products run in threads of their own.
+
+        Threads of BLAS spin for a while after each call, on the cores that the next product uses.
+        """
+        own_threads = isinstance(self.gram, DenseGram | SymmetricGram | BlockedGram)
+        return single_threaded_blas() if own_threads else nullcontext()
 
     @cached_property
     def _problem(self) -> Any:
@@ -261,12 +272,13 @@ class MatrixEntropies:
         )
         return self._result((lower + upper) / 2, lower, upper, self.route)
 
-    def _deflate(self, enough: Callable[[Deflation], bool]) -> Deflation:
+    def _deflate(self, order: float, enough: Callable[[Deflation], bool]) -> Deflation:
         """Return converged eigenpairs, those of an earlier order if they are enough."""
-        found = self._deflation
-        if found is None or not (found.complete or enough(found)):
+        found, tolerance = self._deflation, deflation_tolerance(order, self.tol)
+        usable = found is not None and found.tolerance <= tolerance
+        if found is None or not (usable and (found.complete or enough(found))):
             rng = np.random.default_rng(self.random_state)
-            found = deflate(self._product, self._problem.size, rng, enough)
+            found = deflate(self._product, self._problem.size, rng, enough, tolerance)
             self._deflation = found
         return found
 
@@ -274,7 +286,7 @@ class MatrixEntropies:
         return self._problem.product(V) / self.gram.total
 
     def _largest(self) -> EntropyBounds:
-        found = self._deflate(self._is_separated)
+        found = self._deflate(np.inf, self._is_separated)
         values, vectors, c = found.values, found.vectors, float(found.nodes.max(initial=0))
         if not len(values):
             values, vectors, *_ = leading_eigenpairs(
@@ -326,7 +338,7 @@ class MatrixEntropies:
                 deflation=deflation,
             )
 
-        terms = trace_sum(self._deflate(lambda found: trace_sum(found).needs_few_vectors))
+        terms = trace_sum(self._deflate(order, lambda found: trace_sum(found).needs_few_vectors))
         while True:
             entropies = [entropy_of_sum(x, order, terms.scale) for x in terms.bounds]
             value, lower, upper = entropies[0], min(entropies[1:]), max(entropies[1:])

@@ -64,7 +64,7 @@ def matrix_renyi_entropy(
     solver : {"auto", "dense", "lanczos", "fourier", "nystrom"} or solver
         "lanczos" chooses the quadrature at any size.
     tol : float
-        Bounds of the quadrature are tightened until ``exp(upper - lower) ≤ 1 + tol``, or up to 192
+        Bounds of the quadrature are tightened until ``exp(upper - lower) ≤ 1 + tol``, or up to 160
         random vectors; ``converged`` reports which.
     probability : float
         With which bounds of the quadrature hold. All others are deterministic.

@@ -188,7 +188,8 @@ class Radial(Stationary):
         left, right, by_products = X, Y, False
         if X.shape[1] > _FEW_COLUMNS:
             origin = Y.mean(axis=0, dtype=np.float64)
-            near_x, near_y = self._from(origin, X), self._from(origin, Y)
+            near_x = self._from(origin, X)
+            near_y = near_x if same_points else self._from(origin, Y)
             if not products_would_cancel(near_x, near_y):
                 left, right, by_products = augment_rows(near_x), augment_columns(near_y), True
 

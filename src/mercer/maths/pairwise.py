@@ -65,12 +65,19 @@ def row_ranges(n: int, size: int) -> list[slice]:
 
 def augment_rows(X: Array) -> Array:
     """Return rows ``[x, -|x|²/2, 1]``, the left factor of :func:`half_squared_products`."""
-    return np.column_stack([X, -0.5 * _squared_norms(X), np.ones(len(X), X.dtype)])
+    return _with_columns(X, -0.5 * _squared_norms(X), 1.0)
 
 
 def augment_columns(Y: Array) -> Array:
     """Return rows ``[y, 1, -|y|²/2]``, the right factor of :func:`half_squared_products`."""
-    return np.column_stack([Y, np.ones(len(Y), Y.dtype), -0.5 * _squared_norms(Y)])
+    return _with_columns(Y, 1.0, -0.5 * _squared_norms(Y))
+
+
+def _with_columns(X: Array, first: Array | float, second: Array | float) -> Array:
+    augmented = np.empty((len(X), X.shape[1] + 2), X.dtype)
+    augmented[:, :-2] = X
+    augmented[:, -2], augmented[:, -1] = first, second
+    return augmented
 
 
 def half_squared_products(A: Array, B: Array, out: Array | None = None) -> Array:

@@ -8,13 +8,14 @@ from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
-from mercer.operators.cross_gram import THREADS_FROM, TILE
+from mercer.operators.cross_gram import THREADS_FROM
 from mercer.operators.gram import KernelGram
 from mercer.resources import run_each_in_threads, thread_count
 
 __all__ = ["SymmetricGram"]
 
 _PANEL_ROWS = 256
+_TILE_COLUMNS = 2048  # evaluated at a time: a matrix product of many columns is faster
 _PADDING = 8  # columns, so that the rows of a panel do not share the same sets of a cache
 _GROUPS = 8  # of panels, each with its own sum; a thread takes the next group when it is free
 _PARALLEL_PRODUCT = 2**22  # entries; below, starting threads costs more than it saves
@@ -51,7 +52,8 @@ class SymmetricGram(KernelGram):
 
         def fill(task: tuple[slice, Array]) -> None:
             rows, panel = task
-            for columns in row_ranges(rows.stop, TILE):
+            # the diagonal block separately, because kernels set its diagonal
+            for columns in (*row_ranges(rows.start, _TILE_COLUMNS), rows):
                 tiles(rows, columns, panel[:, columns])
             if start is not None:
                 panel *= start[rows, None]
@@ -88,8 +90,9 @@ class SymmetricGram(KernelGram):
         total = 0.0
         for rows, panel in self.panels:
             wide = panel.astype(np.float64, copy=False)
-            above = wide[:, : rows.start]
-            total += float(np.einsum("ij,ij->", wide, wide) + np.einsum("ij,ij->", above, above))
+            block = wide[:, rows]
+            total += 2 * float(np.einsum("ij,ij->", wide, wide))
+            total -= float(np.einsum("ij,ij->", block, block))
         return total
 
     def dense(self) -> Array:

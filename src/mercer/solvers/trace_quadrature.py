@@ -23,8 +23,6 @@ of degree 2, whose trace is known exactly. Two kinds of bounds follow:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -41,15 +39,14 @@ from mercer.maths.trace_bounds import (
     trace_from_mean,
 )
 from mercer.maths.types import Array
-from mercer.solvers.block_krylov import orthonormal_block
+from mercer.solvers.deflation import Deflation, deflate
 from mercer.solvers.lanczos_quadrature import LanczosBlock, Product
 
-__all__ = ["Deflation", "Interval", "TraceSum", "deflate"]
+__all__ = ["Interval", "TraceSum"]
 
-_CONVERGED = 1e-9  # residual of a deflated eigenpair, relative to the largest eigenvalue
-_FIRST_VECTORS, _FIRST_STEPS, _FEWEST_FIRST_STEPS = 8, 15, 3
 _FEWEST_STEPS, _MOST_STEPS = 7, 60
-_FEWEST_VECTORS, _MOST_VECTORS = 10, 160
+_FEWEST_VECTORS, _MOST_VECTORS = 8, 160
+_GROWTH, _MOST_GROWTH = 1.5, 2  # of the number of vectors: a factor, its largest power at a time
 _MOST_BYTES = 1 << 30  # of stored Lanczos vectors
 
 
@@ -59,101 +56,6 @@ class Interval(NamedTuple):
     value: float
     lower: float
     upper: float
-
-
-@dataclass(frozen=True)
-class Deflation:
-    """Converged eigenpairs of A, and a sketch of the other eigenvalues.
-
-    Attributes
-    ----------
-    values : array of shape (J,)
-        Converged eigenvalues, largest first.
-    vectors : array of shape (size, J)
-    nodes, masses : array
-        Quadrature of the spectral density of the other eigenvalues: a rough picture of them.
-    coupling : float
-        Bound on the trace norm of what the deflation neglects.
-    complete : bool
-        Whether the iteration was not stopped early.
-    """
-
-    values: Array
-    vectors: Array
-    nodes: Array
-    masses: Array
-    coupling: float
-    complete: bool = True
-
-
-def deflate(
-    product: Product,
-    size: int,
-    rng: np.random.Generator,
-    enough: Callable[[Deflation], bool] | None = None,
-) -> Deflation:
-    """Run a block Lanczos iteration and split off the eigenpairs that have converged.
-
-    It ends after 15 steps, or from the third step on if ``enough`` accepts the result.
-
-    >>> A = np.diag([5.0, 1.0, *np.linspace(0, 0.01, 98)])
-    >>> deflate(lambda V: A @ V, 100, np.random.default_rng(0)).values.round(6)[:2].tolist()
-    [5.0, 1.0]
-    """
-    width = min(_FIRST_VECTORS, size)
-    block, first = np.linalg.qr(rng.standard_normal((size, width)))
-    basis, T = block, np.zeros((0, 0))
-    for step in range(_FIRST_STEPS):
-        W = product(block)
-        H = basis.T @ W
-        W -= basis @ H
-        correction = basis.T @ W  # a second orthogonalization is enough (Kahan, Parlett)
-        W -= basis @ correction
-        H += correction
-        used, last = basis.shape[1], slice(basis.shape[1] - block.shape[1], None)
-        T = np.pad(T, (0, used - len(T)))
-        T[:, last], T[last] = H, H.T
-        block, rest = orthonormal_block(W, basis, min(width, size - used), rng)
-        if step == _FIRST_STEPS - 1 or used == size:
-            break
-        if enough is not None and step + 1 >= _FEWEST_FIRST_STEPS:
-            found = _split(basis, T, rest, first, last)
-            if len(found.values) and enough(found):
-                return replace(found, complete=False)
-        basis = np.hstack([basis, block])
-    return _split(basis, T, rest, first, last)
-
-
-def _split(basis: Array, T: Array, rest: Array, first: Array, last: slice) -> Deflation:
-    """Separate the converged eigenpairs of a block Lanczos iteration from the others.
-
-    Parameters
-    ----------
-    basis, T : array
-        Orthonormal basis, and the projected matrix.
-    rest : array
-        Coefficients of the next block: residuals are its products with the ``last`` rows of the
-        eigenvectors of T.
-    first : array
-        Triangular factor of the Gaussian start block.
-    last : slice
-    """
-    size, used = basis.shape
-    values, Y = np.linalg.eigh(T)
-    values, Y = values[::-1], Y[:, ::-1]
-    residuals = np.linalg.norm(rest @ Y[last], axis=0)
-    converged = (residuals <= _CONVERGED * values[0]) | (used == size)
-    count = len(values) if converged.all() else int(np.argmin(converged))
-    width = len(first)
-    masses = np.linalg.norm(first.T @ Y[:width, count:], axis=0) ** 2 / width
-    neglected = np.sqrt((residuals[:count] ** 2).sum()) if count else 0.0
-    return Deflation(
-        values[:count],
-        basis @ Y[:, :count],
-        np.maximum(values[count:], 0),
-        masses,
-        2 * np.sqrt(count) * float(neglected),
-    )
 
 
 class TraceSum:
@@ -226,11 +128,11 @@ class TraceSum:
         self.bounds = Interval(self.known + (low + high) / 2, *self._widened(low, high))
         self.deterministic = True
         self._blocks: list[LanczosBlock] = []
-        self._count = 0
+        self._first = self._growth = self._extensions = 0
         # brackets of f² need 2α < 2 steps
         self._steps = max(_FEWEST_STEPS, int(order) + 1)
-        self._batches = 0
-        self.exhausted = self.rest[0] == 0 or self.rest[2] == 0 or order > 2 * _FEWEST_STEPS - 1
+        nothing_left = self.rest[0] == 0 or self.rest[2] == 0 or not found.nodes.any()
+        self.exhausted = nothing_left or order > 2 * _FEWEST_STEPS - 1
 
     def _f(self, x: Array) -> Array:
         """Return f, with ``x^α`` in units of the largest eigenvalue to avoid underflow."""
@@ -262,19 +164,23 @@ class TraceSum:
         return max(self.known + low - self.slack, 0.0), self.known + high + self.slack
 
     def tighten(self) -> None:
-        """Use more vectors, or more steps if the quadrature dominates the width."""
-        self._batches += 1
-        failure = self.failure * 6 / (np.pi * self._batches) ** 2  # the sum over all batches
+        """Use more vectors, or more steps if the quadrature dominates the width.
+
+        The number of vectors is one of a sequence that does not depend on the vectors. Each of its
+        members has its own part of the probability of failure, so the bounds hold together however
+        the members are chosen.
+        """
+        failure = self.failure * _part(self._growth)
         fitted = self._fit()
-        self._count = self._count or self.planned_vectors
-        missing = self._count - sum(len(block.masses) for block in self._blocks)
+        self._first = self._first or self.planned_vectors
+        count = self._count
+        missing = count - sum(len(block.masses) for block in self._blocks)
         if missing:
             self._blocks.append(
                 LanczosBlock(self.product, self.deflation.vectors, missing, self.scale, self.rng)
             )
         for block in self._blocks:
             block.extend(self._steps)
-        count = self._count
         low, high, squares = np.hstack([self._brackets(block, fitted) for block in self._blocks])
         below, above, norm = self._norms(fitted, float(squares.mean()), failure / 2)
         deviations = [mean_deviation(norm, x, count, failure / 4) for x in (above, -below)]
@@ -289,19 +195,38 @@ class TraceSum:
             # both intervals hold, so their intersection does
             lower, upper = max(lower, self.bounds.lower), min(upper, self.bounds.upper)
             self.bounds = Interval(float(np.clip(value, lower, upper)), lower, upper)
-        if means[1] - means[0] > sum(deviations) / 2:
+        gap, deviation = means[1] - means[0], sum(deviations)
+        if gap > deviation / 2:
             self._steps += (self._steps + 1) // 2
+            self._extensions += 1
         else:
-            self._count *= 2
+            # the deviation decreases at least like the root of the number of vectors
+            tiny = np.finfo(float).tiny
+            most = max(self._allowed_width - gap - 2 * self.slack, tiny)
+            power = np.ceil(2 * np.log(max(deviation, tiny) / most) / np.log(_GROWTH))
+            self._growth += int(np.clip(power, 1, _MOST_GROWTH))
         stored = 8 * self.size * self._count * self._steps
         self.exhausted = (
-            self._count > _MOST_VECTORS or self._steps > _MOST_STEPS or stored > _MOST_BYTES
+            (count == self._count == _MOST_VECTORS and gap <= deviation / 2)
+            or self._steps > _MOST_STEPS
+            or stored > _MOST_BYTES
         )
+
+    @property
+    def _count(self) -> int:
+        """Number of vectors: the planned number, times a power of 3/2."""
+        grown = _multiple_of_4(self._first * _GROWTH**self._growth)
+        return min(grown, _MOST_VECTORS)
+
+    @property
+    def _allowed_width(self) -> float:
+        """Width of the sum that corresponds to ``tol``."""
+        return self.tol * (1.0 if self.order == 1 else abs(1 - self.order) * self.bounds.value)
 
     @property
     def needs_few_vectors(self) -> bool:
         """Whether more deflated eigenpairs would not reduce the number of vectors."""
-        return len(self.deflation.nodes) > 0 and self.planned_vectors == _FEWEST_VECTORS
+        return bool(self.deflation.nodes.any()) and self.planned_vectors == _FEWEST_VECTORS
 
     @property
     def planned_vectors(self) -> int:
@@ -310,9 +235,8 @@ class TraceSum:
         nodes, masses = self.deflation.nodes, self.deflation.masses
         g = self._f(nodes) - np.polynomial.polynomial.polyval(nodes, fitted)
         norm = np.sqrt(self.rest[0] * (masses @ g**2) / max(masses.sum(), np.finfo(float).tiny))
-        width = self.tol * (1.0 if self.order == 1 else abs(1 - self.order) * self.bounds.value)
-        needed = -np.log(self.failure / 8) * (2 * norm / (width / 4)) ** 2
-        return int(np.clip(np.ceil(needed), _FEWEST_VECTORS, _MOST_VECTORS / 2))
+        needed = -np.log(self.failure / 8) * (2 * norm / (self._allowed_width / 4)) ** 2
+        return _multiple_of_4(float(np.clip(needed, _FEWEST_VECTORS, _MOST_VECTORS / 2)))
 
     def _fit(self) -> Array:
         """Return coefficients of the quadratic q closest to f at the other eigenvalues.
@@ -341,7 +265,8 @@ class TraceSum:
     def _norms(self, fitted: Array, squares: float, failure: float) -> tuple[float, float, float]:
         """Return bounds on the eigenvalues of G = (f - q)(B), and on its Frobenius norm."""
         count = self._count
-        top = self.largest_remaining(failure / 2)
+        # the bound also depends on the number of steps, which is chosen with the same vectors
+        top = self.largest_remaining(failure / 2 * _part(self._extensions))
         peak = np.exp(-1) if self.order == 1 else np.inf
         below, above = remainder_range(self._f, peak, fitted, top)
         largest = max(below**2, above**2)
@@ -365,3 +290,13 @@ class TraceSum:
         joined = np.concatenate(means)
         trace = float(joined.mean()) / lower_tail(len(joined), failure)
         return min(largest_eigenvalue(trace, c, degree), certain)
+
+
+def _part(index: int) -> float:
+    """Return positive numbers whose sum over all indices is 1."""
+    return float(6 / (np.pi * (index + 1)) ** 2)
+
+
+def _multiple_of_4(count: float) -> int:
+    """Round up: matrix products of 4 k columns are faster."""
+    return 4 * int(np.ceil(count / 4))
