@@ -223,7 +223,8 @@ def measure_diversity(
     entropies = MatrixEntropies(sample, solver=solver, tol=tol, random_state=random_state)
     found = [entropies.of_order(order) for order in orders]
     values = np.array([one.value for one in found])
-    errors = sampling_error(sample, orders, values, random_state)
+    gram = entropies.gram if any(order != 2 for order in orders) else None
+    errors = sampling_error(sample, orders, values, random_state, gram)
     target: Target = "entropy" if mode_order == "entropy" else "variance"
     modes, assignments = find_modes(sample, n_modes, target, random_state)
     bounds = [one.exp() for one in found]
