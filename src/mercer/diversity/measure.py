@@ -198,8 +198,10 @@ def measure_diversity(
     Notes
     -----
     Standard errors combine the influence function (delta method) with the excess variance between
-    disjoint subsamples. They are too large by a factor of up to √2 for evenly spread points.
-    Intervals assume independent rows. Their measured coverage is in ``docs/diversity.md``.
+    disjoint subsamples. For evenly spread points the influence function is constant; errors and
+    intervals of finite orders then follow from the second-order term and a noncentral chi-square
+    distribution. Intervals assume independent rows. Their measured coverage is in
+    ``docs/diversity.md``.
 
     Examples
     --------
