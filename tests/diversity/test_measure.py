@@ -3,15 +3,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import chi2, ncx2
 
 import mercer
 from mercer.data import Points, Sample
-from mercer.diversity.influence import feature_gram, influence_moments
+from mercer.diversity.influence import _pair_moments, feature_gram, influence_moments
 from mercer.diversity.sampling import SamplingError, _variance_gain
 from mercer.information import vendi_score
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Cosine, Gaussian
+from mercer.maths.entropy import spectral_entropy
 from mercer.maths.extrapolation import bias_factor
+from mercer.maths.quadratic_limit import QuadraticLimit
+from mercer.solvers import Nystrom
 from tests.expectations import raises
 
 ATOMS = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
@@ -68,15 +72,24 @@ def test_landmarks_that_span_the_kernel_give_the_influence_of_eigenvectors():
     expected = influence_moments(sample, orders)
     for name in ("deviation", "kurtosis", "tied"):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-5)
+    # those of the entropies are used again
+    assert feature_gram(sample, factored)[0] is factored
+    assert feature_gram(sample, Nystrom(3).gram(sample))[0] is not None
     # with a small bandwidth they do not, and K is decomposed
     assert feature_gram(Sample(Gaussian(0.001), Points(X))) == (None, False)
 
 
-def test_sampling_errors_from_features_equal_those_from_kernel_matrices():
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    orders = (1, 2, np.inf)
-    features = mercer.measure_diversity(X, Gaussian(1.5), orders=orders, n_modes=0)
-    dense = mercer.measure_diversity(Gaussian(1.5)(X), "precomputed", orders=orders, n_modes=0)
+# fewer features than rows of a quarter, more, and more than rows of a half
+@pytest.mark.parametrize(
+    ("kernel", "n", "d"), [(Gaussian(1.5), 300, 2), (Cosine(), 90, 30), (Cosine(), 60, 40)]
+)
+def test_sampling_errors_from_features_equal_those_from_kernel_matrices(kernel, n, d):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    orders = (2, np.inf) if d > 2 else (1, 2, np.inf)  # the bias has a known rate for features
+    w = np.random.default_rng(1).integers(1, 4, size=n) if d > 2 else None
+    options = {"orders": orders, "n_modes": 0, "sample_weight": w}
+    features = mercer.measure_diversity(X, kernel, **options)
+    dense = mercer.measure_diversity(kernel(X), "precomputed", **options)
     for name in ("corrected", "corrected_errors", "intervals"):
         assert_allclose(getattr(features, name), getattr(dense, name), rtol=1e-4)
 
@@ -119,17 +132,76 @@ def test_standard_errors_match_the_spread_over_samples():
     assert_allclose(stated, spread, rtol=0.35)
 
 
-def test_evenly_spread_points_have_a_second_order_error():
-    """The influence function is constant; the spread between subsamples is not."""
+def test_second_order_influence_is_a_mixed_derivative():
+    rng = np.random.default_rng(0)
+
+    def rows(n):
+        X = rng.normal(size=(n, 4)) * [2, 1, 1, 0.7]
+        return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    X, Y, h = rows(3), rows(50), 1e-4
+    S = Y.T @ Y / 50
+    p, vectors = np.linalg.eigh(S)
+
+    def mixed(x, y, order):
+        A, B = h * (np.outer(x, x) - S), h * (np.outer(y, y) - S)
+        values = [
+            spectral_entropy(np.linalg.eigvalsh(S + s * A + t * B), order)
+            for s, t in ((1, 1), (-1, -1), (1, -1), (-1, 1))
+        ]
+        return (values[0] + values[1] - values[2] - values[3]) / (4 * h**2)
+
+    orders = (1.0, 1.5, 2.0, np.inf)
+    found = _pair_moments(X @ vectors, p, orders, np.ones(3))
+    for k, order in enumerate(orders[:3]):
+        pairs = [mixed(X[i], X[j], order) ** 2 for i in range(3) for j in range(i)]
+        assert_allclose(found[0, k], np.mean(pairs), rtol=1e-4)
+        assert_allclose(found[1, k], np.mean([mixed(x, x, order) for x in X]), rtol=1e-4)
+    assert (found[:, 3] == 0).all()
+
+
+def test_errors_and_intervals_of_evenly_spread_points():
+    """The influence function is constant; the error is of second order and its variance known."""
+    m, n = 10, 200
     found = [
         mercer.measure_diversity(
-            np.eye(10)[np.random.default_rng(seed).integers(10, size=200)], n_modes=0, orders=(1, 2)
+            np.eye(m)[np.random.default_rng(seed).integers(m, size=n)], n_modes=0, orders=(1, 2)
         )
         for seed in range(40)
     ]
-    spread = np.std([one.scores for one in found], axis=0)
+    # variance of -χ²/2n and -χ²/n with m - 1 degrees of freedom
+    expected = m * np.sqrt(2 * (m - 1)) / n * np.array([0.5, 1.0])
     stated = np.mean([one.standard_errors for one in found], axis=0)
-    assert (stated > 0.5 * spread).all()
+    assert_allclose(stated, expected, rtol=0.25)  # √2 times as large without the second order
+    intervals = np.array([one.intervals for one in found])
+    covered = (intervals[..., 0] <= m) & (m <= intervals[..., 1])
+    assert (covered.mean(axis=0) >= 0.85).all()
+
+
+def test_quadratic_limit_inverts_the_noncentral_chi_square_distribution():
+    limit = QuadraticLimit(scale=0.1, degrees=7.0, statistic=8.0)
+    for confidence in (0.8, 0.95):
+        below, above = limit.distances(confidence)
+        noncentrality = below / 0.1 + 8 - 7
+        assert_allclose(ncx2.cdf(8, 7, noncentrality), 1 - confidence)
+        assert_allclose(above, 0.1 * (chi2.ppf(0.5 + confidence / 2, 7) - 7))
+    # an unusually small statistic: the limits are those of a constant influence function
+    below = limit._replace(statistic=0.5).distances(0.95)[0]
+    assert_allclose(below, 0.1 * (7 - chi2.ppf(0.05, 7)))
+    # the normal approximation for many degrees of freedom
+    exact, normal = (QuadraticLimit(1.0, v, 1020.0).distances(0.95) for v in (1000.0, 1000.1))
+    assert_allclose(normal, exact, rtol=0.03)
+    # b = 7 / 2n², and 2b per degree of freedom
+    assert_allclose(QuadraticLimit.find(8 / 100**2, 7.0, -7.0, 100).variance, (1 + 3.5) / 100**2)
+    assert_allclose(QuadraticLimit.find(5 / 100**2, 7.0, -7.0, 100).variance, 3.5 / 100**2)
+    assert QuadraticLimit.find(20 / 100**2, 7.0, -7.0, 100) is None
+    assert QuadraticLimit.find(1.0, 0.0, 0.0, 100) is None
+
+
+def test_intervals_of_separated_proportions_are_of_first_order():
+    result = mercer.measure_diversity(atoms(300), n_modes=0, orders=(1, 2))
+    widths = np.diff(np.log(result.intervals)).ravel()
+    assert_allclose(widths, 2 * 1.97 * result.corrected_errors / result.corrected, rtol=0.02)
 
 
 def test_corrected_scores_have_less_bias():

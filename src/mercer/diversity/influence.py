@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.data import Points, Sample
 from mercer.maths.types import Array
-from mercer.operators import DenseGram, ExplicitGram, FeatureMap
+from mercer.operators import DenseGram, ExplicitGram, FeatureMap, NystromGram
 from mercer.solvers import Nystrom
 from mercer.solvers.plan import FiniteFeatures, has_few_features
 
@@ -30,6 +30,9 @@ _LANDMARK_FRACTION = 1 / 4  # landmarks per row up to which features are faster 
 _EXACT = 1e-9  # fraction of the trace that landmarks may miss to count as exact
 _CHUNK_ROWS = 8192
 _LEADING = 50  # eigenvalues that are compared with the largest
+_PAIR_ROWS = 1024  # rows whose pairs are compared
+_PAIRS = 4096
+_PAIR_OPERATIONS = 2.5e8
 _SEPARATED = 2.0  # standard errors between the largest eigenvalue and another one
 
 
@@ -42,19 +45,38 @@ class Influence(NamedTuple):
         Standard deviation and standardized fourth moment; 3 if it is constant.
     tied : array of shape (r,)
         The largest λ/n, and those within two standard errors of it.
+    square, diagonal : array
+        Means of ``ψ(x, y)²`` over pairs of different rows and of ``ψ(x, x)`` over rows, ψ(x, y)
+        the second-order influence function; 0 at orders 0 and ∞.
     """
 
     deviation: Array
     kurtosis: Array
     tied: Array
+    square: Array
+    diagonal: Array
+
+    def of_order(self, k: int) -> Influence:
+        """Return the moments of one order, by its index."""
+        return Influence(
+            self.deviation[k], self.kurtosis[k], self.tied, self.square[k], self.diagonal[k]
+        )
 
 
-def feature_gram(sample: Sample) -> tuple[ExplicitGram | None, bool]:
+def feature_gram(sample: Sample, available: Any = None) -> tuple[ExplicitGram | None, bool]:
     """Return features of the kernel, and whether they are exact; None if K is decomposed instead.
 
     The features are exact for kernels with finite features, and up to 1e-9 of the trace where
     landmarks span the kernel (smooth kernels in few columns).
+
+    Parameters
+    ----------
+    sample : Sample
+    available : Gram operator of the sample or None
+        Returned if its features are exact.
     """
+    if isinstance(available, NystromGram) and available.missing_fraction <= _EXACT:
+        return available, True
     if sample.matrix is not None:
         return None, False
     if has_few_features(sample):
@@ -94,11 +116,17 @@ def influence_moments(
         p, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         squares = vectors**2 * (gram.total / gram.start[:, None] ** 2) * p
         sums = _power_sums(squares, p, _gains(p, orders), gram.start**2 / gram.total)
+        rows = _random_rows(sample)
+        projections = vectors[rows] * np.sqrt(gram.total * p) / gram.start[rows, None]
     else:
         values, vectors = np.linalg.eigh(factored.small_dense() / factored.total)
         p, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         summed = partial(_feature_sums, factored.features, vectors, p, _gains(p, orders))
         sums = sample.points.sum_rows(summed, sample.weights) / factored.total
+        rows = _random_rows(sample)
+        projections = factored.features(sample.points.take(rows).data) @ vectors
+    weights = np.ones(len(rows)) if sample.weights is None else np.asarray(sample.weights[rows])
+    square, diagonal = _pair_moments(projections, p, orders, weights)
     moments, differences = sums[:2, : len(orders)], sums[2, len(orders) :]
     variance = np.maximum(moments[0], 0)
     constant = variance <= (1e-7 * np.abs(p @ _gains(p, orders))) ** 2
@@ -110,7 +138,73 @@ def influence_moments(
         np.sqrt(variance) * np.abs(_slopes(p, orders)),
         np.where(constant, 3.0, moments[1] / safe**2),
         leading[leading[0] - leading <= _SEPARATED * error],
+        square,
+        diagonal,
     )
+
+
+def _random_rows(sample: Sample) -> Array:
+    """Return the indices of random rows, whose pairs are compared."""
+    n = sample.points.n
+    return np.random.default_rng(0).choice(n, min(n, _PAIR_ROWS), replace=False)
+
+
+def _pair_moments(U: Array, p: Array, orders: tuple[float, ...], weights: Array) -> Array:
+    r"""Return moments of the second-order influence function.
+
+    .. math:: \psi_1(x, y) = 1 - w'Lw, \quad \psi_q(x, y) = \frac{1}{1-q} \Bigl(
+        \frac{w'Lw - q(q-1)(h(x) + h(y) - T)}{T} - q^2 \frac{(h(x) - T)(h(y) - T)}{T^2} \Bigr)
+
+    with the projections u on the eigenvectors, :math:`w_i = u_i(x) u_i(y)`, :math:`h(x) = \sum_i
+    p_i^{q-1} u_i(x)^2`, :math:`T = \sum_i p_i^q` and the divided differences L of
+    :math:`\log p` at order 1 and of :math:`q p^{q-1}` at other orders.
+
+    Parameters
+    ----------
+    U : array of shape (rows, m)
+        Projections, in random order.
+    p : array of shape (m,)
+    orders : tuple of float
+    weights : array
+
+    Returns
+    -------
+    array of shape (2, n_orders)
+        Mean of ``ψ(x, y)²`` over pairs of different rows, and of ``ψ(x, x)``.
+    """
+    used = p > 1e-14 * p.max()
+    U, p = U[:, used], p[used]
+    n, m = U.shape
+    if n < 2:
+        return np.zeros((2, len(orders)))
+    n_shifts = min(n - 1, max(1, int(min(_PAIRS, _PAIR_OPERATIONS / m**2) / n)))
+    partners = [np.roll(np.arange(n), shift) for shift in range(n_shifts + 1)]
+    found = np.zeros((2, len(orders)))
+    for k, order in enumerate(orders):
+        if order in (0, np.inf):
+            continue
+        slopes = np.log(p) if order == 1 else order * p ** (order - 1)
+        curvature = 1 / p if order == 1 else order * (order - 1) * p ** (order - 2)
+        gap = p[:, None] - p
+        close = np.abs(gap) <= 1e-6 * np.maximum(p[:, None], p)
+        middle = (curvature[:, None] + curvature) / 2
+        L = np.where(close, middle, (slopes[:, None] - slopes) / np.where(close, 1.0, gap))
+        T = float((p**order).sum())
+        h = U**2 @ p ** (order - 1) - T
+        sums, total = np.zeros(2), np.zeros(2)
+        for shift, other in enumerate(partners):
+            W = U * U[other]
+            psi = np.einsum("ij,ij->i", W @ L, W)
+            if order == 1:
+                psi = 1 - psi
+            else:
+                psi = (psi - order * (order - 1) * (h + h[other] + T)) / T
+                psi = (psi - order**2 * h * h[other] / T**2) / (1 - order)
+            which, pair = int(shift == 0), weights if shift == 0 else weights * weights[other]
+            sums[which] += pair @ (psi if which else psi**2)
+            total[which] += pair.sum()
+        found[:, k] = sums / total
+    return found
 
 
 def _gains(p: Array, orders: tuple[float, ...]) -> Array:

@@ -198,8 +198,10 @@ def measure_diversity(
     Notes
     -----
     Standard errors combine the influence function (delta method) with the excess variance between
-    disjoint subsamples. They are too large by a factor of up to √2 for evenly spread points.
-    Intervals assume independent rows. Their measured coverage is in ``docs/diversity.md``.
+    disjoint subsamples. For evenly spread points the influence function is constant; errors and
+    intervals of finite orders then follow from the second-order term and a noncentral chi-square
+    distribution. Intervals assume independent rows. Their measured coverage is in
+    ``docs/diversity.md``.
 
     Examples
     --------
@@ -223,7 +225,8 @@ def measure_diversity(
     entropies = MatrixEntropies(sample, solver=solver, tol=tol, random_state=random_state)
     found = [entropies.of_order(order) for order in orders]
     values = np.array([one.value for one in found])
-    errors = sampling_error(sample, orders, values, random_state)
+    gram = entropies.gram if any(order != 2 for order in orders) else None
+    errors = sampling_error(sample, orders, values, random_state, gram)
     target: Target = "entropy" if mode_order == "entropy" else "variance"
     modes, assignments = find_modes(sample, n_modes, target, random_state)
     bounds = [one.exp() for one in found]

@@ -3,10 +3,11 @@ r"""Sampling error of matrix entropies: standard errors, bias, confidence interv
 To first order the error of the entropy is the mean of its influence function over the rows
 (:mod:`mercer.diversity.influence`). Terms of higher order add the excess variance between disjoint
 halves of the sample. If the influence function is constant (points spread evenly over a sphere, for
-example), its variance over a sample is positive and exceeds that of the entropy: standard errors
-are too large by a factor of up to √2 then.
+example), its variance over a sample is still positive, twice that of the entropy. Where a constant
+influence function cannot be excluded, errors and intervals follow from the second-order term
+(:mod:`mercer.maths.quadratic_limit`).
 
-Intervals use quantiles of Student's distribution, because the variance is estimated: for n
+Other intervals use quantiles of Student's distribution, because the variance is estimated: for n
 influences of kurtosis κ it has ``2n / (κ - 1)`` degrees of freedom (Satterthwaite). At order ∞
 the largest eigenvalue is not a smooth function of the sample if others equal it. The interval then
 extends to the mean of the eigenvalues that are not separated from the largest, a smooth function
@@ -15,16 +16,17 @@ that is at most the largest.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
 
 from mercer.data import Sample
-from mercer.diversity.influence import feature_gram, influence_moments
+from mercer.diversity.influence import Influence, feature_gram, influence_moments
 from mercer.information.samples import clip_negative
-from mercer.maths.entropy import spectral_entropy
+from mercer.maths.entropy import spectral_entropies
 from mercer.maths.extrapolation import bias_factor
+from mercer.maths.quadratic_limit import QuadraticLimit
 from mercer.maths.types import Array
 from mercer.operators import ExactFeatures, FeatureMap, LandmarkFeatures
 from mercer.resources import single_threaded_blas
@@ -53,6 +55,10 @@ class SamplingError(NamedTuple):
         Degrees of freedom of the standard error.
     largest : float
         Value to which the interval extends, if it exceeds ``corrected``.
+    limit : QuadraticLimit or None
+        Distribution of the error of ``corrected`` if the influence function may be constant.
+    extra : float
+        Standard error of ``corrected`` in addition to ``limit``.
     """
 
     standard_error: float
@@ -61,6 +67,8 @@ class SamplingError(NamedTuple):
     curve: list[tuple[int, float, float]]
     degrees: float = np.inf
     largest: float = -np.inf
+    limit: QuadraticLimit | None = None
+    extra: float = 0.0
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return a confidence interval of the entropy.
@@ -68,8 +76,11 @@ class SamplingError(NamedTuple):
         >>> SamplingError(0.5, 3.0, 0.5, []).interval(0.95)[0]  # doctest: +ELLIPSIS
         2.02...
         """
-        quantile = student.ppf(0.5 + confidence / 2, self.degrees)
-        half_width = float(quantile) * self.corrected_error
+        quantile = float(student.ppf(0.5 + confidence / 2, self.degrees))
+        if self.limit is not None:
+            below, above = np.hypot(self.limit.distances(confidence), quantile * self.extra)
+            return self.corrected - float(below), self.corrected + float(above)
+        half_width = quantile * self.corrected_error
         return self.corrected - half_width, max(self.corrected, self.largest) + half_width
 
 
@@ -82,7 +93,11 @@ def take_rows(sample: Sample, rows: Array) -> Sample:
 
 
 def sampling_error(
-    sample: Sample, orders: tuple[float, ...], entropies: Array, random_state: int | None
+    sample: Sample,
+    orders: tuple[float, ...],
+    entropies: Array,
+    random_state: int | None,
+    gram: Any = None,
 ) -> list[SamplingError]:
     """Return the sampling error of each order.
 
@@ -93,17 +108,23 @@ def sampling_error(
     entropies : array
         Entropies of the sample.
     random_state : int or None
+    gram : Gram operator or None
+        Of the sample; its landmarks are used if they span the kernel.
     """
     rng = np.random.default_rng(random_state)
     with single_threaded_blas():
-        return _sampling_error(sample, orders, entropies, rng)
+        return _sampling_error(sample, orders, entropies, rng, gram)
 
 
 def _sampling_error(
-    sample: Sample, orders: tuple[float, ...], entropies: Array, rng: np.random.Generator
+    sample: Sample,
+    orders: tuple[float, ...],
+    entropies: Array,
+    rng: np.random.Generator,
+    gram: Any,
 ) -> list[SamplingError]:
     n, size = sample.points.n, sample.sample_size
-    factored, exact = feature_gram(sample)
+    factored, exact = feature_gram(sample, gram)
     influence = influence_moments(sample, orders, factored)
     features = factored.features if factored is not None and exact else None
     half = min(n // 2, _LARGEST_SUBSAMPLE if features is None else _LARGEST_FEATURE_SUBSAMPLE)
@@ -115,69 +136,160 @@ def _sampling_error(
     n_partitions = 16 if n <= 500 else 8 if n <= 2000 or cheap else 3
     halves = np.empty((n_partitions, 2, len(orders)))
     quarters = np.empty((n_partitions, 4, len(orders)))
+    # features of all rows are shared by the partitions, if they are not many
+    shared = None
+    if features is not None and n // 2 <= half:
+        whole = take_rows(sample, np.arange(n)) if sample.points.is_chunked else sample
+        shared = _feature_rows(whole, features)
     for i in range(n_partitions):
         rows = rng.choice(n, 4 * quarter, replace=False) if n > 4 * quarter else rng.permutation(n)
-        for j in range(2):
-            halves[i, j] = _entropies(
-                sample, rows[2 * j * quarter :][: 2 * quarter], orders, features
+        parts = np.sort(rows[: 4 * quarter].reshape(4, quarter), axis=1)
+        if features is None:
+            matrices = np.array([_kernel_matrix(sample, part) for part in parts])
+            pairs = np.array(
+                [_kernel_matrix(sample, np.sort(pair, axis=None)) for pair in _pairs(parts)]
             )
-        for j in range(4):
-            quarters[i, j] = _entropies(sample, rows[j * quarter :][:quarter], orders, features)
-    sizes = (n, 2 * quarter, quarter)
-    results = []
-    for k, (order, entropy) in enumerate(zip(orders, entropies, strict=True)):
-        first = float(influence.deviation[k]) ** 2 / size
-        # variance between disjoint subsamples, in excess of the first-order part
-        between = float(((halves[:, 0, k] - halves[:, 1, k]) ** 2).mean() / 2)
-        ratio = n / (2 * quarter)
-        second = max(between - first * ratio, 0.0) / ratio**2
-        error = float(np.sqrt(first + second))
-        means = halves[:, :, k].mean(axis=1), quarters[:, :, k].mean(axis=1)
-        noise = [float(m.std(ddof=1) / np.sqrt(n_partitions)) for m in means]
-        if order == 2:
-            corrected, slope = _unbiased_quadratic(sample, entropy)
-            extra, gain = 0.0, slope**2
         else:
-            values = (entropy, float(means[0].mean()), float(means[1].mean()))
-            # with finitely many features the bias is of order 1/n
-            known = isinstance(features, ExactFeatures) and order != np.inf
-            uncertainty = np.inf if known else float(np.hypot(noise[0], noise[1]))
-            factor = bias_factor(sizes, values, uncertainty)
-            corrected = entropy + factor * (entropy - values[1])
-            # half the difference to a bias of order 1/n is the uncertainty of the exponent
-            plain = bias_factor(sizes, values, np.inf)
-            extra = float(np.hypot(factor * noise[0], (factor - plain) * (entropy - values[1]) / 2))
-            gain = _variance_gain(halves[:, :, k], quarters[:, :, k], factor)
-        curve = [
-            (quarter, float(means[1].mean()), noise[1]),
-            (2 * quarter, float(means[0].mean()), noise[0]),
-            (n, float(entropy), error),
-        ]
-        total = float(np.hypot(error * np.sqrt(gain), extra))
-        spread = max(float(influence.kurtosis[k]) - 1, 1e-3)
-        share = first / total**2 if total > 0 else 1.0
-        degrees = 2 * size / spread / share**2 if share > 0 else np.inf
-        largest = -float(np.log(influence.tied.mean())) if order == np.inf else -np.inf
-        results.append(SamplingError(error, corrected, total, curve, degrees, largest))
-    return results
+            matrices, pairs = _feature_matrices(sample, features, shared, parts)
+        halves[i] = _entropies(pairs, orders)
+        quarters[i] = _entropies(matrices, orders)
+    sizes = (n, 2 * quarter, quarter)
+    known = isinstance(features, ExactFeatures)
+    return [
+        _order_error(
+            sample,
+            (order, float(entropy)),
+            sizes,
+            (halves[:, :, k], quarters[:, :, k]),
+            influence.of_order(k),
+            known and order != np.inf,
+        )
+        for k, (order, entropy) in enumerate(zip(orders, entropies, strict=True))
+    ]
 
 
-def _entropies(
-    sample: Sample, rows: Array, orders: tuple[float, ...], features: FeatureMap | None
-) -> list[float]:
-    """Return the entropies of some rows from all eigenvalues, on the small side of features."""
-    part = take_rows(sample, np.sort(rows))
-    root = None if part.weights is None else np.sqrt(part.weights)[:, None]
-    if features is not None:
-        small = features(part.points.data)
-        small = small if root is None else small * root
-        A = small.T @ small if small.shape[1] < len(small) else small @ small.T
+def _order_error(
+    sample: Sample,
+    entropy_of_order: tuple[float, float],
+    sizes: tuple[int, int, int],
+    subsamples: tuple[Array, Array],
+    influence: Influence,
+    known: bool,
+) -> SamplingError:
+    """Return the sampling error of one order.
+
+    Parameters
+    ----------
+    sample : Sample
+    entropy_of_order : order and entropy of the sample
+    sizes : numbers of rows of the sample, its halves and its quarters
+    subsamples : arrays of shape (n_partitions, 2) and (n_partitions, 4)
+        Entropies of halves and quarters.
+    influence : Influence
+    known : bool
+        Whether the bias is of order 1/n.
+    """
+    (order, entropy), (halves, quarters), size = entropy_of_order, subsamples, sample.sample_size
+    first = float(influence.deviation) ** 2 / size
+    limit = QuadraticLimit.find(first, float(influence.square), float(influence.diagonal), size)
+    # variance between disjoint subsamples, in excess of the first-order part
+    between = float(((halves[:, 0] - halves[:, 1]) ** 2).mean() / 2)
+    ratio = sizes[0] / sizes[1]
+    second = max(between - first * ratio, 0.0) / ratio**2
+    error = float(np.sqrt(first + second if limit is None else limit.variance))
+    means = halves.mean(axis=1), quarters.mean(axis=1)
+    noise = [float(m.std(ddof=1) / np.sqrt(len(halves))) for m in means]
+    if order == 2:
+        corrected, slope = _unbiased_quadratic(sample, entropy)
+        extra, gain = 0.0, slope**2
     else:
-        K = part.kernel(part.points.data) if part.matrix is None else part.matrix
-        A = K.astype(np.float64) if root is None else root * K * root.T
-    values = np.maximum(np.linalg.eigvalsh(A), 0)
-    values[values < values[-1] * len(A) * np.finfo(float).eps] = 0
-    return [spectral_entropy(values / values.sum(), order) for order in orders]
+        values = (entropy, float(means[0].mean()), float(means[1].mean()))
+        uncertainty = np.inf if known else float(np.hypot(noise[0], noise[1]))
+        factor = bias_factor(sizes, values, uncertainty)
+        corrected = entropy + factor * (entropy - values[1])
+        # half the difference to a bias of order 1/n is the uncertainty of the exponent
+        plain = bias_factor(sizes, values, np.inf)
+        extra = float(np.hypot(factor * noise[0], (factor - plain) * (entropy - values[1]) / 2))
+        # in the quadratic limit the mean over partitions of the correction is constant
+        gain = _variance_gain(halves, quarters, factor) if limit is None else 1.0
+    curve = [
+        (sizes[2], float(means[1].mean()), noise[1]),
+        (sizes[1], float(means[0].mean()), noise[0]),
+        (sizes[0], entropy, error),
+    ]
+    total = float(np.hypot(error * np.sqrt(gain), extra))
+    if limit is not None:
+        limit = limit._replace(scale=limit.scale * float(np.sqrt(gain)))
+        return SamplingError(error, corrected, total, curve, limit=limit, extra=extra)
+    spread = max(float(influence.kurtosis) - 1, 1e-3)
+    share = first / total**2 if total > 0 else 1.0
+    degrees = 2 * size / spread / share**2 if share > 0 else np.inf
+    largest = -float(np.log(influence.tied.mean())) if order == np.inf else -np.inf
+    return SamplingError(error, corrected, total, curve, degrees, largest)
+
+
+def _pairs(parts: Array) -> Array:
+    """Return the halves of a sample from its quarters, along the first axis."""
+    return parts.reshape(2, 2, *parts.shape[1:])
+
+
+def _feature_rows(sample: Sample, features: FeatureMap) -> Array:
+    """Return ``√w φ(x)`` of all rows of a sample in memory."""
+    rows = features(sample.points.data)
+    return rows if sample.weights is None else rows * np.sqrt(sample.weights)[:, None]
+
+
+def _feature_matrices(
+    sample: Sample, features: FeatureMap, shared: Array | None, parts: Array
+) -> tuple[Array, Array]:
+    """Return matrices with the eigenvalues of quarters and of halves of some rows.
+
+    Those of halves are sums over their quarters if there are fewer features than rows.
+
+    Parameters
+    ----------
+    sample : Sample
+    features : FeatureMap
+    shared : array or None
+        Features of all rows; None to compute those of the quarters.
+    parts : array of shape (4, quarter)
+        Indices of the rows.
+    """
+    if shared is None:
+        small = _feature_rows(take_rows(sample, parts.ravel()), features)
+    else:
+        small = shared[parts.ravel()]
+    small = small.reshape(*parts.shape, -1)
+    n_rows, n_features = small.shape[1:]
+    if n_features <= n_rows:
+        matrices = _float64(np.array([part.T @ part for part in small]))
+        return matrices, _pairs(matrices).sum(axis=1)
+    long = small.reshape(2, 2 * n_rows, n_features)
+    pairs = [half.T @ half if n_features <= len(half) else half @ half.T for half in long]
+    return _float64(small @ small.transpose(0, 2, 1)), _float64(np.array(pairs))
+
+
+def _float64(matrices: Array) -> Array:
+    return matrices.astype(np.float64, copy=False)
+
+
+def _kernel_matrix(sample: Sample, rows: Array) -> Array:
+    """Return ``√w K √w`` of some rows."""
+    part = take_rows(sample, rows)
+    K = part.kernel(part.points.data) if part.matrix is None else part.matrix
+    K = _float64(K)
+    if part.weights is None:
+        return K
+    root = np.sqrt(part.weights)[:, None]
+    return np.asarray(root * K * root.T)
+
+
+def _entropies(matrices: Array, orders: tuple[float, ...]) -> Array:
+    """Return the entropies of each matrix from all of its eigenvalues."""
+    values = np.maximum(np.linalg.eigvalsh(matrices), 0)
+    values[values < values[:, -1:] * values.shape[1] * np.finfo(float).eps] = 0
+    p = values / values.sum(axis=1, keepdims=True)
+    return np.column_stack([spectral_entropies(p, order) for order in orders])
 
 
 def _variance_gain(halves: Array, quarters: Array, factor: float) -> float:

@@ -11,6 +11,7 @@ __all__ = [
     "entropy_summand",
     "growth_bounds",
     "perturbation_bounds",
+    "spectral_entropies",
     "spectral_entropy",
     "spectral_entropy_bounds",
 ]
@@ -22,13 +23,27 @@ def spectral_entropy(proportions: Array, order: float) -> float:
     >>> spectral_entropy(np.full(4, 0.25), 1.0) == np.log(4)
     np.True_
     """
-    p = proportions[proportions > 0]
+    return float(spectral_entropies(proportions[None], order)[0])
+
+
+def spectral_entropies(proportions: Array, order: float) -> Array:
+    """Return the Renyi entropy of each row of proportions.
+
+    >>> spectral_entropies(np.array([[0.5, 0.5], [1.0, 0.0]]), 2.0).round(4) + 0.0
+    array([0.6931, 0.    ])
+    """
+    positive = proportions > 0
+    logarithms = np.log(np.where(positive, proportions, 1.0))
+    top = np.where(positive, logarithms, -np.inf).max(axis=1)
     if order == np.inf:
-        return -float(np.log(p.max()))
+        return np.asarray(-top)
     if order == 1:
-        return -float(p @ np.log(p))
-    top = float(np.log(p.max()))  # factored out, because p^order may underflow
-    return float(order * top + np.log(np.exp(order * (np.log(p) - top)).sum())) / (1 - order)
+        terms = np.where(positive, proportions, 0.0)
+        return np.asarray(-np.einsum("ij,ij->i", terms, logarithms))
+    # the largest is factored out, because p^order may underflow
+    scaled = np.exp(order * np.where(positive, logarithms - top[:, None], 0.0))
+    sums = np.where(positive, scaled, 0.0).sum(axis=1)
+    return np.asarray((order * top + np.log(sums)) / (1 - order))
 
 
 def entropy_summand(x: Array | float, order: float) -> Array:
