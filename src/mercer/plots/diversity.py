@@ -106,10 +106,11 @@ class DiversityDisplay:
         shares = [mode.share for mode in self.result.modes]
         # not a color of the orders above
         ax.bar(np.arange(1, len(shares) + 1), shares, color=MUTED)
-        ax.set_yscale("log")
-        ax.set_ylim(top=1)
+        if min(shares) < max(shares) / 30:
+            ax.set_yscale("log")
+            ax.set_ylim(top=1)
         ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
         by_term = all(a >= b for a, b in pairwise(shares))
         ax.set_xlabel("mode, by entropy term" if by_term else "mode, by eigenvalue")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
         ax.set_ylabel("share of V")
