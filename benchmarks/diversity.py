@@ -193,7 +193,7 @@ def novelty(repetitions: int = 20) -> None:
     """Print the area under the ROC curve of the novelty of a planted mode of 1 %."""
     from sklearn.metrics import roc_auc_score
 
-    print("| kernel | AUC (mean) | AUC (lowest) | first novel mode: planted representatives |")
+    print("| kernel | AUC (mean) | AUC (lowest) | best novel mode: planted representatives |")
     print("|---|---|---|---|")
     for kernel in ("cosine", "gaussian"):
         areas, hits = [], []

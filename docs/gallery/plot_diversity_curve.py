@@ -12,6 +12,7 @@ import numpy as np
 
 import mercer
 from mercer.plots import DiversityDisplay
+from mercer.plots.style import PALETTE
 
 # %%
 # Eighty directions with unequal probabilities. The effective numbers of the population are known.
@@ -23,8 +24,8 @@ X = np.eye(80)[rng.choice(80, size=400, p=p)]
 truth = [np.exp(-(p @ np.log(p))), 1 / (p @ p), 1 / p.max()]
 result = mercer.measure_diversity(X)
 display = DiversityDisplay.from_result(result)
-for value in truth:
-    display.axes_[0].axhline(value, color="gray", linewidth=0.8, linestyle=":")
+for value, color in zip(truth, PALETTE, strict=False):
+    display.axes_[0].axhline(value, color=color, linewidth=1, linestyle=":")
 plt.show()
 
 # %%

@@ -32,10 +32,14 @@ def clusters_found(order, count, seed):
 
 counts = range(1, 11)
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
-for order, color in (("entropy", PALETTE[0]), ("eigenvalue", PALETTE[1])):
+styles = {
+    "entropy": {"marker": "o", "color": PALETTE[0], "label": "by entropy term"},
+    "eigenvalue": {"marker": "s", "color": PALETTE[1], "label": "by eigenvalue", "ls": "--"},
+}
+for order, style in styles.items():
     found = [np.mean([clusters_found(order, k, seed) for seed in range(3)]) for k in counts]
-    ax.plot(counts, found, marker="o", color=color, label=f"by {order}")
-ax.set(xlabel="number of modes", ylabel="clusters found", ylim=(0, 5.3))
+    ax.plot(counts, found, fillstyle="none", markersize=8, **style)
+ax.set(xlabel="number of modes", ylabel="clusters found", ylim=(0, 5.3), xticks=counts)
 ax.legend()
 plt.show()
 

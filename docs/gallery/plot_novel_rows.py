@@ -40,8 +40,10 @@ order = np.argsort(-found.novelty)
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 for mask, color, label in ((is_new, PALETTE[1], "planted"), (~is_new, PALETTE[0], "common")):
     shown = mask[order]
-    ax.scatter(np.arange(1000)[shown], found.novelty[order][shown], s=10, color=color, label=label)
-ax.set(xscale="symlog", yscale="symlog", xlabel="rank", ylabel="novelty")
+    ax.scatter(
+        np.arange(1, 1001)[shown], found.novelty[order][shown], s=10, color=color, label=label
+    )
+ax.set(xscale="log", xlabel="rank", ylabel="novelty")
 ax.legend()
 plt.show()
 

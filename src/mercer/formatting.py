@@ -14,6 +14,7 @@ __all__ = [
     "format_count",
     "format_names",
     "format_number",
+    "format_order",
     "format_percent",
     "join_words",
     "shorten",
@@ -37,6 +38,15 @@ def format_number(value: float, digits: int = 4) -> str:
         return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
     mantissa, _, power = f"{value:.{digits - 2}e}".partition("e")
     return f"{mantissa.replace('-', '−')} × 10{str(int(power)).translate(_SUPERSCRIPTS)}"
+
+
+def format_order(order: float) -> str:
+    """Return the order of an entropy.
+
+    >>> format_order(2.0), format_order(inf)
+    ('2', '∞')
+    """
+    return "∞" if order == inf else f"{order:g}"
 
 
 def format_percent(fraction: float) -> str:

@@ -55,6 +55,44 @@ def test_text_and_page(files, capsys):
     assert "absent.png" in text
 
 
+def test_images_of_the_reference_are_read_from_its_folder(files, tmp_path_factory):
+    folder, _, Y = files
+    other = tmp_path_factory.mktemp("reference")
+    (other / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    texts = ["photo.png"] * 60
+    pq.write_table(pa.table({"v": pa.array(Y.tolist()), "t": texts}), other / "y.parquet")
+    page = folder / "page.html"
+    arguments = [str(folder / "x.npy"), "--against", str(other / "y.parquet"), "--modes", "2"]
+    assert main(["diversity", *arguments, "--out", str(page), "--quiet"]) == 0
+    text = page.read_text()
+    assert "Missing mode 1" in text
+    assert "rows of y.parquet" in text
+    assert "data:image/png;base64" in text
+
+
+def test_equal_files_have_no_significant_modes(files):
+    folder, _, _ = files
+    page, path = folder / "page.html", str(folder / "x.npy")
+    arguments = [path, "--against", path, "--modes", "1", "--kernel", "gaussian"]
+    assert main(["diversity", *arguments, "--out", str(page), "--quiet"]) == 0
+    text = page.read_text()
+    assert "no significant novel mode and no significant missing mode" in text
+    assert "5 bandwidths" in text
+
+
+@pytest.mark.parametrize("order", ["entropy", "eigenvalue"])
+def test_order_of_modes_and_common_mean(order, tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(50, 4)) + 20
+    np.save(tmp_path / "x.npy", X)
+    command = ["diversity", str(tmp_path / "x.npy"), "--mode-order", order, "--json", "--quiet"]
+    page = tmp_path / "page.html"
+    assert main([*command, "--modes", "3", "--out", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)["modes"]
+    expected = mercer.measure_diversity(X, n_modes=3, mode_order=order).modes
+    assert_allclose([m["eigenvalue"] for m in found], [m.eigenvalue for m in expected], rtol=1e-6)
+    assert "--mode-order eigenvalue" in page.read_text()  # the remark on the common mean
+
+
 def test_gaussian_kernel_without_reference(files, capsys):
     folder, X, _ = files
     command = ["diversity", str(folder / "x.npy"), "--kernel", "gaussian", "--bandwidth", "1"]

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
+from mercer.bandwidth import median_distance
 from mercer.diversity import comparison
+from mercer.diversity.permutations import largest_standardized, permutation_p_value
 from mercer.information import cauchy_schwarz_divergence
 from mercer.kernels import Cosine, Gaussian
 from mercer.solvers import Auto
@@ -61,6 +63,82 @@ def test_size_and_power():
     for name in ("p_value", "cauchy_schwarz_p_value"):
         assert sum(getattr(one, name) <= 0.05 for one in null) <= 15
     assert mercer.compare_samples(*pair(1.0, seed=1), "gaussian").p_value == 1 / 500
+
+
+def test_automatic_bandwidth_tests_the_largest_standardized_statistic():
+    X, Y = pair(0.2)
+    found = mercer.compare_samples(X, Y, "gaussian", n_modes=0, n_permutations=99, random_state=3)
+    Z, rng = np.vstack([X, Y]), np.random.default_rng(3)
+    labels = (np.arange(110) < 60).astype(float)
+    drawn = np.array([labels, *(rng.permutation(labels) for _ in range(99))])
+    scores = []
+    for bandwidth in median_distance(Z) * np.array([0.25, 0.5, 1, 2, 4]):
+        K = Gaussian(bandwidth)(Z)
+        means = drawn / 60 - (1 - drawn) / 50
+        squared = np.einsum("ij,jk,ik->i", means, K, means)
+        scores.append((squared - squared.mean()) / squared.std())
+    largest = np.max(scores, axis=0)
+    assert found.p_value == (largest >= largest[0] - 1e-6).mean()
+    assert_allclose(found.test_bandwidths[[0, -1]], median_distance(Z) * np.array([0.25, 4]))
+    assert "5 bandwidths" in found.tests_note
+    assert found.tests_note in found._repr_html_()
+    # all other results are those of the fitted kernel
+    own = mercer.compare_samples(X, Y, found.kernel, n_modes=0, n_permutations=99)
+    assert_allclose([found.mmd, found.squared_mmd], [own.mmd, own.squared_mmd], rtol=1e-9)
+    assert_allclose(found.novelty, own.novelty, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.5), Gaussian("median-distance"), Cosine()], ids=repr)
+def test_given_kernel_is_tested_as_it_is(kernel):
+    X, Y = pair(0.2)
+    found = mercer.compare_samples(X, Y, kernel, n_modes=0, n_permutations=99, random_state=3)
+    K, rng = found.kernel(np.vstack([X, Y])), np.random.default_rng(3)
+    labels = (np.arange(110) < 60).astype(float)
+    drawn = np.array([labels, *(rng.permutation(labels) for _ in range(99))])
+    means = drawn / 60 - (1 - drawn) / 50
+    squared = np.einsum("ij,jk,ik->i", means, K, means)
+    assert found.p_value == (squared >= squared[0] - 1e-12).mean()
+    assert found.test_bandwidths is None
+    assert found.tests_note == ""
+
+
+def test_several_bandwidths_detect_differences_that_one_does_not():
+    X, Y = pair(n=100, m=100, d=10, seed=1)
+    Y = 1 + 1.15 * (Y - 1)
+    assert mercer.compare_samples(X, Y, "gaussian", n_modes=0).p_value < 0.05
+    median = Gaussian("median-distance")
+    assert mercer.compare_samples(X, Y, median, n_modes=0).p_value > 0.05
+
+
+def test_size_with_the_automatic_bandwidth():
+    rejected = [
+        mercer.compare_samples(
+            *pair(n=20, m=15, seed=s), "gaussian", n_modes=0, n_permutations=39
+        ).p_value
+        for s in range(100)
+    ]
+    # the probability of more than 15 rejections of 100 at 5 % is 4e-5
+    assert sum(p <= 0.05 for p in rejected) <= 15
+
+
+def test_bandwidths_with_constant_statistics_do_not_reject():
+    constant = np.full(50, 0.3)
+    constant[0] += 1e-13
+    varied = np.r_[0.5, np.linspace(0, 1, 49)]
+    largest = largest_standardized([constant, varied])
+    assert_allclose(largest, np.maximum((varied - varied.mean()) / varied.std(), 0))
+    assert permutation_p_value(largest_standardized([constant]), 1e-4) == 1
+
+
+@pytest.mark.parametrize("landmarks", [False, True])
+def test_several_bandwidths_of_many_rows(landmarks, monkeypatch):
+    if landmarks:
+        monkeypatch.setattr(comparison, "_EXACT", Auto(largest_gram=1e6, largest_product=1e6))
+    X, Y = pair(0.0, 600, 500, d=5)
+    Y = 1 + 1.2 * (Y - 1)
+    found = mercer.compare_samples(X, Y, "gaussian", n_modes=0, n_permutations=19)
+    assert found.p_value == 1 / 20
+    assert len(found.test_bandwidths) == 5
 
 
 def test_planted_mode_is_found_with_its_rows():

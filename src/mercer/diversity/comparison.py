@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,11 +16,21 @@ from mercer.diversity.differences import (
     gram_modes,
     row_novelty,
 )
+from mercer.diversity.permutations import (
+    STANDARDIZED_SLACK,
+    Forms,
+    Partitions,
+    feature_forms,
+    gram_forms,
+    largest_standardized,
+    partition_statistics,
+    permutation_p_value,
+)
+from mercer.errors import suppress_warnings
 from mercer.formatting import format_number
 from mercer.information.samples import require_unit_diagonal
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
-from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 from mercer.notebook import table
 from mercer.operators import ExactFeatures, FeatureMap, GramOperator
@@ -34,7 +43,8 @@ __all__ = ["SampleComparison", "compare_samples"]
 _DENSE_UP_TO = 1000  # rows of both samples whose kernel matrix is decomposed
 _LANDMARKS = 500
 _CHUNK_ROWS = 8192
-_PERMUTATIONS_PER_PRODUCT = 64
+# multiples of the median distance: bandwidths of the test if the kernel does not fix one
+_TEST_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # a stored K of up to 15,800 rows, or fast products; landmarks beyond
 _EXACT = Auto(largest_gram=2e9, largest_product=1.2e10)
 
@@ -50,7 +60,8 @@ class SampleComparison:
     squared_mmd : float
         Unbiased estimate of its square; it may be negative.
     p_value : float
-        Of the hypothesis that both samples have the same distribution, by permutations of the MMD.
+        Of the hypothesis that both samples have the same distribution, by permutations of the MMD;
+        of the largest standardized MMD if there are several `test_bandwidths`.
     cauchy_schwarz : float
         Cauchy-Schwarz divergence of the samples.
     cauchy_schwarz_p_value : float
@@ -66,7 +77,10 @@ class SampleComparison:
         Differences that this kernel cannot detect; empty if it is characteristic.
     n_permutations : int
     kernel : Kernel
-        The fitted kernel.
+        The fitted kernel, of all results but the p-values if there are `test_bandwidths`.
+    test_bandwidths : array or None
+        Bandwidths of both tests, for a Gaussian kernel with the bandwidth "auto". None if the tests
+        use `kernel`.
 
     Examples
     --------
@@ -90,6 +104,7 @@ class SampleComparison:
     limitations: str
     n_permutations: int
     kernel: Kernel
+    test_bandwidths: Array | None
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with one row per statistic."""
@@ -112,7 +127,21 @@ class SampleComparison:
                 format_number(self.cauchy_schwarz_p_value),
             ],
         ]
-        return table("Two samples", ["statistic", "value", "p-value"], rows, self.limitations)
+        notes = [self.limitations, self.tests_note]
+        return table(
+            "Two samples", ["statistic", "value", "p-value"], rows, " ".join(filter(None, notes))
+        )
+
+    @property
+    def tests_note(self) -> str:
+        """Sentence on the bandwidths of the tests; empty if they use the kernel."""
+        if self.test_bandwidths is None:
+            return ""
+        low, high = self.test_bandwidths[[0, -1]]
+        return (
+            f"p-values: largest standardized statistic over {len(self.test_bandwidths)} bandwidths "
+            f"from {format_number(low)} to {format_number(high)}."
+        )
 
 
 @np.errstate(under="ignore")
@@ -129,9 +158,12 @@ def compare_samples(
 
     The statistics are the maximum mean discrepancy :math:`\|\mu_X - \mu_Y\|` and the Cauchy-Schwarz
     divergence of the mean embeddings μ. Their p-values come from permutations of the rows of both
-    samples, so they are valid for any kernel and any size. Modes are eigenvectors of the difference
-    :math:`\Sigma_Y - \Sigma_X` of the (uncentered) covariance operators in feature space.
-    The novelty of a row y is
+    samples, so they are valid for any kernel and any size. For a Gaussian kernel with the bandwidth
+    "auto" the tests use the largest standardized statistic over five bandwidths, 1/4 to 4 times the
+    median distance; a kernel with a number or another rule is tested as it is.
+
+    Modes are eigenvectors of the difference :math:`\Sigma_Y - \Sigma_X` of the (uncentered)
+    covariance operators in feature space. The novelty of a row y is
 
     .. math:: \varphi(y)' \bar\Sigma^{-1/2} \Delta_+ \bar\Sigma^{-1/2} \varphi(y), \qquad
         \Delta = \bar\Sigma^{-1/2} (\Sigma_Y - \Sigma_X) \bar\Sigma^{-1/2}
@@ -198,19 +230,31 @@ def compare_samples(
     union = concatenate_points(both)
     sample = Sample.of(fit_kernel(kernel, union), union, None)
     require_unit_diagonal(sample)
+    n, seeds = both[0].n, np.random.SeedSequence(random_state)
+    tested = _tested_kernels(kernel, union)
+
+    def statistics(forms: Forms, count: int = n_permutations) -> Partitions:
+        # the same partitions for all kernels
+        return partition_statistics(forms, n, union.n - n, count, np.random.default_rng(seeds))
+
+    several = [statistics(_forms(Sample.of(k, union, None), random_state)) for k in tested]
     features, missing = _features(sample, random_state)
-    n, rng = both[0].n, np.random.default_rng(random_state)
-    exact = has_few_features(sample) or union.n <= _DENSE_UP_TO
-    gram = None if exact else _exact_gram(sample)
-    forms = partial(_feature_forms, features) if gram is None else partial(_gram_forms, gram)
-    tests = _permutation_tests(forms, n, union.n - n, n_permutations, rng)
+    gram = _exact_gram(sample)
+    forms = partial(feature_forms, features) if gram is None else partial(gram_forms, gram.product)
+    own = statistics(forms, 0 if several else n_permutations)
+    rng = np.random.default_rng(seeds.spawn(1)[0])
     if gram is None:
         novel, lost = feature_modes(features, n, n_modes, rng)
     else:
         novel, lost, missing = gram_modes(gram.product, union.n, n, n_modes, rng)
     novelty = row_novelty(features, n, rng)
+    cosine = own.cosine[0]
     return SampleComparison(
-        **tests,
+        mmd=float(np.sqrt(own.squared_mmd[0])),
+        squared_mmd=own.unbiased,
+        p_value=_p_value([one.squared_mmd for one in several or [own]]),
+        cauchy_schwarz=float(max(-np.log(cosine), 0.0)) if cosine > 0 else float("inf"),
+        cauchy_schwarz_p_value=_p_value([-one.cosine for one in several or [own]]),
         novel_modes=novel,
         missing_modes=lost,
         novelty=novelty,
@@ -218,6 +262,7 @@ def compare_samples(
         limitations=_limitations(sample.kernel),
         n_permutations=n_permutations,
         kernel=sample.kernel,
+        test_bandwidths=np.array([k.bandwidth for k in tested]) if tested else None,
     )
 
 
@@ -242,62 +287,42 @@ def _map_rows(features: FeatureMap, points: Points) -> Array:
     return np.concatenate([features(x) for _, x in points.chunks(_CHUNK_ROWS)])
 
 
+def _tested_kernels(kernel: Kernel, points: Points) -> list[Gaussian]:
+    """Return the kernels of the tests; none if the tests use the given kernel."""
+    if not isinstance(kernel, Gaussian) or not kernel.has_rule("auto"):
+        return []
+    with suppress_warnings():  # the fit of the kernel itself has warned
+        median = fit_kernel(kernel.with_bandwidth("median-distance"), points)
+    assert isinstance(median, Gaussian)
+    return [median.with_bandwidth(factor * float(median.bandwidth)) for factor in _TEST_FACTORS]
+
+
+def _forms(sample: Sample, random_state: int | None) -> Forms:
+    """Return sums of the kernel over partitions, for the tests alone."""
+    if sample.points.n <= _DENSE_UP_TO:
+        return partial(gram_forms, sample.kernel(sample.points.data).astype(np.float64).__matmul__)
+    gram = _exact_gram(sample)
+    if gram is not None:
+        return partial(gram_forms, gram.product)
+    return partial(feature_forms, _features(sample, random_state)[0])
+
+
+def _p_value(statistics: list[Array]) -> float:
+    """Return the p-value of one statistic, or of the largest standardized one of several."""
+    if len(statistics) == 1:
+        return permutation_p_value(statistics[0])
+    return permutation_p_value(largest_standardized(statistics), STANDARDIZED_SLACK)
+
+
 def _exact_gram(sample: Sample) -> GramOperator | None:
-    """Return an operator of the exact kernel; None if it costs too much."""
+    """Return an operator of the exact kernel; None for known features and if it costs too much."""
     points = sample.points
+    if has_few_features(sample) or points.n <= _DENSE_UP_TO:
+        return None
     if points.kind == "vectors" and points.dtype == np.float32 and not points.is_sparse:
         sample = replace(sample, points=Points(points.data.astype(np.float64)))
     chosen = plan(sample, Request("variance", 1, _EXACT))
     return None if isinstance(chosen.operator, Nystrom) else chosen.gram(sample)
-
-
-def _feature_forms(features: Array, P: Array) -> tuple[Array, Array]:
-    """Return ``p'Kp`` and ``p'K1`` of the columns p of P, from features of all rows."""
-    sums = features.T @ P
-    return np.einsum("ij,ij->j", sums, sums), features.sum(axis=0) @ sums
-
-
-def _gram_forms(gram: GramOperator, P: Array) -> tuple[Array, Array]:
-    """Return ``p'Kp`` and ``p'K1`` of the columns p of P, from products with K."""
-    products = gram.product(P)
-    return np.einsum("ij,ij->j", P, products), products.sum(axis=0)
-
-
-def _permutation_tests(
-    forms: Callable[[Array], tuple[Array, Array]],
-    n: int,
-    m: int,
-    n_permutations: int,
-    rng: np.random.Generator,
-) -> dict[str, float]:
-    """Return both statistics and their p-values; the first column is the given partition."""
-    first = (np.arange(n + m) < n).astype(float)
-    total = float(forms(np.ones((n + m, 1)))[0][0])
-    squares, crossed = np.empty(n_permutations + 1), np.empty(n_permutations + 1)
-    for part in row_ranges(n_permutations + 1, _PERMUTATIONS_PER_PRODUCT):
-        columns = [rng.permutation(first) if i else first for i in range(part.start, part.stop)]
-        squares[part], crossed[part] = forms(np.column_stack(columns))
-    within = squares / n**2, (total - 2 * crossed + squares) / m**2
-    between = (crossed - squares) / (n * m)
-    squared = np.maximum(within[0] + within[1] - 2 * between, 0)
-    cosine = between / np.sqrt(np.maximum(within[0] * within[1], np.finfo(float).tiny))
-    # the mean over pairs of different rows, where k(x, x) = 1
-    unbiased = [
-        (v[0] * k - 1) / (k - 1) if k > 1 else np.nan for v, k in zip(within, (n, m), strict=True)
-    ]
-    return {
-        "mmd": float(np.sqrt(squared[0])),
-        "squared_mmd": float(unbiased[0] + unbiased[1] - 2 * between[0]),
-        "p_value": _p_value(squared),
-        "cauchy_schwarz": float(max(-np.log(cosine[0]), 0.0)) if cosine[0] > 0 else float("inf"),
-        "cauchy_schwarz_p_value": _p_value(-cosine),
-    }
-
-
-def _p_value(statistics: Array) -> float:
-    """Return the fraction of partitions with a statistic of at least the first, ties included."""
-    slack = 1e-12 * np.abs(statistics).max() + 1e-14
-    return float((statistics >= statistics[0] - slack).mean())
 
 
 def _limitations(kernel: Kernel) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.diversity.modes import Mode, find_modes
 from mercer.diversity.sampling import SamplingError, sampling_error
-from mercer.formatting import format_number
+from mercer.formatting import format_number, format_order
 from mercer.information import EntropyBounds, MatrixEntropies
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
@@ -121,7 +121,7 @@ class Diversity:
             error = format_number(self.corrected_errors[i], 2)
             rows.append(
                 [
-                    f"{order:g}",
+                    format_order(order),
                     format_number(self.scores[i]),
                     f"{format_number(self.lower[i])} to {format_number(self.upper[i])}",
                     f"{format_number(self.corrected[i])} ± {error}",
@@ -140,7 +140,9 @@ class Diversity:
         return f"Diversity of {self.n_rows} rows, {self.kernel!r}\n" + "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        note = f"Confidence {self.confidence:.0%}; the score is an effective number of points."
+        note = (
+            f"Confidence {100 * self.confidence:g} %; the score is an effective number of points."
+        )
         return table(f"Diversity of {self.n_rows} rows", self._head, self._rows(), note)
 
 

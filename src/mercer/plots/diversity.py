@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.diversity import Diversity
-from mercer.plots.style import HIGHLIGHT, PALETTE, new_axes
+from mercer.formatting import format_order
+from mercer.plots.style import MUTED, PALETTE, new_axes
 
 __all__ = ["DiversityDisplay"]
 
@@ -49,17 +51,20 @@ class DiversityDisplay:
         return cls(result).plot(**options)
 
     def plot(self, axes: Sequence[Any] | None = None) -> Self:
-        """Draw both panels.
+        """Draw both panels; the first one only if the result has no modes.
 
         Parameters
         ----------
-        axes : sequence of two matplotlib Axes or None
-            None for a new figure.
+        axes : sequence of matplotlib Axes or None
+            One for each panel. None for a new figure.
         """
-        axes = new_axes(2, (6.0, 5.6), sharex=False) if axes is None else axes
+        if axes is None:
+            panels = 2 if self.result.modes else 1
+            axes = new_axes(panels, (6.0, 2.8 * panels), sharex=False)
         self.axes_, self.figure_ = axes, axes[0].figure
         self._plot_curves(axes[0])
-        self._plot_modes(axes[1])
+        if self.result.modes:
+            self._plot_modes(axes[1])
         return self
 
     def _plot_curves(self, ax: Any) -> None:
@@ -77,8 +82,9 @@ class DiversityDisplay:
                 [[max(middle - low, 0.0)], [max(high - middle, 0.0)]],
                 color=color,
                 marker="s",
+                markersize=4,
                 capsize=4,
-                label=f"order {result.orders[k]:g}",
+                label=f"order {format_order(result.orders[k])}",
             )
         ax.set_xscale("log")
         ax.set_xlabel("number of rows")
@@ -98,8 +104,13 @@ class DiversityDisplay:
 
     def _plot_modes(self, ax: Any) -> None:
         shares = [mode.share for mode in self.result.modes]
-        ax.bar(np.arange(1, len(shares) + 1), shares, color=HIGHLIGHT)
-        ax.set_yscale("log")
-        ax.set_xlabel("mode, by entropy term")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        # not a color of the orders above
+        ax.bar(np.arange(1, len(shares) + 1), shares, color=MUTED)
+        if min(shares) < max(shares) / 30:
+            ax.set_yscale("log")
+            ax.set_ylim(top=1)
+        ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        by_term = all(a >= b for a, b in pairwise(shares))
+        ax.set_xlabel("mode, by entropy term" if by_term else "mode, by eigenvalue")
+        ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
         ax.set_ylabel("share of V")

@@ -19,6 +19,7 @@ __all__ = ["diversity_page"]
 _IMAGE_TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _LARGEST_IMAGE = 300_000  # bytes; larger files are named, not shown
 _MAX_TEXT = 160
+_COMMON_MEAN = 0.99  # share of V of the first mode beyond which the page suggests centering
 
 
 def diversity_page(
@@ -29,6 +30,7 @@ def diversity_page(
     reference: str = "",
     reference_captions: list[str] | None = None,
     folder: Path | None = None,
+    reference_folder: Path | None = None,
 ) -> str:
     """Return the page as HTML; it needs no other file.
 
@@ -43,30 +45,35 @@ def diversity_page(
         With the reference as X and the data as Y.
     reference : str
         Name of the reference.
-    folder : Path or None
-        Folder of relative image paths.
+    folder, reference_folder : Path or None
+        Folders of relative image paths of the data, and of the reference.
     """
     light, dark = palette_variables()
     scores = HtmlTable(
-        f"Effective numbers, with {result.confidence:.0%} confidence intervals",
+        f"Effective numbers, with {100 * result.confidence:g} % confidence intervals",
         result._head,
         result._rows(),
     )
+    panels = 2 if result.modes else 1
     figure = Figure(
         svg(
             "scores",
-            "Top: scores of subsamples and of all rows, over the number of rows. Bottom: share of "
-            "the information potential of each mode.",
-            (5.8, 5.4),
-            lambda drawn: DiversityDisplay.from_result(result, axes=drawn.subplots(2, 1)),
+            "Scores of subsamples and of all rows, over the number of rows, and the share of the "
+            "information potential of each mode.",
+            (6.6, 2.6 * panels),
+            lambda drawn: DiversityDisplay.from_result(
+                result, axes=drawn.subplots(panels, 1, squeeze=False)[:, 0]
+            ),
         ),
-        "Scores over the number of rows; a curve that still rises at the right has not converged.",
+        "Scores over the number of rows: a curve that still rises at the right has not converged."
+        + (" Bars: share of the information potential V of each mode." if result.modes else ""),
+        "wide",
     )
     modes = [
         {
             "title": f"Mode {i}: {format_percent(mode.share)} of V",
             "facts": f"{format_percent(mode.size)} of the rows; eigenvalue "
-            f"{format_number(mode.eigenvalue)}; stability {format_number(mode.stability, 2)}",
+            f"{format_number(mode.eigenvalue)}; stability {mode.stability:.2f}",
             "rows": _items(mode.representatives, captions, folder),
         }
         for i, mode in enumerate(result.modes, start=1)
@@ -80,53 +87,76 @@ def diversity_page(
             scores=scores,
             figure_=figure,
             modes=modes,
-            comparison=_comparison(comparison, captions, reference_captions, reference, folder),
+            has_captions=captions is not None or reference_captions is not None,
+            common_mean=_common_mean(result),
+            comparison=None
+            if comparison is None
+            else _comparison(
+                comparison, reference, (captions, folder), (reference_captions, reference_folder)
+            ),
             palette={"light": light, "dark": dark},
             versions=format_versions(),
         )
     )
 
 
+def _common_mean(result: Diversity) -> str:
+    """Return a remark if one mode has almost all of the information potential."""
+    if not result.modes or result.modes[0].share < _COMMON_MEAN:
+        return ""
+    return (
+        f"Mode 1 has {format_percent(result.modes[0].share)} of V: it is the mean that all rows "
+        "have in common. Subtract the mean from the embeddings, use a Gaussian kernel with a "
+        "smaller bandwidth, or rank the modes by eigenvalue (--mode-order eigenvalue)."
+    )
+
+
 def _comparison(
-    comparison: SampleComparison | None,
-    captions: list[str] | None,
-    reference_captions: list[str] | None,
+    comparison: SampleComparison,
     reference: str,
-    folder: Path | None,
-) -> dict[str, Any] | None:
-    if comparison is None:
-        return None
+    data_rows: tuple[list[str] | None, Path | None],
+    reference_rows: tuple[list[str] | None, Path | None],
+) -> dict[str, Any]:
+    """Return the tests, the most novel rows and the modes; rows come as captions and folder."""
     tests = HtmlTable(
-        f"Comparison with {reference}",
+        f"Tests of equal distributions, {comparison.n_permutations} permutations",
         ("statistic", "value", "p-value"),
         [
-            ("MMD", format_number(comparison.mmd), format_number(comparison.p_value)),
+            ("MMD", format_number(comparison.mmd), f"{comparison.p_value:.3g}"),
             (
                 "Cauchy-Schwarz divergence",
                 format_number(comparison.cauchy_schwarz),
-                format_number(comparison.cauchy_schwarz_p_value),
+                f"{comparison.cauchy_schwarz_p_value:.3g}",
             ),
         ],
+        text_columns=(0,),
     )
-    groups = []
-    for title, modes, texts in (
-        ("Novel mode", comparison.novel_modes, captions),
-        ("Missing mode", comparison.missing_modes, reference_captions),
+    groups, absent = [], []
+    for title, modes, rows, source in (
+        ("novel mode", comparison.novel_modes, data_rows, ""),
+        ("missing mode", comparison.missing_modes, reference_rows, f"; rows of {reference}"),
     ):
-        for i, mode in enumerate((one for one in modes if one.significant), start=1):
-            groups.append(
-                {
-                    "title": f"{title} {i}",
-                    "facts": f"eigenvalue {format_number(mode.eigenvalue)}",
-                    "rows": _items(mode.representatives, texts, folder),
-                }
-            )
+        significant = [mode for mode in modes if mode.significant]
+        if not significant:
+            absent.append(title)
+        groups += [
+            {
+                "title": f"{title.capitalize()} {i}",
+                "facts": f"eigenvalue {format_number(mode.eigenvalue)}{source}",
+                "rows": _items(mode.representatives, *rows),
+            }
+            for i, mode in enumerate(significant, start=1)
+        ]
     top = (-comparison.novelty).argsort(kind="stable")[:8]
     return {
+        "reference": shorten(reference, 80),
         "tests": tests,
         "groups": groups,
-        "limitations": comparison.limitations,
-        "novel_rows": _items(top, captions, folder),
+        "absent": f"There is no significant {' and no significant '.join(absent)}."
+        if absent
+        else "",
+        "notes": [note for note in (comparison.limitations, comparison.tests_note) if note],
+        "novel_rows": _items(top, *data_rows),
     }
 
 

@@ -26,6 +26,7 @@ def diversity(
     bandwidth: Bandwidth = "auto",
     orders: tuple[float, ...] = (1.0, 2.0, float("inf")),
     modes: Annotated[int, Parameter(validator=Number(gte=0))] = 10,
+    mode_order: Literal["entropy", "eigenvalue"] = "entropy",
     confidence: Annotated[float, Parameter(validator=Number(gt=0, lt=1))] = 0.95,
     solver: Solver = "auto",
     out: Path | None = None,
@@ -60,6 +61,8 @@ def diversity(
         Order of a score, at least 0; inf is the largest. Can be given several times.
     modes
         Number of modes.
+    mode_order
+        Rank modes by their entropy term or by their eigenvalue.
     confidence
         Of the intervals.
     solver
@@ -80,7 +83,7 @@ def diversity(
     messages = Messages(quiet)
     with messages.showing_warnings() as warned:
         result, comparison, files = _measure(
-            data, against, kernel, bandwidth, orders, modes, confidence, solver
+            data, against, kernel, bandwidth, orders, modes, mode_order, confidence, solver
         )
     if json:
         results = {**_results(result, comparison), "data": data, "warnings": warned}
@@ -98,6 +101,7 @@ def diversity(
             "" if against is None else Path(against).name,
             None if against is None else files[1].captions,
             Path(data).parent,
+            None if against is None else Path(against).parent,
         )
         write_file(out, page.encode())
         messages.print(f"page: {out}")
@@ -111,6 +115,7 @@ def _measure(
     bandwidth: float | str,
     orders: tuple[float, ...],
     modes: int,
+    mode_order: Literal["entropy", "eigenvalue"],
     confidence: float,
     solver: str,
 ) -> tuple[Any, Any, list[Any]]:
@@ -125,6 +130,7 @@ def _measure(
         chosen,
         orders=orders,
         n_modes=modes,
+        mode_order=mode_order,
         confidence=confidence,
         solver=solver,
     )
@@ -163,6 +169,9 @@ def _results(result: Any, comparison: Any) -> dict[str, Any]:
             if comparison.cauchy_schwarz == float("inf")
             else comparison.cauchy_schwarz,
             "cauchy_schwarz_p_value": comparison.cauchy_schwarz_p_value,
+            "test_bandwidths": None
+            if comparison.test_bandwidths is None
+            else comparison.test_bandwidths.tolist(),
             "novelty": comparison.novelty.tolist(),
             "novel_eigenvalues": [mode.eigenvalue for mode in comparison.novel_modes],
             "missing_eigenvalues": [mode.eigenvalue for mode in comparison.missing_modes],
@@ -185,6 +194,8 @@ def _print(result: Any, comparison: Any, against: str | None) -> None:
         f"Cauchy-Schwarz divergence  {comparison.cauchy_schwarz:.4g}  "
         f"(p = {comparison.cauchy_schwarz_p_value:.3g})"
     )
+    if comparison.tests_note:
+        print(comparison.tests_note)
     novel = sum(mode.significant for mode in comparison.novel_modes)
     missing = sum(mode.significant for mode in comparison.missing_modes)
     print(f"novel modes: {novel}, missing modes: {missing}")
