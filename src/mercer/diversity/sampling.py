@@ -1,7 +1,8 @@
 r"""Sampling error of matrix entropies: standard errors, bias, confidence intervals.
 
 To first order the error of the entropy is the mean of its influence function over the rows
-(:mod:`mercer.diversity.influence`). Terms of higher order add the excess variance between disjoint
+(:mod:`mercer.diversity.influence`). Its variance over a small sample is too small, and is
+extrapolated from that of halves. Terms of higher order add the excess variance between disjoint
 halves of the sample. If the influence function is constant (points spread evenly over a sphere, for
 example), its variance over a sample is still positive, twice that of the entropy. Where a constant
 influence function cannot be excluded, errors and intervals follow from the second-order term
@@ -28,7 +29,7 @@ from mercer.maths.entropy import spectral_entropies
 from mercer.maths.extrapolation import bias_factor
 from mercer.maths.quadratic_limit import QuadraticLimit
 from mercer.maths.types import Array
-from mercer.operators import ExactFeatures, FeatureMap, LandmarkFeatures
+from mercer.operators import ExactFeatures, ExplicitGram, FeatureMap, LandmarkFeatures
 from mercer.resources import single_threaded_blas
 
 __all__ = ["SamplingError", "sampling_error", "take_rows"]
@@ -36,6 +37,8 @@ __all__ = ["SamplingError", "sampling_error", "take_rows"]
 _LARGEST_SUBSAMPLE = 2000
 _LARGEST_FEATURE_SUBSAMPLE = 20_000
 _SMALLEST = 4
+_LARGEST_CORRECTED = 2000  # rows; the correction is of order 1/n
+_CORRECTING_PARTITIONS = 2
 
 
 class SamplingError(NamedTuple):
@@ -126,6 +129,9 @@ def _sampling_error(
     n, size = sample.points.n, sample.sample_size
     factored, exact = feature_gram(sample, gram)
     influence = influence_moments(sample, orders, factored)
+    variances = influence.deviation**2
+    if 2 * _SMALLEST <= n <= _LARGEST_CORRECTED:
+        variances = _extrapolated(variances, sample, orders, factored, rng)
     features = factored.features if factored is not None and exact else None
     half = min(n // 2, _LARGEST_SUBSAMPLE if features is None else _LARGEST_FEATURE_SUBSAMPLE)
     quarter = half // 2
@@ -162,10 +168,33 @@ def _sampling_error(
             sizes,
             (halves[:, :, k], quarters[:, :, k]),
             influence.of_order(k),
+            float(variances[k]),
             known and order != np.inf,
         )
         for k, (order, entropy) in enumerate(zip(orders, entropies, strict=True))
     ]
+
+
+def _extrapolated(
+    variances: Array,
+    sample: Sample,
+    orders: tuple[float, ...],
+    factored: ExplicitGram | None,
+    rng: np.random.Generator,
+) -> Array:
+    """Return variances of the influence function with their bias of order 1/n removed.
+
+    The influence function of a small sample varies less over its rows than that of the population,
+    because the eigenvectors are fitted to the same rows. Halves show by how much.
+    """
+    n, found = sample.points.n, []
+    for _ in range(_CORRECTING_PARTITIONS):
+        rows = rng.permutation(n)
+        for part in (rows[: n // 2], rows[n // 2 : 2 * (n // 2)]):
+            half = take_rows(sample, np.sort(part))
+            gram = None if factored is None else factored.with_points(half.points, half.weights)
+            found.append(influence_moments(half, orders, gram).deviation ** 2)
+    return np.maximum(2 * variances - np.mean(found, axis=0), variances / 2)
 
 
 def _order_error(
@@ -174,6 +203,7 @@ def _order_error(
     sizes: tuple[int, int, int],
     subsamples: tuple[Array, Array],
     influence: Influence,
+    variance: float,
     known: bool,
 ) -> SamplingError:
     """Return the sampling error of one order.
@@ -186,12 +216,15 @@ def _order_error(
     subsamples : arrays of shape (n_partitions, 2) and (n_partitions, 4)
         Entropies of halves and quarters.
     influence : Influence
+    variance : float
+        Of the influence function of the population.
     known : bool
         Whether the bias is of order 1/n.
     """
     (order, entropy), (halves, quarters), size = entropy_of_order, subsamples, sample.sample_size
-    first = float(influence.deviation) ** 2 / size
-    limit = QuadraticLimit.find(first, float(influence.square), float(influence.diagonal), size)
+    plain = float(influence.deviation) ** 2 / size
+    limit = QuadraticLimit.find(plain, float(influence.square), float(influence.diagonal), size)
+    first = variance / size
     # variance between disjoint subsamples, in excess of the first-order part
     between = float(((halves[:, 0] - halves[:, 1]) ** 2).mean() / 2)
     ratio = sizes[0] / sizes[1]
@@ -208,8 +241,8 @@ def _order_error(
         factor = bias_factor(sizes, values, uncertainty)
         corrected = entropy + factor * (entropy - values[1])
         # half the difference to a bias of order 1/n is the uncertainty of the exponent
-        plain = bias_factor(sizes, values, np.inf)
-        extra = float(np.hypot(factor * noise[0], (factor - plain) * (entropy - values[1]) / 2))
+        usual = bias_factor(sizes, values, np.inf)
+        extra = float(np.hypot(factor * noise[0], (factor - usual) * (entropy - values[1]) / 2))
         # in the quadratic limit the mean over partitions of the correction is constant
         gain = _variance_gain(halves, quarters, factor) if limit is None else 1.0
     curve = [
