@@ -103,6 +103,18 @@ def test_gaussian_kernel_without_reference(files, capsys):
     assert f"{expected:.3f}" in printed
 
 
+def test_page_names_the_bandwidth_and_explains_an_infinite_divergence(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3)) + 3
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", -X)
+    page = tmp_path / "page.html"
+    command = ["diversity", str(tmp_path / "x.npy"), "--out", str(page), "--quiet"]
+    assert main([*command, "--against", str(tmp_path / "y.npy")]) == 0
+    assert "divergence is infinite because the mean kernel value" in page.read_text()
+    assert main([*command, "--kernel", "gaussian", "--bandwidth", "1.23456789"]) == 0
+    assert "Gaussian kernel, bandwidth 1.235" in page.read_text()
+
+
 def test_missing_files_fail(files, capsys):
     assert main(["diversity", str(files[0] / "no.npy")]) == 1
     assert "no.npy" in capsys.readouterr().err

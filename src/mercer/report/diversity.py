@@ -8,6 +8,7 @@ from typing import Any
 
 from mercer.diversity import Diversity, SampleComparison
 from mercer.formatting import format_count, format_number, format_percent, shorten
+from mercer.kernels import Kernel
 from mercer.maths.types import Array
 from mercer.plots.diversity import DiversityDisplay
 from mercer.report.sections.computation import format_versions
@@ -83,7 +84,7 @@ def diversity_page(
             "diversity.html",
             name=name,
             short_name=shorten(name, 80),
-            size=f"{format_count(result.n_rows, 'row')}, {result.kernel!r}",
+            size=f"{format_count(result.n_rows, 'row')}, {_kernel_name(result.kernel)}",
             scores=scores,
             figure_=figure,
             modes=modes,
@@ -98,6 +99,14 @@ def diversity_page(
             versions=format_versions(),
         )
     )
+
+
+def _kernel_name(kernel: Kernel) -> str:
+    """Return the name of a kernel and its bandwidth with few digits."""
+    bandwidth = getattr(kernel, "bandwidth", None)
+    if not isinstance(bandwidth, float | int):
+        return repr(kernel)
+    return f"{type(kernel).__name__} kernel, bandwidth {format_number(float(bandwidth))}"
 
 
 def _common_mean(result: Diversity) -> str:
@@ -148,6 +157,12 @@ def _comparison(
             for i, mode in enumerate(significant, start=1)
         ]
     top = (-comparison.novelty).argsort(kind="stable")[:8]
+    infinite = ""
+    if comparison.cauchy_schwarz == float("inf"):
+        infinite = (
+            "The Cauchy-Schwarz divergence is infinite because the mean kernel value between the "
+            "samples is not positive."
+        )
     return {
         "reference": shorten(reference, 80),
         "tests": tests,
@@ -155,7 +170,9 @@ def _comparison(
         "absent": f"There is no significant {' and no significant '.join(absent)}."
         if absent
         else "",
-        "notes": [note for note in (comparison.limitations, comparison.tests_note) if note],
+        "notes": [
+            note for note in (comparison.limitations, comparison.tests_note, infinite) if note
+        ],
         "novel_rows": _items(top, *data_rows),
     }
 
