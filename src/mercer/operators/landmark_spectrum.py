@@ -50,7 +50,7 @@ class LandmarkSpectrum:
         factor = nystrom.features.factor.astype(np.float64, copy=False)
         self._coefficients = solve_triangular(factor.T, directions, lower=False)
         self._offset = moments.mean @ directions if center else np.zeros(len(used))
-        assert np.isfinite(nystrom.potential)  # is cached
+        nystrom.potential = nystrom.potential  # stored, because the solver uses it
         del nystrom.moments  # m² numbers, computed again if they are needed
 
     @property
