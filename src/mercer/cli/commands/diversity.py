@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from mercer.cli.console import Messages
 from mercer.cli.options import Bandwidth, Data, Flag, Solver
+from mercer.formatting import format_percent
 
 __all__ = ["diversity"]
 
@@ -182,10 +183,11 @@ def _results(result: Any, comparison: Any) -> dict[str, Any]:
 def _print(result: Any, comparison: Any, against: str | None) -> None:
     print(result)
     if result.modes:
-        print("\nmode   of V      rows  stability  typical rows")
+        print("\nmode       of V      rows  stability  typical rows")
     for i, mode in enumerate(result.modes, start=1):
         rows = ", ".join(map(str, mode.representatives[:_PRINTED_ROWS]))
-        print(f"{i:4d} {mode.share:7.2%} {mode.size:8.2%} {mode.stability:10.2f}  {rows}")
+        share, size = format_percent(mode.share), format_percent(mode.size)
+        print(f"{i:4d} {share:>10} {size:>9} {mode.stability:10.2f}  {rows}")
     if comparison is None:
         return
     print(f"\ncompared with {against}")
