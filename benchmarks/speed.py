@@ -31,6 +31,7 @@ from mercer import (
     SeriesDensity,
     config_context,
 )
+from mercer.compiled import exponentials
 from mercer.data import Points
 from mercer.information import vendi_score
 from mercer.kernels import Gaussian
@@ -166,7 +167,7 @@ def parts_alone(X: np.ndarray, V: np.ndarray) -> None:
     for i, rows in enumerate(ranges):
         for columns in ranges[: i + 1]:
             np.matmul(left[rows], right[columns].T, out=tile)
-            np.exp(tile, out=tile)
+            exponentials(tile)
             np.matmul(tile, V[columns], out=out)
             if rows != columns:
                 np.matmul(tile.T, V[rows], out=out)

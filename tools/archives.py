@@ -13,6 +13,8 @@ GENERATED = re.compile(
     r"(^|/)(__pycache__|\.[a-z_]+_cache|\.hypothesis|_build|auto_gallery|generated|build|dist)/"
     r"|\.py[co]$|(^|/)\.DS_Store$|(^|/)\.coverage"
 )
+# in wheels only
+COMPILED = re.compile(r"/_exponentials\.[a-z]+$")
 FOLDERS = ("src", "papers", "tests", "tools", "benchmarks", "docs")
 FILES = (
     "LICENSE",
@@ -20,6 +22,7 @@ FILES = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "CITATION.cff",
+    "hatch_build.py",
     "pyproject.toml",
     "run",
 )
@@ -36,6 +39,7 @@ def find_problems(sdist: Path, wheel: Path, root: Path) -> list[str]:
         *(f"the wheel lacks {name}" for name in sorted(code - set(package))),
         *(["the wheel lacks LICENSE"] if not licenses else []),
         *(f"the wheel must not contain {name}" for name in sorted(package) if not is_package(name)),
+        *(f"the sdist must not contain {name}" for name in sources if COMPILED.search(name)),
         *(f"the sdist: {one}" for one in unwanted_members(sources, root)),
         *(f"the wheel: {one}" for one in unwanted_members(package, root)),
     ]
@@ -50,7 +54,7 @@ def files_below(root: Path, folders: Iterable[str]) -> set[str]:
     """Return the paths, relative to `root`, of files that are not generated."""
     paths = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
     names = {path.relative_to(root).as_posix() for path in paths}
-    return {name for name in names if not GENERATED.search(name)}
+    return {name for name in names if not (GENERATED.search(name) or COMPILED.search(name))}
 
 
 def unwanted_members(members: Mapping[str, bytes], root: Path) -> list[str]:

@@ -39,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
         ),
         "validation",
     },
-    "arrays": {"maths"},
+    "arrays": {"compiled", "maths"},
     "data": {"chunks", "data", "subsampling"},
     "kernels": {"kernels"},
     "operators": {"operators"},

@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from mercer.compiled import exponentials
 from mercer.kernels import Gaussian, Stationary
 from mercer.maths.pairwise import nearest_distances
 from mercer.maths.types import Array
@@ -132,9 +133,9 @@ def leave_one_out_likelihood(
         if single:
             with np.errstate(over="ignore"):  # exponents below the range of single precision
                 values = logs.astype(np.float32)
-            sums = np.log(np.exp(values, out=values).sum(axis=1, dtype=np.float64)) + top
+            sums = np.log(exponentials(values).sum(axis=1, dtype=np.float64)) + top
         else:
-            sums = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
+            sums = np.log(exponentials(logs).sum(axis=1)) + top
         mean = float(weights @ (sums - log_rest)) / float(weights.sum())
         return mean - scaled.log_normalizer(X.shape[1])
 

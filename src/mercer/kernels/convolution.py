@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc, erfcx, exprel
 
+from mercer.compiled import exponentials
 from mercer.kernels.algebra import Scaled, Sum
 from mercer.kernels.base import Kernel, Tiles
 from mercer.kernels.matern import Matern
@@ -176,7 +177,7 @@ class CoordinateConvolution(Kernel):
             for one, other, a, b in zip(x.T, y.T, first, second, strict=True):
                 total += log_factor(np.abs(np.subtract.outer(one, other)), a, b)
                 total -= log_factor(np.zeros(1), a, b)
-            np.exp(total, out=total)
+            exponentials(total)
             if out is None:
                 return total.astype(np.result_type(X, right), copy=False)
             out[...] = total

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import kve
 from scipy.stats import f
 
+from mercer.compiled import exponentials
 from mercer.kernels.stationary import Radial, SpectralDensity, normal_spectral_density
 from mercer.maths.types import Array
 
@@ -48,13 +49,13 @@ class Matern(Radial):
         """Return the Matérn function of ``r = √(-2h)``."""
         self._check_nu()
         if self.nu == np.inf:
-            return np.exp(h, out=h)
+            return exponentials(h)
         with np.errstate(over="ignore"):
             h *= -4 * self.nu
         r = np.sqrt(h, out=h)  # √(2ν) r
         if self.nu in (0.5, 1.5, 2.5):
             np.minimum(r, 800, out=r)  # exp(-800) is 0; avoids inf * 0 = nan
-            factor = np.exp(-r)
+            factor = exponentials(-r)
             if self.nu == 0.5:
                 h[...] = factor
             else:

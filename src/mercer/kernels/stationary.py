@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import lgamma, log, pi, sqrt
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.stats import chi2
 
+from mercer.compiled import exponentials
 from mercer.kernels.base import Kernel, Tiles
 from mercer.maths.pairwise import (
     augment_columns,
@@ -152,6 +153,8 @@ class Stationary(Kernel):
 class Radial(Stationary):
     """Base class of kernels that are functions of ``h = -‖x - y‖²/2``, in units of bandwidths."""
 
+    clips_exponents: ClassVar[bool] = False  # whether the profile treats h > 0 as 0
+
     def profile(self, h: Array) -> Array:
         """Turn h into kernel values, overwriting it."""
         raise NotImplementedError
@@ -172,13 +175,15 @@ class Radial(Stationary):
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """Evaluate tiles by matrix products, or by differences if products would cancel."""
-        return self._exponents(X, Y, self.profile)
+        return self._exponents(X, Y, self.profile, not self.clips_exponents)
 
     def log_tiles(self, X: Any, Y: Any) -> Tiles:
         """Evaluate tiles of the logarithm, without an exponential."""
         return self._exponents(X, Y, self.log_profile)
 
-    def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
+    def _exponents(
+        self, X: Any, Y: Any, profile: Callable[[Array], Array], clip: bool = True
+    ) -> Tiles:
         """Return rectangles of h, transformed by ``profile``."""
         same_points = Y is None or Y is X
         Y = X if same_points else Y
@@ -195,7 +200,7 @@ class Radial(Stationary):
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             if by_products:
-                h = half_squared_products(left[rows], right[columns], out)
+                h = half_squared_products(left[rows], right[columns], out, clip)
             else:
                 h = half_squared_differences(left[rows], right[columns], bandwidths, out)
             if same_points and rows == columns:
@@ -229,6 +234,8 @@ class Gaussian(Radial):
     >>> Gaussian(1.0, metric=[[4.0, 0.0], [0.0, 1.0]])([[0.0, 0.0]], [[2.0, 0.0]]).round(4)
     array([[0.6065]])
     """
+
+    clips_exponents = True
 
     def __init__(
         self, bandwidth: float | Array | str = "auto", metric: str | Array | None = None
@@ -290,18 +297,20 @@ class Gaussian(Radial):
                 f"{lowest:.3g}. Drop redundant columns, or add a multiple of the identity."
             ) from error
 
-    def _exponents(self, X: Any, Y: Any, profile: Callable[[Array], Array]) -> Tiles:
+    def _exponents(
+        self, X: Any, Y: Any, profile: Callable[[Array], Array], clip: bool = True
+    ) -> Tiles:
         if self.metric is None:
-            return super()._exponents(X, Y, profile)
+            return super()._exponents(X, Y, profile, clip)
         rows = X if Y is None else Y
         # a median, because an outlier in the mean would round all other coordinates
         origin = np.median(rows[:: max(1, len(rows) // 1000)].astype(np.float64), axis=0)
         right = None if Y is None or Y is X else self._from(origin, Y)
-        return Gaussian(1.0)._exponents(self._from(origin, X), right, profile)
+        return Gaussian(1.0)._exponents(self._from(origin, X), right, profile, clip)
 
     def profile(self, h: Array) -> Array:
         """``exp h``."""
-        return np.exp(h, out=h)
+        return exponentials(h, 0.0)
 
     def inverse_profile(self, values: Array) -> Array:
         """``-2 log k``."""
@@ -401,7 +410,7 @@ class Laplacian(Stationary):
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             exponent = exponents(rows, columns, out)
-            return np.exp(exponent, out=exponent)
+            return exponentials(exponent)
 
         return tile
 

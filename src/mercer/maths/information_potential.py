@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.compiled import exponentials
 from mercer.maths.pairwise import half_squared_differences
 from mercer.maths.types import Array
 
@@ -39,7 +40,7 @@ def gaussian_potential(X: Array, bandwidths: Array, weights: Array) -> tuple[flo
     for first in range(0, len(X), _BLOCK):
         rows = slice(first, first + _BLOCK)
         kernel = half_squared_differences(X[rows], X, bandwidths)
-        np.exp(kernel, out=kernel)
+        exponentials(kernel)
         kernel *= weights
         sums = kernel.sum(axis=1)
         potential += float(weights[rows] @ sums)

@@ -80,9 +80,16 @@ def _with_columns(X: Array, first: Array | float, second: Array | float) -> Arra
     return augmented
 
 
-def half_squared_products(A: Array, B: Array, out: Array | None = None) -> Array:
-    """Return ``h = x'y - |x|²/2 - |y|²/2 ≤ 0`` by one matrix product of augmented rows."""
+def half_squared_products(
+    A: Array, B: Array, out: Array | None = None, clip: bool = True
+) -> Array:
+    """Return ``h = x'y - |x|²/2 - |y|²/2 ≤ 0`` by one matrix product of augmented rows.
+
+    Without ``clip``, rounding errors of points that nearly coincide may be positive.
+    """
     h = finite_product(A, B.T, out)
+    if not clip:
+        return h
     # Only rounding error makes h positive, and a maximum takes half the time of clipping.
     return np.clip(h, -np.inf, 0, out=h) if h.max(initial=0) > 0 else h
 

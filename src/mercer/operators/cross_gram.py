@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mercer.compiled import exponentials
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.pairwise import finite_product, row_ranges
@@ -75,7 +76,7 @@ def log_cross_sums(kernel: Kernel, new: Points, points: Points, c: Array) -> tup
                 base = np.where(np.isneginf(largest), 0.0, largest)  # all terms so far are zero
                 logs -= base[:, None].astype(logs.dtype)
                 sums[rows] *= np.exp(top[rows] - base)
-                sums[rows] += finite_product(np.exp(logs, out=logs), c[part])
+                sums[rows] += finite_product(exponentials(logs), c[part])
                 top[rows] = largest
 
     _run(kernel, row_ranges(new.n, min(TILE, -(-new.n // 8))), work, new.n * points.n)

@@ -1,0 +1,47 @@
+"""Build step of wheels: compile src/mercer/compiled if there is a C compiler.
+
+Without one, or with ``MERCER_COMPILED=0``, the wheel is pure Python and works on every platform.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import sys_tags
+
+FOLDER = Path("src", "mercer", "compiled")
+FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden")
+
+
+class CompileExponentials(BuildHookInterface[Any]):
+    """Compile the library and add it to the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, also for editable installations."""
+        library = FOLDER / ("_exponentials.dll" if sys.platform == "win32" else "_exponentials.so")
+        if not compiled(Path(self.root), library):
+            return
+        build_data["artifacts"].append(f"/{library.as_posix()}")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{next(sys_tags()).platform}"
+
+
+def compiled(root: Path, library: Path) -> bool:
+    """Compile the library; return whether this was possible."""
+    (root / library).unlink(missing_ok=True)
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    if os.environ.get("MERCER_COMPILED") == "0" or shutil.which(compiler[0]) is None:
+        return False
+    source = FOLDER / "exponentials.c"
+    command = [*compiler, *FLAGS, "-o", str(library), str(source), "-lm"]
+    done = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)
+    if done.returncode:
+        print(f"mercer is built without compiled code: {done.stderr[-500:]}", file=sys.stderr)
+    return done.returncode == 0
