@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,14 +33,22 @@ class CompileExponentials(BuildHookInterface[Any]):
 
 
 def compiled(root: Path, library: Path) -> bool:
-    """Compile the library; return whether this was possible."""
-    (root / library).unlink(missing_ok=True)
-    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
-    if os.environ.get("MERCER_COMPILED") == "0" or shutil.which(compiler[0]) is None:
+    """Compile the library; return whether this was possible.
+
+    An older library, which an editable installation may be using, is replaced, or removed on
+    failure.
+    """
+    if os.environ.get("MERCER_COMPILED") == "0":
         return False
-    source = FOLDER / "exponentials.c"
-    command = [*compiler, *FLAGS, "-o", str(library), str(source), "-lm"]
-    done = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)
-    if done.returncode:
-        print(f"mercer is built without compiled code: {done.stderr[-500:]}", file=sys.stderr)
-    return done.returncode == 0
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    source, new = FOLDER / "exponentials.c", library.with_suffix(".new")
+    command = [*compiler, *FLAGS, "-o", str(new), str(source), "-lm"]
+    try:
+        subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", None) or error
+        print(f"mercer is built without compiled code: {reason}", file=sys.stderr)
+        (root / library).unlink(missing_ok=True)
+        return False
+    (root / new).replace(root / library)
+    return True

@@ -215,6 +215,17 @@ def test_some_eigenvectors_of_a_larger_matrix(monkeypatch, only_selected, target
     assert len(found.known_values) == ({1: 1, 2: 4, 3: 4, 5: 6}[k] if leading else 60)
 
 
+def test_all_eigenvalues_of_a_centered_matrix_are_known():
+    values = np.linspace(1, 0.01, 60)
+    problem = RotatedProblem(values, np.ones(60))
+    problem.has_entropy = False
+    found = solved(Dense(), problem, "variance", 3)
+    assert found.vectors.shape == (60, 3)
+    assert_allclose(found.known_values, values, rtol=1e-12)
+    assert_allclose(found.known_terms[3:], 0, atol=0)
+    assert len(found.known_terms) == 60
+
+
 def test_too_many_leading_components_state_the_rank():
     problem = DiagonalProblem(np.r_[3.0, 2, 1, np.zeros(57)], np.ones(60))
     with raises(RankError, "has 3 positive eigenvalues"):

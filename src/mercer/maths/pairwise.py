@@ -80,9 +80,7 @@ def _with_columns(X: Array, first: Array | float, second: Array | float) -> Arra
     return augmented
 
 
-def half_squared_products(
-    A: Array, B: Array, out: Array | None = None, clip: bool = True
-) -> Array:
+def half_squared_products(A: Array, B: Array, out: Array | None = None, clip: bool = True) -> Array:
     """Return ``h = x'y - |x|²/2 - |y|²/2 ≤ 0`` by one matrix product of augmented rows.
 
     Without ``clip``, rounding errors of points that nearly coincide may be positive.

@@ -70,11 +70,14 @@ class EigenProblem(ABC):
         Its Krylov space contains all eigenvectors with a non-zero entropy term.
     relative_error : float
         Accuracy of a product, relative to the largest eigenvalue.
+    has_entropy : bool
+        Whether eigenvectors may overlap with the start vector; False for a centered matrix.
     """
 
     size: int
     start: Array
     relative_error: float
+    has_entropy: bool = True
 
     @cached_property
     def start_norm(self) -> float:
@@ -254,6 +257,7 @@ class GramProblem(EigenProblem):
         self.size = gram.size
         self.start = gram.start
         self.relative_error = 10 * float(np.finfo(gram.precision).eps)
+        self.has_entropy = not gram.is_centered
 
     def product(self, V: Array) -> Array:
         """Return ``A V``."""
@@ -273,7 +277,7 @@ class GramProblem(EigenProblem):
 
     def overlaps(self, values: Array, products: Array) -> Array:
         """Return the products; zeros where centering has removed all overlap."""
-        return np.zeros(len(values)) if self.gram.is_centered else products
+        return products if self.has_entropy else np.zeros(len(values))
 
 
 class KernelGram(DirectGram):
@@ -429,9 +433,10 @@ def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | Non
         for rows, columns in tasks:
             block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
             tiles(rows, columns, block)
-            total[rows] += finite_product(block, right[columns], product[: len(block)])
-            if rows != columns:
-                total[columns] += finite_product(block.T, right[rows], product[: len(block.T)])
+            with np.errstate(invalid="ignore"):  # as in finite_product, once for two products
+                total[rows] += np.matmul(block, right[columns], out=product[: len(block)])
+                if rows != columns:
+                    total[columns] += np.matmul(block.T, right[rows], out=product[: len(block.T)])
         return total
 
     return np.asarray(sum(_run_on_tiles(kernel, points.n, work)))

@@ -24,6 +24,7 @@ __all__ = ["choose_landmarks", "landmark_bytes"]
 _PIVOTS_PER_BLOCK = 128
 _COLUMNS_PER_TASK = 1024
 _MAX_ROWS_PER_LANDMARK, _MIN_ROWS_PER_LANDMARK = 100, 4
+_ROUNDING = 10.0  # rounding error of residuals, in units of eps √count k(x, x)
 _SMALL_MATRICES = 8  # of size m × m: factor, moments, and the decomposition of the small problem
 
 
@@ -76,6 +77,7 @@ def choose_landmarks(
     residual = diagonal.copy()
     trace = float(importance @ diagonal)
     F = np.empty((min(count, points.n), points.n), points.dtype)  # the factor, transposed
+    rounding = _ROUNDING * float(np.finfo(F.dtype).eps) * np.sqrt(len(F)) * diagonal
     chosen: list[int] = []
     while len(chosen) < len(F):
         probabilities = np.maximum(importance * residual, 0)
@@ -86,7 +88,7 @@ def choose_landmarks(
         k = len(chosen)
         inner = kernel(points.take(proposals).data).astype(np.float64)
         inner -= F[:k, proposals].T @ F[:k, proposals]
-        accepted, lower = _thin(inner, residual[proposals], rng)
+        accepted, lower = _thin(inner, residual[proposals], rounding[proposals], rng)
         if len(accepted) == 0:  # only if the residual is rounding error
             break
         pivots = proposals[accepted]
@@ -124,17 +126,21 @@ def _extend(
     run_each_in_threads(row_ranges(points.n, _COLUMNS_PER_TASK), work, parallel)
 
 
-def _thin(inner: Array, proposed: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def _thin(
+    inner: Array, proposed: Array, rounding: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Accept each proposal with probability (current residual) / (proposed residual), in turn.
 
+    Residuals that are rounding error are rejected: the factor would be divided by their roots.
     Returns the accepted indices and the Cholesky factor of their block of ``inner``.
     """
     inner = inner.copy()
     accepted: list[int] = []
     factor = np.zeros_like(inner)
+    smallest = np.maximum(1e-10 * proposed, rounding)
     for i in range(len(inner)):
         current = inner[i, i]
-        if current <= 1e-10 * proposed[i] or rng.uniform() * proposed[i] >= current:
+        if current <= smallest[i] or rng.uniform() * proposed[i] >= current:
             continue
         column = inner[:, i] / np.sqrt(current)
         inner -= np.outer(column, column)

@@ -33,8 +33,10 @@ class Dense:
     ----------
     only_selected : bool
         For a number of leading components, compute the eigenvectors of these only, which takes a
-        third of the time. ``spectrum_.known_eigenvalues`` are then those of the components; ranks
-        and multiplicities are exact in both cases.
+        third of the time. ``spectrum_.known_eigenvalues`` are then those of the components, because
+        the entropy terms of the others are not known; ranks and multiplicities are exact in both
+        cases. The eigenvectors of a centered K have no entropy, so only those of the components are
+        computed in any case, and all eigenvalues are known.
 
     Examples
     --------
@@ -87,8 +89,10 @@ class Dense:
         vectors = vectors[:, selected]
         if tridiagonal is not None:
             vectors = tridiagonal.from_basis(vectors)
+        ordered = np.sort(raw)[::-1]
+        known_values = values if problem.has_entropy else ordered  # other terms are not known
         sizes = np.ones(len(raw), dtype=int)
-        for group in tie_groups(-np.sort(-raw), tie):
+        for group in tie_groups(ordered, tie):
             sizes[group] = group.stop - group.start
         return Eigenpairs(
             values=values[selected],
@@ -100,8 +104,8 @@ class Dense:
             certificate="all eigenpairs are known",
             ranks=selected + 1,
             multiplicities=sizes[selected],
-            known_values=values,
-            known_terms=terms,
+            known_values=known_values,
+            known_terms=np.pad(terms, (0, len(known_values) - len(terms))),
             lowest=lowest,
             products=0,
         )
@@ -109,8 +113,8 @@ class Dense:
     def _needed(self, problem: EigenProblem, selection: Selection, raw: Array) -> int:
         """Return how many of the largest eigenvalues need vectors; equal ones are not separated."""
         count = selection.n_components
-        leading = self.only_selected and selection.target == "variance"
-        if not leading or not isinstance(count, int):
+        few = self.only_selected or not problem.has_entropy
+        if not few or selection.target != "variance" or not isinstance(count, int):
             return len(raw)
         tie = max(TIE, problem.relative_error) * float(np.abs(raw).max())
         gaps = raw[1:] - raw[:-1] > tie
