@@ -19,12 +19,12 @@ FOLDER = Path("src", "mercer", "compiled")
 FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden")
 
 
-class CompileExponentials(BuildHookInterface[Any]):
+class CompileLoops(BuildHookInterface[Any]):
     """Compile the library and add it to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, also for editable installations."""
-        library = FOLDER / ("_exponentials.dll" if sys.platform == "win32" else "_exponentials.so")
+        library = FOLDER / ("_loops.dll" if sys.platform == "win32" else "_loops.so")
         if not compiled(Path(self.root), library):
             return
         build_data["artifacts"].append(f"/{library.as_posix()}")
@@ -41,8 +41,9 @@ def compiled(root: Path, library: Path) -> bool:
     if os.environ.get("MERCER_COMPILED") == "0":
         return False
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
-    source, new = FOLDER / "exponentials.c", library.with_suffix(".new")
-    command = [*compiler, *FLAGS, "-o", str(new), str(source), "-lm"]
+    new, sources = library.with_suffix(".new"), sorted((root / FOLDER).glob("*.c"))
+    files = [str(source.relative_to(root)) for source in sources]
+    command = [*compiler, *FLAGS, "-o", str(new), *files, "-lm"]
     try:
         subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:

@@ -53,10 +53,16 @@ def measure_memory(setup: Callable[[], object], call: Callable[[object], object]
     print(json.dumps(peak_growth(lambda: call(data))[0]))
 
 
-def in_new_process(module: str, call: str, python: str = sys.executable) -> dict[str, Any]:
-    """Return the result of a call, a dictionary, in a new process that uses all cores."""
+def in_new_process(
+    module: str, call: str, python: str = sys.executable, variables: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the result of a call, a dictionary, in a new process that uses all cores.
+
+    ``variables`` are added to the environment.
+    """
     code = f"import json; from {module} import *\nprint(json.dumps({call}))"
     env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    env |= variables or {}
     done = subprocess.run(
         [python, "-c", code], capture_output=True, text=True, check=False, env=env
     )

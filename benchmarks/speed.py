@@ -2,8 +2,9 @@
 
 All functions of a row run in every round, interleaved, and the best time counts. Tasks without a
 function of another library are compared with the times before this version on the same type of
-machine (two AMD cores); those numbers are constants of this module. The last table compares the
-matrix-free product with the time of its matrix products and exponentials alone.
+machine (two AMD cores); those numbers are constants of this module. Other tables compare the
+matrix-free product with the time of its matrix products and exponentials alone, compiled
+exponentials with those of NumPy, and kernel PCA with the code that OpenBLAS has for other CPUs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 from scipy.linalg import eigh
@@ -22,13 +25,14 @@ from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measure import best_times, table
+from benchmarks.measure import best_times, in_new_process, table
 from mercer import (
     KernelECA,
     KernelPCA,
     MercerMixture,
     MercerNovelty,
     SeriesDensity,
+    compiled,
     config_context,
 )
 from mercer.compiled import exponentials
@@ -78,15 +82,20 @@ def sklearn_kernel_pca(X: np.ndarray, solver: str) -> None:
     model.fit_transform(X)
 
 
-def peers() -> list[tuple[str, ...]]:
-    X, Y = normal(8000, 10), normal(5000, 10)
-    pca = best_times(
+def kernel_pca_times() -> dict[str, float]:
+    X = normal(8000, 10)
+    return best_times(
         {
             "mercer": lambda: KernelPCA(8, kernel=Gaussian(BANDWIDTH)).fit_transform(X),
             "arpack": lambda: sklearn_kernel_pca(X, "arpack"),
             "randomized": lambda: sklearn_kernel_pca(X, "randomized"),
         }
     )
+
+
+def peers() -> list[tuple[str, ...]]:
+    Y = normal(5000, 10)
+    pca = kernel_pca_times()
     peer = min(pca["arpack"], pca["randomized"])
     eca = best_times({"mercer": lambda: KernelECA(5, kernel=Gaussian(BANDWIDTH)).fit(Y)})
     eca |= best_times({"eigh": lambda: full_decomposition(Y)}, rounds=1)
@@ -201,12 +210,83 @@ def share_of_limit() -> str:
     )
 
 
+# --- compiled exponentials ------------------------------------------------------------------------
+
+
+def evaluate(gram: BlockedGram) -> None:
+    """Evaluate the tiles of K on and below the diagonal."""
+    tile = np.empty((TILE, TILE), gram.precision)
+    ranges = row_ranges(gram.size, TILE)
+    for i, rows in enumerate(ranges):
+        for columns in ranges[: i + 1]:
+            gram._tiles(rows, columns, tile)
+
+
+def by_numpy(function: Callable[[], object]) -> None:
+    with patch.object(compiled, "_functions", dict):
+        function()
+
+
+def compiled_exponentials() -> str:
+    """Compare CPU times of kernel values and products, compiled and by NumPy, interleaved."""
+    rows = []
+    with threadpool_limits(1), config_context(threads=1):
+        for dtype, d in product((np.float64, np.float32), (10, 30, 100, 256)):
+            X = normal(2048, d).astype(dtype)
+            gram = BlockedGram(Gaussian(float(np.sqrt(d))), Points(X))
+            tasks = {
+                "values": partial(evaluate, gram),
+                "1 vector": partial(gram.product, normal(2048, 1)),
+                "16 vectors": partial(gram.product, normal(2048, 16)),
+            }
+            found = best_times(
+                tasks | {f"{name}, NumPy": partial(by_numpy, task) for name, task in tasks.items()},
+                20,
+                time.process_time,
+            )
+            pairs = 2048 * 2304 / 2  # with all of the tiles on the diagonal
+            cells = [
+                f"{found[name] / pairs * 1e9:.2f} ns ({found[f'{name}, NumPy'] / found[name]:.1f}×)"
+                for name in tasks
+            ]
+            rows.append((f"{np.dtype(dtype).name}, {d} columns", *cells))
+    return table(
+        "Compiled exponentials: time per pair of rows (NumPy's divided by it), one thread",
+        rows,
+        ("kernel", "values", "product with 1 vector", "with 16 vectors"),
+    )
+
+
+# --- other CPUs -----------------------------------------------------------------------------------
+
+CORE_TYPES = ("Zen", "Haswell", "Nehalem")
+
+
+def core_types() -> str:
+    """Compare kernel PCA with scikit-learn as OpenBLAS would compute on other CPUs."""
+    rows = []
+    for active in (False, True):
+        for name in CORE_TYPES:
+            with competing_process(active):
+                times = in_new_process(
+                    "benchmarks.speed", "kernel_pca_times()", variables={"OPENBLAS_CORETYPE": name}
+                )
+            peer = min(times["arpack"], times["randomized"])
+            load = "one competing process" if active else "idle"
+            cells = (f"{times['mercer']:.2f} s", f"{peer:.2f} s", f"{times['mercer'] / peer:.2f}")
+            rows.append((name, load, *cells))
+    header = ("core type", "machine", "mercer", "best of scikit-learn", "ratio")
+    return table("KernelPCA(8), 8,000 × 10, with kernels of OpenBLAS for other CPUs", rows, header)
+
+
 def tables() -> Iterator[str]:
     """Yield all tables of this module."""
     header = ("task", "mercer", "other", "ratio")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield share_of_limit()
+        yield compiled_exponentials()
+        yield core_types()
         for title, active in (("Idle machine", False), ("One competing process", True)):
             with competing_process(active):
                 yield table(title, peers() + earlier(), header)

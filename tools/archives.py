@@ -14,7 +14,7 @@ GENERATED = re.compile(
     r"|\.py[co]$|(^|/)\.DS_Store$|(^|/)\.coverage"
 )
 # in wheels only
-COMPILED = re.compile(r"/_exponentials\.[a-z]+$")
+COMPILED = re.compile(r"/_loops\.[a-z]+$")
 FOLDERS = ("src", "papers", "tests", "tools", "benchmarks", "docs")
 FILES = (
     "LICENSE",

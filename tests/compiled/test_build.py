@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("src", "mercer", "compiled")
-LIBRARY = FOLDER / "_exponentials.so"
+LIBRARY = FOLDER / "_loops.so"
 
 
 class Hook:
@@ -34,7 +34,7 @@ def build(monkeypatch, tmp_path):
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     (tmp_path / FOLDER).mkdir(parents=True)
-    for source in (ROOT / FOLDER).glob("exponentials.*"):
+    for source in (ROOT / FOLDER).glob("*.[ch]"):
         shutil.copy(source, tmp_path / FOLDER)
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("MERCER_COMPILED", raising=False)
@@ -43,7 +43,7 @@ def build(monkeypatch, tmp_path):
 
 def initialized(build):
     data = {"artifacts": []}
-    build.CompileExponentials().initialize("standard", data)
+    build.CompileLoops().initialize("standard", data)
     return data
 
 

@@ -1,26 +1,8 @@
 /* Exponentials of arrays. NumPy vectorizes those of doubles with AVX-512 only; with AVX2 its loop
  * takes 4 to 6 times as long as this one, and that of floats 2 to 4 times.
- *
- * Only pointers and sizes cross the boundary, so the library does not depend on a version of Python
- * or NumPy. Vectors are GCC's vector extension, which clang supports as well: AVX2 with FMA on
- * x86-64, NEON on 64-bit ARM.
  */
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "vectors.h"
 
-#if defined(__x86_64__)
-#define TARGET __attribute__((target("avx2,fma")))
-#define VECTOR_BYTES 32
-#elif defined(__aarch64__)
-#define TARGET
-#define VECTOR_BYTES 16
-#else
-#error "no vectorized implementation for this processor"
-#endif
-
-#define PUBLIC __attribute__((visibility("default")))
 #define CHUNK 8 /* vectors whose range is checked together */
 
 /* Return whether this CPU has the instructions, and NumPy has no faster loop for it. */

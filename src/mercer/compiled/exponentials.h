@@ -1,13 +1,10 @@
 /* Exponentials of one floating type; exponentials.c includes this file once per type. */
 
-typedef REAL NAME(vector)
-    __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
-typedef INTEGER NAME(integers)
-    __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+typedef VECTOR_OF(REAL) NAME(vector);
+typedef VECTOR_OF(INTEGER) NAME(integers);
 
 #define VECTOR NAME(vector)
 #define INTEGERS NAME(integers)
-#define LANES ((ptrdiff_t)(VECTOR_BYTES / sizeof(REAL)))
 
 /* For |x| ≤ LARGEST. */
 TARGET static inline VECTOR NAME(vector_exp)(VECTOR x)
@@ -81,7 +78,6 @@ PUBLIC void NAME(mercer_exp)(REAL *x, ptrdiff_t rows, ptrdiff_t columns, ptrdiff
 
 #undef VECTOR
 #undef INTEGERS
-#undef LANES
 #undef NAME
 #undef REAL
 #undef INTEGER

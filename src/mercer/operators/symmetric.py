@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from mercer.compiled import COLUMN_MULTIPLE, add_products, uses_compiled_code
 from mercer.data import Points
 from mercer.kernels import Kernel
 from mercer.maths.pairwise import finite_product, row_ranges
@@ -17,6 +20,7 @@ __all__ = ["SymmetricGram"]
 _PANEL_ROWS = 256
 _TILE_COLUMNS = 2048  # evaluated at a time: a matrix product of many columns is faster
 _PADDING = 8  # columns, so that the rows of a panel do not share the same sets of a cache
+_NARROW = 32  # columns, up to which compiled products are faster than BLAS
 _GROUPS = 8  # of panels, each with its own sum; a thread takes the next group when it is free
 _PARALLEL_PRODUCT = 2**22  # entries; below, starting threads costs more than it saves
 
@@ -64,21 +68,46 @@ class SymmetricGram(KernelGram):
 
     def product(self, V: Array) -> Array:
         """Return ``A V``: sums over panels in float64."""
+        if 1 < V.shape[1] <= _NARROW and uses_compiled_code():
+            return self._narrow_product(V)
         # V'A, the transpose of AV, is faster on row-major panels.
         right = np.ascontiguousarray(V.T, dtype=self.precision)
+
+        def multiply(rows: slice, panel: Array, total: Array) -> None:
+            total[:, rows] += finite_product(right[:, : rows.stop], panel.T)
+            left = panel[:, : rows.start]
+            total[:, : rows.start] += finite_product(right[:, rows], left)
+
+        return self._sum_of_panels(multiply, right.shape).T
+
+    def _narrow_product(self, V: Array) -> Array:
+        """Return ``A V`` for few columns in compiled code."""
+        columns = -(-V.shape[1] // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
+        right = np.zeros((self.size, columns), self.precision)
+        right[:, : V.shape[1]] = V
+
+        def multiply(rows: slice, panel: Array, total: Array) -> None:
+            left, block = panel[:, : rows.start], panel[:, rows]
+            below = total[: rows.start]
+            add_products(left, right[: rows.start], total[rows], right[rows], below)
+            add_products(block, right[rows], total[rows], None, below)
+
+        return self._sum_of_panels(multiply, right.shape)[:, : V.shape[1]]
+
+    def _sum_of_panels(
+        self, add: Callable[[slice, Array, Array], None], shape: tuple[int, ...]
+    ) -> Array:
+        """Return the sum of what ``add(rows, panel, total)`` adds for each panel, in threads."""
         count = max(_GROUPS, thread_count())
         groups = [self.panels[i::count] for i in range(min(count, len(self.panels)))]
-        sums = np.zeros((len(groups), *right.shape))
+        sums = np.zeros((len(groups), *shape))
 
-        def multiply(group: int) -> None:
-            total = sums[group]
+        def work(group: int) -> None:
             for rows, panel in groups[group]:
-                total[:, rows] += finite_product(right[:, : rows.stop], panel.T)
-                above = panel[:, : rows.start]
-                total[:, : rows.start] += finite_product(right[:, rows], above)
+                add(rows, panel, sums[group])
 
-        run_each_in_threads(range(len(groups)), multiply, self.size**2 >= _PARALLEL_PRODUCT)
-        return np.asarray(sums.sum(axis=0).T)
+        run_each_in_threads(range(len(groups)), work, self.size**2 >= _PARALLEL_PRODUCT)
+        return np.asarray(sums.sum(axis=0))
 
     def diagonal(self) -> Array:
         """Return the diagonal of the stored matrix."""
