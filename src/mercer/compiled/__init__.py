@@ -25,16 +25,13 @@ Array = NDArray[Any]
 COLUMN_MULTIPLE = 8  # of the factors of compiled products
 
 _FEWEST = 512  # numbers; below, the call takes longer than NumPy's loop
-_TYPES: dict[np.dtype[Any], str] = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
+_POINTER, _SIZE = ctypes.c_void_p, ctypes.c_ssize_t
 _ARGUMENTS = {
-    "exp": (ctypes.c_void_p, *[ctypes.c_ssize_t] * 3, ctypes.c_double),
-    "add_products": (
-        ctypes.c_void_p,
-        *[ctypes.c_ssize_t] * 3,
-        *[ctypes.c_void_p] * 4,
-        ctypes.c_ssize_t,
-    ),
+    "exp_double": (_POINTER, *[_SIZE] * 3, ctypes.c_double),
+    "exp_float": (_POINTER, *[_SIZE] * 3, ctypes.c_double),
+    "add_products": (_POINTER, *[_SIZE] * 3, *[_POINTER] * 4, _SIZE),
 }
+_EXPONENTIALS = {np.dtype(np.float64): "exp_double", np.dtype(np.float32): "exp_float"}
 
 
 def uses_compiled_code() -> bool:
@@ -50,7 +47,7 @@ def exponentials(h: Array, upper: float = np.inf) -> Array:
     >>> exponentials(np.array([0.0, -np.inf])).tolist()
     [1.0, 0.0]
     """
-    function = _functions().get(("exp", h.dtype))
+    function = _functions().get(_EXPONENTIALS.get(h.dtype, ""))
     matrix = h.reshape(1, -1) if h.ndim == 1 else h
     if (
         function is None
@@ -70,27 +67,27 @@ def exponentials(h: Array, upper: float = np.inf) -> Array:
 def add_products(A: Array, V: Array, above: Array, W: Array | None, below: Array) -> None:
     """Add ``A V`` to ``above``, and ``A' W`` to ``below`` unless W is None, in compiled code.
 
+    All arrays are of type float64.
+
     Parameters
     ----------
     A : array of shape (rows, terms)
-        float64 or float32, with contiguous rows.
+        With contiguous rows.
     V, W : arrays of shape (terms, c) and (rows, c)
-        Of the same type, contiguous; c is a multiple of ``COLUMN_MULTIPLE``.
+        Contiguous; c is a multiple of ``COLUMN_MULTIPLE``.
     above, below : arrays of shape (rows, c) and (terms, c)
-        float64, contiguous. ``below`` is not used without W.
+        Contiguous. ``below`` is not used without W.
     """
     if A.size == 0:
         return
-    function = _functions()["add_products", A.dtype]
     shapes = [(A.shape[1], V), (A.shape[0], above)]
     shapes += [] if W is None else [(A.shape[0], W), (A.shape[1], below)]
     columns = V.shape[1]
     assert _has_contiguous_rows(A)
     assert columns % COLUMN_MULTIPLE == 0
     assert all(M.shape == (rows, columns) and M.flags.c_contiguous for rows, M in shapes)
-    assert above.dtype == below.dtype == np.float64
-    assert all(M.dtype == A.dtype for M in (V, W) if M is not None)
-    function(
+    assert all(M.dtype == np.float64 for _, M in [(0, A), *shapes])
+    _functions()["add_products"](
         _address(A),
         A.strides[0] // A.itemsize,
         *A.shape,
@@ -114,8 +111,8 @@ def _address(A: Array) -> int:
 
 
 @cache
-def _functions() -> dict[tuple[str, np.dtype[Any]], Any]:
-    """Return the compiled functions by name and type of numbers; empty if there are none."""
+def _functions() -> dict[str, Any]:
+    """Return the compiled functions by name; empty if there are none."""
     path = next(Path(__file__).parent.glob("_loops.*"), None)
     if path is None or os.environ.get("MERCER_COMPILED") == "0":
         return {}
@@ -125,10 +122,7 @@ def _functions() -> dict[tuple[str, np.dtype[Any]], Any]:
         return {}
     if not library.mercer_is_useful():
         return {}
-    found = {}
-    for name, arguments in _ARGUMENTS.items():
-        for dtype, suffix in _TYPES.items():
-            function = getattr(library, f"mercer_{name}_{suffix}")
-            function.argtypes, function.restype = arguments, None
-            found[name, dtype] = function
+    found = {name: getattr(library, f"mercer_{name}") for name in _ARGUMENTS}
+    for name, function in found.items():
+        function.argtypes, function.restype = _ARGUMENTS[name], None
     return found

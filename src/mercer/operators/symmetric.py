@@ -20,7 +20,7 @@ __all__ = ["SymmetricGram"]
 _PANEL_ROWS = 256
 _TILE_COLUMNS = 2048  # evaluated at a time: a matrix product of many columns is faster
 _PADDING = 8  # columns, so that the rows of a panel do not share the same sets of a cache
-_NARROW = 32  # columns, up to which compiled products are faster than BLAS
+_NARROW = 32  # columns, up to which compiled products of doubles are faster than BLAS
 _GROUPS = 8  # of panels, each with its own sum; a thread takes the next group when it is free
 _PARALLEL_PRODUCT = 2**22  # entries; below, starting threads costs more than it saves
 
@@ -68,7 +68,8 @@ class SymmetricGram(KernelGram):
 
     def product(self, V: Array) -> Array:
         """Return ``A V``: sums over panels in float64."""
-        if 1 < V.shape[1] <= _NARROW and uses_compiled_code():
+        is_double = self.precision == np.float64
+        if 1 < V.shape[1] <= _NARROW and is_double and uses_compiled_code():
             return self._narrow_product(V)
         # V'A, the transpose of AV, is faster on row-major panels.
         right = np.ascontiguousarray(V.T, dtype=self.precision)
@@ -81,9 +82,9 @@ class SymmetricGram(KernelGram):
         return self._sum_of_panels(multiply, right.shape).T
 
     def _narrow_product(self, V: Array) -> Array:
-        """Return ``A V`` for few columns in compiled code."""
+        """Return ``A V`` for few columns in compiled code; A is of type float64."""
         columns = -(-V.shape[1] // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
-        right = np.zeros((self.size, columns), self.precision)
+        right = np.zeros((self.size, columns))
         right[:, : V.shape[1]] = V
 
         def multiply(rows: slice, panel: Array, total: Array) -> None:
