@@ -18,6 +18,7 @@ from mercer.solvers import (
     GraphSolver,
     Lanczos,
     Nystrom,
+    VerifiedLanczos,
     as_solver,
     eigenvalue_ranks,
     mean_window,
@@ -66,6 +67,30 @@ def test_eigensolver_by_size_and_number_of_components(n, n_components, expected)
     chosen = planned(Gaussian(1.0), np.zeros((n, 5)), n_components)
     assert isinstance(chosen.eigensolver, expected)
     assert isinstance(chosen.operator, expected)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_components", "budget", "expected"),
+    [
+        (400, 2, GIGABYTE, Dense),
+        (401, 2, GIGABYTE, VerifiedLanczos),
+        (401, 20, GIGABYTE, VerifiedLanczos),
+        (401, 21, GIGABYTE, Dense),
+        (600, 0.9, GIGABYTE, Dense),
+        (601, 0.9, GIGABYTE, Lanczos),
+        (2000, 2, GIGABYTE, VerifiedLanczos),
+        (2001, 20, GIGABYTE, Lanczos),
+        (2001, 21, GIGABYTE, VerifiedLanczos),
+        (2001, 101, GIGABYTE, Dense),
+        (2000, 2, 4 * 2000**2 * 8 - 1, Lanczos),
+    ],
+)
+def test_leading_components_by_size_number_and_memory(n, n_components, budget, expected):
+    request = Request("variance", n_components)
+    chosen = plan(Sample(Gaussian(1.0), Points(np.zeros((n, 5)))), request, budget)
+    assert isinstance(chosen.eigensolver, expected)
+    if expected is VerifiedLanczos:
+        assert chosen.fallback == Dense(only_selected=True)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +154,10 @@ def test_half_of_the_matrix_is_stored_for_products_with_blocks(rng):
     expected = {"variance": SymmetricGram, "entropy": DenseGram}
     for solver in ("auto", "lanczos"):
         for target, kind in expected.items():
-            chosen = plan(sample, Request(target, 2, solver), budget=1e8)
-            assert isinstance(chosen.gram(sample), kind)
+            # two matrices fit the budget; with four, variance would use single vectors too
+            chosen = plan(sample, Request(target, 2, solver), budget=2e7)
+            with config_context(memory=2e7):
+                assert isinstance(chosen.gram(sample), kind)
     normalized = plan(sample, Request("variance", 2, normalize=True), budget=1e8)
     assert isinstance(normalized.gram(sample), DenseGram)
     precomputed = Sample(Precomputed(), Points(np.arange(1000), "gram"), None, Gaussian(1.0)(X))

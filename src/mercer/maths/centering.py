@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from scipy.linalg import get_blas_funcs
+
 from mercer.maths.pairwise import row_ranges
 from mercer.maths.types import Array
 
@@ -33,6 +36,11 @@ def double_center(A: Array, unit: Array) -> Array:
     product = A @ unit
     # A - P A P = u h' + h u' with h = A u - ½ (u'A u) u, which needs no second n × n matrix.
     half = product - 0.5 * (unit @ product) * unit
-    A -= unit[:, None] * half[None, :]
-    A -= half[:, None] * unit[None, :]
+    factors = np.stack([unit, half], axis=1)
+    gemm = get_blas_funcs("gemm", (A,))
+    # A and its transpose are equal; BLAS writes in place to columns that are contiguous
+    columns = A.T if A.flags.c_contiguous else A
+    updated = gemm(-1.0, factors, factors[:, ::-1], 1.0, columns, trans_b=1, overwrite_c=1)
+    if not np.may_share_memory(updated, A):
+        A[...] = updated
     return A

@@ -36,6 +36,7 @@ __all__ = [
     "separate_ties",
     "terms_for_fraction",
     "tie_groups",
+    "tie_sizes",
 ]
 
 # Eigenvalues closer than TIE * λ₁ are treated as equal. (1e-9 would merge four eigenvalues of the
@@ -113,6 +114,18 @@ def tie_groups(values: Array, tolerance: float) -> list[slice]:
                 groups.append(slice(first, i))
             first = i
     return groups
+
+
+def tie_sizes(values: Array, tolerance: float) -> Array:
+    """Return the number of sorted eigenvalues that are tied with each, itself included.
+
+    >>> tie_sizes(np.array([3.0, 2.0, 2.0, 1.0]), 1e-9)
+    array([1, 2, 2, 1])
+    """
+    sizes = np.ones(len(values), dtype=int)
+    for group in tie_groups(values, tolerance):
+        sizes[group] = group.stop - group.start
+    return sizes
 
 
 def _rotate_ties(values: Array, vectors: Array, overlaps: Array, tolerance: float) -> None:

@@ -10,6 +10,7 @@ from mercer.solvers.nystrom import Nystrom
 from mercer.solvers.plan import Auto, Plan, Request, as_solver, streaming_gram
 from mercer.solvers.ranks import count_above, eigenvalue_ranks
 from mercer.solvers.sums import mean_window, summing_gram
+from mercer.solvers.verified_lanczos import VerifiedLanczos
 
 __all__ = [
     "Auto",
@@ -25,6 +26,7 @@ __all__ = [
     "Plan",
     "Request",
     "Selection",
+    "VerifiedLanczos",
     "as_solver",
     "count_above",
     "eigenvalue_ranks",

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_funcs
 
-from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_groups
+from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_sizes
 from mercer.maths.types import Array
-from mercer.operators import DenseGram, EigenProblem, GramOperator, Sample
+from mercer.operators import DenseGram, EigenProblem, Sample
 from mercer.resources import check_memory
 from mercer.solvers.base import Eigenpairs, Selection
 
@@ -52,7 +52,7 @@ class Dense:
 
     can_grow: ClassVar[bool] = False
 
-    def gram(self, sample: Sample) -> GramOperator:
+    def gram(self, sample: Sample) -> DenseGram:
         """Store K; raise MemoryBudgetError before allocation if the decomposition does not fit."""
         check_memory(
             dense_bytes(sample.points.n, sample.points.dtype.itemsize),
@@ -91,9 +91,6 @@ class Dense:
             vectors = tridiagonal.from_basis(vectors)
         ordered = np.sort(raw)[::-1]
         known_values = values if problem.has_entropy else ordered  # other terms are not known
-        sizes = np.ones(len(raw), dtype=int)
-        for group in tie_groups(ordered, tie):
-            sizes[group] = group.stop - group.start
         return Eigenpairs(
             values=values[selected],
             vectors=vectors,
@@ -103,7 +100,7 @@ class Dense:
             certified=True,
             certificate="all eigenpairs are known",
             ranks=selected + 1,
-            multiplicities=sizes[selected],
+            multiplicities=tie_sizes(ordered, tie)[selected],
             known_values=known_values,
             known_terms=np.pad(terms, (0, len(known_values) - len(terms))),
             lowest=lowest,

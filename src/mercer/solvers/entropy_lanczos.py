@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
 
 from mercer.maths.christoffel import largest_hidden_term
 from mercer.maths.eigenpairs import TERM_FLOOR, TIE, canonical, choose_components
@@ -22,68 +21,13 @@ from mercer.operators import EigenProblem
 from mercer.progress import report_status
 from mercer.solvers.base import CONVERGED, Eigenpairs, Selection
 from mercer.solvers.block_krylov import leading_eigenpairs
+from mercer.solvers.lanczos_basis import LanczosBasis
 
-__all__ = ["EntropySearch", "LanczosBasis"]
+__all__ = ["EntropySearch"]
 
 _FIRST_CHECK = 6  # steps before the first check of the selection
 # If the relative difference of V and Σψ, both sums over n entries, is smaller, no term is missing.
 _SUM_TOLERANCE = 1e-12
-
-
-class LanczosBasis:
-    """An orthonormal Krylov basis from one vector, and the tridiagonal matrix in it."""
-
-    def __init__(self, problem: EigenProblem, max_steps: int) -> None:
-        self.problem = problem
-        self.diagonal: list[float] = []
-        self.off_diagonal: list[float] = []  # the last one couples to the next vector
-        self.ended = False
-        self._max_steps = min(max_steps, problem.size)
-        self._rows = np.empty((min(64, self._max_steps), problem.size))
-        self._rows[0] = problem.start / problem.start_norm
-
-    @property
-    def steps(self) -> int:
-        """Number of products so far."""
-        return len(self.diagonal)
-
-    @property
-    def rows(self) -> Array:
-        """The basis, one vector per row."""
-        return self._rows[: self.steps]
-
-    def extend(self) -> None:
-        """Add one vector: a product, orthogonalized against all earlier vectors.
-
-        After the three-term recurrence one pass over the basis is enough, unless it removes much
-        of the vector; then cancellation matters and a second pass follows (Daniel et al. 1976).
-        """
-        # All calls use SciPy's BLAS, like the product with a stored K. NumPy may load another copy
-        # of the library, whose busy-waiting threads would compete for the cores.
-        m = self.steps
-        w = np.ascontiguousarray(self.problem.product(self._rows[m][:, None])[:, 0])
-        scale = float(dnrm2(w))
-        self.diagonal.append(float(ddot(self._rows[m], w)))
-        w = daxpy(self._rows[m], w, a=-self.diagonal[m])
-        if m > 0:
-            w = daxpy(self._rows[m - 1], w, a=-self.off_diagonal[m - 1])
-        length, before = float(dnrm2(w)), np.inf
-        while length < 0.7 * before and length > 0:
-            before = length
-            columns = self.rows.T
-            w = dgemv(-1.0, columns, dgemv(1.0, columns, w, trans=1), 1.0, w, overwrite_y=1)
-            length = float(dnrm2(w))
-        self.off_diagonal.append(length)
-        largest = max(scale, max(map(abs, self.diagonal)))
-        self.ended = length <= 4 * self.problem.relative_error * largest or (
-            self.steps == self.problem.size
-        )
-        if not self.ended and self.steps < self._max_steps:
-            if self.steps == len(self._rows):
-                rows = np.empty((min(2 * self.steps, self._max_steps), self.problem.size))
-                rows[: self.steps] = self._rows
-                self._rows = rows
-            self._rows[self.steps] = w / length
 
 
 @dataclass
@@ -114,7 +58,12 @@ class EntropySearch:
         self.problem = problem
         self.selection = selection
         self.limit = min(max_products, problem.size)
-        self.basis = LanczosBasis(problem, self.limit)
+        self.basis = LanczosBasis(
+            lambda v: problem.product(v[:, None])[:, 0],
+            problem.start,
+            self.limit,
+            problem.relative_error,
+        )
         self.too_few = False
 
     @property

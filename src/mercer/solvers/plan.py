@@ -3,36 +3,39 @@
 :func:`plan` returns how the Gram matrix is represented and which algorithm finds its eigenpairs.
 For ``solver="auto"`` the first row that applies decides:
 
-=========================================================  =====================  ==================
-condition                                                  operator               eigenpairs
-=========================================================  =====================  ==================
-kernel with exact features, fewer than n/2 (and at most    features               small problem
+=========================================================  ====================  ===================
+condition                                                  operator              eigenpairs
+=========================================================  ====================  ===================
+kernel with exact features, fewer than n/2 (and at most    features              small problem
 1000 for sparse rows)
-Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``            small problem
+Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``           small problem
 ≤ 2²⁴ points
-Dask collection, positive semi-definite kernel             ``Nystrom``, 1000      small problem
-n ≤ 600 or more than n/20 components (n/40 for variance    stored K               ``Dense``
-and n ≤ 2000), four n × n matrices fit the budget
-sparse kernel (``Neighbors``)                              sparse K               ``Lanczos``, or
-                                                                                  ``GraphSolver``
-degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K               ``GraphSolver``
+Dask collection, positive semi-definite kernel             ``Nystrom``, 1000     small problem
+n ≤ 600 (400 for a number of leading components) or more   stored K              ``Dense``
+than n/20 components, four n × n matrices fit the budget
+sparse kernel (``Neighbors``)                              sparse K              ``Lanczos``, or
+                                                                                 ``GraphSolver``
+degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K              ``GraphSolver``
 the budget
-Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)    small problem
+Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)   small problem
 with ≤ min(n²/250, 2²⁴) points
-two n × n matrices fit the budget, or K is precomputed     stored K (its lower    ``Lanczos``
+number of leading components, n ≤ 2000 or at least n/100   stored K              ``VerifiedLanczos``
+of them, four n × n matrices fit the budget
+two n × n matrices fit the budget, or K is precomputed     stored K (its lower   ``Lanczos``
                                                            half for variance)
-n ≤ 30,000 and n² (d + 20) ≤ 6e10; or an indefinite        matrix-free            ``Lanczos``
+n ≤ 30,000 and n² (d + 20) ≤ 6e10; or an indefinite        matrix-free           ``Lanczos``
 kernel
-otherwise                                                  ``Nystrom``, 1000      small problem
-=========================================================  =====================  ==================
+otherwise                                                  ``Nystrom``, 1000     small problem
+=========================================================  ====================  ===================
 
 A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
 600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
 ``Lanczos`` otherwise. ``GraphSolver`` finds eigenpairs of degree-normalized matrices only, with
 ``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
 n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
-budget, ``Lanczos`` is limited to products that cost about as much (n/8 vectors for entropy, blocks
-of n/2 vectors in total for variance), and falls back to ``Dense``.
+budget, iterations are limited to products that cost about as much (n/8 vectors for entropy, n/4
+for ``VerifiedLanczos``, blocks of n/2 vectors in total for ``Lanczos`` and variance), and ``Dense``
+is the fallback.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
 fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
@@ -72,6 +75,7 @@ from mercer.solvers.fourier import Fourier
 from mercer.solvers.graph import GraphSolver
 from mercer.solvers.lanczos import Lanczos, stored_fits
 from mercer.solvers.nystrom import Nystrom
+from mercer.solvers.verified_lanczos import VerifiedLanczos
 
 __all__ = [
     "Auto",
@@ -92,6 +96,12 @@ log = logging.getLogger("mercer")
 # Below this order a full decomposition is faster than an iteration with its certificate, and all
 # ranks and ties are known.
 SMALL = 600
+# The same for leading components: up to this order a full decomposition takes 5 ms longer than an
+# iteration, and all eigenvalues are known.
+_SMALL_FOR_LEADING = 400
+# A single vector needs fewer products than a block, and a Cholesky factorization in addition. It is
+# faster up to this order, and for more components than this part of n.
+_VERIFIED_UP_TO, _VERIFIED_PART = 2000, 1 / 100
 _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
@@ -100,7 +110,6 @@ _EXACT_UP_TO = 30_000
 # Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
 # stored K, and with the fast products of a factored operator.
 _LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
-_MEDIUM = 2000  # rows, up to which eigenvectors of half that part take as long
 _FEWEST_PRODUCTS, _FEWEST_PASSES = 100, 8
 _INVERTED_UP_TO = 10_000  # a Cholesky factorization takes about 15 s
 _LANDMARKS = 1000
@@ -291,15 +300,17 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(_for_chunks(kernel, points), None)
     may_store = n * n * itemsize <= limits.largest_gram
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
-    medium = request.target == "variance" and n <= min(_MEDIUM, limits.exact_up_to or _MEDIUM)
-    part = _LARGE_PART / 2 if medium else _LARGE_PART
-    if dense_fits and (n <= SMALL or _is_large_part(n_components, n, part)):
+    leading = _are_leading(request) and n <= (limits.exact_up_to or n)
+    small = n <= (_SMALL_FOR_LEADING if leading and not kernel.is_sparse else SMALL)
+    if dense_fits and (small or _is_large_part(n_components, n, _LARGE_PART)):
         return Plan(Dense(), Dense(only_selected=n > SMALL))
     if kernel.is_sparse:
         return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
     large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
     if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
         return Plan(Fourier(), None)
+    if leading and dense_fits and _prefers_one_vector(n_components, n):
+        return Plan(Dense(), VerifiedLanczos(), Dense(only_selected=True))
     stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
     affordable = n <= _EXACT_UP_TO and _product_cost(points) <= limits.largest_product
     exact = (stored or affordable) and n <= (limits.exact_up_to or n)
@@ -313,6 +324,17 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         limit = _affordable_products(request, n)
         return Plan(operator, Lanczos(max_products=limit), Dense(only_selected=True))
     return Plan(operator, Lanczos())
+
+
+def _are_leading(request: Request) -> bool:
+    """Return whether a number of leading components of K itself is requested."""
+    is_count = isinstance(request.n_components, int)
+    return is_count and request.target == "variance" and not request.normalize
+
+
+def _prefers_one_vector(n_components: int | float | None, n: int) -> bool:
+    """Return whether an iteration with one vector and its proof are faster than one with blocks."""
+    return n <= _VERIFIED_UP_TO or _is_large_part(n_components, n, _VERIFIED_PART)
 
 
 def _affordable_products(request: Request, n: int) -> int:
