@@ -64,7 +64,8 @@ def compared(n: int, d: int, factor: float, k: int, dense: bool) -> tuple[str, .
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            times = best_times(fits(X, kernel, k, dense), 2 if n > 1200 else 4, clock)
+            rounds = 4 if n <= 1200 else 2 if dense else 1
+            times = best_times(fits(X, kernel, k, dense), rounds, clock)
     except RankError:
         return None
     cells = [f"{times[name]:.3f}" if name in times else "" for name in TIMED]

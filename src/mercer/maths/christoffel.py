@@ -111,13 +111,17 @@ def _refined_maximum(
         return np.where(near, 0.0, bound(points))
 
     ratio = (np.sqrt(5) - 1) / 2
-    best = 0.0
-    for _ in range(_GOLDEN_STEPS):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        at_left, at_right = outside(left), outside(right)
-        best = max(best, float(at_left.max()), float(at_right.max()))
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = outside(left), outside(right)
+    best = max(float(at_left.max()), float(at_right.max()))
+    for _ in range(_GOLDEN_STEPS - 1):  # one of the two inner points stays
         rises = at_left < at_right
         low, high = np.where(rises, left, low), np.where(rises, high, right)
+        new = np.where(rises, low + ratio * (high - low), high - ratio * (high - low))
+        at_new = outside(new)
+        best = max(best, float(at_new.max()))
+        left, right = np.where(rises, right, new), np.where(rises, new, left)
+        at_left, at_right = np.where(rises, at_right, at_new), np.where(rises, at_new, at_left)
     return best
 
 

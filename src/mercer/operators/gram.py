@@ -33,7 +33,7 @@ from mercer.kernels.base import Tiles
 from mercer.maths.eigenpairs import largest_entry_signs
 from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
-from mercer.operators.cross_gram import THREADS_FROM, TILE
+from mercer.operators.cross_gram import THREADS_FROM, tile_side
 from mercer.operators.expansion import Expansion, KernelExpansion
 from mercer.resources import run_each_in_threads, run_in_threads
 
@@ -414,7 +414,7 @@ def fill_gram(kernel: Kernel, points: Points) -> Array:
             if rows != columns:
                 K[columns, rows] = K[rows, columns].T
 
-    _run_on_tiles(kernel, points.n, work)
+    _run_on_tiles(kernel, points, work)
     return K
 
 
@@ -425,11 +425,12 @@ def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | Non
     """
     tiles = kernel.tiles(points.data) if prepared is None else prepared
     right = V.astype(points.dtype, copy=False)
+    side = tile_side(points.dtype)
 
     def work(tasks: Sequence[Tile]) -> Array:
         total = np.zeros(V.shape)
-        buffer = np.empty((TILE, TILE), points.dtype)
-        product = np.empty((TILE, V.shape[1]), points.dtype)
+        buffer = np.empty((side, side), points.dtype)
+        product = np.empty((side, V.shape[1]), points.dtype)
         for rows, columns in tasks:
             block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
             tiles(rows, columns, block)
@@ -439,15 +440,18 @@ def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | Non
                     total[columns] += np.matmul(block.T, right[rows], out=product[: len(block.T)])
         return total
 
-    return np.asarray(sum(_run_on_tiles(kernel, points.n, work)))
+    return np.asarray(sum(_run_on_tiles(kernel, points, work)))
 
 
-def _run_on_tiles(kernel: Kernel, n: int, work: Callable[[Sequence[Tile]], Any]) -> list[Any]:
-    """Run ``work`` on the tiles of the lower triangle of an n × n matrix.
+def _run_on_tiles(
+    kernel: Kernel, points: Points, work: Callable[[Sequence[Tile]], Any]
+) -> list[Any]:
+    """Run ``work`` on the tiles of the lower triangle of K.
 
     Threads are not used for kernels on objects, which may run arbitrary Python code.
     """
-    ranges = row_ranges(n, TILE)
+    n = points.n
+    ranges = row_ranges(n, tile_side(points.dtype))
     tiles = [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
     parallel = kernel.compares != "objects" and n * n >= THREADS_FROM
     return run_in_threads(tiles, work, parallel)

@@ -95,6 +95,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.solvers.Fourier": ("mercer.solvers.fourier", "Fourier"),
     "mercer.solvers.Lanczos": ("mercer.solvers.lanczos", "Lanczos"),
     "mercer.solvers.Nystrom": ("mercer.solvers.nystrom", "Nystrom"),
+    "mercer.solvers.VerifiedLanczos": ("mercer.solvers.verified_lanczos", "VerifiedLanczos"),
     "mercer.tables.Omission": ("mercer.tables.omissions", "Omission"),
     "mercer.tables.Preparation": ("mercer.tables.preparation", "Preparation"),
     "mercer.tables.Table": ("mercer.tables.table", "Table"),
