@@ -41,7 +41,7 @@ from mercer.information import vendi_score
 from mercer.kernels import Gaussian
 from mercer.maths.pairwise import augment_columns, augment_rows, row_ranges
 from mercer.operators import BlockedGram
-from mercer.operators.cross_gram import TILE, tile_side
+from mercer.operators.cross_gram import TILE_SIDES
 from mercer.solvers import Lanczos
 
 BUSY_LOOP = "import numpy as np\nA = np.random.rand(300, 300)\nwhile True: A @ A"
@@ -197,7 +197,7 @@ def share_of_limit() -> str:
                 gram = BlockedGram(Gaussian(bandwidth), Points(X))
                 alone = partial(parts_alone, X / dtype(bandwidth), V.astype(dtype))
                 tasks = {"product": partial(gram.product, V)}
-                tasks |= {f"limit {side}": partial(alone, side) for side in (TILE, 3 * TILE // 2)}
+                tasks |= {f"limit {side}": partial(alone, side) for side in TILE_SIDES.values()}
                 found = best_times(tasks, 30, time.process_time)
                 limit = min(found[name] for name in found if name != "product")
                 rows.append(
@@ -220,7 +220,7 @@ def share_of_limit() -> str:
 
 def evaluate(gram: BlockedGram) -> None:
     """Evaluate the tiles of K on and below the diagonal."""
-    side = tile_side(gram.precision)
+    side = TILE_SIDES[gram.precision]
     buffer = np.empty((side, side), gram.precision)
     ranges = row_ranges(gram.size, side)
     for i, rows in enumerate(ranges):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,26 +16,17 @@ from mercer.resources import run_in_threads
 __all__ = [
     "THREADS_FROM",
     "TILE",
+    "TILE_SIDES",
     "cross_gram",
     "cross_product",
     "log_cross_sums",
-    "tile_side",
 ]
 
 # A float64 tile of this side and its workspace fit a second-level cache; larger ones are slower.
 TILE = 256
-_SINGLE_TILE = 384  # of float32
+TILE_SIDES = {np.dtype(np.float32): 384, np.dtype(np.float64): TILE}
 _PRODUCT_ROWS = 1024
 THREADS_FROM = 2**17  # kernel values; below, starting threads costs more than it saves
-
-
-def tile_side(dtype: np.dtype[Any]) -> int:
-    """Return the number of rows and columns of a tile that is multiplied with a block.
-
-    >>> tile_side(np.dtype("float32"))
-    384
-    """
-    return _SINGLE_TILE if dtype == np.float32 else TILE
 
 
 def cross_gram(kernel: Kernel, new: Points, points: Points) -> Array:

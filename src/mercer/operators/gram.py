@@ -33,7 +33,7 @@ from mercer.kernels.base import Tiles
 from mercer.maths.eigenpairs import largest_entry_signs
 from mercer.maths.pairwise import finite_product, row_ranges
 from mercer.maths.types import Array
-from mercer.operators.cross_gram import THREADS_FROM, tile_side
+from mercer.operators.cross_gram import THREADS_FROM, TILE, TILE_SIDES
 from mercer.operators.expansion import Expansion, KernelExpansion
 from mercer.resources import run_each_in_threads, run_in_threads
 
@@ -425,7 +425,7 @@ def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | Non
     """
     tiles = kernel.tiles(points.data) if prepared is None else prepared
     right = V.astype(points.dtype, copy=False)
-    side = tile_side(points.dtype)
+    side = TILE_SIDES.get(points.dtype, TILE)
 
     def work(tasks: Sequence[Tile]) -> Array:
         total = np.zeros(V.shape)
@@ -451,7 +451,7 @@ def _run_on_tiles(
     Threads are not used for kernels on objects, which may run arbitrary Python code.
     """
     n = points.n
-    ranges = row_ranges(n, tile_side(points.dtype))
+    ranges = row_ranges(n, TILE_SIDES.get(points.dtype, TILE))
     tiles = [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
     parallel = kernel.compares != "objects" and n * n >= THREADS_FROM
     return run_in_threads(tiles, work, parallel)

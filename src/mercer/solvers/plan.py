@@ -11,15 +11,16 @@ kernel with exact features, fewer than n/2 (and at most    features             
 Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``           small problem
 ≤ 2²⁴ points
 Dask collection, positive semi-definite kernel             ``Nystrom``, 1000     small problem
-n ≤ 600 (400 for a number of leading components) or more   stored K              ``Dense``
-than n/20 components, four n × n matrices fit the budget
+n ≤ 600, or more than n/20 components (400 and n/15 for a  stored K              ``Dense``
+number of leading ones); four n × n matrices fit the
+budget
 sparse kernel (``Neighbors``)                              sparse K              ``Lanczos``, or
                                                                                  ``GraphSolver``
 degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K              ``GraphSolver``
 the budget
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)   small problem
 with ≤ min(n²/250, 2²⁴) points
-number of leading components, n ≤ 2000 or at least n/100   stored K              ``VerifiedLanczos``
+number of leading components, n ≤ 2000 or more than n/60   stored K              ``VerifiedLanczos``
 of them, four n × n matrices fit the budget
 two n × n matrices fit the budget, or K is precomputed     stored K (its lower   ``Lanczos``
                                                            half for variance)
@@ -33,9 +34,9 @@ A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed i
 ``Lanczos`` otherwise. ``GraphSolver`` finds eigenpairs of degree-normalized matrices only, with
 ``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
 n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
-budget, iterations are limited to products that cost about as much (n/8 vectors for entropy, n/4
-for ``VerifiedLanczos``, blocks of n/2 vectors in total for ``Lanczos`` and variance), and ``Dense``
-is the fallback.
+budget, iterations are limited to products that cost about as much (n/8 vectors for entropy,
+n/10 + 5 per component for ``VerifiedLanczos``, blocks of n/2 vectors in total for ``Lanczos`` and
+variance), and ``Dense`` is the fallback.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
 fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
@@ -101,15 +102,15 @@ SMALL = 600
 _SMALL_FOR_LEADING = 400
 # A single vector needs fewer products than a block, and a Cholesky factorization in addition. It is
 # faster up to this order, and for more components than this part of n.
-_VERIFIED_UP_TO, _VERIFIED_PART = 2000, 1 / 100
+_VERIFIED_UP_TO, _VERIFIED_PART = 2000, 1 / 60
 _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250
 _LARGEST_GRID = 2**24
 _GRID_PER_ROW = 500  # points of the grid per row of a Dask collection
 _EXACT_UP_TO = 30_000
-# Block Krylov for more pairs than this part of n takes as long as a full decomposition: with a
-# stored K, and with the fast products of a factored operator.
-_LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
+# Iterations for more pairs than this part of n take as long as a full decomposition: with a stored
+# K, the same from one vector, and with the fast products of a factored operator.
+_LARGE_PART, _LARGE_VERIFIED_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 15, 1 / 8
 _FEWEST_PRODUCTS, _FEWEST_PASSES = 100, 8
 _INVERTED_UP_TO = 10_000  # a Cholesky factorization takes about 15 s
 _LANDMARKS = 1000
@@ -301,15 +302,17 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     may_store = n * n * itemsize <= limits.largest_gram
     dense_fits = may_store and dense_bytes(n, itemsize) <= budget
     leading = _are_leading(request) and n <= (limits.exact_up_to or n)
-    small = n <= (_SMALL_FOR_LEADING if leading and not kernel.is_sparse else SMALL)
-    if dense_fits and (small or _is_large_part(n_components, n, _LARGE_PART)):
+    one_vector = leading and not kernel.is_sparse
+    small = n <= (_SMALL_FOR_LEADING if one_vector else SMALL)
+    part = _LARGE_VERIFIED_PART if one_vector else _LARGE_PART
+    if dense_fits and (small or _is_large_part(n_components, n, part)):
         return Plan(Dense(), Dense(only_selected=n > SMALL))
     if kernel.is_sparse:
         return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
     large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
     if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
         return Plan(Fourier(), None)
-    if leading and dense_fits and _prefers_one_vector(n_components, n):
+    if one_vector and dense_fits and _prefers_one_vector(n_components, n):
         return Plan(Dense(), VerifiedLanczos(), Dense(only_selected=True))
     stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
     affordable = n <= _EXACT_UP_TO and _product_cost(points) <= limits.largest_product
