@@ -154,7 +154,7 @@ def _leading_ritz_pairs(
         Values, smallest first, coefficients in the basis, the largest residual and the smallest
         Ritz value; None if they did not converge within ``limit`` steps.
     """
-    check = 2 * k + 10
+    check = k + 8
     while True:
         basis.extend()
         m = basis.steps
