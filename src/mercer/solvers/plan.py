@@ -35,8 +35,8 @@ A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed i
 ``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
 n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
 budget, iterations are limited to products that cost about as much (n/8 vectors for entropy,
-n/10 + 5 per component for ``VerifiedLanczos``, blocks of n/2 vectors in total for ``Lanczos`` and
-variance), and ``Dense`` is the fallback.
+50 + n/10 + 5 per component for ``VerifiedLanczos``, blocks of n/2 vectors in total for ``Lanczos``
+and variance), and ``Dense`` is the fallback.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
 fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in

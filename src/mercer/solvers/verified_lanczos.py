@@ -46,8 +46,8 @@ class VerifiedLanczos:
     Parameters
     ----------
     max_products : int or None
-        Largest number of products with K; None for n/10 + 5 per component, and at least 100, which
-        take less than half as long as a full decomposition.
+        Largest number of products with K; None for ``50 + n/10 + 5 n_components``, which take less
+        than half as long as a full decomposition.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class VerifiedLanczos:
             )
         limit = self.max_products
         if limit is None:
-            limit = max(problem.size // 10 + 5 * k, 100)
+            limit = 50 + problem.size // 10 + 5 * k
         check_integer(limit, "VerifiedLanczos.max_products")
         # threads of BLAS would save a fifth of the time, and double it next to a busy process
         with single_threaded_blas():
