@@ -82,7 +82,7 @@ class EntropySearch:
             last = self.basis.ended or self.steps == self.limit
             if self.steps < check and not last:
                 continue
-            check = self.steps + max(3, self.steps // 25)
+            check = self.steps + max(4, self.steps // 16)
             ritz = self._ritz()
             selected = choose_components(ritz.values, ritz.terms, self._floor(ritz), self.selection)
             proof = self._proof(ritz, selected)
