@@ -37,6 +37,16 @@ def test_leading_pairs_are_found_and_proven(scale, k, rng):
     assert 0 < found.products < 100
 
 
+def test_small_eigenvalues_of_smooth_kernels_are_proven():
+    """Differences below 1e-11 of the largest eigenvalue, but not small relative to themselves."""
+    values = 0.5 ** np.arange(150)
+    found = solved(RotatedProblem(values, np.ones(150)), 40)
+    assert values[39] - values[40] < 1e-11 * values[0]
+    assert_allclose(found.values, values[:40], atol=1e-14)
+    assert found.certified
+    assert_array_equal(found.multiplicities, 1)
+
+
 @pytest.mark.parametrize("gap", [1e-6, 1e-8])
 def test_close_eigenvalues_are_separated(gap):
     values = np.r_[2.0, 2 * (1 - gap), np.linspace(1, 0.1, 80)]

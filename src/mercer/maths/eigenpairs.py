@@ -37,6 +37,7 @@ __all__ = [
     "terms_for_fraction",
     "tie_groups",
     "tie_sizes",
+    "tie_width",
 ]
 
 # Eigenvalues closer than TIE * λ₁ are treated as equal. (1e-9 would merge four eigenvalues of the
@@ -103,13 +104,17 @@ def canonical(
     return values, vectors, overlaps * flip
 
 
+def tie_width(value: float, tolerance: float) -> float:
+    """Return the distance up to which a smaller eigenvalue is tied with this one."""
+    return min(tolerance, _RELATIVE_TIE * abs(value))
+
+
 def tie_groups(values: Array, tolerance: float) -> list[slice]:
     """Return runs of at least two sorted eigenvalues within the tolerance of the run's first."""
     groups = []
     first = 0
     for i in range(1, len(values) + 1):
-        width = min(tolerance, _RELATIVE_TIE * abs(values[first]))
-        if i == len(values) or values[first] - values[i] > width:
+        if i == len(values) or values[first] - values[i] > tie_width(values[first], tolerance):
             if i - first > 1:
                 groups.append(slice(first, i))
             first = i

@@ -23,7 +23,7 @@ from scipy.linalg.blas import dsymv, dsyrk
 from scipy.linalg.lapack import dpotrf
 
 from mercer.errors import ConvergenceError
-from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_sizes
+from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_sizes, tie_width
 from mercer.maths.types import Array
 from mercer.operators import DenseGram, EigenProblem, Sample
 from mercer.progress import report_status
@@ -118,7 +118,8 @@ class VerifiedLanczos:
         floor = problem.numerical_zero(largest)
         terms = problem.entropy_terms(values, start_products)
         complete = choose_components(values, terms, floor, selection) is not None
-        if not complete or not is_complete(A, values, vectors, residual + tie):
+        gap = residual + tie_width(values[-1], tie)
+        if not complete or not is_complete(A, values, vectors, gap):
             raise ConvergenceError(
                 f"The {k} eigenpairs found are not proven to be the largest: an eigenvalue may be "
                 "multiple, or zero up to rounding error. Use solver='dense'.",
