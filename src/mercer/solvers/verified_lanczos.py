@@ -27,7 +27,6 @@ from mercer.maths.eigenpairs import TIE, canonical, choose_components, tie_sizes
 from mercer.maths.types import Array
 from mercer.operators import DenseGram, EigenProblem, Sample
 from mercer.progress import report_status
-from mercer.resources import single_threaded_blas
 from mercer.solvers.base import CONVERGED, Eigenpairs, Selection
 from mercer.solvers.dense import Dense
 from mercer.solvers.lanczos_basis import LanczosBasis
@@ -82,18 +81,6 @@ class VerifiedLanczos:
         if limit is None:
             limit = 50 + problem.size // 10 + 5 * k
         check_integer(limit, "VerifiedLanczos.max_products")
-        # threads of BLAS would save a fifth of the time, and double it next to a busy process
-        with single_threaded_blas():
-            return self._solve(problem, selection, k, limit, random_state)
-
-    def _solve(
-        self,
-        problem: EigenProblem,
-        selection: Selection,
-        k: int,
-        limit: int,
-        random_state: int | None,
-    ) -> Eigenpairs:
         # float32 values are exact in float64; their error counts in the tolerances
         A = problem.dense().astype(np.float64, copy=False)
         # a fixed seed for None: results are reproducible, and the proof does not rely on chance
