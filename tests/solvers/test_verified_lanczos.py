@@ -114,9 +114,10 @@ def test_any_vectors_are_safe(rng):
     values = np.array([4.0, 3.0, 2.0, *np.linspace(1, 0.1, 30)])
     problem = RotatedProblem(values, np.ones(33))
     wrong = problem.basis[:, :3] + 0.5 * rng.normal(size=(33, 3))
-    for theta in (1.5, 2.5, 3.5):
-        # three columns can remove three eigenvalues at most: the fourth is 1
-        assert not is_complete(problem.dense(), np.full(3, theta), wrong[:, [0, 0, 1]], 0.0)
+    for theta in (1.1, 1.5, 1.9):  # two columns remove at most two of three larger eigenvalues
+        for vectors in (wrong[:, :2], 100 * wrong[:, :2], wrong[:, [0, 0, 1]]):
+            values_of_vectors = np.full(vectors.shape[1], theta)
+            assert not is_complete(problem.dense(), values_of_vectors, vectors, 0.0)
 
 
 def test_limit_of_products():
