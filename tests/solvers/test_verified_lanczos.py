@@ -170,9 +170,10 @@ def test_kernel_pca_equals_the_full_decomposition(center, dtype, rng):
         )
         assert found.spectrum_.method.startswith("verified Lanczos")
         assert found.spectrum_.certified
-        accuracy = 1e4 * np.finfo(dtype).eps
+        # rounding errors of n terms; vectors have errors of a few eps over relative gaps near 0.002
+        accuracy = 450 * np.finfo(dtype).eps
         assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=accuracy)
-        assert_allclose(found.transform(X), full.transform(X), atol=100 * accuracy)
+        assert_allclose(found.transform(X), full.transform(X), atol=10 * accuracy)
         ratio = found.explained_variance_ratio_
         assert_allclose(ratio, full.explained_variance_ratio_, rtol=accuracy)
 

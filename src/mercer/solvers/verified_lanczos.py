@@ -44,9 +44,8 @@ class VerifiedLanczos:
 
     Parameters
     ----------
-    max_products : int or None
-        Largest number of products with K; None for ``50 + n/10 + 5 n_components``, which take less
-        than half as long as a full decomposition.
+    max_products : int
+        Largest number of products with K.
 
     Examples
     --------
@@ -59,7 +58,7 @@ class VerifiedLanczos:
     (True, True)
     """
 
-    max_products: int | None = None
+    max_products: int = 2000
 
     can_grow: ClassVar[bool] = False
 
@@ -77,10 +76,7 @@ class VerifiedLanczos:
                 f"VerifiedLanczos finds a number of leading components, not {selection.target} "
                 f"with n_components={k!r}. Use solver='lanczos' or 'dense'."
             )
-        limit = self.max_products
-        if limit is None:
-            limit = 50 + problem.size // 10 + 5 * k
-        check_integer(limit, "VerifiedLanczos.max_products")
+        limit = check_integer(self.max_products, "VerifiedLanczos.max_products")
         # float32 values are exact in float64; their error counts in the tolerances
         A = problem.dense().astype(np.float64, copy=False)
         # a fixed seed for None: results are reproducible, and the proof does not rely on chance
