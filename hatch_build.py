@@ -1,4 +1,4 @@
-"""Build step of wheels: compile src/mercer/compiled if there is a C compiler.
+"""Build step of wheels: compile src/mercer/utils/compiled if there is a C compiler.
 
 Without one, or with ``MERCER_COMPILED=0``, the wheel is pure Python and works on every platform.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import sys_tags
 
-FOLDER = Path("src", "mercer", "compiled")
+FOLDER = Path("src", "mercer", "utils", "compiled")
 FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden")
 
 

@@ -25,8 +25,8 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.measure import table
 from mercer import EntropyClustering, datasets
 from mercer.bandwidth import median_distance
-from mercer.diagnostics import clustering_error
-from mercer.estimators.bandwidth_sweep import BandwidthRecord, choose_record
+from mercer.cluster.bandwidth_sweep import BandwidthRecord, choose_record
+from mercer.cluster.diagnostics import clustering_error
 
 Records = list[BandwidthRecord]
 

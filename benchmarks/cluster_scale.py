@@ -20,8 +20,8 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.measure import peak_growth, table
 from mercer import SpectralClustering
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points
-from mercer.estimators.graph_clusters import ClusterRows, ReferenceGraphs, embed_rows
+from mercer.cluster.graph_clusters import ClusterRows, ReferenceGraphs, embed_rows
+from mercer.data.points import Points
 from mercer.kernels import Neighbors
 from mercer.solvers import GraphSolver
 

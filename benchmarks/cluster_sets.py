@@ -36,10 +36,10 @@ from benchmarks import mixed_tables
 from benchmarks.cluster_scale import gaussians
 from benchmarks.measure import table
 from mercer import EntropyClustering, SpectralClustering
+from mercer.cluster.diagnostics import clustering_error
+from mercer.cluster.graph_partition import unit_rows
 from mercer.datasets import files, load_usps
-from mercer.diagnostics import clustering_error
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning, table_kernel
-from mercer.maths.graph_partition import unit_rows
 
 Labels = np.ndarray
 Method = Callable[[Any, int], Labels]

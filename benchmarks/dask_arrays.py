@@ -115,7 +115,7 @@ class Peak:
 
 def fit_and_write(X: Any, folder: Path) -> KernelECA:
     """Fit in two passes, and write the embedding to Parquet in a third pass."""
-    from mercer.chunks.files import columns_of, write_parts
+    from mercer.data.dask.files import columns_of, write_parts
 
     model = KernelECA(3, solver="fourier").fit(X)
     write_parts(folder, columns_of(model.transform(X), "component"), overwrite=True)

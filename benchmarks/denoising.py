@@ -17,8 +17,8 @@ from sklearn.datasets import load_digits, make_s_curve, make_swiss_roll
 
 from benchmarks.measure import table
 from mercer import KernelDenoiser, datasets
+from mercer.decomposition.preimages import preimages
 from mercer.errors import RankError
-from mercer.preimages import preimages
 
 N, NEW = 700, 150
 LEVELS = (0.25, 0.5, 1.0, 2.0)

@@ -31,8 +31,8 @@ from scipy.integrate import quad
 import mercer
 from mercer.bandwidth import fit_kernel
 from mercer.information import vendi_score
+from mercer.information.entropy import spectral_entropy
 from mercer.kernels import Cosine, Gaussian
-from mercer.maths.entropy import spectral_entropy
 from mercer.population import GaussianOperator, Normal
 from mercer.solvers import Nystrom
 

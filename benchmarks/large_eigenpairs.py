@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import _status, in_new_process, table
-from mercer.maths.pairwise import row_ranges
+from mercer.utils.pairwise import row_ranges
 
 ROWS, PEER_ROWS = 100_000, 10_000
 COLUMNS = (16, 256)

@@ -15,11 +15,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks.measure import best_times, extra_peak, table
 from benchmarks.solvers import HEADER, eight_thousand, normal, seconds
 from mercer import KernelECA, KernelPCA
-from mercer.data import Points
+from mercer.data.points import Points
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
+from mercer.gram import BlockedGram, Sample
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Gaussian
-from mercer.operators import BlockedGram, Sample
 from mercer.solvers import Lanczos, Nystrom, summing_gram
 
 

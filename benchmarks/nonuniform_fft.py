@@ -12,10 +12,10 @@ import numpy as np
 from benchmarks.large_samples import clouds, million
 from benchmarks.measure import extra_peak, table
 from mercer import KernelECA, ParzenDensity, config_context
+from mercer.gram import transforms
+from mercer.gram.nonuniform_fft import real_series, trigonometric_sums
 from mercer.information import information_potential
 from mercer.kernels import Gaussian
-from mercer.maths.nonuniform_fft import real_series, trigonometric_sums
-from mercer.operators import transforms
 
 _ROUNDS = 3
 _TOLERANCE = 1e-11

@@ -1,7 +1,7 @@
 """The choices of ``solver="auto"`` next to a full decomposition and to scikit-learn.
 
 Sizes, columns, bandwidths and numbers of components are on both sides of the thresholds in
-:mod:`mercer.solvers.plan`. A row is marked if "auto" takes more than 1.15 times as long as a peer.
+:mod:`mercer.eigen.plan`. A row is marked if "auto" takes more than 1.15 times as long as a peer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mercer import KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
 from mercer.errors import RankError
 from mercer.kernels import Gaussian
-from mercer.resources import thread_count
+from mercer.utils.resources import thread_count
 
 SIZES = (300, 600, 1200, 2500)
 LARGE_SIZES = (5000, 8000)  # without a full decomposition, which takes 20 s and more

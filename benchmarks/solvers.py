@@ -13,10 +13,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks.measure import best_times, extra_peak, table
 from mercer import KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
-from mercer.data import Points
+from mercer.data.points import Points
 from mercer.errors import IdentifiabilityWarning
+from mercer.gram import BlockedGram
 from mercer.kernels import Gaussian
-from mercer.operators import BlockedGram
 from mercer.solvers import Lanczos
 
 HEADER = ("task", "mercer", "other library", "ratio", "target")

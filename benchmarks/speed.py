@@ -35,14 +35,14 @@ from mercer import (
     compiled,
     config_context,
 )
-from mercer.compiled import exponentials
-from mercer.data import Points
+from mercer.data.points import Points
+from mercer.gram import BlockedGram
+from mercer.gram.cross_gram import TILE_SIDES
 from mercer.information import vendi_score
 from mercer.kernels import Gaussian
-from mercer.maths.pairwise import augment_columns, augment_rows, row_ranges
-from mercer.operators import BlockedGram
-from mercer.operators.cross_gram import TILE_SIDES
 from mercer.solvers import Lanczos
+from mercer.utils.compiled import exponentials
+from mercer.utils.pairwise import augment_columns, augment_rows, row_ranges
 
 BUSY_LOOP = "import numpy as np\nA = np.random.rand(300, 300)\nwhile True: A @ A"
 BANDWIDTH = 3.0  # near the median rule for 10 standard normal columns

@@ -18,7 +18,7 @@ settings.load_profile(os.environ.get("MERCER_TEST_PROFILE", "full"))
 # Files that take too long for the fast tier, five minutes of CPU time in all, and the tests of them
 # that it runs nevertheless.
 SLOW_FILES = {
-    "tests/chunks/test_cluster.py": {
+    "tests/data/test_cluster.py": {
         "test_parzen_density_agrees_with_memory",
         "test_clustering_agrees_with_memory",
     },
@@ -29,7 +29,7 @@ SLOW_FILES = {
 # Tests that take more than two seconds, with behavior that a faster test covers.
 SLOW_TESTS = {
     "tests/cli/test_column_output.py": {"test_cluster_and_report_number_clusters_as_the_estimator"},
-    "tests/estimators/test_clustering_sweep.py": {"test_sweep_rows_are_a_subsample_or_none"},
+    "tests/cluster/test_clustering_sweep.py": {"test_sweep_rows_are_a_subsample_or_none"},
     "tests/explorer/test_clients.py": {"test_explorer_exits_while_clients_are_connected"},
     "tests/explorer/test_service.py": {
         "test_exported_code_reproduces_the_views",
@@ -39,14 +39,14 @@ SLOW_TESTS = {
         "test_bandwidth_multiplies_those_of_a_mixed_table",
         "test_report_prints_warnings_of_the_fits",
     },
-    "tests/estimators/test_discriminant.py": {
+    "tests/supervised/test_discriminant.py": {
         "test_leave_one_out_error_is_close_to_that_of_refits",
     },
     "tests/fuzz/test_fuzz.py": {"test_inputs_are_read_or_rejected_with_a_clear_error"},
     "tests/kernels/test_tables.py": {
         "test_table_kernels_are_positive_semidefinite_with_missing_values",
     },
-    "tests/operators/test_fourier.py": {"test_operator_equals_the_matrix"},
+    "tests/gram/test_fourier.py": {"test_operator_equals_the_matrix"},
     "tests/papers/test_girolami_and_paiva_tables.py": {
         "test_paiva_networks_respect_the_lower_limits",
     },
@@ -61,8 +61,8 @@ SLOW_TESTS = {
     },
     "tests/properties/test_extreme_inputs.py": {"test_ten_thousand_columns"},
     "tests/properties/test_limits.py": {"test_a_thousand_fits_leak_no_memory"},
-    "tests/solvers/test_certificate.py": {"test_certificate_is_never_wrong"},
-    "tests/solvers/test_factored.py": {"test_sums_over_many_points"},
+    "tests/eigen/test_certificate.py": {"test_certificate_is_never_wrong"},
+    "tests/eigen/test_factored.py": {"test_sums_over_many_points"},
 }
 # Tests of all estimators, whose lines other tests cover: coverage would take 70 % more time.
 WITHOUT_COVERAGE = {"tests/properties/test_estimators.py", "tests/test_sklearn.py"}

@@ -102,13 +102,13 @@ class Writers:
 
 
 def write_together(paths, text):
-    from mercer.atomic_files import write_together
+    from mercer.utils.atomic_files import write_together
 
     write_together({path: f"{text} {path.name}" for path in paths})
 
 
 def write_file(paths, text):
-    from mercer.atomic_files import atomic_write
+    from mercer.utils.atomic_files import atomic_write
 
     for path in paths:
         with atomic_write(path) as file:
@@ -129,7 +129,7 @@ def write_parts(paths, text):
     import dask
     import dask.array as da
 
-    from mercer.chunks.files import write_parts
+    from mercer.data.dask.files import write_parts
 
     columns = {text: da.arange(4, chunks=2)}
     with dask.config.set(scheduler="synchronous"):

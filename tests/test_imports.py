@@ -11,7 +11,7 @@ import pytest
 
 import mercer
 from tests.conftest import ROOT
-from tests.expectations import names_values, raises, warns
+from tests.expectations import names_values
 
 HEAVY = (
     "numpy",
@@ -39,8 +39,8 @@ STEPS = [
     ("from mercer import errors, get_config, set_config, config_context, __version__", set()),
     ("import mercer.cli, mercer.explorer", set()),
     ("from mercer import datasets, load, save", {"numpy"}),
-    ("from mercer import Spectrum, bandwidth, diagnostics, domains, information", {"scipy"}),
-    ("from mercer import kernels, population, solvers, spectroscopy", set()),
+    ("from mercer import Spectrum, bandwidth, domains, information", {"scipy"}),
+    ("from mercer import kernels, population, solvers", set()),
 ]
 
 
@@ -106,28 +106,6 @@ def test_missing_extras_are_named(package, statement, extra):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert names_values(done.stderr, package, f"mercer[{extra}]") == [], done.stderr
-
-
-def test_names_of_the_first_version_still_work():
-    """docs/migration.md lists them."""
-    from mercer import bandwidth, errors, solvers, subsampling, tables
-    from mercer.kernels import Gaussian
-    from mercer.resources import check_memory
-
-    with warns(DeprecationWarning, "suppress_warnings"):
-        assert errors.silence is errors.suppress_warnings
-    with warns(DeprecationWarning, "mercer.resources"):
-        assert errors.check_memory is check_memory
-    with warns(DeprecationWarning, "Callable"):
-        assert errors.Tell
-    assert solvers.Solver is solvers.OperatorChoice
-    assert bandwidth.representatives is subsampling.representative_rows
-    assert tables.modelling is tables.prepare
-    assert tables.Modelling is tables.Preparation
-    assert tables.WIDTH_FACTORS is tables.BANDWIDTH_FACTORS
-    assert Gaussian(1.0).widened(2.0) == Gaussian(2.0)
-    with raises(AttributeError, "nothing"):
-        errors.nothing  # noqa: B018
 
 
 def test_extras_named_in_messages_exist():

@@ -27,7 +27,7 @@ def imported_modules(path):
 @pytest.mark.parametrize("path", MATHS, ids=lambda path: path.stem)
 def test_maths_imports_numpy_scipy_and_functions_of_arrays_only(path):
     allowed = {"numpy", "scipy", *sys.stdlib_module_names}
-    own = ("mercer.maths", "mercer.compiled")
+    own = ("mercer.maths", "mercer.utils.compiled")
     for module in imported_modules(path):
         assert module.startswith(own) or module.partition(".")[0] in allowed
 

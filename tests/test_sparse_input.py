@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 
 import mercer
-from mercer.data import Points, validate_points
+from mercer.data.points import Points, validate_points
+from mercer.eigen.plan import Request, plan
 from mercer.information import cauchy_schwarz_divergence, renyi_entropy, vendi_score
 from mercer.kernels import Cosine, Gaussian, Linear, Neighbors, Polynomial
-from mercer.maths.quantiles import distinct_rows
-from mercer.maths.sparse_rows import as_sparse_rows, row_products
-from mercer.solvers.plan import Request, plan
+from mercer.utils.quantiles import distinct_rows
+from mercer.utils.sparse_rows import as_sparse_rows, row_products
 
 KERNELS = [
     Cosine(),
@@ -140,7 +140,7 @@ def test_wide_matrices_are_not_made_dense():
     rng = np.random.default_rng(0)
     entries = (np.repeat(np.arange(n), 20), rng.integers(0, d, 20 * n))
     X = sparse.csr_array((rng.random(20 * n), entries), shape=(n, d))
-    sample = mercer.operators.Sample(Cosine(), validate_points(X, Cosine()))
+    sample = mercer.gram.Sample(Cosine(), validate_points(X, Cosine()))
     assert "Features" not in type(plan(sample, Request("entropy", 2)).operator).__name__
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

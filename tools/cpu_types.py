@@ -27,7 +27,11 @@ TYPES = {
 TESTS = (
     *("src", "tests/maths", "tests/kernels", "tests/solvers", "tests/operators"),
     *("tests/estimators", "tests/population", "tests/properties/test_kernels.py"),
-    *("tests/test_bandwidth.py", "tests/information", "tests/test_preimages.py"),
+    *(
+        "tests/bandwidth/test_bandwidth.py",
+        "tests/information",
+        "tests/decomposition/test_preimages.py",
+    ),
 )
 
 

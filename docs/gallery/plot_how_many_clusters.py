@@ -13,8 +13,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
 from mercer import KernelPCA
+from mercer.cluster.spectroscopy import find_groups
 from mercer.plots.style import PALETTE
-from mercer.spectroscopy import find_groups
 
 rng = np.random.default_rng(0)
 centers = np.array([[0, 0], [9, 1], [4, 8], [-6, 7]])

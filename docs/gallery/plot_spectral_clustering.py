@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from mercer import SpectralClustering
+from mercer.cluster.diagnostics import clustering_error
 from mercer.datasets import make_rings
-from mercer.diagnostics import clustering_error
 from mercer.kernels import Gaussian, Neighbors, SelfTuning
 from mercer.plots.style import PALETTE
 

@@ -11,7 +11,7 @@ import numpy as np
 from mercer import KernelDenoiser
 from mercer.datasets import load_usps
 from mercer.kernels import Gaussian
-from mercer.maths.pairwise import euclidean_distances
+from mercer.utils.pairwise import euclidean_distances
 from papers.comparison import Picture, Row, Table
 from papers.figures import new_figure
 from papers.jenssen_2010.sweeps import sweep, tenths, without_warnings

@@ -23,7 +23,7 @@ from mercer import ComponentClassifier, KernelPCA
 from mercer.bandwidth import median_distance
 from mercer.datasets import load_ida
 from mercer.kernels import Gaussian
-from mercer.maths.eigenpairs import entropy_order
+from mercer.utils.eigenpairs import entropy_order
 from papers.comparison import Picture, Row, Table
 from papers.figures import PALETTE, panels
 from papers.jenssen_2010.sweeps import without_warnings

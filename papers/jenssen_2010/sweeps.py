@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from mercer import EntropyClustering
-from mercer.baselines import sweep_baseline
-from mercer.diagnostics import clustering_error
+from mercer.cluster.diagnostics import clustering_error
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
+from papers.baselines import sweep_baseline
 from papers.figures import PALETTE
 from papers.types import Array
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelPCA
+from mercer.cluster.spectroscopy import find_groups
 from mercer.kernels import Gaussian
 from mercer.population import (
     GaussianOperator,
@@ -17,7 +18,6 @@ from mercer.population import (
     centered_matrix,
     separated_spectrum,
 )
-from mercer.spectroscopy import find_groups
 from papers.comparison import Correction, Picture, Row, Table
 from papers.figures import GRAY, PALETTE, panels
 from papers.types import Array

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.kernels import Gaussian, Polynomial
-from mercer.maths.gaussian_mixture import expectation, fit_mixture, maximization
+from mercer.mixture.gaussian_mixture import expectation, fit_mixture, maximization
 from papers.comparison import Row, Table
 from papers.types import Array
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer import MercerMixture
+from mercer.cluster.diagnostics import clustering_error
 from mercer.datasets import make_halo
-from mercer.diagnostics import clustering_error
 from mercer.domains import Box, GaussianBase
 from mercer.kernels import Polynomial
 from papers.comparison import Picture, Row, Table
@@ -54,7 +54,7 @@ def _normalizer_difference(seed: int) -> float:
     X, _ = make_halo(random_state=seed)
     mixture = MercerMixture(kernel=Polynomial(degree=2), alpha=1.0).fit(X)
     found = mixture.normalize(GaussianBase(n_nodes=50_000)).normalization_
-    grid = Box(-14, 14, n_nodes=250_000).fitted_to(2).nodes()
+    grid = Box(-14, 14, n_nodes=250_000).for_dimension(2).nodes()
     # The density includes the base measure q, so it integrates to 1 over R².
     logs = mixture.score_samples(grid.points.data) + grid.log_weights
     return float(abs(np.exp(logs).sum() - 1) / found.standard_errors[0])

@@ -67,7 +67,7 @@ def _background(seed: int, side: float) -> float:
     """Return the fraction of the mass on a square that is due to the constant value far away."""
     settings = fitted(seed).get_params(deep=False) | {"domain": None}
     mixture = MercerMixture(**settings).fit(draw(seed))
-    nodes = Box(-side, side, n_nodes=90_000).fitted_to(2).nodes()
+    nodes = Box(-side, side, n_nodes=90_000).for_dimension(2).nodes()
     logs = mixture.score_samples(np.vstack([nodes.points.data, [[1e3, 1e3]]]))
     values = np.exp(logs - logs.max())
     return float(values[-1] / values[:-1].mean())
@@ -108,7 +108,7 @@ def _gaussian_peak() -> float:
 def table(quick: bool) -> Table:
     """Peak, tails and divergence over seeds, next to other estimates; the mass far away."""
     seeds = range(3 if quick else 15)
-    grid = Box(-_SIDE, _SIDE).fitted_to(2).nodes().points.data
+    grid = Box(-_SIDE, _SIDE).for_dimension(2).nodes().points.data
     truth = density(grid)
     tail, origin = _tail(truth), np.zeros((1, 2))
     found: dict[str, list[list[float]]] = {}

@@ -10,56 +10,60 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# name -> module that defines it; a module's own name maps to itself
+# name -> module that defines it
 _HOMES = {
-    "KernelPCA": "mercer.estimators",
-    "KernelECA": "mercer.estimators",
-    "EntropyClustering": "mercer.estimators",
-    "KernelDenoiser": "mercer.estimators",
-    "ComponentRegressor": "mercer.estimators",
-    "ComponentClassifier": "mercer.estimators",
-    "KernelLDA": "mercer.estimators",
-    "KernelNovelty": "mercer.estimators",
-    "MaximumEntropyProjection": "mercer.estimators",
-    "OrthogonalSeries": "mercer.estimators",
-    "ParzenDensity": "mercer.estimators",
-    "ProcessMonitor": "mercer.estimators",
-    "RobustKernelPCA": "mercer.estimators",
-    "SeriesDensity": "mercer.estimators",
-    "SelectedGaussianMixture": "mercer.estimators",
-    "SpectralClustering": "mercer.estimators",
-    "StackedDensity": "mercer.estimators",
-    "MercerMixture": "mercer.estimators",
-    "MercerNovelty": "mercer.estimators",
-    "JointMixtureClassifier": "mercer.estimators",
-    "JointMixtureDensity": "mercer.estimators",
-    "JointMixtureRegressor": "mercer.estimators",
-    "measure_diversity": "mercer.diversity",
-    "compare_samples": "mercer.diversity",
-    "compare_embeddings": "mercer.diversity",
-    "describe_clusters": "mercer.cluster_profiles",
-    "Spectrum": "mercer.spectrum",
-    "load": "mercer.persistence",
-    "save": "mercer.persistence",
-    "get_config": "mercer.config",
-    "set_config": "mercer.config",
-    "config_context": "mercer.config",
+    "KernelPCA": "decomposition.pca",
+    "KernelECA": "decomposition.eca",
+    "RobustKernelPCA": "decomposition.robust_pca",
+    "KernelDenoiser": "decomposition.denoising",
+    "MaximumEntropyProjection": "decomposition.maximum_entropy",
+    "EntropyClustering": "cluster.entropy_clustering",
+    "SpectralClustering": "cluster.spectral_clustering",
+    "describe_clusters": "cluster.profiles",
+    "OrthogonalSeries": "density.orthogonal_series",
+    "ParzenDensity": "density.parzen_density",
+    "SeriesDensity": "density.series_density",
+    "SelectedGaussianMixture": "density.stacked_density",
+    "StackedDensity": "density.stacked_density",
+    "MercerMixture": "mixture.mercer_mixture",
+    "JointMixtureClassifier": "mixture.joint_mixture",
+    "JointMixtureDensity": "mixture.joint_density",
+    "JointMixtureRegressor": "mixture.joint_mixture",
+    "ComponentClassifier": "supervised.component_models",
+    "ComponentRegressor": "supervised.component_models",
+    "KernelLDA": "supervised.kernel_lda",
+    "KernelNovelty": "novelty.kernel_novelty",
+    "MercerNovelty": "novelty.mercer_novelty",
+    "ProcessMonitor": "monitoring.process_monitor",
+    "measure_diversity": "diversity",
+    "compare_samples": "diversity",
+    "compare_embeddings": "diversity",
+    "Spectrum": "eigen.spectrum",
+    "load": "persistence",
+    "save": "persistence",
+    "get_config": "utils.config",
+    "set_config": "utils.config",
+    "config_context": "utils.config",
 }
 _MODULES = (
     "bandwidth",
-    "baselines",
-    "cluster_count",
+    "cluster",
     "datasets",
-    "diagnostics",
+    "decomposition",
+    "density",
     "diversity",
     "domains",
     "errors",
     "information",
     "kernels",
+    "mixture",
+    "monitoring",
+    "novelty",
     "plots",
     "population",
     "solvers",
-    "spectroscopy",
+    "supervised",
+    "tables",
 )
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
@@ -67,7 +71,7 @@ __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(f"mercer.{_HOMES[name]}"), name)
     elif name in _MODULES:
         value = import_module(f"mercer.{name}")
     else:

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
-from typing import Any
 
 __all__ = [
     "AbsentRowsError",
@@ -179,7 +177,7 @@ class ApproximationWarning(UserWarning):
     >>> import numpy as np
     >>> from mercer import KernelPCA
     >>> from mercer.errors import ApproximationWarning
-    >>> from mercer.solvers import Nystrom
+    >>> from mercer.eigen import Nystrom
     >>> X = np.random.default_rng(0).normal(size=(300, 5))
     >>> with warnings.catch_warnings(record=True) as raised:
     ...     warnings.simplefilter("always")
@@ -304,7 +302,7 @@ def warn(message: str, category: type[Warning]) -> None:
 def is_called_by_user() -> bool:
     """Return whether the calling method was called from outside of mercer.
 
-    Wrappers of the method (:mod:`mercer.estimators.dask_methods`, NumPy's ``errstate``) are
+    Wrappers of the method (:mod:`mercer.data.rowwise`, NumPy's ``errstate``) are
     skipped.
 
     Examples
@@ -316,9 +314,7 @@ def is_called_by_user() -> bool:
     frame = sys._getframe(1).f_back
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name != "mercer.estimators.dask_methods" and not name.startswith(
-            ("numpy", "contextlib")
-        ):
+        if name != "mercer.data.rowwise" and not name.startswith(("numpy", "contextlib")):
             return not _is_internal(name)
         frame = frame.f_back
     return True
@@ -346,23 +342,3 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
 
 def _is_internal(module: str) -> bool:
     return module.partition(".")[0] in ("mercer", "sklearn", "numpy")  # numpy: errstate
-
-
-_MOVED = {  # names of 0.1.0.dev0
-    "Tell": ("collections.abc", "Callable"),
-    "check_memory": ("mercer.resources", "check_memory"),
-    "silence": ("mercer.errors", "suppress_warnings"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Return objects under their deprecated names."""
-    if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, new_name = _MOVED[name]
-    warnings.warn(
-        f"mercer.errors.{name} is deprecated; use {module}.{new_name}.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return getattr(import_module(module), new_name)

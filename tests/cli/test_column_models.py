@@ -7,8 +7,8 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import KernelECA, KernelLDA
-from mercer.formatting import format_percent
 from mercer.kernels import Gaussian, table_kernel
+from mercer.utils.formatting import format_percent
 from tests.cli.running import COLUMNS, assert_names, typed_machines
 
 # --- models ---------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_models_of_mixed_tables_use_the_table_kernel(machines, tmp_path, command
 def test_bandwidth_multiplies_those_of_a_mixed_table(machines, command):
     found, _ = command("embed", machines, "--ignore", "state", "--bandwidth", 2)
     frame = typed_machines()
-    direct = KernelECA(2, kernel=table_kernel(frame).widened(2.0)).fit(frame)
+    direct = KernelECA(2, kernel=table_kernel(frame).scale_bandwidths(2.0)).fit(frame)
     assert_allclose(found[["eca1", "eca2"]], direct.transform(frame), rtol=1e-9, atol=1e-12)
 
 

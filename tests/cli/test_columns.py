@@ -24,10 +24,10 @@ from mercer import (
     SpectralClustering,
 )
 from mercer.cli import main
-from mercer.formatting import format_percent
+from mercer.cluster.table_clusters import describe_kernel
 from mercer.kernels import Gaussian, table_kernel
-from mercer.table_clusters import describe_kernel
 from mercer.tables import read_table
+from mercer.utils.formatting import format_percent
 from tests.cli.running import COLUMNS, assert_names, typed_machines
 
 # --- same results as the estimators ---------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_clusters_of_mixed_tables_use_the_table_kernel(machines, bandwidth, comm
     options = ("--ignore", "state", "--clusters", 3, "--bandwidth", bandwidth)
     found, _ = command("cluster", machines, *options)
     frame = typed_machines()
-    kernel = "auto" if bandwidth == "auto" else table_kernel(frame).widened(bandwidth)
+    kernel = "auto" if bandwidth == "auto" else table_kernel(frame).scale_bandwidths(bandwidth)
     direct = SpectralClustering(3, kernel=kernel).fit(frame)
     assert_array_equal(found["cluster"], direct.labels_)
 

@@ -65,7 +65,7 @@ def test_encoding_and_columns(latin, explore):
     names = [name for name, _ in found["summary"]["all_columns"]]
     assert names == ["größe", "y", "code", "kind"]
     table = read_by(found["code"])
-    assert table.kinds == {"größe": "number", "code": "category"}
+    assert table.column_types == {"größe": "number", "code": "category"}
     assert table.label == "kind"
 
 

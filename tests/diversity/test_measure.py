@@ -6,15 +6,15 @@ from numpy.testing import assert_allclose
 from scipy.stats import chi2, ncx2
 
 import mercer
-from mercer.data import Points, Sample
+from mercer.data.points import Points, Sample
+from mercer.diversity.extrapolation import bias_factor
 from mercer.diversity.influence import _pair_moments, feature_gram, influence_moments
+from mercer.diversity.quadratic_limit import QuadraticLimit
 from mercer.diversity.sampling import SamplingError, _extrapolated, _variance_gain
 from mercer.information import vendi_score
+from mercer.information.entropy import spectral_entropy
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Cosine, Gaussian
-from mercer.maths.entropy import spectral_entropy
-from mercer.maths.extrapolation import bias_factor
-from mercer.maths.quadratic_limit import QuadraticLimit
 from mercer.solvers import Nystrom
 from tests.expectations import raises
 

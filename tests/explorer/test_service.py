@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 import mercer
 from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity, SpectralClustering
+from mercer.cluster.table_clusters import describe_kernel
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
-from mercer.table_clusters import describe_kernel
 from tests.expectations import names_values
 from tests.explorer_client import connect
 from tests.processes import environment

@@ -303,7 +303,7 @@ def test_worker_returns_the_table_that_was_read(name, tmp_path):
     assert list(found) == list(expected)
     assert found.isna().to_numpy().tolist() == expected.isna().to_numpy().tolist()
     table, read = as_table(expected, name=name), as_table(found, name=name)
-    assert (read.columns, read.kinds) == (table.columns, table.kinds)
+    assert (read.columns, read.column_types) == (table.columns, table.column_types)
     pd.testing.assert_frame_equal(read.frame, table.frame, check_dtype=False)
 
 

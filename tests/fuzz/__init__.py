@@ -16,7 +16,7 @@ from typing import Any
 TARGETS = {"tables": "table_files", "models": "model_files", "requests": "explorer_requests"}
 #: Packages whose coverage guides atheris: code that decides about an input, not the mathematics.
 INSTRUMENTED = {
-    "tables": ["mercer.tables", "mercer.chunks.files"],
+    "tables": ["mercer.tables", "mercer.data.dask.files"],
     "models": ["mercer.persistence"],
     "requests": ["mercer.explorer", "mercer.tables"],
 }

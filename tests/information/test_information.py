@@ -482,7 +482,7 @@ def test_negative_orders_raise():
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_gradients_by_fourier_features_and_by_pairs_agree(d):
-    from mercer.maths.information_potential import gaussian_potential
+    from mercer.information.pair_sums import gaussian_potential
 
     X, w = array(4500, d), np.random.default_rng(1).random(4500) + 0.5
     kernel = Gaussian(np.linspace(1.0, 1.5, d))

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from mercer import KernelPCA
+from mercer.decomposition.preimages import input_distances
 from mercer.kernels import Categorical, Gaussian, Hamming, Kernel, On, Polynomial
-from mercer.maths.pairwise import euclidean_distances
-from mercer.preimages import input_distances
+from mercer.utils.pairwise import euclidean_distances
 from tests.expectations import raises
 
 ALL = slice(None)

@@ -11,6 +11,7 @@ from scipy.stats import gamma as gamma_distribution
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.metrics import pairwise
 
+from mercer.decomposition.preimages import length_scales
 from mercer.kernels import (
     Cosine,
     Gaussian,
@@ -22,7 +23,6 @@ from mercer.kernels import (
     Sigmoid,
     as_kernel,
 )
-from mercer.preimages import length_scales
 from tests.expectations import raises
 from tests.kernels.naive import BANDWIDTHS, FORMULAS, IDS, naive, points
 

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
+from mercer.decomposition.preimages import input_distances
 from mercer.kernels import (
     Cosine,
     Epanechnikov,
@@ -21,7 +22,6 @@ from mercer.kernels import (
     Precomputed,
     Sigmoid,
 )
-from mercer.preimages import input_distances
 from tests.expectations import raises
 
 DENSITIES = [

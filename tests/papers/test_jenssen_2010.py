@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from mercer import ComponentClassifier, EntropyClustering, KernelDenoiser, KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
-from mercer.baselines import kernel_pca_clustering, njw_clustering
+from mercer.cluster.diagnostics import cluster_profile, clustering_error
 from mercer.datasets import (
     load_frey_faces,
     load_ida,
@@ -23,10 +23,10 @@ from mercer.datasets import (
     make_ring_and_blob,
     make_rings,
 )
-from mercer.diagnostics import cluster_profile, clustering_error
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian
-from mercer.maths.eigenpairs import entropy_order
+from mercer.utils.eigenpairs import entropy_order
+from papers.baselines import kernel_pca_clustering, njw_clustering
 from tests.datasets.loading import load_or_skip
 from tests.expectations import warns
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import scale
 
-from mercer.diagnostics import clustering_error
+from mercer.cluster.diagnostics import clustering_error
 from papers.jenssen_2010 import baselines, digits, segmentation, toys, uci
 from tests.datasets.loading import load_or_skip
 

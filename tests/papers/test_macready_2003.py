@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import MercerMixture
+from mercer.cluster.diagnostics import clustering_error
 from mercer.datasets import make_halo
-from mercer.diagnostics import clustering_error
 from mercer.domains import Box
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian, Hamming, Polynomial

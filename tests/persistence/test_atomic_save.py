@@ -66,7 +66,7 @@ def test_failed_temporary_file_leaves_the_old_file(path, tmp_path, monkeypatch):
     def denied(*args, **options):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("mercer.atomic_files.tempfile.mkdtemp", denied)
+    monkeypatch.setattr("mercer.utils.atomic_files.tempfile.mkdtemp", denied)
     with pytest.raises(PermissionError):
         mercer.save(X, path)
     assert_unchanged(tmp_path, path)

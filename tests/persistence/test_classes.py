@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
+from mercer.cluster.graph_clusters import StoredKernel
 from mercer.domains import Domain
-from mercer.estimators.graph_clusters import StoredKernel
+from mercer.gram import Expansion
 from mercer.kernels import FunctionKernel, Gaussian, Kernel
-from mercer.operators import Expansion
 from mercer.persistence import classes
 from mercer.solvers import Nystrom
 from tests.expectations import raises

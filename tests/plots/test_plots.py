@@ -9,9 +9,8 @@ from matplotlib.colors import to_hex, to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, ParzenDensity, SeriesDensity
+from mercer.cluster.diagnostics import clustering_error
 from mercer.datasets import make_clusters, make_rings
-from mercer.diagnostics import clustering_error
-from mercer.formatting import format_percent
 from mercer.kernels import Gaussian, Polynomial
 from mercer.plots import (
     BandwidthDisplay,
@@ -23,6 +22,7 @@ from mercer.plots import (
 )
 from mercer.plots.style import DARK_PALETTE, HIGHLIGHT, MARKERS, MUTED, PALETTE
 from mercer.population import Mixture, Normal, PolynomialOperator
+from mercer.utils.formatting import format_percent
 from tests.expectations import names_values, raises
 
 mpl.use("Agg")
@@ -282,7 +282,7 @@ def test_large_component_ranks_use_a_logarithmic_scale():
 
 
 def test_bandwidth_plot_computes_the_error_of_the_subsample(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.clustering._SWEEP_ROWS", 60)
+    monkeypatch.setattr("mercer.cluster.entropy_clustering._SWEEP_ROWS", 60)
     fitted = EntropyClustering(3).fit(X)
     assert len(fitted.sweep_rows_) == 60
     display = BandwidthDisplay.from_estimator(fitted, y=y, components=False)

@@ -10,7 +10,6 @@ from scipy.integrate import quad
 
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
-from mercer.maths.centering import double_center
 from mercer.population import (
     Empirical,
     GaussianOperator,
@@ -24,6 +23,7 @@ from mercer.population import (
     centered_matrix,
     secular_eigenvalues,
 )
+from mercer.utils.centering import double_center
 from tests.expectations import raises, warns
 
 TWO = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 0.5)])

@@ -21,8 +21,8 @@ from mercer import (
 )
 from mercer.information import information_potential, matrix_renyi_entropy
 from mercer.kernels import Gaussian, Laplacian
-from mercer.resources import free_memory
 from mercer.solvers import Fourier, Lanczos, Nystrom
+from mercer.utils.resources import free_memory
 
 kernel = Gaussian(1.0)
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer import EntropyClustering, KernelECA
+from mercer.eigen.spectrum import Spectrum
 from mercer.errors import RankError
 from mercer.solvers import Dense
-from mercer.spectrum import Spectrum
 from tests.properties.estimator_cases import Case, Results, fit
 
 __all__ = [

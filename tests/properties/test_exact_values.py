@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelPCA
-from mercer.diagnostics import clustering_error
+from mercer.cluster.diagnostics import clustering_error
 from mercer.information import (
     cauchy_schwarz_divergence,
     entropy_terms,
@@ -30,7 +30,7 @@ from mercer.kernels import (
     MinMax,
     NGram,
 )
-from mercer.maths.discriminant import ClassMoments, LeaveOneOutScore
+from mercer.supervised.scatter import ClassMoments, LeaveOneOutScore
 from tests.properties.estimator_cases import CASES, targets
 from tests.properties.strategies import Examples, fit_or_skip, property_test, samples
 

@@ -11,8 +11,8 @@ import mercer
 from mercer import KernelECA, KernelPCA, ParzenDensity
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.rules import RULES
-from mercer.baselines import kernel_pca_clustering, njw_clustering
-from mercer.diagnostics import cluster_profile
+from mercer.cluster.diagnostics import cluster_profile
+from mercer.cluster.spectroscopy import find_groups
 from mercer.information import (
     cauchy_schwarz_divergence,
     entropy_terms,
@@ -25,8 +25,8 @@ from mercer.information import (
     vendi_score,
 )
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Laplacian, Matern, Polynomial
-from mercer.row_scores import leave_one_out_scores
-from mercer.spectroscopy import find_groups
+from mercer.novelty.row_scores import leave_one_out_scores
+from papers.baselines import kernel_pca_clustering, njw_clustering
 from tests.properties.bandwidth_cases import ALL_RULES
 from tests.properties.estimator_cases import CASES, fit, results, targets
 from tests.properties.strategies import (
@@ -131,7 +131,9 @@ FUNCTIONS = {
     ),
     "kernel_pca_clustering": lambda X, Y: without_result(kernel_pca_clustering(X, 2)),
     "njw_clustering": lambda X, Y: without_result(njw_clustering(X, 2)),
-    "count_clusters": lambda X, Y: mercer.cluster_count.count_clusters(X, Gaussian(0.5)).count,
+    "count_clusters": lambda X, Y: (
+        mercer.cluster.cluster_count.count_clusters(X, Gaussian(0.5)).count
+    ),
     **{f"kernel {kernel!r}": lambda X, Y, k=kernel: k(X, Y) for kernel in KERNELS},
     **{
         f"bandwidth {name}": lambda X, Y, name=name: ALL_RULES[name](1e-170 * X)

@@ -28,7 +28,7 @@ from mercer.kernels import (
     Sigmoid,
     Sum,
 )
-from mercer.maths.quantiles import weighted_quantile
+from mercer.utils.quantiles import weighted_quantile
 from tests.properties.bandwidth_cases import ALL_RULES, TOLERANCES
 from tests.properties.strategies import MAX_EXAMPLES, Examples, property_test, samples
 
@@ -113,7 +113,7 @@ def test_stationary_kernels_depend_on_scaled_differences_only(kernel, sample, ex
     unit = 2.0 ** round(exponent)  # a power of two: scaling is exact
     expected = kernel(sample.X, sample.new)
     largest = float(np.abs(expected).max())
-    wide = kernel.widened(unit)
+    wide = kernel.scale_bandwidths(unit)
     assert_allclose(wide(unit * sample.X, unit * sample.new), expected, atol=1e-13 * largest)
     padded = [np.column_stack([part, np.zeros(len(part))]) for part in (sample.X, sample.new)]
     assert_allclose(kernel(*padded), expected, atol=1e-12 * largest)

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
 from mercer import config_context
-from mercer.resources import free_memory
+from mercer.utils.resources import free_memory
 from tests.expectations import names_values
 from tests.properties.estimator_cases import CASES, fit, results, targets
 from tests.properties.limited_memory import ACCEPTED, REJECTED

@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer.report
 from mercer import KernelECA, KernelPCA
-from mercer.formatting import format_number, format_percent, join_words
 from mercer.kernels import Gaussian
 from mercer.report import analyze, write_report
 from mercer.tables import Omission, as_table, read_table
+from mercer.utils.formatting import format_number, format_percent, join_words
 from tests.expectations import names_values, raises
 
 FILES = {"report.html", "report.json", "rows.csv", "clusters.csv", "components.csv", "columns.csv"}
@@ -316,7 +316,7 @@ def test_files_are_unchanged_if_writing_fails(tmp_path, monkeypatch):
         replaced.append(target)
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("mercer.atomic_files.os.replace", full_disk)
+    monkeypatch.setattr("mercer.utils.atomic_files.os.replace", full_disk)
     with raises(OSError, "No space left"):
         write_report(blobs(n=60), tmp_path)
     assert len(replaced) == 1

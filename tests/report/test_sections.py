@@ -12,10 +12,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from mercer import EntropyClustering, ParzenDensity, SpectralClustering
-from mercer.cluster_profiles import cluster_traits
+from mercer.cluster.profiles import cluster_traits
 from mercer.datasets import make_machines
 from mercer.errors import RankError
-from mercer.formatting import format_count, format_names, format_percent, shorten
 from mercer.kernels import Gaussian, table_kernel
 from mercer.report import analyze, write_report
 from mercer.report.cautions import cautions
@@ -34,6 +33,7 @@ from mercer.report.sections.labels import labels_section, verdict
 from mercer.report.sections.overview import findings, main_numbers
 from mercer.report.sections.scores import format_cell, scores_section
 from mercer.tables import as_table, prepare, read_table
+from mercer.utils.formatting import format_count, format_names, format_percent, shorten
 from tests.expectations import names_values, raises
 
 
@@ -181,7 +181,7 @@ def test_traits_are_medians_and_proportions():
     frame = blobs(color=["red"] * 20 + ["blue"] * 40, note=["good old thing"] * 30 + ["bad"] * 30)
     frame["note"] += [f" {i} was seen by us" for i in range(60)]
     table = as_table(frame)
-    assert table.kinds["note"] == "text"
+    assert table.column_types["note"] == "text"
     clusters = np.repeat([1, 2], 30)
     traits = {(t.cluster, t.column): t for t in cluster_traits(table, clusters)}
     first = traits[1, "a"]
@@ -219,14 +219,18 @@ def test_clusters_without_values_or_words_have_no_trait(monkeypatch):
         note=[f"thing {i} was seen by us" for i in range(60)],
     )
     table = as_table(frame, missing="keep")
-    assert [table.kinds[name] for name in ("sparse", "marks", "note")] == ["number", "text", "text"]
+    assert [table.column_types[name] for name in ("sparse", "marks", "note")] == [
+        "number",
+        "text",
+        "text",
+    ]
     clusters = np.repeat([1, 2], 30)
     found = {(t.cluster, t.column) for t in cluster_traits(table, clusters)}
     assert (2, "sparse") in found
     assert (1, "sparse") not in found
     assert {(1, "marks"), (2, "marks")}.isdisjoint(found)
     assert {(1, "note"), (2, "note")} <= found
-    monkeypatch.setattr("mercer.cluster_profiles._TEXT_ROWS", 10)  # every sixth row
+    monkeypatch.setattr("mercer.cluster.profiles._TEXT_ROWS", 10)  # every sixth row
     clusters = np.where(np.arange(60) == 7, 2, 1)
     found = {(t.cluster, t.column) for t in cluster_traits(table, clusters)}
     assert (1, "note") in found
@@ -260,7 +264,7 @@ def test_scores_of_a_mixed_table_are_mean_similarities():
     table = as_table(pd.DataFrame(columns))
     model = prepare(table, bandwidth=0.5)
     found = score_rows(model, model.data, model.kernel)
-    K = table_kernel(table.frame).widened(0.5)(table.frame)
+    K = table_kernel(table.frame).scale_bandwidths(0.5)(table.frame)
     assert_allclose(found.scores, naive_scores(K), rtol=1e-9)
     assert found.log_density is None
 

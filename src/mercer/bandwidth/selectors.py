@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.bandwidth import selector_formulas as selectors
+from mercer.bandwidth.plug_in_matrix import PairMoments, best_matrix
+from mercer.bandwidth.selector_formulas import PairSums
+from mercer.data.subsampling import select_representatives
 from mercer.errors import ApproximationWarning, warn
-from mercer.maths import bandwidth_selectors as selectors
-from mercer.maths.bandwidth_selectors import PairSums
-from mercer.maths.plug_in_matrix import PairMoments, best_matrix
-from mercer.maths.quantiles import weighted_quantile
-from mercer.maths.types import Array
-from mercer.subsampling import select_representatives
+from mercer.utils.quantiles import weighted_quantile
+from mercer.utils.types import Array
 
 __all__ = ["SELECTORS", "one_column", "whitened_plug_in"]
 

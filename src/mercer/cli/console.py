@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mercer.formatting import format_count
+from mercer.utils.formatting import format_count
 
 if TYPE_CHECKING:
     from mercer.tables.table import SelectedTable

@@ -12,10 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.chunks import passes_for
-from mercer.chunks.cluster import connected, require_dask
-from mercer.chunks.files import write_frames
-from mercer.chunks.tasks import with_lengths
 from mercer.cli.engine import (
     Engine,
     UsableRows,
@@ -28,6 +24,10 @@ from mercer.cli.engine import (
 from mercer.cli.errors import UsageError
 from mercer.cli.options import Output, Reading
 from mercer.cli.output_files import check_folder, write_marker
+from mercer.data.dask import passes_for
+from mercer.data.dask.cluster import connected, require_dask
+from mercer.data.dask.files import write_frames
+from mercer.data.dask.tasks import with_lengths
 from mercer.tables.chunked_table import ChunkedRows, ChunkedTable, read_chunked_rows
 from mercer.tables.chunked_table import usable as usable_mask
 from mercer.tables.column_types import as_strings
@@ -36,7 +36,7 @@ from mercer.tables.table import labels_of
 
 if TYPE_CHECKING:
     from mercer.cli.runner import Task
-    from mercer.maths.types import Array
+    from mercer.utils.types import Array
 
 __all__ = ["DaskEngine"]
 
@@ -97,7 +97,7 @@ class DaskEngine(Engine[ChunkedRows, UsableChunks]):
     @contextmanager
     def session(self, verbose: bool) -> Iterator[None]:
         """Connect to the scheduler, if there is one."""
-        from mercer.progress import show_progress
+        from mercer.utils.progress import show_progress
 
         require_dask("--engine dask")
         with show_progress(verbose):

@@ -25,8 +25,8 @@ from mercer.cli.output_files import check_file, encode_frame, is_special, write_
 
 if TYPE_CHECKING:
     from mercer.cli.runner import Task
-    from mercer.maths.types import Array
     from mercer.tables import Rows, Table
+    from mercer.utils.types import Array
 
 __all__ = ["MemoryEngine", "open_data"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mercer import __version__
-from mercer.atomic_files import atomic_write, check_parent, check_target
-from mercer.csv_files import to_csv
+from mercer.utils.atomic_files import atomic_write, check_parent, check_target
+from mercer.utils.csv_files import to_csv
 
 __all__ = [
     "MARKER",

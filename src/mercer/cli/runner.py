@@ -17,7 +17,7 @@ from mercer.cli.console import Messages, describe_table
 from mercer.cli.errors import UsageError
 from mercer.cli.options import Fitting, Output, Reading, Running
 from mercer.cli.output_files import check_file
-from mercer.formatting import format_count, format_percent
+from mercer.utils.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
     from mercer.cli.engine import Engine, UsableRows

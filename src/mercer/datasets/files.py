@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.datasets.mirrors import Arrays, Mirror, fetch
-from mercer.validation import check_choice
+from mercer.utils.validation import check_choice
 
 __all__ = ["Arrays", "DataFile", "DataNotFoundError", "find"]
 

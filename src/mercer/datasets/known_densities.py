@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.datasets.rings import FloatArray, IntArray, part_labels
-from mercer.validation import check_integer, check_real
+from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["make_annulus", "make_bits", "make_clusters", "make_two_gaussians"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.validation import check_integer, check_real
+from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["make_machines"]
 

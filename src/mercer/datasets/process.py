@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
-from mercer.validation import check_choice, check_integer
+from mercer.utils.types import Array
+from mercer.utils.validation import check_choice, check_integer
 
 __all__ = ["PROCESS_COLUMNS", "PROCESS_FAULTS", "make_process", "simulate_reactors"]
 

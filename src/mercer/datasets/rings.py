@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.validation import check_integer, check_real
+from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["make_halo", "make_ring_and_blob", "make_rings", "make_wheel", "part_labels"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points, Sample, concatenate_points, validate_points
+from mercer.data.points import Points, Sample, concatenate_points, validate_points
 from mercer.diversity.differences import (
     DifferenceMode,
     feature_modes,
@@ -26,17 +26,17 @@ from mercer.diversity.permutations import (
     partition_statistics,
     permutation_p_value,
 )
+from mercer.eigen import Nystrom
+from mercer.eigen.plan import Auto, Request, has_few_features, plan
 from mercer.errors import suppress_warnings
-from mercer.formatting import format_number
+from mercer.gram import ExactFeatures, FeatureMap, GramOperator
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
-from mercer.maths.types import Array
-from mercer.notebook import table
-from mercer.operators import ExactFeatures, FeatureMap, GramOperator
-from mercer.solvers import Nystrom
-from mercer.solvers.plan import Auto, Request, has_few_features, plan
-from mercer.validation import check_integer
+from mercer.utils.formatting import format_number
+from mercer.utils.notebook import table
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["SampleComparison", "compare_samples"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.maths.types import Array
-from mercer.solvers.signed_lanczos import extreme_signed_eigenvalues, signed_eigenpairs
+from mercer.eigen.signed_lanczos import extreme_signed_eigenvalues, signed_eigenpairs
+from mercer.utils.types import Array
 
 __all__ = ["REPRESENTATIVES", "DifferenceMode", "feature_modes", "gram_modes", "row_novelty"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import Sample, validate_points
+from mercer.data.points import Sample, validate_points
 from mercer.diversity.differences import REPRESENTATIVES, DifferenceMode
+from mercer.eigen.plan import Request, plan
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.types import Array
-from mercer.solvers.plan import Request, plan
-from mercer.validation import check_integer
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["EmbeddingComparison", "compare_embeddings"]
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.data import Points, Sample
-from mercer.maths.types import Array
-from mercer.operators import DenseGram, ExplicitGram, FeatureMap, NystromGram
-from mercer.solvers import Nystrom
-from mercer.solvers.plan import FiniteFeatures, has_few_features
+from mercer.data.points import Points, Sample
+from mercer.eigen import Nystrom
+from mercer.eigen.plan import FiniteFeatures, has_few_features
+from mercer.gram import DenseGram, ExplicitGram, FeatureMap, NystromGram
+from mercer.utils.types import Array
 
 __all__ = ["Influence", "feature_gram", "influence_moments"]
 

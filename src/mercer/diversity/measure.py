@@ -10,14 +10,14 @@ import numpy as np
 
 from mercer.diversity.modes import Mode, find_modes
 from mercer.diversity.sampling import SamplingError, sampling_error
-from mercer.formatting import format_number, format_order
+from mercer.eigen.base import Target
 from mercer.information import EntropyBounds, MatrixEntropies
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
-from mercer.maths.types import Array
-from mercer.notebook import table
-from mercer.solvers.base import Target
-from mercer.validation import check_choice, check_integer
+from mercer.utils.formatting import format_number, format_order
+from mercer.utils.notebook import table
+from mercer.utils.types import Array
+from mercer.utils.validation import check_choice, check_integer
 
 __all__ = ["Diversity", "measure_diversity"]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.data import Points, Sample
-from mercer.decompose import decompose
+from mercer.data.points import Points, Sample
 from mercer.diversity.sampling import take_rows
+from mercer.eigen.base import Target
+from mercer.eigen.decompose import decompose
+from mercer.eigen.spectrum import Spectrum
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
-from mercer.maths.types import Array
-from mercer.solvers.base import Target
-from mercer.spectrum import Spectrum
+from mercer.utils.types import Array
 
 __all__ = ["Mode", "find_modes"]
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mercer.maths.pairwise import row_ranges
-from mercer.maths.types import Array
+from mercer.utils.pairwise import row_ranges
+from mercer.utils.types import Array
 
 __all__ = [
     "STANDARDIZED_SLACK",

@@ -6,7 +6,7 @@ extrapolated from that of halves. Terms of higher order add the excess variance 
 halves of the sample. If the influence function is constant (points spread evenly over a sphere, for
 example), its variance over a sample is still positive, twice that of the entropy. Where a constant
 influence function cannot be excluded, errors and intervals follow from the second-order term
-(:mod:`mercer.maths.quadratic_limit`).
+(:mod:`mercer.diversity.quadratic_limit`).
 
 Other intervals use quantiles of Student's distribution, because the variance is estimated: for n
 influences of kurtosis κ it has ``2n / (κ - 1)`` degrees of freedom (Satterthwaite). At order ∞
@@ -22,15 +22,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from mercer.data import Sample
+from mercer.data.points import Sample
+from mercer.diversity.extrapolation import bias_factor
 from mercer.diversity.influence import Influence, feature_gram, influence_moments
+from mercer.diversity.quadratic_limit import QuadraticLimit
+from mercer.gram import ExactFeatures, ExplicitGram, FeatureMap, LandmarkFeatures
+from mercer.information.entropy import spectral_entropies
 from mercer.information.samples import clip_negative
-from mercer.maths.entropy import spectral_entropies
-from mercer.maths.extrapolation import bias_factor
-from mercer.maths.quadratic_limit import QuadraticLimit
-from mercer.maths.types import Array
-from mercer.operators import ExactFeatures, ExplicitGram, FeatureMap, LandmarkFeatures
-from mercer.resources import single_threaded_blas
+from mercer.utils.resources import single_threaded_blas
+from mercer.utils.types import Array
 
 __all__ = ["SamplingError", "sampling_error", "take_rows"]
 

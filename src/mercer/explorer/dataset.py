@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel, median_distance, silverman
+from mercer.data.subsampling import random_rows, take_rows
 from mercer.explorer.state import State
 from mercer.kernels import (
     Cosine,
@@ -20,9 +21,8 @@ from mercer.kernels import (
     Matern,
     Polynomial,
 )
-from mercer.maths.types import Array
-from mercer.subsampling import drawn_rows, take
 from mercer.tables import Table, prepare
+from mercer.utils.types import Array
 
 __all__ = ["ANALYZED", "SHOWN", "UNSCALED", "Classes", "Dataset", "Plane", "is_scaled"]
 
@@ -84,10 +84,10 @@ class Dataset:
     def from_table(cls, key: str, table: Table, scale: bool, kernel: str) -> Dataset:
         """Select the analyzed and the shown rows: all, or a subsample with a fixed seed."""
         has_fourier = table.is_numeric and len(table.columns) == 2 and kernel == "gaussian"
-        rows = np.arange(table.n) if has_fourier else drawn_rows(table.n, ANALYZED)
+        rows = np.arange(table.n) if has_fourier else random_rows(table.n, ANALYZED)
         all_data = prepare(table, scale=scale).data if table.is_numeric else table.frame
-        shown = drawn_rows(len(rows), SHOWN)
-        return cls(key, table, scale, rows, take(all_data, rows), shown, len(rows) > ANALYZED)
+        shown = random_rows(len(rows), SHOWN)
+        return cls(key, table, scale, rows, take_rows(all_data, rows), shown, len(rows) > ANALYZED)
 
     @property
     def n(self) -> int:
@@ -142,7 +142,7 @@ class Dataset:
         """The numeric columns and their names; missing values are replaced by the median."""
         if self.is_numeric:
             return self.data, list(self.table.columns)
-        names = [name for name, kind in self.table.kinds.items() if kind == "number"]
+        names = [name for name, kind in self.table.column_types.items() if kind == "number"]
         columns = self.data[names].astype(float)
         return columns.fillna(columns.median()).to_numpy(), names
 
@@ -204,7 +204,7 @@ class Dataset:
         sigma = self.bandwidth(state) if bandwidth is None else bandwidth
         if not self.is_numeric:
             assert sigma is not None
-            return self._table_kernel.widened(sigma)
+            return self._table_kernel.scale_bandwidths(sigma)
         if state.kernel == "polynomial":
             return Polynomial(state.degree, constant=state.constant)
         if state.kernel == "linear":

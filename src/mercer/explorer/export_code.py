@@ -136,7 +136,7 @@ def _pca(models: Models) -> str:
 
 
 def _has_density(models: Models) -> bool:
-    return models.data.is_numeric and models.kernel.is_window
+    return models.data.is_numeric and models.kernel.is_density
 
 
 def _density(models: Models) -> str:

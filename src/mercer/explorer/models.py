@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, SpectralClustering
+from mercer.cluster.table_clusters import table_clustering
+from mercer.eigen.spectrum import Spectrum
 from mercer.explorer.cache import Cache
 from mercer.explorer.capture_warnings import capture_warnings
 from mercer.explorer.dataset import Dataset
 from mercer.explorer.state import State
 from mercer.kernels import Kernel, Stationary
-from mercer.maths.types import Array
-from mercer.spectrum import Spectrum
-from mercer.table_clusters import table_clustering
 from mercer.tables import prepare
+from mercer.utils.types import Array
 
 __all__ = ["BARS", "MAX_DENSE", "NO_ENTROPY", "Bars", "Components", "Models"]
 

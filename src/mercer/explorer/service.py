@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.csv_files import to_csv
 from mercer.explorer.cache import Cache
 from mercer.explorer.capture_warnings import capture_warnings
 from mercer.explorer.dataset import Dataset, is_scaled
@@ -23,6 +22,7 @@ from mercer.persistence import save
 from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
 from mercer.tables.column_types import find_column_types
 from mercer.tables.readers import read_frame
+from mercer.utils.csv_files import to_csv
 
 __all__ = ["DataNotFoundError", "Service"]
 

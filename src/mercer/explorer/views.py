@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer import ParzenDensity, SeriesDensity, SpectralClustering
+from mercer.cluster.table_clusters import describe_kernel
 from mercer.explorer.models import NO_ENTROPY, Models
-from mercer.maths.types import Array
-from mercer.table_clusters import describe_kernel
+from mercer.utils.types import Array
 
 __all__ = ["VIEWS", "rounded", "summary"]
 
@@ -50,7 +50,7 @@ def summary(models: Models) -> dict[str, Any]:
         "analyzed": data.n,
         "shown": len(data.shown),
         "columns": list(table.columns),
-        "kinds": dict(table.kinds),
+        "kinds": dict(table.column_types),
         "label": table.label,
         "omissions": [
             {"column": omission.column, "reason": omission.reason, "code": omission.code}
@@ -155,7 +155,7 @@ def clusters_view(models: Models) -> dict[str, Any]:
 def density_view(models: Models) -> dict[str, Any]:
     """Return the density on a grid of the plane, or at the shown rows."""
     data = models.data
-    if not data.is_numeric or not models.kernel.is_window:
+    if not data.is_numeric or not models.kernel.is_density:
         return {
             "reason": "This kernel is not a density. Choose Gaussian, Laplacian, Matérn or "
             "Epanechnikov and numeric columns."

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from mercer.resources import single_thread, single_threaded_blas
+from mercer.utils.resources import single_thread, single_threaded_blas
 
 __all__ = ["QueueFullError", "SupersededError", "WorkQueue"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.gaussian_terms import GaussianTerms, inner_product, normal_divergence
-from mercer.maths.types import Array
-from mercer.validation import check_integer
+from mercer.utils.gaussian_terms import GaussianTerms, inner_product, normal_divergence
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["DensityDistance", "integrated_squared_error", "kullback_leibler"]
 

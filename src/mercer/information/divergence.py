@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points, concatenate_points, validate_points, validate_weights
+from mercer.data.points import Points, concatenate_points, validate_points, validate_weights
+from mercer.eigen import summing_gram
 from mercer.errors import ApproximationWarning, warn
+from mercer.gram import FourierGram, GramOperator, Sample
+from mercer.gram.cross_gram import cross_product
 from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.types import Array
-from mercer.maths.weight_totals import multiplicities
-from mercer.operators import FourierGram, GramOperator, Sample
-from mercer.operators.cross_gram import cross_product
-from mercer.solvers import summing_gram
+from mercer.utils.types import Array
+from mercer.utils.weight_totals import multiplicities
 
 __all__ = ["cauchy_schwarz_divergence"]
 

@@ -10,17 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import Points
-from mercer.information.samples import clip_negative, require_unit_diagonal
-from mercer.kernels import Gaussian, Kernel
-from mercer.maths.entropy import (
-    entropy_of_sum,
-    growth_bounds,
-    perturbation_bounds,
-    spectral_entropy,
-)
-from mercer.maths.types import Array
-from mercer.operators import (
+from mercer.data.points import Points
+from mercer.eigen import as_solver, summing_gram
+from mercer.eigen.block_krylov import leading_eigenpairs
+from mercer.eigen.dense import Dense
+from mercer.eigen.lanczos import Lanczos
+from mercer.eigen.plan import Request, can_compute_all_eigenvalues, has_few_features, plan
+from mercer.gram import (
     BlockedGram,
     DenseGram,
     ExplicitGram,
@@ -29,15 +25,19 @@ from mercer.operators import (
     Sample,
     SymmetricGram,
 )
-from mercer.resources import blas_threads_for, single_threaded_blas
-from mercer.solvers import as_solver, summing_gram
-from mercer.solvers.block_krylov import leading_eigenpairs
-from mercer.solvers.deflation import Deflation, deflate, deflation_tolerance
-from mercer.solvers.dense import Dense
-from mercer.solvers.lanczos import Lanczos
-from mercer.solvers.lanczos_quadrature import bound_norm
-from mercer.solvers.plan import Request, can_compute_all_eigenvalues, has_few_features, plan
-from mercer.solvers.trace_quadrature import TraceSum
+from mercer.information.deflation import Deflation, deflate, deflation_tolerance
+from mercer.information.entropy import (
+    entropy_of_sum,
+    growth_bounds,
+    perturbation_bounds,
+    spectral_entropy,
+)
+from mercer.information.lanczos_quadrature import bound_norm
+from mercer.information.samples import clip_negative, require_unit_diagonal
+from mercer.information.trace_quadrature import TraceSum
+from mercer.kernels import Gaussian, Kernel
+from mercer.utils.resources import blas_threads_for, single_threaded_blas
+from mercer.utils.types import Array
 
 __all__ = ["EntropyBounds", "MatrixEntropies"]
 
@@ -104,10 +104,10 @@ class MatrixEntropies:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.data import Points
+    >>> from mercer.data.points import Points
     >>> from mercer.information import MatrixEntropies
     >>> from mercer.kernels import Cosine
-    >>> from mercer.operators import Sample
+    >>> from mercer.gram import Sample
     >>> X = np.random.default_rng(0).normal(size=(1000, 3))
     >>> entropies = MatrixEntropies(Sample(Cosine(), Points(X)))
     >>> [round(entropies.of_order(q).value, 2) for q in (1, 2)], entropies.route

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.decompose import decompose
+from mercer.eigen.decompose import decompose
 from mercer.errors import ApproximationWarning, warn
+from mercer.information.entropy import spectral_entropy_bounds
 from mercer.information.entropy_routes import MatrixEntropies
 from mercer.information.samples import clip_negative, fitted_sample, require_unit_diagonal
 from mercer.kernels import Kernel
-from mercer.maths.entropy import spectral_entropy_bounds
 
 __all__ = ["matrix_renyi_bounds", "matrix_renyi_entropy", "vendi_score"]
 
@@ -47,7 +47,7 @@ def matrix_renyi_entropy(
     at most 4000 rows                                   all eigenvalues of K
     Gaussian or Matérn kernel in at most 3 columns      eigenvalues of Fourier features
     at most 30,000 rows                                 Lanczos quadrature, see
-                                                        ``mercer.solvers.trace_quadrature``
+                                                        ``mercer.information.trace_quadrature``
     more rows, Dask collections                         eigenvalues of 1000 landmarks
     ==================================================  ============================================
 

@@ -7,15 +7,15 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import validate_points, validate_weights
-from mercer.decompose import decompose
+from mercer.data.points import validate_points, validate_weights
+from mercer.eigen import summing_gram
+from mercer.eigen.decompose import decompose
+from mercer.gram import FourierGram, Sample
+from mercer.information.pair_sums import gaussian_potential
 from mercer.information.samples import fitted_sample, log_normalizer, mean_kernel
 from mercer.kernels import Cosine, Gaussian, Kernel, as_kernel
-from mercer.maths.information_potential import gaussian_potential
-from mercer.maths.types import Array
-from mercer.operators import FourierGram, Sample
-from mercer.solvers import summing_gram
-from mercer.validation import check_choice
+from mercer.utils.types import Array
+from mercer.utils.validation import check_choice
 
 __all__ = [
     "diversity_gradient",

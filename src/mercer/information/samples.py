@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import Points, validate_points, validate_weights
+from mercer.data.points import Points, validate_points, validate_weights
+from mercer.eigen import summing_gram
 from mercer.errors import ApproximationWarning, warn
-from mercer.formatting import format_number
+from mercer.gram import BlockedGram, Sample
 from mercer.kernels import Kernel, as_kernel
-from mercer.operators import BlockedGram, Sample
-from mercer.progress import ProgressBar, show_progress
-from mercer.solvers import summing_gram
+from mercer.utils.formatting import format_number
+from mercer.utils.progress import ProgressBar, show_progress
 
 __all__ = [
     "clip_negative",
@@ -105,7 +105,7 @@ def log_normalizer(kernel: Kernel, points: Points) -> float:
     >>> import numpy as np
     >>> from mercer.information import log_normalizer
     >>> from mercer.kernels import Gaussian, Linear
-    >>> from mercer.data import validate_points
+    >>> from mercer.data.points import validate_points
     >>> points = validate_points(np.zeros((3, 2)), "vectors")
     >>> round(log_normalizer(Gaussian(1.0), points), 4), log_normalizer(Linear(), points)
     (1.8379, 0.0)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.data import Kind
-from mercer.frames import as_frame
+from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, checked_depth
-from mercer.maths.types import Array
+from mercer.utils.frames import as_frame
+from mercer.utils.types import Array
 
 __all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
 

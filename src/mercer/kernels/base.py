@@ -11,11 +11,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from mercer.data import Kind, check_sparse, select_rows
-from mercer.frames import as_frame
+from mercer.data.points import Kind, check_sparse, select_rows
 from mercer.kernels.density_kernels import DensityMethods
-from mercer.maths.types import Array
-from mercer.parameter_hints import explain_keyword
+from mercer.utils.frames import as_frame
+from mercer.utils.parameter_hints import explain_keyword
+from mercer.utils.types import Array
 
 __all__ = [
     "KERNEL_NAMES",
@@ -109,7 +109,8 @@ class Kernel(DensityMethods, KeywordHints):
            [0.5, 1. ]])
     """
 
-    #: type of the data that are compared: "vectors", "objects" or "gram" (see :mod:`mercer.data`)
+    #: type of the data that are compared: "vectors", "objects" or "gram"; see
+    #: :mod:`mercer.data.points`
     compares: ClassVar[Kind] = "vectors"
 
     def __init__(self) -> None:
@@ -306,10 +307,6 @@ class Kernel(DensityMethods, KeywordHints):
         (False, True)
         """
         return map_leaves(self, lambda leaf: leaf._with_scaled_bandwidth(2.0)) != self
-
-    def widened(self, factor: float) -> Kernel:
-        """Deprecated alias of :meth:`scale_bandwidths`."""
-        return self.scale_bandwidths(factor)
 
     def _with_scaled_bandwidth(self, factor: float) -> Kernel:
         """Return this kernel with a scaled bandwidth, if it has one; for leaves."""

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.data import Kind
+from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, copy_into
 from mercer.kernels.cells import as_array, as_table, encode
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["Categorical", "Hamming"]
 

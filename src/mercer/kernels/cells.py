@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.column_types import as_days
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = [
     "as_array",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import select_rows
+from mercer.data.points import select_rows
 from mercer.kernels.base import Kernel
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["check_kernel"]
 

@@ -2,7 +2,7 @@
 
 :func:`column_type` decides for all of the package: for :func:`mercer.kernels.table_kernel`, and for
 the tables of the command line, the report and the explorer. Columns are pandas series without Arrow
-types; see :func:`mercer.frames.as_frame`.
+types; see :func:`mercer.utils.frames.as_frame`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["ColumnType", "are_texts", "as_dates", "as_days", "column_type", "is_plain_number"]
 

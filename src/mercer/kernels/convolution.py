@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc, erfcx, exprel
 
-from mercer.compiled import exponentials
 from mercer.kernels.algebra import Scaled, Sum
 from mercer.kernels.base import Kernel, Tiles
 from mercer.kernels.matern import Matern
 from mercer.kernels.stationary import Gaussian, Laplacian
-from mercer.maths.types import Array
+from mercer.utils.compiled import exponentials
+from mercer.utils.types import Array
 
 __all__ = ["CoordinateConvolution", "self_convolution"]
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from mercer.data import Kind
+from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, copy_into
 from mercer.kernels.cells import as_cells
-from mercer.maths.sparse_rows import row_products
-from mercer.maths.types import Array
+from mercer.utils.sparse_rows import row_products
+from mercer.utils.types import Array
 
 __all__ = ["CountKernel"]
 

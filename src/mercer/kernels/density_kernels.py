@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["DensityMethods"]
 
@@ -35,11 +35,6 @@ class DensityMethods:
     def is_density(self) -> bool:
         """Whether the kernel, divided by its normalizer, is a density."""
         return type(self).log_normalizer is not DensityMethods.log_normalizer
-
-    @property
-    def is_window(self) -> bool:
-        """Deprecated alias of :attr:`is_density`."""
-        return self.is_density
 
     def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
         """Draw n points of d coordinates from the normalized kernel centered at 0."""

@@ -7,16 +7,16 @@ from scipy.special import kve
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.distribution import density_terms
-from mercer.kernels.matern import Matern
-from mercer.kernels.stationary import Epanechnikov, Gaussian, Laplacian, Radial
-from mercer.maths.log_derivatives import (
+from mercer.kernels.log_derivatives import (
     LogDerivatives,
     block_rows,
     concatenate,
     join_derivatives,
     radial_derivatives,
 )
-from mercer.maths.types import Array
+from mercer.kernels.matern import Matern
+from mercer.kernels.stationary import Epanechnikov, Gaussian, Laplacian, Radial
+from mercer.utils.types import Array
 
 __all__ = ["sum_derivatives"]
 

@@ -11,7 +11,7 @@ from mercer.kernels.algebra import Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.kernels.stationary import Epanechnikov, Gaussian, Laplacian, Stationary
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["column_cdf", "density_terms", "is_product", "reach"]
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, Tiles
-from mercer.maths.sparse_rows import (
+from mercer.utils.sparse_rows import (
     as_dense,
     divide_rows,
     row_maxima,
     row_products,
     row_squares,
 )
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["Cosine", "DotProduct", "Linear", "Polynomial", "Sigmoid"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["FunctionKernel"]
 

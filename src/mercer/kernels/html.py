@@ -5,7 +5,7 @@ from __future__ import annotations
 from mercer.kernels.algebra import Product, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns import On, describe_columns
-from mercer.notebook import table
+from mercer.utils.notebook import table
 
 __all__ = ["kernel_html"]
 

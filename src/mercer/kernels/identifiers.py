@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["MANY_ROWS", "counts_from_offset", "has_identifier_name", "identify_rows"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import kve
 from scipy.stats import f
 
-from mercer.compiled import exponentials
 from mercer.kernels.stationary import Radial, SpectralDensity, normal_spectral_density
-from mercer.maths.types import Array
+from mercer.utils.compiled import exponentials
+from mercer.utils.types import Array
 
 __all__ = ["Matern"]
 

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from mercer.data import select_rows
+from mercer.data.points import select_rows
 from mercer.kernels.base import Kernel
-from mercer.maths.quantiles import distinct_rows
-from mercer.maths.sparse_rows import SparseRows
-from mercer.maths.types import Array
+from mercer.utils.quantiles import distinct_rows
+from mercer.utils.sparse_rows import SparseRows
+from mercer.utils.types import Array
 
 __all__ = [
     "NeighborPairs",

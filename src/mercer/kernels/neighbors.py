@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from mercer.data import Kind, PointSet, select_rows
+from mercer.data.points import Kind, PointSet, select_rows
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth, copy_into
 from mercer.kernels.neighbor_search import (
     NeighborPairs,
@@ -18,10 +18,10 @@ from mercer.kernels.neighbor_search import (
     neighbor_pairs,
     reference_of,
 )
-from mercer.maths.pairwise import half_squared_differences
-from mercer.maths.types import Array
-from mercer.maths.weight_totals import multiplicities
-from mercer.validation import check_choice, check_integer
+from mercer.utils.pairwise import half_squared_differences
+from mercer.utils.types import Array
+from mercer.utils.validation import check_choice, check_integer
+from mercer.utils.weight_totals import multiplicities
 
 __all__ = ["Neighbors", "SelfTuning"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mercer.kernels.cells import to_codes
 from mercer.kernels.counts import CountKernel
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["NGram"]
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.data import Kind
+from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["Precomputed"]
 
@@ -16,9 +16,9 @@ __all__ = ["Precomputed"]
 class Precomputed(Kernel):
     """Precomputed Gram matrix (n, n) in ``fit`` and cross-Gram matrix (m, n) for new points.
 
-    In :class:`mercer.data.Sample` the training points of this kernel are column indices of the
-    matrix. Rows with zero weight are dropped from the sample but remain columns of later cross-Gram
-    matrices.
+    In :class:`mercer.data.points.Sample` the training points of this kernel are column indices of
+    the matrix. Rows with zero weight are dropped from the sample but remain columns of later
+    cross-Gram matrices.
 
     Examples
     --------

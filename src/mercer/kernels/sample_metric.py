@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import PointSet
-from mercer.maths.moments import Moments
-from mercer.maths.types import Array
+from mercer.data.points import PointSet
+from mercer.utils.moments import Moments
+from mercer.utils.types import Array
 
 __all__ = ["sample_metric"]
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from mercer.data import Kind
+from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles
 from mercer.kernels.cells import as_table, is_missing, to_codes
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["Jaccard", "MinMax"]
 

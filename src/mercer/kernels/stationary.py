@@ -11,16 +11,16 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.stats import chi2
 
-from mercer.compiled import exponentials
 from mercer.kernels.base import Kernel, Tiles
-from mercer.maths.pairwise import (
+from mercer.utils.compiled import exponentials
+from mercer.utils.pairwise import (
     augment_columns,
     augment_rows,
     half_squared_differences,
     half_squared_products,
     products_would_cancel,
 )
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = [
     "Epanechnikov",

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import ColumnWarning, warn
-from mercer.frames import as_frame, check_distinct_names, is_frame
 from mercer.kernels.algebra import Product
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Categorical
@@ -18,9 +17,10 @@ from mercer.kernels.column_types import are_texts, column_type
 from mercer.kernels.columns import On
 from mercer.kernels.identifiers import identify_rows
 from mercer.kernels.ngram import NGram
+from mercer.kernels.skewness import logarithm_helps
 from mercer.kernels.stationary import Gaussian
-from mercer.maths.skewness import logarithm_helps
-from mercer.maths.types import Array
+from mercer.utils.frames import as_frame, check_distinct_names, is_frame
+from mercer.utils.types import Array
 
 __all__ = ["are_texts", "table_kernel"]
 

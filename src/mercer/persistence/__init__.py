@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,17 +16,14 @@ from typing import Any
 
 import mercer
 from mercer.errors import VersionWarning, warn
-from mercer.persistence import container, legacy
+from mercer.persistence import container
 from mercer.persistence.decoding import decode
 from mercer.persistence.encoding import encode
 
 __all__ = ["FORMAT", "load", "save"]
 
 #: Format of the files that this version writes.
-FORMAT = 2
-
-# format -> function that converts its manifest to the next format
-_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: legacy.from_format_1}
+FORMAT = 1
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -155,10 +152,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     manifest: dict[str, Any] = {}
     try:
         with container.opened(Path(path)) as members:
-            written = members.manifest()
-            manifest = _current(path, written)
-            upgrades = legacy.UPGRADES if written["format"] == 1 else None
-            value = decode(manifest["value"], members, known, upgrades)
+            manifest = _checked(path, members.manifest())
+            value = decode(manifest["value"], members, known)
     except (ImportError, MemoryError, OSError, container.UnreadableError):
         raise
     except Exception as error:  # forged content can raise any exception
@@ -186,8 +181,8 @@ def _writer(manifest: dict[str, Any]) -> str:
     return f" It was written by mercer {writer}, and this is mercer {mercer.__version__}."
 
 
-def _current(path: Any, manifest: Any) -> dict[str, Any]:
-    """Return the manifest in the current format, or raise an error with a remedy."""
+def _checked(path: Any, manifest: Any) -> dict[str, Any]:
+    """Return the manifest of a file in the current format, or raise an error with a remedy."""
     number, writer = manifest["format"], manifest["mercer"]
     if type(number) is not int or not isinstance(writer, str):
         raise ValueError("its format and version are invalid")
@@ -197,15 +192,11 @@ def _current(path: Any, manifest: Any) -> dict[str, Any]:
             f"{mercer.__version__}, which reads formats up to {FORMAT}. Upgrade: "
             f"pip install 'mercer>={writer}'"
         )
-    while number < FORMAT:
-        if number not in _MIGRATIONS:
-            raise container.UnreadableError(
-                f"{path} has format {number}, written by mercer {writer}, which mercer "
-                f"{mercer.__version__} no longer reads. Fit the model again, or load and save it "
-                "with a version that reads both formats."
-            )
-        manifest = _MIGRATIONS[number](manifest)
-        number += 1
+    if number < FORMAT:
+        raise container.UnreadableError(
+            f"{path} has format {number}, written by mercer {writer}, but mercer "
+            f"{mercer.__version__} reads format {FORMAT} only. Fit the model again."
+        )
     names = manifest["borrowed"]
     if not isinstance(manifest["scikit-learn"], str):
         raise ValueError("its version of scikit-learn is invalid")

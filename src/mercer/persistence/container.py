@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.atomic_files import atomic_write
-from mercer.maths.types import Array
+from mercer.utils.atomic_files import atomic_write
+from mercer.utils.types import Array
 
 __all__ = ["Members", "UnreadableError", "opened", "write"]
 

@@ -5,29 +5,24 @@ The tree is not trusted: invalid content raises an exception, which the caller r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
 from mercer.persistence.classes import fill, find_class, instance
 from mercer.persistence.container import Members
 from mercer.persistence.encoding import DEEPEST
 from mercer.persistence.value_types import type_of_tag
+from mercer.utils.types import Array
 
 __all__ = ["decode"]
 
 _UNFINISHED = object()
 
 
-Upgrades = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
-
-
-def decode(
-    tree: Any, members: Members, trusted: Sequence[type], upgrades: Upgrades | None = None
-) -> Any:
+def decode(tree: Any, members: Members, trusted: Sequence[type]) -> Any:
     """Return the value that a tree describes.
 
     Parameters
@@ -38,11 +33,8 @@ def decode(
         The file; every array in it must occur in the tree.
     trusted : sequence of classes
         Classes that are allowed in addition to the listed ones.
-    upgrades : mapping, optional
-        By class name: functions that convert the attributes of objects written by an earlier
-        version; see :mod:`mercer.persistence.legacy`.
     """
-    decoder = _Decoder(members, trusted, upgrades or {})
+    decoder = _Decoder(members, trusted)
     value = decoder.decode(tree, 0)
     if decoder.read != members.n_arrays:
         raise ValueError("it holds arrays that are not used")
@@ -50,9 +42,8 @@ def decode(
 
 
 class _Decoder:
-    def __init__(self, members: Members, trusted: Sequence[type], upgrades: Upgrades) -> None:
+    def __init__(self, members: Members, trusted: Sequence[type]) -> None:
         self.read = 0
-        self._upgrades = upgrades
         self._members = members
         self._trusted = trusted
         self._decoded: list[Any] = []
@@ -140,8 +131,6 @@ class _Decoder:
         shell = instance(find_class(name, self._trusted))
         self._decoded.append(shell)
         values = {key: self.decode(item, depth + 1) for key, item in state.items()}
-        if name in self._upgrades:
-            values = self._upgrades[name](values)
         fill(shell, values)
         return shell
 

@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import passes_for
-from mercer.maths.types import Array
+from mercer.data.dask import passes_for
 from mercer.persistence.classes import check_plain, name_of
 from mercer.persistence.value_types import ValueType, type_of_value
+from mercer.utils.types import Array
 
 __all__ = ["DEEPEST", "encode"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
 from mercer.persistence.value_types import ValueType, is_inflated
+from mercer.utils.types import Array
 
 __all__ = ["pandas_types", "type_of_pandas_value"]
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import passes_for
-from mercer.chunks.points import ChunkedPoints
-from mercer.chunks.remote import RemoteColumn, RemotePoints
-from mercer.data import Points
+from mercer.data.dask import passes_for
+from mercer.data.dask.points import ChunkedPoints
+from mercer.data.dask.remote import RemoteColumn, RemotePoints
+from mercer.data.points import Points
 
 __all__ = ["ValueType", "is_inflated", "type_of_tag", "type_of_value"]
 
@@ -97,7 +97,7 @@ def type_of_value(value: Any) -> ValueType | None:
         return type_of_pandas_value(value)
     if passes_for(value).is_chunked:
         return _LAZY
-    if cls.__module__.startswith(("scipy.sparse", "mercer.maths.sparse_rows")):
+    if cls.__module__.startswith(("scipy.sparse", "mercer.utils.sparse_rows")):
         return _sparse_type()
     if cls.__module__.startswith("networkx.") and hasattr(value, "is_multigraph"):
         return _graph_type()
@@ -341,7 +341,7 @@ _BY_TYPE = {cls: value_type for value_type in _VALUE_TYPES for cls in value_type
 def _sparse_type() -> ValueType:
     import scipy.sparse as sp
 
-    from mercer.maths.sparse_rows import SparseRows
+    from mercer.utils.sparse_rows import SparseRows
 
     types = {
         cls.__name__: cls

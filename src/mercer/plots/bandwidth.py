@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.diagnostics import clustering_error
-from mercer.maths.types import Array
+from mercer.cluster.diagnostics import clustering_error
 from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes
+from mercer.utils.types import Array
 
 __all__ = ["BandwidthDisplay"]
 

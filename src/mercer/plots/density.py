@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.maths.types import Array
 from mercer.plots.grids import column_names, grid_around, one_or_two_columns
 from mercer.plots.style import MUTED, PALETTE, new_axes
-from mercer.validation import check_real
+from mercer.utils.types import Array
+from mercer.utils.validation import check_real
 
 __all__ = ["DensityDisplay"]
 
@@ -98,7 +98,7 @@ class DensityDisplay:
             Passed to :meth:`plot`.
         """
         check_is_fitted(estimator)
-        points = one_or_two_columns(_drawn_rows(estimator) if X is None else X)
+        points = one_or_two_columns(_random_rows(estimator) if X is None else X)
         axes_points, nodes = grid_around(points, grid, getattr(estimator, "bounds_", None))
         # densities of this library know the names of their columns
         nodes = estimator._new_rows(nodes) if hasattr(estimator, "_new_rows") else nodes
@@ -213,7 +213,7 @@ class DensityDisplay:
         ax.legend(handles=entries, frameon=False, title="probability")
 
 
-def _drawn_rows(estimator: Any) -> Any:
+def _random_rows(estimator: Any) -> Any:
     """Return rows drawn from a density, whose range is that of the plot."""
     drawn = estimator.sample(_DRAWN_ROWS, random_state=0)
     return drawn[0] if isinstance(drawn, tuple) else drawn  # mixtures return their labels too

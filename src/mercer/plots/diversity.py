@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.diversity import Diversity
-from mercer.formatting import format_order
 from mercer.plots.style import MUTED, PALETTE, new_axes
+from mercer.utils.formatting import format_order
 
 __all__ = ["DiversityDisplay"]
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.maths.types import Array
 from mercer.plots.grids import column_names, grid_around, one_or_two_columns
 from mercer.plots.style import HIGHLIGHT, MUTED, ORDERED, new_panels
+from mercer.utils.types import Array
 
 __all__ = ["EigenfunctionDisplay"]
 

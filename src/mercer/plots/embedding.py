@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.formatting import format_percent, shorten
-from mercer.maths.types import Array
 from mercer.plots.style import MARKERS, MUTED, ORDERED, PALETTE, new_axes
+from mercer.utils.formatting import format_percent, shorten
+from mercer.utils.types import Array
 
 __all__ = ["EmbeddingDisplay"]
 

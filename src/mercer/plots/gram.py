@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.maths.types import Array
 from mercer.plots.style import new_axes
+from mercer.utils.types import Array
 
 __all__ = ["GramDisplay"]
 

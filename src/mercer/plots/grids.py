@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.bounds import Bounds
-from mercer.maths.types import Array
+from mercer.density.bounds import Bounds
+from mercer.utils.types import Array
 
 __all__ = ["column_names", "grid_around", "one_or_two_columns"]
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.maths.types import Array
+from mercer.eigen.spectrum import Spectrum
 from mercer.plots.style import HIGHLIGHT, MUTED, new_axes
-from mercer.spectrum import Spectrum
+from mercer.utils.types import Array
 
 __all__ = ["SpectrumDisplay"]
 

@@ -13,8 +13,6 @@ from typing import Any
 __all__ = [
     "DARK_PALETTE",
     "HIGHLIGHT",
-    "KEPT",
-    "LEFT_OUT",
     "MARKERS",
     "MUTED",
     "ORDERED",
@@ -53,7 +51,6 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p")
 HIGHLIGHT = PALETTE[1]
 #: For other items.
 MUTED = PALETTE[-1]
-KEPT, LEFT_OUT = HIGHLIGHT, MUTED  # deprecated aliases
 
 #: Ends and middle of a scale for ordered labels; legible on light and dark backgrounds.
 ORDERED = (PALETTE[0], "#8a8f96", PALETTE[1])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["centered_matrix", "secular_eigenvalues"]
 

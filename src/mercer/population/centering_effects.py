@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import validate_points
+from mercer.data.points import validate_points
+from mercer.data.subsampling import evenly_spaced_rows
 from mercer.information import information_potential
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.eigenpairs import is_sign_free
-from mercer.maths.types import Array
 from mercer.population.measures import Empirical
 from mercer.population.monomials import spell
 from mercer.population.operator import PopulationOperator
 from mercer.population.polynomial import PolynomialOperator
 from mercer.population.routes import operator_of
-from mercer.subsampling import evenly_spaced_rows
-from mercer.validation import check_integer
+from mercer.utils.eigenpairs import is_sign_free
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["CenteringEffect", "centering_effect"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from mercer.maths.types import Array
+from mercer.eigen.spectrum import Spectrum
 from mercer.population.measures import as_measure
 from mercer.population.operator import PopulationOperator
 from mercer.population.routes import operator_of
-from mercer.spectrum import Spectrum
+from mercer.utils.types import Array
 
 __all__ = ["Comparison", "compare"]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.gaussian_terms import GaussianTerms
-from mercer.maths.proportions import checked_proportions
-from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
 from mercer.population.quadrature import Quadrature, tensor, union
+from mercer.utils.gaussian_terms import GaussianTerms
+from mercer.utils.proportions import checked_proportions
+from mercer.utils.types import Array
 
 __all__ = ["Mixture", "Product"]
 

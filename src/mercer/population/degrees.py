@@ -10,12 +10,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import validate_points
+from mercer.data.points import validate_points
+from mercer.data.subsampling import evenly_spaced_rows
 from mercer.kernels import Gaussian, Polynomial
-from mercer.maths.types import Array
 from mercer.population.measures import Empirical
 from mercer.population.routes import has_moments, operator_of
-from mercer.subsampling import evenly_spaced_rows
+from mercer.utils.types import Array
 
 __all__ = ["DegreeEffect", "DegreeRow", "degree_effect"]
 
@@ -50,11 +50,6 @@ class DegreeRow:
     extreme_fraction: float
     relative_error: float
     separation: float | None
-
-    @property
-    def extreme_share(self) -> float:
-        """Deprecated alias of ``extreme_fraction``."""
-        return self.extreme_fraction
 
 
 @dataclass(frozen=True)

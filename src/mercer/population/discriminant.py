@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.discriminant import class_signs
-from mercer.maths.proportions import checked_proportions
-from mercer.maths.types import Array
 from mercer.population.measure import admit_vectors
 from mercer.population.measures import as_measure
 from mercer.population.monomials import monomial_values
 from mercer.population.polynomial import PolynomialFeatures
+from mercer.supervised.scatter import class_signs
+from mercer.utils.proportions import checked_proportions
+from mercer.utils.types import Array
 
 __all__ = ["PolynomialDiscriminant"]
 

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.maths.eigenpairs import largest_entry_signs
-from mercer.maths.types import Array
 from mercer.population.centering import centered_matrix
 from mercer.population.composite import Product
 from mercer.population.hermite import damped_hermite
@@ -25,7 +23,9 @@ from mercer.population.measure import Measure
 from mercer.population.measures import Normal, Uniform, as_measure
 from mercer.population.operator import PopulationOperator, orient
 from mercer.population.products import Factor, ProductPairs, largest_products
-from mercer.validation import check_integer
+from mercer.utils.eigenpairs import largest_entry_signs
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["GaussianOperator", "normal_factor"]
 

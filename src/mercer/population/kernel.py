@@ -12,14 +12,14 @@ from scipy.linalg.lapack import dpstrf
 
 from mercer.errors import ApproximationWarning, MemoryBudgetError, warn
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.centering import double_center, remove_direction
-from mercer.maths.eigenpairs import TIE, canonical
-from mercer.maths.types import Array
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
 from mercer.population.operator import PopulationOperator, orient
 from mercer.population.quadrature import Quadrature, refine
-from mercer.validation import check_integer, check_real
+from mercer.utils.centering import double_center, remove_direction
+from mercer.utils.eigenpairs import TIE, canonical
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["KernelOperator"]
 

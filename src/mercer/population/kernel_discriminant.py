@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.discriminant import ClassMoments
-from mercer.maths.proportions import checked_proportions
-from mercer.maths.types import Array
 from mercer.population.composite import Mixture
 from mercer.population.measure import Measure, admit_vectors
 from mercer.population.measures import as_measure
 from mercer.population.quadrature import Quadrature
 from mercer.population.routes import operator_of
-from mercer.validation import check_integer, check_real
+from mercer.supervised.scatter import ClassMoments
+from mercer.utils.proportions import checked_proportions
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["DiscriminantComparison", "KernelDiscriminant", "compare_discriminants"]
 

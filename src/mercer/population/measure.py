@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data import validate_points
+from mercer.data.points import validate_points
 from mercer.errors import ApproximationWarning, warn
-from mercer.formatting import format_count
-from mercer.maths.gaussian_terms import GaussianTerms
-from mercer.maths.types import Array
 from mercer.population.monomials import monomial_values
 from mercer.population.quadrature import Quadrature, refine, shifted_sobol, union
-from mercer.validation import check_integer
+from mercer.utils.formatting import format_count
+from mercer.utils.gaussian_terms import GaussianTerms
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["Measure", "admit_vectors"]
 

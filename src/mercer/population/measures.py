@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mercer.data import validate_weights
-from mercer.maths.eigenpairs import largest_entry_signs
-from mercer.maths.gaussian_terms import GaussianTerms
-from mercer.maths.types import Array
+from mercer.data.points import validate_weights
 from mercer.population.measure import Measure, admit_vectors, sample_monomial_moments
 from mercer.population.monomials import monomial_values
 from mercer.population.quadrature import (
@@ -22,6 +19,9 @@ from mercer.population.quadrature import (
     quantile_rule,
     tensor,
 )
+from mercer.utils.eigenpairs import largest_entry_signs
+from mercer.utils.gaussian_terms import GaussianTerms
+from mercer.utils.types import Array
 
 __all__ = ["Empirical", "Normal", "Uniform", "Univariate", "as_measure"]
 

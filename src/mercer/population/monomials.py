@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from scipy.special import gammaln
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["count_monomials", "exponents_of_degree", "monomial_values", "multinomials", "spell"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Kernel
-from mercer.maths.types import Array
 from mercer.population.measure import Measure, admit_vectors
+from mercer.utils.types import Array
 
 __all__ = ["PopulationOperator", "orient"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data import validate_points
+from mercer.data.points import validate_points
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["bounding_weights"]
 

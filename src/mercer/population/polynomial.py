@@ -9,8 +9,6 @@ from scipy.linalg import eigh
 
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Polynomial
-from mercer.maths.eigenpairs import TIE, canonical
-from mercer.maths.types import Array
 from mercer.population.measures import as_measure
 from mercer.population.monomials import (
     count_monomials,
@@ -19,8 +17,10 @@ from mercer.population.monomials import (
     multinomials,
 )
 from mercer.population.operator import PopulationOperator, orient
-from mercer.resources import memory_budget
-from mercer.validation import check_integer, check_real
+from mercer.utils.eigenpairs import TIE, canonical
+from mercer.utils.resources import memory_budget
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["MAX_MONOMIALS", "PolynomialFeatures", "PolynomialOperator"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["Factor", "ProductPairs", "largest_products"]
 

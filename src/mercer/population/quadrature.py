@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, roots_hermitenorm, roots_legendre
 from scipy.stats.qmc import Sobol
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = [
     "Quadrature",

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Kernel, as_kernel
-from mercer.maths.types import Array
 from mercer.population.composite import Mixture
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import admit_vectors
 from mercer.population.operator import PopulationOperator
 from mercer.population.routes import operator_of
-from mercer.validation import check_integer
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = ["SeparatedSpectrum", "separated_spectrum"]
 

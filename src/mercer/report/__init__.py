@@ -12,16 +12,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.atomic_files import check_target, write_together
 from mercer.report.analysis import Analysis, analyze
 from mercer.report.numbers import numbers
 from mercer.report.page import page
 from mercer.report.results import ROW_FILES, result_files
 from mercer.tables import Table
+from mercer.utils.atomic_files import check_target, write_together
 
 __all__ = ["Analysis", "Report", "analyze", "numbers", "write_report"]
-
-analyse = analyze  # deprecated alias
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def write_report(
     JSON file holds all numbers of the page. ``rows.csv`` has one line per row (``rows.parquet``
     beyond 200,000 rows); ``clusters.csv``, ``components.csv`` and ``columns.csv`` one per item.
     If a file cannot be written, all files stay as they were; see
-    :func:`mercer.atomic_files.write_together`.
+    :func:`mercer.utils.atomic_files.write_together`.
 
     Parameters
     ----------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mercer import KernelECA, KernelPCA
-from mercer.cluster_profiles import Trait, cluster_traits
+from mercer.cluster.profiles import Trait, cluster_traits
+from mercer.cluster.table_clusters import table_clustering
 from mercer.errors import ColumnWarning, suppress_warnings
 from mercer.kernels import Gaussian, Kernel
 from mercer.report.clusters import (
@@ -22,9 +23,8 @@ from mercer.report.labels import LabelFindings, study_labels
 from mercer.report.scores import RowScores, score_rows
 from mercer.report.spectra import Spectra, fit_spectra
 from mercer.report.steps import Raised, Steps
-from mercer.table_clusters import table_clustering
 from mercer.tables import Preparation, Table, prepare
-from mercer.validation import check_integer
+from mercer.utils.validation import check_integer
 
 __all__ = ["Analysis", "analyze"]
 
@@ -121,16 +121,6 @@ class Analysis:
         """Fraction of V in the selected components."""
         return self.spectra.entropy_fraction
 
-    @property
-    def share_kept(self) -> float:
-        """Deprecated alias of ``entropy_fraction``."""
-        return self.entropy_fraction
-
-    @property
-    def novelty(self) -> RowScores:
-        """Deprecated alias of ``row_scores``."""
-        return self.row_scores
-
 
 def analyze(
     table: Table,
@@ -212,7 +202,7 @@ def _with_bandwidth(default: Preparation, bandwidth: float | str) -> Preparation
         return replace(default, kernel=Gaussian(bandwidth))
     if isinstance(bandwidth, str):
         return prepare(default.table, bandwidth=bandwidth)  # raises: rules need a numeric table
-    return replace(default, kernel=default.kernel.widened(bandwidth))
+    return replace(default, kernel=default.kernel.scale_bandwidths(bandwidth))
 
 
 def _width(table: Table, kernel: Kernel, requested: float | str) -> float:

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer.formatting import format_percent, shorten
-from mercer.maths.skewness import logarithm_helps
+from mercer.kernels.skewness import logarithm_helps
 from mercer.report.analysis import Analysis
+from mercer.utils.formatting import format_percent, shorten
 
 __all__ = ["cautions"]
 

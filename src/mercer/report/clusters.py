@@ -8,16 +8,15 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import EntropyClustering, SpectralClustering
-from mercer.bandwidth import representatives
-from mercer.cluster_count import can_vary_bandwidth, validate_request
+from mercer.cluster.cluster_count import can_vary_bandwidth, validate_request
+from mercer.cluster.cluster_number import COULD_NOT_TELL
+from mercer.cluster.table_clusters import known_confidence
+from mercer.data.subsampling import random_rows, representative_rows, take_rows
 from mercer.errors import ColumnWarning, IdentifiabilityWarning, RankError, suppress_warnings
-from mercer.estimators.cluster_number import COULD_NOT_TELL
 from mercer.kernels import Kernel
-from mercer.maths.types import Array
-from mercer.subsampling import drawn_rows, take
-from mercer.table_clusters import known_confidence
 from mercer.tables import BANDWIDTH_FACTORS
-from mercer.validation import check_integer
+from mercer.utils.types import Array
+from mercer.utils.validation import check_integer
 
 __all__ = [
     "Cluster",
@@ -170,11 +169,11 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
     data, kernel = validate_request(data, kernel)
     is_frame = hasattr(data, "iloc")
     weights = None
-    rows = drawn_rows(len(data), _SWEEP_ROWS)
+    rows = random_rows(len(data), _SWEEP_ROWS)
     if not is_frame and len(data) > _SWEEP_ROWS:
-        rows, weights = representatives(data, np.ones(len(data)), _SWEEP_ROWS)
+        rows, weights = representative_rows(data, np.ones(len(data)), _SWEEP_ROWS)
     count = max(n_clusters, 2)
-    sample = take(data, rows)
+    sample = take_rows(data, rows)
     distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
     if distinct < count or not can_vary_bandwidth(sample, kernel):
         return None

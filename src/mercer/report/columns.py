@@ -48,7 +48,7 @@ def summarize_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[Colum
     own = column_kernels(kernel)
     missing = table.frame.isna().sum()
     found = []
-    for name, kind in table.kinds.items():
+    for name, kind in table.column_types.items():
         cells = table.frame[name].dropna()
         if name in own:
             how, width = _describe(own[name])

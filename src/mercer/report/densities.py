@@ -9,12 +9,12 @@ import numpy as np
 
 from mercer import ParzenDensity
 from mercer.bandwidth import silverman
-from mercer.cluster_profiles import Trait
+from mercer.cluster.profiles import Trait
+from mercer.data.subsampling import random_rows
 from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel
-from mercer.maths.types import Array
-from mercer.subsampling import drawn_rows
 from mercer.tables import Preparation, Table
+from mercer.utils.types import Array
 
 __all__ = ["CURVE_ROWS", "Contours", "Curve", "Densities", "Frequencies", "estimate_densities"]
 
@@ -94,11 +94,11 @@ def estimate_densities(
     largest_effect: dict[str, float] = dict.fromkeys(table.columns, 0.0)
     for trait in traits:
         largest_effect[trait.column] = max(largest_effect[trait.column], abs(trait.effect))
-    comparable = [name for name in table.columns if table.kinds[name] != "text"]
+    comparable = [name for name in table.columns if table.column_types[name] != "text"]
     chosen = sorted(comparable, key=lambda name: -largest_effect[name])[:_MAX_PROFILES]
     profiles = tuple(
         _curve(table, name, numbers)
-        if table.kinds[name] in ("number", "date")
+        if table.column_types[name] in ("number", "date")
         else _frequencies(table.frame[name], name)
         for name in comparable
         if name in chosen
@@ -120,8 +120,8 @@ def _range(values: Array) -> tuple[float, float]:
 
 
 def _curve(table: Table, name: str, numbers: Array) -> Curve:
-    is_date = table.kinds[name] == "date"
-    rows = drawn_rows(table.n, CURVE_ROWS)
+    is_date = table.column_types[name] == "date"
+    rows = random_rows(table.n, CURVE_ROWS)
     column, numbers = table.frame[name].iloc[rows], numbers[rows]
     known = column.notna().to_numpy()
     values = _floats(column[known], is_date)
@@ -184,7 +184,7 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
     scale, center = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     with suppress_warnings():  # the kernel is that of the components
-        density = ParzenDensity(kernel=kernel).fit(data[drawn_rows(table.n, CURVE_ROWS)])
+        density = ParzenDensity(kernel=kernel).fit(data[random_rows(table.n, CURVE_ROWS)])
     values = density.pdf((nodes - center) / scale) / np.prod(scale)
     first, second = table.columns
     return Contours(

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from mercer.diversity import Diversity, SampleComparison
-from mercer.formatting import format_count, format_number, format_percent, shorten
 from mercer.kernels import Kernel
-from mercer.maths.types import Array
 from mercer.plots.diversity import DiversityDisplay
 from mercer.report.sections.computation import format_versions
 from mercer.report.sections.html import Figure, HtmlTable, render
 from mercer.report.svg import palette_variables, svg
+from mercer.utils.formatting import format_count, format_number, format_percent, shorten
+from mercer.utils.types import Array
 
 __all__ = ["diversity_page"]
 

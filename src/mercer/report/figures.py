@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.formatting import format_number, format_percent, join_words, shorten
+from mercer.data.subsampling import random_rows
 from mercer.plots import BandwidthDisplay, DensityDisplay, EmbeddingDisplay, SpectrumDisplay
 from mercer.plots.style import HIGHLIGHT, MARKERS, MUTED, PALETTE
 from mercer.report.analysis import Analysis
 from mercer.report.densities import Contours, Curve, Frequencies
 from mercer.report.labels import Prediction
 from mercer.report.svg import svg
-from mercer.subsampling import drawn_rows
+from mercer.utils.formatting import format_number, format_percent, join_words, shorten
 
 __all__ = [
     "clusters_figure",
@@ -207,7 +207,7 @@ def _set_round_ticks(ax: Any, low: float, high: float) -> None:
 def contours_figure(analysis: Analysis, contours: Contours) -> str:
     """Contours of the density of two columns, and at most 3,000 rows."""
     first, second = (shorten(name, 30) for name in contours.columns)
-    rows = drawn_rows(analysis.table.n, _MAX_POINTS)
+    rows = random_rows(analysis.table.n, _MAX_POINTS)
     points = analysis.table.X[rows]
     inside = np.logical_and.reduce(
         [

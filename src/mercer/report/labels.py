@@ -11,10 +11,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from mercer import KernelLDA
-from mercer.diagnostics import clustering_error
-from mercer.maths.types import Array
-from mercer.subsampling import drawn_rows
+from mercer.cluster.diagnostics import clustering_error
+from mercer.data.subsampling import random_rows
 from mercer.tables import Preparation, Table
+from mercer.utils.types import Array
 
 __all__ = ["Agreement", "LabelFindings", "Prediction", "class_labels", "study_labels"]
 
@@ -141,7 +141,7 @@ def _agreement(names: Array, numbers: Array) -> Agreement:
 
 def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Prediction | None:
     """Cross-validate kernel LDA; None if fewer than two classes have at least two rows."""
-    rows = known[drawn_rows(len(known), _MAX_ROWS)]
+    rows = known[random_rows(len(known), _MAX_ROWS)]
     classes, counts = np.unique(names[rows], return_counts=True)
     rare = classes[counts < 2]
     rows = rows[~np.isin(names[rows], rare)]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.formatting import format_count, format_number, format_percent, join_words, shorten
 from mercer.plots.monitoring import MonitoringDisplay
 from mercer.report.sections.computation import format_versions
 from mercer.report.sections.html import Figure, HtmlTable, render
 from mercer.report.svg import palette_variables, svg
+from mercer.utils.formatting import format_count, format_number, format_percent, join_words, shorten
 
 __all__ = ["Episode", "alarm_episodes", "monitoring_page"]
 

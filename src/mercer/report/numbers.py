@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import mercer
+from mercer.cluster.table_clusters import describe_kernel
 from mercer.report.analysis import Analysis
 from mercer.report.cautions import cautions
-from mercer.table_clusters import describe_kernel
 
 __all__ = ["numbers", "plain", "versions"]
 
@@ -86,7 +86,7 @@ def _data(analysis: Analysis) -> dict[str, Any]:
         "rows_read": table.rows_read,
         "rows": table.n,
         "columns": list(table.columns),
-        "kinds": table.kinds,
+        "kinds": table.column_types,
         "missing": table.missing,
         "label": table.label,
         "omitted_columns": {o.column: o.reason for o in table.omissions},

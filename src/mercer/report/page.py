@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mercer.formatting import format_count, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.sections.choices import choices_section
 from mercer.report.sections.clusters import clusters_section
@@ -15,6 +14,7 @@ from mercer.report.sections.labels import labels_section
 from mercer.report.sections.overview import findings, main_numbers, warnings_section
 from mercer.report.sections.scores import scores_section
 from mercer.report.svg import palette_variables
+from mercer.utils.formatting import format_count, shorten
 
 __all__ = ["page"]
 

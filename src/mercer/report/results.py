@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.csv_files import to_csv
 from mercer.report.analysis import Analysis
+from mercer.utils.csv_files import to_csv
 
 __all__ = ["CSV_ROWS", "ROW_FILES", "result_files", "rows_file"]
 

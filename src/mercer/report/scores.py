@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.subsampling import random_rows, take_rows
 from mercer.kernels import Kernel
-from mercer.maths.types import Array
-from mercer.row_scores import leave_one_out_scores, mean_similarity_scores
-from mercer.subsampling import drawn_rows, take
+from mercer.novelty.row_scores import leave_one_out_scores, mean_similarity_scores
 from mercer.tables import Preparation
+from mercer.utils.types import Array
 
 __all__ = ["RowScores", "ScoredRow", "score_rows"]
 
@@ -47,7 +47,7 @@ class ScoredRow:
 
 @dataclass(frozen=True, eq=False)
 class RowScores:
-    """Leave-one-out scores of all rows (see :mod:`mercer.row_scores`).
+    """Leave-one-out scores of all rows (see :mod:`mercer.novelty.row_scores`).
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def score_rows(model: Preparation, data: Any, kernel: Kernel) -> RowScores:
     """
     n, is_numeric = model.table.n, model.table.is_numeric
     all_pairs = n <= _ALL_PAIRS or (is_numeric and data.shape[1] <= _FOURIER_COLUMNS)
-    reference = np.arange(n) if all_pairs else drawn_rows(n, _REFERENCE)
+    reference = np.arange(n) if all_pairs else random_rows(n, _REFERENCE)
     scores = leave_one_out_scores(data, kernel, reference)
     highest = np.argsort(-scores, kind="stable")[:_N_LISTED]
     log_density = None
@@ -115,7 +115,7 @@ def _with_contributions(
     others = np.setdiff1d(reference, rows)
     if len(others) == 0:
         return tuple(ScoredRow(int(i), float(scores[i]), ()) for i in rows)
-    rest, listed = take(data, others), take(data, rows)
+    rest, listed = take_rows(data, others), take_rows(data, rows)
     contributions = np.full((len(rows), len(model.table.columns)), -np.inf)
     columns_changed, changed = zip(*_with_typical_values(model, data, listed), strict=True)
     # one call for all copies of the listed rows, because the kernel prepares the other rows anew
@@ -154,7 +154,7 @@ def _with_typical_values(model: Preparation, data: Any, listed: Any) -> Iterator
             changed[:, j] = medians[j]
             yield int(j), changed
         return
-    for j, (name, kind) in enumerate(list(model.table.kinds.items())[:_MAX_COLUMNS]):
+    for j, (name, kind) in enumerate(list(model.table.column_types.items())[:_MAX_COLUMNS]):
         column = data[name].dropna()
         value = column.median() if kind in ("number", "date") else column.mode().iloc[0]
         changed = listed.copy()

@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer import KernelECA, KernelPCA
 from mercer.errors import RankError
-from mercer.maths.types import Array
 from mercer.report.steps import Steps
 from mercer.tables import Preparation
+from mercer.utils.types import Array
 
 __all__ = [
     "DENSE_ROWS",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mercer.progress import ProgressBar
+from mercer.utils.progress import ProgressBar
 
 __all__ = ["Raised", "Steps"]
 

@@ -38,17 +38,11 @@ _HOMES = {
     "EMBEDDED": "embedded",
     "Omission": "omissions",
 }
-_DEPRECATED = {
-    "WIDTH_FACTORS": "BANDWIDTH_FACTORS",
-    "Modelling": "Preparation",
-    "modelling": "prepare",
-}
 
 
 def __getattr__(name: str) -> Any:
-    new = _DEPRECATED.get(name, name)
-    if new not in _HOMES:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[new]}"), new)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.chunks import passes_for
-from mercer.chunks.survey import Survey, combine_surveys
-from mercer.maths.types import Array
+from mercer.data.dask import passes_for
+from mercer.data.dask.survey import Survey, combine_surveys
 from mercer.tables.column_types import ColumnType, as_column_type
 from mercer.tables.omissions import (
     LARGEST_NUMBER,
@@ -36,6 +35,7 @@ from mercer.tables.table import (
     check_columns,
     check_enough_data,
 )
+from mercer.utils.types import Array
 
 __all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows", "usable"]
 
@@ -60,7 +60,7 @@ class ChunkedRows:
     @cached_property
     def chunks(self) -> Any:
         """A Dask array whose chunks are pandas data frames, one per partition."""
-        from mercer.chunks.files import frame_chunks
+        from mercer.data.dask.files import frame_chunks
 
         return frame_chunks(self.frame)
 
@@ -149,7 +149,7 @@ class ChunkedRows:
 
     def _sum(self, function: Callable[[Any], Any], combine: Callable[[Any], Any]) -> Any:
         """Return the combined results of a function of all partitions."""
-        from mercer.chunks.files import readable
+        from mercer.data.dask.files import readable
 
         with readable(self.name):
             return passes_for(self.chunks).sum(function, self.chunks, combine=combine)
@@ -200,7 +200,7 @@ class ChunkedTable(SelectedTable):
 
     def map_training_rows(self, function: Any, like: Array) -> Any:
         """Return lazy results of a function of data frames, for the training rows."""
-        from mercer.chunks.tasks import with_lengths
+        from mercer.data.dask.tasks import with_lengths
 
         of_rows = partial(_apply_to_usable, function, list(self.complete_in), self.labeled)
         chunks = self.source.chunks
@@ -232,7 +232,7 @@ def read_chunked_rows(
         Encoding of CSV files.
     """
     need_pandas()
-    from mercer.chunks.files import open_parts
+    from mercer.data.dask.files import open_parts
 
     return ChunkedRows(Path(path).name, open_parts(path, encoding=encoding, label=label), label)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["EMBEDDED", "embedded_parts"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.maths.types import Array
+from mercer.utils.types import Array
 
 __all__ = ["Embeddings", "read_embeddings"]
 
@@ -95,7 +95,7 @@ def _from_arrays(arrays: dict[str, Array], path: Path) -> Embeddings:
 def _from_table(table: Any, path: Path) -> Embeddings:
     import pyarrow.types as types
 
-    from mercer.frames import as_numbers
+    from mercer.utils.frames import as_numbers
 
     numeric, captions, lists = [], None, None
     for name, column in zip(table.column_names, table.columns, strict=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.formatting import format_names
+from mercer.utils.formatting import format_names
 
 __all__ = ["as_labels", "columns_at", "correct_numbers", "with_booleans"]
 

@@ -14,8 +14,8 @@ from mercer.kernels.identifiers import (
     has_identifier_name,
     identify_rows,
 )
-from mercer.maths.types import Array
 from mercer.tables.column_types import ColumnType
+from mercer.utils.types import Array
 
 __all__ = [
     "LARGEST_NUMBER",

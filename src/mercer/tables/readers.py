@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.formatting import format_names
-from mercer.frames import as_frame
 from mercer.tables.compressed import expanded
 from mercer.tables.text_files import TextColumns, read_text
+from mercer.utils.formatting import format_names
+from mercer.utils.frames import as_frame
 
 __all__ = ["need_pandas", "read_frame"]
 

@@ -9,9 +9,6 @@ from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from mercer.formatting import format_names
-from mercer.frames import as_frame, check_distinct_names, is_frame
-from mercer.maths.types import Array
 from mercer.tables.column_types import (
     ColumnType,
     as_strings,
@@ -27,7 +24,10 @@ from mercer.tables.omissions import (
     ignored_column,
 )
 from mercer.tables.readers import need_pandas, read_frame
-from mercer.validation import check_choice
+from mercer.utils.formatting import format_names
+from mercer.utils.frames import as_frame, check_distinct_names, is_frame
+from mercer.utils.types import Array
+from mercer.utils.validation import check_choice
 
 __all__ = [
     "ACCEPTABLE_LOSS",
@@ -125,11 +125,6 @@ class SelectedTable:
     def columns(self) -> tuple[str, ...]:
         """Names of the selected columns."""
         return tuple(self.column_types)
-
-    @property
-    def kinds(self) -> dict[str, ColumnType]:
-        """Deprecated name of ``column_types``."""
-        return self.column_types
 
     @property
     def rows_omitted(self) -> int:

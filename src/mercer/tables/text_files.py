@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
-from mercer.formatting import format_names
 from mercer.tables.number_formats import as_labels, columns_at, correct_numbers, with_booleans
+from mercer.utils.formatting import format_names
 
 __all__ = ["TextColumns", "read_text"]
 

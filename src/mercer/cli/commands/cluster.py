@@ -13,13 +13,13 @@ from cyclopts.validators import Number
 from mercer.cli.errors import UsageError
 from mercer.cli.options import Data, Fitting, Output, Reading, Running, parse_integer
 from mercer.cli.runner import Task, run_task
-from mercer.formatting import format_count
+from mercer.utils.formatting import format_count
 
 if TYPE_CHECKING:
     from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
-    from mercer.maths.types import Array
     from mercer.tables import Preparation
+    from mercer.utils.types import Array
 
 __all__ = ["cluster"]
 
@@ -41,7 +41,7 @@ class ClusterTask(Task):
         """Return the task with the estimator for a table and a bandwidth."""
         if self.method == "entropy":
             return replace(self, unfitted=self._entropy_clustering(preparation, bandwidth))
-        from mercer.table_clusters import table_clustering
+        from mercer.cluster.table_clusters import table_clustering
 
         clustering = table_clustering(
             preparation, self.clusters, bandwidth=bandwidth, noise=self.noise
@@ -55,7 +55,7 @@ class ClusterTask(Task):
         estimator.
         """
         from mercer import EntropyClustering
-        from mercer.cluster_count import count_clusters
+        from mercer.cluster.cluster_count import count_clusters
         from mercer.tables import BANDWIDTH_FACTORS, Table
 
         kernel, count, factors = preparation.kernel, self.clusters, None
@@ -96,8 +96,8 @@ class ClusterTask(Task):
 
 def _describe_choice(fitted: Any) -> Iterator[str]:
     """Yield the kernel of a spectral clustering, and how clear the number of clusters is."""
-    from mercer.estimators.cluster_number import COULD_NOT_TELL
-    from mercer.table_clusters import describe_kernel, known_confidence
+    from mercer.cluster.cluster_number import COULD_NOT_TELL
+    from mercer.cluster.table_clusters import describe_kernel, known_confidence
 
     compared = len(fitted.path_)
     among = f"; lowest normalized cut of {compared} kernels" if compared > 1 else ""

@@ -38,7 +38,7 @@ class DenoiseTask(Task):
         if reading.missing == "keep":
             raise UsageError("denoise needs complete rows and cannot be used with --missing keep.")
         table = select_table(rows, reading)
-        others = [name for name, kind in table.kinds.items() if kind != "number"]
+        others = [name for name, kind in table.column_types.items() if kind != "number"]
         if len(others) == len(table.columns):
             raise ValueError(f"{rows.name} has no numeric column to denoise.")
         numeric = replace(reading, missing="drop", ignore=(*reading.ignore, *others))

@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 from mercer.cli.options import Data, Fitting, Output, Reading, Running
 from mercer.cli.runner import Task, run_task
-from mercer.formatting import format_count
+from mercer.utils.formatting import format_count
 
 if TYPE_CHECKING:
     from mercer.cli.engine import Engine
@@ -36,9 +36,9 @@ class DensityTask(Task):
         table = preparation.table
         if self.method in ("novelty", "conformal") or table.is_numeric:
             return
-        others = [name for name, kind in table.kinds.items() if kind != "number"]
+        others = [name for name, kind in table.column_types.items() if kind != "number"]
         if others:
-            kind = table.kinds[others[0]]
+            kind = table.column_types[others[0]]
             problem = f"{others[0]!r} has type {kind}. Use --ignore {others[0]}"
         else:
             problem = f"{next(iter(table.missing))!r} has missing values. Use --missing drop"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mercer.cli.options import Data, Fitting, Output, Reading, Running
 from mercer.cli.runner import Task, run_task
-from mercer.formatting import format_percent
+from mercer.utils.formatting import format_percent
 
 if TYPE_CHECKING:
     from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
-    from mercer.maths.types import Array
+    from mercer.utils.types import Array
 
 __all__ = ["discriminate"]
 

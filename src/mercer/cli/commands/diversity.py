@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 from mercer.cli.console import Messages
 from mercer.cli.options import Bandwidth, Data, Flag, Solver
-from mercer.formatting import format_percent
+from mercer.utils.formatting import format_percent
 
 __all__ = ["diversity"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from mercer.cli.options import Components, Data, Fitting, Output, Reading, Running
 from mercer.cli.runner import Task, run_task
-from mercer.formatting import format_count, format_percent
+from mercer.utils.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
     from mercer.cli.engine import Engine

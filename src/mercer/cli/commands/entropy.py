@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mercer.cli.console import Messages, describe_table
 from mercer.cli.options import Components, Data, Fitting, Flag, Reading, Running
 from mercer.cli.runner import Task, make_engine
-from mercer.formatting import format_percent
+from mercer.utils.formatting import format_percent
 
 if TYPE_CHECKING:
     from mercer.tables.table import SelectedTable

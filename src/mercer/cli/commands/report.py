@@ -13,7 +13,7 @@ from rich.console import Console
 
 from mercer.cli.console import describe_table
 from mercer.cli.options import Bandwidth, Data, Flag, Reading
-from mercer.formatting import format_count, format_percent
+from mercer.utils.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
     from mercer.tables.table import SelectedTable

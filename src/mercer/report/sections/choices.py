@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mercer.formatting import format_number
+from mercer.cluster.table_clusters import describe_kernel
 from mercer.report.analysis import Analysis
 from mercer.report.figures import sweep_figure
 from mercer.report.sections.html import Figure, Section
 from mercer.report.spectra import DENSE_ROWS, ENTROPY_FRACTION, EXACT_ROWS
-from mercer.table_clusters import describe_kernel
+from mercer.utils.formatting import format_number
 
 __all__ = ["choices_section"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.cluster_profiles import SMALL, Trait
-from mercer.formatting import format_count, format_number, format_percent, shorten
+from mercer.cluster.profiles import SMALL, Trait
+from mercer.cluster.table_clusters import describe_kernel
 from mercer.report.analysis import Analysis
 from mercer.report.figures import clusters_figure
 from mercer.report.sections.html import Figure, HtmlTable, Section
-from mercer.table_clusters import describe_kernel
+from mercer.utils.formatting import format_count, format_number, format_percent, shorten
 
 __all__ = ["clusters_section", "describe_trait", "format_value"]
 

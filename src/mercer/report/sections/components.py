@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mercer.formatting import format_number, format_percent
 from mercer.report.analysis import Analysis
 from mercer.report.figures import eca_figure, pca_figure, spectrum_figure
 from mercer.report.sections.html import Figure, HtmlTable, Section
+from mercer.utils.formatting import format_number, format_percent
 
 __all__ = ["components_section", "embeddings_section"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.formatting import format_number
 from mercer.report.analysis import Analysis
 from mercer.report.numbers import versions
 from mercer.report.sections.html import HtmlTable, Section
+from mercer.utils.formatting import format_number
 
 __all__ = ["computation_section", "format_versions"]
 

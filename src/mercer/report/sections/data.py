@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from mercer.formatting import format_count, format_names, format_number, format_percent, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.columns import ColumnSummary
 from mercer.report.sections.html import HtmlTable, Section
+from mercer.utils.formatting import (
+    format_count,
+    format_names,
+    format_number,
+    format_percent,
+    shorten,
+)
 
 __all__ = ["data_section"]
 
@@ -39,7 +45,7 @@ def data_section(analysis: Analysis) -> Section:
 
 
 def _kinds(analysis: Analysis) -> str:
-    kinds = list(analysis.table.kinds.values())
+    kinds = list(analysis.table.column_types.values())
     counts = {kind: kinds.count(kind) for kind in _PLURALS if kind in kinds}
     listed = ", ".join(
         f"1 {kind}" if count == 1 else f"{count:,} {_PLURALS[kind]}"

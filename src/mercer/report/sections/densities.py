@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mercer.formatting import format_count, format_number
 from mercer.report.analysis import Analysis
 from mercer.report.densities import CURVE_ROWS, Contours, Curve, Frequencies
 from mercer.report.figures import contours_figure, curve_figure, frequencies_figure
 from mercer.report.sections.html import Figure, Section
+from mercer.utils.formatting import format_count, format_number
 
 __all__ = ["densities_section"]
 

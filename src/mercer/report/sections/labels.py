@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.formatting import format_count, format_names, format_percent, join_words, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.figures import discriminant_figure
 from mercer.report.labels import Agreement, LabelFindings, Prediction
 from mercer.report.sections.html import Figure, HtmlTable, Section
+from mercer.utils.formatting import format_count, format_names, format_percent, join_words, shorten
 
 __all__ = ["labels_section", "verdict"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mercer.cluster_profiles import SMALL
-from mercer.formatting import format_number, format_percent, join_words, shorten
+from mercer.cluster.profiles import SMALL
 from mercer.report.analysis import Analysis
 from mercer.report.cautions import cautions
 from mercer.report.sections.clusters import describe_trait
 from mercer.report.sections.html import Section
 from mercer.report.sections.labels import verdict
 from mercer.report.spectra import ECA_STEP
+from mercer.utils.formatting import format_number, format_percent, join_words, shorten
 
 __all__ = ["findings", "main_numbers", "warnings_section"]
 

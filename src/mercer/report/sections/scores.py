@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.formatting import format_number, shorten
 from mercer.report.analysis import Analysis
 from mercer.report.results import rows_file
 from mercer.report.scores import ScoredRow
 from mercer.report.sections.html import HtmlTable, Section
+from mercer.utils.formatting import format_number, shorten
 
 __all__ = ["format_cell", "scores_section"]
 

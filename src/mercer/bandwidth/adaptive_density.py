@@ -1,0 +1,474 @@
+r"""Density estimates with one bandwidth, or one bandwidth matrix, per training point.
+
+.. math:: \hat p(x) = \sum_j a_j\, N(x; x_j, B_j B_j'), \qquad \sum_j a_j = 1
+
+Two choices of the :math:`B_j`, in coordinates in which the sample has unit variances:
+
+- Abramson's: :math:`B_j = h\,\lambda_j I` with :math:`\log\lambda_j = -a (\log f(x_j) - g)`, where
+  f is a pilot estimate with a fixed bandwidth and g is its mean log density. Bandwidths grow where
+  the density is low.
+- Local shapes: :math:`B_j B_j' = h^2 ((1 - s) S_j + s\,\mathrm{tr}(S_j)/d\; I)` with the scatter
+  :math:`S_j` of the nearest neighbors around :math:`x_j`.
+
+The parameters (pilot bandwidth and a, or number of neighbors and s, and h) maximize a K-fold
+cross-validated likelihood. In each fold the pilot and the shapes are computed without the held-out
+points: a leave-one-out likelihood with pilots of all points prefers bandwidths that are too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import log, pi
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize_scalar
+from scipy.spatial import cKDTree
+
+from mercer.gram.gaussian_sums import Run, gaussian_sums, worth_boxes
+from mercer.kernels.log_derivatives import (
+    LogDerivatives,
+    block_rows,
+    concatenate,
+    radial_derivatives,
+    term_fractions,
+)
+from mercer.utils.pairwise import (
+    augment_columns,
+    augment_rows,
+    half_squared_differences,
+    half_squared_products,
+    products_would_cancel,
+)
+from mercer.utils.types import Array
+
+__all__ = [
+    "Adaptation",
+    "Coordinates",
+    "SamplePointDensity",
+    "abramson_bandwidths",
+    "adapt_bandwidths",
+    "adapt_shapes",
+    "local_shapes",
+    "random_folds",
+    "sample_coordinates",
+    "sample_point_derivatives",
+]
+
+_N_FOLDS = 10
+_N_SHAPE_FOLDS = 5  # shapes are recomputed in each fold
+_PILOT_FACTORS = (0.7, 1.0, 1.4, 2.0)  # of the best fixed bandwidth
+_EXPONENTS = (0.25, 0.5, 0.75)
+_FRACTIONS = (0.05, 0.1, 0.2, 0.4)  # of the sample that are neighbors
+_SHRINKAGES = (0.1, 0.3, 0.6)
+_LOG_BANDWIDTHS = np.linspace(log(0.02), log(2.0), 12)  # in standard deviations
+_LOG_TOLERANCE = 0.01
+_ENTRIES_PER_BLOCK = 4_000_000
+_SINGULAR = 1e-12  # eigenvalues of a correlation matrix below which it is not used
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """``z = L⁻¹ (x - m)``: coordinates in which the sample has unit variances.
+
+    Attributes
+    ----------
+    center : array of shape (d,)
+    factor : array of shape (d, d)
+        The lower triangular matrix L.
+    """
+
+    center: Array
+    factor: Array
+
+    @property
+    def log_volume(self) -> float:
+        """``log det L``, subtracted from log densities in z."""
+        return float(np.log(self.factor.diagonal()).sum())
+
+    def scaled(self, X: Array) -> Array:
+        """Return z."""
+        scales = self.factor.diagonal()
+        if (self.factor == np.diag(scales)).all():  # exact for subnormal scales too
+            return np.asarray((X - self.center) / scales)
+        return np.asarray(solve_triangular(self.factor, (X - self.center).T, lower=True).T)
+
+    def directions(self) -> Array:
+        """Return the matrix T of ``z = (x - m) T``."""
+        return np.asarray(solve_triangular(self.factor, np.eye(len(self.factor)), lower=True).T)
+
+    def original(self, Z: Array) -> Array:
+        """Return x."""
+        return np.asarray(Z @ self.factor.T + self.center)
+
+
+def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
+    """Return the coordinates that standardize columns, and those that also remove correlations.
+
+    In between are those for half the correlations. Only the first are returned for one column, or
+    if the correlation matrix is singular.
+
+    Raises
+    ------
+    ValueError
+        If a column is constant: the sample then has no density.
+    """
+    masses = weights / weights.sum()
+    center = masses @ X
+    varies = X.max(axis=0) > X.min(axis=0)
+    if not varies.all():
+        constant = int(np.argmin(varies))
+        raise ValueError(
+            f"Column {constant} is constant ({X[0, constant]:.6g}) in all distinct rows "
+            f"(n_samples={len(X)}), so the sample has no density. Drop it, or pass more rows."
+        )
+    scale = np.abs(X - center).max(axis=0)
+    Y = (X - center) / scale  # squares must not overflow
+    covariance = (masses[:, None] * Y).T @ Y
+    deviations = np.sqrt(covariance.diagonal())
+    found = [Coordinates(center, np.diag(scale * deviations))]
+    correlation = covariance / np.outer(deviations, deviations)
+    if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > _SINGULAR:
+        for shrunk in (0.5 * (correlation + np.eye(len(center))), correlation):
+            root = np.linalg.cholesky(shrunk)
+            found.append(Coordinates(center, (scale * deviations)[:, None] * root))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePointDensity:
+    """The density ``Σ_j a_j N(x; x_j, B_j B_j')``.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    points : array of shape (n, d)
+        Training points in these coordinates.
+    weights : array of shape (n,)
+        The a_j.
+    inverses : array of shape (n,) or (n, d, d)
+        ``1/h_j``, or the lower triangular matrices B_j⁻¹.
+    """
+
+    coordinates: Coordinates
+    points: Array
+    weights: Array
+    inverses: Array
+
+    def log_density(self, X: Array, run: Run | None = None) -> Array:
+        """Return the log density at every row of X.
+
+        Many sums with scalar bandwidths skip negligible points, with a relative error of at most
+        1e-6, and start threads by ``run``.
+        """
+        Z = self.coordinates.scaled(X)
+        logs = np.empty(len(Z))
+        direct = np.arange(len(Z))
+        if self.inverses.ndim == 1 and worth_boxes(len(self.points), len(Z)):
+            sums = gaussian_sums(self.points, self.log_offsets(), self.inverses)
+            if sums is not None:
+                near = sums.reaches(Z)
+                logs[near] = sums(Z[near], run)
+                direct = np.flatnonzero(~near)
+        for block in _blocks(len(direct), self.inverses.size):
+            rows = direct[block]
+            logs[rows] = _log_sum(self.log_terms(Z[rows]))
+        return logs - 0.5 * Z.shape[1] * log(2 * pi) - self.coordinates.log_volume
+
+    def log_terms(self, Z: Array) -> Array:
+        """Return the logarithms of all terms at rows in the coordinates, up to a constant."""
+        return _exponents(Z, self.points, self.inverses) + self.log_offsets()
+
+    def log_offsets(self) -> Array:
+        """Return the logarithms of the terms at their own points, up to the same constant."""
+        return np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Draw points."""
+        cumulative = np.cumsum(self.weights)
+        found = np.searchsorted(cumulative, rng.random(count) * cumulative[-1])
+        chosen = np.minimum(found, len(cumulative) - 1)
+        noise = rng.standard_normal((count, self.points.shape[1]))
+        inverses = self.inverses[chosen]
+        if inverses.ndim == 1:
+            noise /= inverses[:, None]
+        else:
+            noise = np.linalg.solve(inverses, noise[..., None])[..., 0]
+        return self.coordinates.original(self.points[chosen] + noise)
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """Parameters that were chosen by cross-validation.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    bandwidth : float
+        h, in standard deviations of the sample.
+    score : float
+        Mean cross-validated log density.
+    pilot, exponent : float
+        Bandwidth of the pilot estimate, and a; 0 without them.
+    fraction, shrinkage : float
+        Fraction of the sample that are neighbors, and s; 0 for scalar bandwidths.
+    """
+
+    coordinates: Coordinates
+    bandwidth: float
+    score: float
+    pilot: float = 0.0
+    exponent: float = 0.0
+    fraction: float = 0.0
+    shrinkage: float = 0.0
+
+
+# --- bandwidths that depend on the density --------------------------------------------------------
+
+
+def abramson_bandwidths(
+    Z: Array, reference: Array, weights: Array, pilot: float, exponent: float
+) -> Array:
+    """Return the logarithms of the λ_j at the rows of Z.
+
+    Parameters
+    ----------
+    Z : array of shape (n, d)
+    reference : array of shape (m, d)
+        Points of the pilot estimate.
+    weights : array of shape (m,)
+    pilot : float
+        Bandwidth of the pilot estimate.
+    exponent : float
+        a.
+    """
+    at_reference = _pilot_logs(reference, reference, weights, pilot)
+    mean = weights @ at_reference / weights.sum()
+    return -exponent * (_pilot_logs(Z, reference, weights, pilot) - mean)
+
+
+def adapt_bandwidths(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
+    """Choose among coordinates, and pilot bandwidth, exponent and h, for distinct points.
+
+    The search includes the exponent 0, which gives one bandwidth for all points.
+    """
+    found = (_search_bandwidths(X, weights, coordinates) for coordinates in candidates)
+    return max(found, key=lambda one: one.score)
+
+
+def _search_bandwidths(X: Array, weights: Array, coordinates: Coordinates) -> Adaptation:
+    Z = coordinates.scaled(X)
+    d = Z.shape[1]
+    halves = _exponents(Z, Z, np.ones(len(Z)))
+    constant = 0.5 * d * log(2 * pi) + coordinates.log_volume
+    folds = _folds(len(Z), _N_FOLDS)
+    between = [halves[np.ix_(held, used)] for held, used in folds]
+
+    def score(log_bandwidth: float, adjustments: list[Array]) -> float:
+        total = 0.0
+        for (held, used), h, adjustment in zip(folds, between, adjustments, strict=True):
+            logs = log_bandwidth + adjustment
+            exponents = h * np.exp(-2 * logs)
+            exponents += np.log(weights[used]) - d * logs
+            held_out = _log_sum(exponents) - log(weights[used].sum())
+            total += float(weights[held] @ held_out)
+        return total / float(weights.sum()) - constant
+
+    zeros = [np.zeros(len(used)) for _, used in folds]
+    start, highest = _best_of_grid(lambda at: score(at, zeros))
+    chosen = Adaptation(coordinates, float(np.exp(start)), highest)
+    for factor in _PILOT_FACTORS:
+        pilot = factor * float(np.exp(start))
+        values = np.exp(halves / pilot**2)
+        logs = []
+        for _, used in folds:
+            f = np.log(values[np.ix_(used, used)] @ weights[used])
+            logs.append(f - weights[used] @ f / weights[used].sum())
+        for exponent in _EXPONENTS:
+            adjusted = partial(score, adjustments=[-exponent * f for f in logs])
+            at, value = _refine(adjusted, start - 1.2, start + 0.6)
+            if value > chosen.score:
+                chosen = Adaptation(coordinates, float(np.exp(at)), value, pilot, exponent)
+    return chosen
+
+
+def _pilot_logs(Z: Array, reference: Array, weights: Array, pilot: float) -> Array:
+    """Return the log of the pilot density, up to a constant."""
+    logs = np.empty(len(Z))
+    inverses = np.full(len(reference), 1 / pilot)
+    for rows in _blocks(len(Z), len(reference)):
+        logs[rows] = _log_sum(_exponents(Z[rows], reference, inverses) + np.log(weights))
+    return logs
+
+
+# --- bandwidth matrices ---------------------------------------------------------------------------
+
+
+def local_shapes(
+    Z: Array, reference: Array, weights: Array, fraction: float, shrinkage: float
+) -> Array:
+    """Return the inverse factors of the matrices ``(1 - s) S_j + s tr(S_j)/d I`` for h = 1.
+
+    S_j is the scatter around row j of Z of its nearest reference points, which have the given
+    fraction of the total weight, and at least 2d + 2 points. Points equal to the row are not
+    neighbors.
+    """
+    n, d = Z.shape
+    inverses = np.empty((n, d, d))
+    masses = weights / weights.sum()
+    # so many of the lightest points have the required mass
+    most = int(np.searchsorted(np.cumsum(np.sort(masses)), fraction)) + 2
+    most = min(max(most, 2 * d + 3), len(reference))
+    tree = cKDTree(reference)
+    for rows in _blocks(n, most * d):
+        distances, order = tree.query(Z[rows], k=np.arange(1, most + 1))
+        ordered = masses[order] * (distances > 0)
+        before = np.cumsum(ordered, axis=1) - ordered
+        counts = np.cumsum(ordered > 0, axis=1)
+        ordered[(before >= fraction) & (counts > 2 * d + 2)] = 0
+        inverses[rows] = _inverse_factors(Z[rows], reference[order], ordered, shrinkage)
+    return inverses
+
+
+def _inverse_factors(Z: Array, neighbors: Array, masses: Array, s: float) -> Array:
+    d = Z.shape[1]
+    differences = neighbors - Z[:, None]
+    scatter = np.swapaxes(differences * masses[..., None], 1, 2) @ differences
+    scatter /= masses.sum(axis=1)[:, None, None]
+    spherical = np.trace(scatter, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
+    return np.linalg.inv(np.linalg.cholesky((1 - s) * scatter + s * spherical))
+
+
+def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
+    """Choose the number of neighbors, the shrinkage and h, in the last of the coordinates."""
+    coordinates = candidates[-1]
+    Z = coordinates.scaled(X)
+    d = Z.shape[1]
+    constant = 0.5 * d * log(2 * pi) + coordinates.log_volume
+    folds = _folds(len(Z), _N_SHAPE_FOLDS)
+    chosen: Adaptation | None = None
+    for fraction, shrinkage in product(_FRACTIONS, _SHRINKAGES):
+        terms = []
+        for held, used in folds:
+            inverses = local_shapes(Z[used], Z[used], weights[used], fraction, shrinkage)
+            offset = _log_determinants(inverses, d) + np.log(weights[used])
+            offset -= log(weights[used].sum())
+            terms.append((held, _exponents(Z[held], Z[used], inverses), offset))
+
+        def score(log_bandwidth: float, terms: list[tuple[Array, Array, Array]] = terms) -> float:
+            total = sum(
+                float(weights[held] @ _log_sum(h * np.exp(-2 * log_bandwidth) + offset))
+                for held, h, offset in terms
+            )
+            return total / float(weights.sum()) - d * log_bandwidth - constant
+
+        at, value = _refine(score, log(0.05), log(2.5))
+        if chosen is None or value > chosen.score:
+            chosen = Adaptation(
+                coordinates, float(np.exp(at)), value, fraction=fraction, shrinkage=shrinkage
+            )
+    assert chosen is not None
+    return chosen
+
+
+# --- shared steps ---------------------------------------------------------------------------------
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _exponents(Z: Array, points: Array, inverses: Array) -> Array:
+    """Return ``-|B_j⁻¹ (z_i - z_j)|² / 2``; -inf if it overflows."""
+    if inverses.ndim == 3:
+        differences = Z - points[:, None]  # one slice per point
+        scaled = differences @ np.swapaxes(inverses, 1, 2)
+        return np.asarray(-0.5 * np.einsum("jik,jik->ij", scaled, scaled))
+    largest = inverses.max()
+    if products_would_cancel(Z * largest, points * largest):
+        halves = half_squared_differences(Z, points, np.ones(Z.shape[1]))
+    else:
+        halves = half_squared_products(augment_rows(Z), augment_columns(points))
+    if Z is points:
+        np.fill_diagonal(halves, 0)
+    exponents = halves * inverses**2
+    if not np.isfinite(largest * largest):
+        exponents[halves == 0] = 0
+    return np.asarray(exponents)
+
+
+def _log_determinants(inverses: Array, d: int) -> Array:
+    """Return ``log det B_j⁻¹``."""
+    if inverses.ndim == 1:
+        return np.asarray(d * np.log(inverses))
+    return np.asarray(np.log(np.diagonal(inverses, axis1=1, axis2=2)).sum(axis=1))
+
+
+def _log_sum(logs: Array) -> Array:
+    """Return the logarithms of the sums of exponentials along rows."""
+    top = logs.max(axis=1, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.asarray(np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0])
+
+
+def _blocks(n: int, entries_per_row: int) -> Iterator[slice]:
+    step = max(1, _ENTRIES_PER_BLOCK // max(entries_per_row, 1))
+    for first in range(0, n, step):
+        yield slice(first, first + step)
+
+
+def random_folds(n: int, count: int) -> Array:
+    """Return the fold of each of n points, at random with a fixed seed.
+
+    Points are in lexicographic order, so the folds do not depend on the order of the rows. Every
+    ``count``-th point would not do: in one dimension a held-out point then always lies between two
+    neighbors that are used, and bandwidths that are too narrow look best.
+    """
+    folds = np.arange(n) % min(count, n)
+    np.random.default_rng(0).shuffle(folds)
+    return folds
+
+
+def _folds(n: int, count: int) -> list[tuple[Array, Array]]:
+    """Return held-out and used indices."""
+    fold = random_folds(n, count)
+    return [(np.flatnonzero(fold == f), np.flatnonzero(fold != f)) for f in range(fold.max() + 1)]
+
+
+def _best_of_grid(score: Callable[[float], float]) -> tuple[float, float]:
+    scores = [score(at) for at in _LOG_BANDWIDTHS]
+    best = int(np.argmax(scores))
+    last = len(scores) - 1
+    return _refine(score, _LOG_BANDWIDTHS[max(best - 1, 0)], _LOG_BANDWIDTHS[min(best + 1, last)])
+
+
+def _refine(score: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Return the maximizer of a unimodal function and its maximum."""
+    options = {"xatol": _LOG_TOLERANCE}
+    found = minimize_scalar(
+        lambda at: -score(at), bounds=(low, high), method="bounded", options=options
+    )
+    return float(found.x), -float(found.fun)
+
+
+def sample_point_derivatives(density: SamplePointDensity, X: Array) -> LogDerivatives:
+    """Return the derivatives of a density with one bandwidth (matrix) per training point."""
+    coordinates, points, inverses = density.coordinates, density.points, density.inverses
+    d = points.shape[1]
+    Z = coordinates.scaled(X)
+    T = coordinates.directions()
+    ones = np.ones(len(points))
+    found = []
+    for rows in block_rows(len(Z), inverses.size * d):
+        logs = density.log_terms(Z[rows])
+        if inverses.ndim == 1:
+            found.append(radial_derivatives(Z[rows], points, logs, inverses**2, ones))
+            continue
+        C = np.swapaxes(inverses, 1, 2) @ inverses
+        total, shares = term_fractions(logs, ones)
+        precisions = np.tensordot(shares, C, axes=1)
+        pull = shares @ (C @ points[..., None])[..., 0]
+        gradient = pull - (precisions @ Z[rows][..., None])[..., 0]
+        found.append(LogDerivatives(total, gradient, precisions))
+    return concatenate(found).in_coordinates(T)

@@ -1,0 +1,232 @@
+"""Cluster profiles: how each cluster differs from all rows, column by column.
+
+Effect sizes of all kinds of columns are comparable. For numbers and dates the effect is the
+cluster's median minus the median of all rows, in robust standard deviations. For categories and
+words it is Cohen's h of the proportions in the cluster and in all rows. See
+:mod:`mercer.cluster.effect_sizes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.cluster.effect_sizes import cohens_h, robust_scale
+from mercer.tables import Table, as_table
+from mercer.tables.column_types import ColumnType
+from mercer.utils.types import Array
+
+__all__ = ["SMALL", "Trait", "cluster_traits", "describe_clusters"]
+
+#: Effects with a smaller absolute value are not shown in reports.
+SMALL = 0.2
+_TEXT_ROWS = 20_000
+_MISSING = "(missing)"
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Trait:
+    """Difference between a cluster and all rows in one column.
+
+    ``label`` is the category or word whose proportion differs most; ``inside`` and ``overall``
+    are then proportions. Otherwise they are medians, for dates in ISO format.
+    """
+
+    cluster: int
+    column: str
+    kind: ColumnType
+    label: str | None
+    inside: float | str
+    overall: float | str
+    effect: float
+
+
+def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> Any:
+    """Describe how each cluster differs from all rows, column by column.
+
+    Effects of all types of columns are comparable. For numbers and dates the effect is the
+    cluster's median minus the median of all rows, in robust standard deviations. For categories and
+    words it is Cohen's h, the difference of ``2 arcsin √p`` of the proportions p in the cluster and
+    in all rows; the category or word with the largest difference is listed. Effects of 0.2, 0.5 and
+    0.8 are commonly called small, medium and large.
+
+    Parameters
+    ----------
+    frame : data frame of shape (n, d)
+        Of pandas, polars or pyarrow. Identifiers and columns without variation are left out, as in
+        :func:`mercer.tables.as_table`.
+    labels : array-like of shape (n,)
+        Cluster labels, such as ``labels_`` of a clustering. Rows with a negative number are in no
+        cluster.
+    min_effect : float
+        Smallest absolute effect that is listed; 0 lists all columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per cluster and column, by decreasing absolute effect within each cluster, with the
+        columns *cluster*, *column*, *type* ("number", "date", "category" or "text"), *label* (the
+        category or word), *inside* and *overall* (medians, or proportions of the label), and
+        *effect*. It is empty if there are fewer than two clusters.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import describe_clusters
+    >>> frame = pd.DataFrame(
+    ...     {
+    ...         "size": [1.0, 1.1, 1.3, 5.0, 5.2, 5.3],
+    ...         "color": ["red", "red", "blue", "blue", "blue", "blue"],
+    ...     }
+    ... )
+    >>> found = describe_clusters(frame, [0, 0, 0, 1, 1, 1])
+    >>> found[["cluster", "column", "label", "inside", "overall"]]
+       cluster column label    inside   overall
+    0        0   size  None       1.1      3.15
+    1        0  color   red  0.666667  0.333333
+    2        1  color  blue       1.0  0.666667
+    3        1   size  None       5.2      3.15
+    """
+    import pandas as pd
+
+    labels = np.asarray(labels)
+    table = as_table(frame, missing="keep")
+    if labels.shape != (table.rows_read,):
+        raise ValueError(
+            f"labels has shape {labels.shape}, but the frame has {table.rows_read} rows. Pass one "
+            "label per row."
+        )
+    names, numbers = np.unique(labels, return_inverse=True)
+    if labels.dtype.kind in "if":
+        numbers = np.where(labels < 0, -1, numbers)
+    traits = cluster_traits(table, numbers[table.rows])
+    listed = [trait for trait in traits if abs(trait.effect) >= min_effect]
+    return pd.DataFrame(
+        {
+            "cluster": names[[t.cluster for t in listed]] if listed else names[:0],
+            "column": [t.column for t in listed],
+            "type": [t.kind for t in listed],
+            # medians of dates are strings, and columns without a label have None
+            "label": pd.Series([t.label for t in listed], dtype=object),
+            "inside": pd.Series([t.inside for t in listed], dtype=object),
+            "overall": pd.Series([t.overall for t in listed], dtype=object),
+            "effect": np.array([t.effect for t in listed], dtype=np.float64),
+        }
+    )
+
+
+def cluster_traits(table: Table, numbers: Array) -> tuple[Trait, ...]:
+    """Return the traits of all clusters and columns, by decreasing effect within each cluster.
+
+    Parameters
+    ----------
+    table : Table
+    numbers : int array of shape (n,)
+        Cluster numbers, from 0; rows with -1 are in no cluster.
+    """
+    clusters = [int(c) for c in np.unique(numbers) if c >= 0]
+    if len(clusters) < 2:
+        return ()
+    members = {c: numbers == c for c in clusters}
+    found: dict[int, list[Trait]] = {c: [] for c in clusters}
+    for name, kind in table.column_types.items():
+        if kind == "text":
+            traits = _word_traits(table.frame[name], name, members)
+        elif kind == "category":
+            traits = _category_traits(table.frame[name], name, members)
+        else:
+            traits = _number_traits(table.frame[name], name, kind, members)
+        for trait in traits:
+            found[trait.cluster].append(trait)
+    return tuple(
+        trait for c in clusters for trait in sorted(found[c], key=lambda t: -abs(t.effect))
+    )
+
+
+def _number_traits(
+    column: Any, name: str, kind: ColumnType, members: dict[int, Array]
+) -> Iterable[Trait]:
+    values = column.to_numpy(dtype="datetime64[ns]" if kind == "date" else np.float64)
+    known = ~np.isnat(values) if kind == "date" else ~np.isnan(values)
+    floats = values.astype(np.int64).astype(np.float64) if kind == "date" else values
+    overall, scale = float(np.median(floats[known])), robust_scale(floats[known])
+    for cluster, rows in members.items():
+        if not (rows & known).any():
+            continue
+        inside = float(np.median(floats[rows & known]))
+        yield Trait(
+            cluster,
+            name,
+            kind,
+            None,
+            _iso(inside) if kind == "date" else inside,
+            _iso(overall) if kind == "date" else overall,
+            (inside - overall) / scale,
+        )
+
+
+def _iso(nanoseconds: float) -> str:
+    return str(np.datetime64(round(nanoseconds), "ns").astype("datetime64[s]"))
+
+
+def _category_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
+    labels = column.astype(object).where(column.notna(), _MISSING).astype(str).to_numpy()
+    names, codes = np.unique(labels.astype(str), return_inverse=True)
+    overall = np.bincount(codes, minlength=len(names)) / len(codes)
+    for cluster, rows in members.items():
+        inside = np.bincount(codes[rows], minlength=len(names)) / rows.sum()
+        effects = cohens_h(inside, overall)
+        best = _most_different(effects)
+        yield Trait(
+            cluster,
+            name,
+            "category",
+            str(names[best]),
+            float(inside[best]),
+            float(overall[best]),
+            float(effects[best]),
+        )
+
+
+def _word_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
+    """Yield traits from the proportions of rows that contain a word (at most 20,000 rows)."""
+    step = -(-len(column) // _TEXT_ROWS)
+    texts = column.iloc[::step]
+    bags = [
+        {_MISSING} if cell is None or cell != cell else set(_WORD.findall(str(cell).lower()))
+        for cell in texts
+    ]
+    counts_overall = Counter(word for bag in bags for word in bag)
+    words = [word for word, _ in counts_overall.most_common(1000)]
+    overall = np.array([counts_overall[word] for word in words]) / max(len(bags), 1)
+    for cluster, rows in members.items():
+        chosen = [bag for bag, is_member in zip(bags, rows[::step], strict=True) if is_member]
+        if not chosen or not words:
+            continue
+        counts = Counter(word for bag in chosen for word in bag)
+        inside = np.array([counts[word] for word in words]) / len(chosen)
+        effects = cohens_h(inside, overall)
+        best = _most_different(effects)
+        yield Trait(
+            cluster,
+            name,
+            "text",
+            words[best],
+            float(inside[best]),
+            float(overall[best]),
+            float(effects[best]),
+        )
+
+
+def _most_different(effects: Array) -> int:
+    """Return the index of the largest positive effect, or of the largest absolute effect.
+
+    The second applies if no effect reaches ``SMALL``.
+    """
+    return int(np.argmax(effects)) if effects.max() >= SMALL else int(np.argmax(np.abs(effects)))

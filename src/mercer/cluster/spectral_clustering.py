@@ -1,0 +1,462 @@
+"""Spectral clustering with a kernel chosen without labels."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+
+from mercer.bandwidth import fit_kernel
+from mercer.cluster.cluster_number import COULD_NOT_TELL, choose_number
+from mercer.cluster.dependent_components import dependent_components
+from mercer.cluster.graph_clusters import (
+    ENTROPY_POOL,
+    ClusterRows,
+    Embedding,
+    KernelRecord,
+    ReferenceGraphs,
+    StoredKernel,
+    candidate_kernels,
+    embed_rows,
+)
+from mercer.cluster.neighbor_votes import Voters, voters_of
+from mercer.data.points import Points, Sample, select_rows, validate_points, validate_weights
+from mercer.data.rowwise import rowwise
+from mercer.data.subsampling import random_rows, select_representatives
+from mercer.decomposition.base import KernelEstimator, own_points
+from mercer.errors import IdentifiabilityWarning, suppress_warnings, warn
+from mercer.kernels import Kernel, Neighbors, SelfTuning, Stationary, as_kernel, table_kernel
+from mercer.kernels.neighbor_search import NeighborPairs
+from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.frames import as_frame, is_frame
+from mercer.utils.progress import ProgressBar, show_progress
+from mercer.utils.quantiles import distinct_rows
+from mercer.utils.sparse_rows import column_ranges
+from mercer.utils.types import Array
+from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
+from mercer.utils.weight_totals import multiplicities
+
+__all__ = ["KernelRecord", "SpectralClustering"]
+
+_CHOICE_ROWS = 2000  # on which kernels are compared
+_ROWS_PER_CLUSTER = 30
+_SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
+_UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
+_MANY_CLUSTERS = 60  # for which n_clusters="auto" has enough rows
+_TABLE_CONFIDENCE = 0.45  # at most: numbers of clusters of mixed tables are often wrong
+_RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
+
+
+class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
+    r"""Spectral clustering of a neighbor graph or kernel, chosen without labels.
+
+    The rows of the k leading eigenvectors of :math:`D^{-1/2} K D^{-1/2}` are normalized and
+    clustered by k-means (Ng, Jordan and Weiss). K is a kernel matrix without its diagonal and D the
+    diagonal matrix of its row sums. With ``kernel="auto"`` several kernels are tried on at most
+    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual
+    10-neighbor graph is chosen.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" chooses the number of clusters, which may be 1 (see the notes).
+    kernel : "auto", str or Kernel
+        "auto" compares mutual neighbor graphs with 7 to 30 neighbors, with and without weights, the
+        10-neighbor graph, a self-tuning kernel and Gaussian kernels of two bandwidths. A kernel
+        object such as ``SelfTuning(7)``, ``Neighbors(10)`` or ``Gaussian(1.0)`` is used as it is;
+        its values must not be negative. Data frames with columns that are not numbers, or
+        with missing values, are compared by :func:`~mercer.kernels.table_kernel` if the kernel is
+        "auto".
+    components : {"variance", "entropy"}
+        The leading eigenvectors, or those with the largest entropy terms among the 3 k leading
+        ones.
+    standardize : bool or "auto"
+        Divide columns by their standard deviations. "auto" does so if one of them exceeds ten times
+        the median one, and the kernel has no units of its own ("auto", ``SelfTuning`` or
+        ``Neighbors`` with the Euclidean distance).
+    noise : float
+        Fraction of the rows that are labeled -1: those with the lowest density relative to the
+        median of their cluster, by the distance to the tenth neighbor. 0 labels none.
+    max_rows : int or None
+        Largest number of distinct rows in the graph. Of more rows, so many representative ones are
+        clustered, and the others get the labels of their neighbors among them. None: 2000, or 30
+        per cluster if that is more, for ``kernel="auto"``; 20,000 for ``Neighbors``; 5000 for other
+        kernels.
+    solver : str or solver
+    random_state : int or None
+        Seed of the solver's random start; results do not depend on it beyond rounding error.
+    verbose : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    labels_ : int array of shape (n,)
+        0, …, ``n_clusters_`` - 1, and -1 for noise.
+    n_clusters_ : int
+    kernel_ : Kernel
+        The fitted kernel that was chosen.
+    path_ : list of KernelRecord
+        The kernels that were tried, with the cost and the labels of each; empty if the kernel and
+        the number of clusters were given.
+    confidence_ : float
+        With ``n_clusters="auto"``: estimated probability that the number of clusters is right,
+        calibrated on numeric data with known clusters, and at most 0.45 for other tables; nan if
+        the number was given. Below 0.5 a warning says that the number could not be determined.
+    spectrum_ : Spectrum
+        Of the normalized kernel matrix of the rows in the graph.
+
+    Notes
+    -----
+    A new row gets the label of the majority of its five nearest rows in the graph, each weighted by
+    :math:`\exp(-d^2 / r^2)`, r the distance of the fifth: one step of the random walk on the
+    neighbor graph. Rows of the training sample keep their labels. Equal rows are merged, so weights
+    are equivalent to copies. ``docs/decisions.md`` has the evidence for the choice of the kernel.
+
+    A sparse graph with at most ``n_clusters`` connected components, each with more rows than
+    ``n_neighbors``, is used as it is. Others get the edges of a minimum spanning tree.
+
+    ``n_clusters="auto"`` divides the 10-neighbor graph recursively. Rows are ordered by one of two
+    eigenvectors of the graph, and the edges that cross each position of the order are counted. A
+    part is divided where this count has a valley that is deeper than fluctuations within one
+    cluster. The leaves are the clusters. For tables with columns that are not numbers, the graph is
+    that of the kernel principal components that the columns have in common. ``confidence_`` depends
+    on how clearly the valleys pass or fail this test, and on whether two graphs agree.
+
+    References
+    ----------
+    .. [1] A. Ng, M. Jordan, Y. Weiss, "On spectral clustering: analysis and an algorithm", NIPS
+       2001.
+    .. [2] U. von Luxburg, "A tutorial on spectral clustering", Statistics and Computing 17, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SpectralClustering
+    >>> from mercer.datasets import make_rings
+    >>> X, y = make_rings(random_state=0)
+    >>> clustering = SpectralClustering(3).fit(X)
+    >>> sorted(np.bincount(clustering.labels_).tolist())
+    [63, 126, 126]
+    >>> bool((clustering.predict(X) == clustering.labels_).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"] = "auto",
+        *,
+        kernel: str | Kernel = "auto",
+        components: Literal["variance", "entropy"] = "variance",
+        standardize: bool | Literal["auto"] = "auto",
+        noise: float = 0.0,
+        max_rows: int | None = None,
+        solver: Any = "auto",
+        random_state: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.components = components
+        self.standardize = standardize
+        self.noise = noise
+        self.max_rows = max_rows
+        self.solver = solver
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of a sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Dask array or data frame, or data that the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+            Multiplicity of each row.
+        """
+        self._check_parameters()
+        affinity = _affinity(self.kernel, X)
+        points = own_points(validate_points(X, affinity, estimator=self), X)
+        weights = validate_weights(sample_weight, points)
+        sample = Sample.of(affinity.kernel, points, weights)
+        warn_if_heavy(sample.sample_size, sample.points.n)
+        self.scale_ = self._column_scale(affinity, points, weights)
+        rows = self._rows(affinity, points, weights)
+        if self.n_clusters != "auto":
+            check_integer(self.n_clusters, "n_clusters", high=rows.n)
+        if rows.n < 2:
+            raise ValueError(
+                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
+                "at least two different rows."
+            )
+        with show_progress() if self.verbose else nullcontext():
+            embedding, labels = self._cluster(affinity, rows)
+        self.kernel_ = embedding.kernel
+        self.spectrum_ = embedding.spectrum
+        self.n_clusters_ = int(labels.max()) + 1
+        self._voters = voters_of(rows, labels, self.noise)
+        self.labels_ = self._assign(points)
+        if rows.matrix is not None:  # rows of a precomputed matrix do not identify themselves
+            used = slice(None) if weights is None else np.flatnonzero(weights)
+            self.labels_[used] = labels
+        return self
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Assign rows to clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d); for a precomputed kernel the cross-Gram (m, n)
+
+        Returns
+        -------
+        int array of shape (m,)
+        """
+        return self._assign(self._validate_new(X))
+
+    def _assign(self, points: Points) -> Array:
+        return points.map_rows(partial(_assign_points, self._voters, self.scale_))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_voters")
+
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("labels_", "path_", "spectrum_")
+
+    def _check_parameters(self) -> None:
+        check_choice(self.components, "components", ("variance", "entropy"))
+        if self.standardize not in (True, False, "auto"):
+            raise ValueError(f"standardize={self.standardize!r} must be True, False or 'auto'.")
+        check_real(self.noise, "noise", low=0.0, below=1.0, remedy="Pass a fraction of the rows.")
+        if self.max_rows is not None:
+            check_integer(self.max_rows, "max_rows", low=2)
+        if isinstance(self.n_clusters, str):
+            check_choice(self.n_clusters, "n_clusters", ("auto",))
+
+    # --- the rows of the graph ------------------------------------------------------------------
+
+    def _column_scale(
+        self, affinity: _Affinity, points: Points, weights: Array | None
+    ) -> Array | None:
+        """Return the standard deviations by which columns are divided; None to leave them."""
+        if affinity.compares != "vectors" or self.standardize is False:
+            return None
+        if self.standardize == "auto" and not affinity.is_unitless:
+            return None
+        points.require_dense("standardize=True")
+        deviations = _deviations(points, weights)
+        positive = deviations[deviations > 0]
+        equal = not len(positive) or positive.max() <= _UNEQUAL_SCALES * np.median(positive)
+        if self.standardize == "auto" and equal:
+            return None
+        return np.where(deviations > 0, deviations, 1.0)
+
+    def _rows(self, affinity: _Affinity, points: Points, weights: Array | None) -> ClusterRows:
+        """Return distinct rows with their multiplicities, representative ones if there are many."""
+        if points.kind == "gram":
+            sample = Sample.of(affinity.kernel, points, weights)
+            return ClusterRows(sample.points, _bounded(sample.multiplicities), None, sample.matrix)
+        most = self._most_rows(affinity)
+        if points.is_chunked:
+            data, counts, _ = points.representatives(most)  # type: ignore[attr-defined]
+        else:
+            counts = np.ones(points.n) if weights is None else weights
+            used = np.flatnonzero(counts)
+            counts = multiplicities(counts[used])
+            if points.kind == "vectors":
+                chosen, counts, _ = select_representatives(points.data[used], counts, most)
+            else:
+                chosen = random_rows(len(used), most)
+                counts = counts[chosen]
+            data = select_rows(points.data, used[chosen])
+        counts = _bounded(counts)
+        rows = Points(_scaled(data, self.scale_), points.kind, points.feature_names)
+        if points.kind == "vectors":
+            _check_ranges(rows.data)
+        return ClusterRows(rows, counts, affinity.fitted_distance(rows, counts))
+
+    def _most_rows(self, affinity: _Affinity) -> int:
+        if self.max_rows is not None:
+            return int(self.max_rows)
+        if affinity.kernel is None:
+            largest = _MANY_CLUSTERS if self.n_clusters == "auto" else int(self.n_clusters)
+            return max(_CHOICE_ROWS, _ROWS_PER_CLUSTER * largest)
+        return _SPARSE_ROWS if affinity.kernel.is_sparse else _DENSE_ROWS
+
+    # --- kernels and numbers of clusters --------------------------------------------------------
+
+    def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
+        """Return the clustering with the lowest cost."""
+        stored = rows.with_stored_distances()
+        tree = None if rows.matrix is not None or rows.n < 2 else stored.tree()
+        kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
+        with suppress_warnings():
+            fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
+        self.path_, self.confidence_ = [], float("nan")
+        if self.n_clusters != "auto" and len(fitted) == 1:
+            embedding = self._embed(rows, fitted[0], int(self.n_clusters), tree)
+            return embedding, embedding.cluster(int(self.n_clusters), self.components)
+        if tree is None:
+            raise ValueError(
+                f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
+                "not give. Pass a number, or a kernel object."
+            )
+        shared, compared = stored if affinity.kernel is None else rows, fitted
+        if shared is not rows:
+            compared = [
+                fit_kernel(one, shared.points, shared.weights) for one in candidate_kernels(shared)
+            ]
+        graphs = ReferenceGraphs.of(stored, tree)
+        if self.n_clusters == "auto":
+            is_table = is_frame(rows.points.data)
+            k = self._count_table(rows, stored) if is_table else self._count(stored, graphs, tree)
+        else:
+            k = int(self.n_clusters)
+        embeddings = []
+        with ProgressBar(len(fitted), "kernels", always=self.verbose) as bar:
+            for done, (kernel, one) in enumerate(zip(fitted, compared, strict=True), start=1):
+                embeddings.append(self._embed(shared, one, k, tree))
+                labels = embeddings[-1].cluster(k, self.components)
+                self.path_.append(graphs.record(kernel, labels))
+                bar.step(done)
+        best = int(np.argmin([record.cost for record in self.path_]))
+        embedding = embeddings[best]
+        if shared is not rows:
+            embedding = embedding.of_rows(rows, fitted[best])
+        return embedding, self.path_[best].labels
+
+    def _count_table(self, rows: ClusterRows, stored: ClusterRows) -> int:
+        """Choose the number of clusters of a table, from components that columns share."""
+        assert rows.distance is not None
+        gram = stored.distance.values if isinstance(stored.distance, StoredKernel) else None
+        scores = dependent_components(rows.points.data, rows.distance, gram)
+        weights = np.ones(rows.n) if rows.weights is None else rows.weights
+        chosen, counts = distinct_rows(scores, weights)  # small tables have equal rows
+        components = ClusterRows(Points(scores[chosen]), counts, None)
+        tree = components.tree()
+        graphs = ReferenceGraphs.of(components, tree)
+        return self._count(components, graphs, tree, _TABLE_CONFIDENCE)
+
+    def _count(
+        self, rows: ClusterRows, graphs: ReferenceGraphs, tree: NeighborPairs, largest: float = 1.0
+    ) -> int:
+        """Choose the number of clusters, with a confidence of at most ``largest``."""
+        weighted = graphs.weighted(rows, tree)
+        # An edge between rows with multiplicity is as many edges; a typical one counts once.
+        unit = 1.0 if rows.weights is None else float(np.mean(rows.weights)) ** 2
+        chosen = choose_number(graphs.symmetric / unit, graphs.mutual / unit, weighted / unit)
+        chosen = chosen._replace(confidence=min(chosen.confidence, largest))
+        self.confidence_ = chosen.confidence
+        if chosen.confidence < COULD_NOT_TELL:
+            warn(
+                f"Could not tell the number of clusters: n_clusters_={chosen.n_clusters} is right "
+                f"with an estimated probability of {chosen.confidence:.2f} only. Pass n_clusters "
+                "if you know it.",
+                IdentifiabilityWarning,
+            )
+        return chosen.n_clusters
+
+    def _embed(
+        self, rows: ClusterRows, kernel: Kernel, k: int, tree: NeighborPairs | None
+    ) -> Embedding:
+        count = k if self.components == "variance" else ENTROPY_POOL * k
+        seed = 0 if self.random_state is None else self.random_state
+        return embed_rows(
+            rows,
+            kernel,
+            count,
+            n_clusters=k,
+            tree=tree,
+            solver=self.solver,
+            random_state=seed,
+        )
+
+
+@dataclass(frozen=True)
+class _Affinity:
+    """What compares rows: a kernel, or None for the choice among several, and a distance."""
+
+    kernel: Kernel | None
+    distance: Kernel | None
+
+    @property
+    def compares(self) -> Any:
+        """Type of data."""
+        compared = self.kernel or self.distance
+        return "vectors" if compared is None else compared.compares
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether rows may be sparse; the choice among kernels needs dense ones."""
+        return self.kernel is not None and self.kernel.accepts_sparse
+
+    @property
+    def is_unitless(self) -> bool:
+        """Whether the result does not depend on the unit of a distance."""
+        chosen = self.kernel is None or isinstance(self.kernel, SelfTuning | Neighbors)
+        return chosen and self.distance is None
+
+    def fitted_distance(self, rows: Points, weights: Array) -> Kernel | None:
+        """Return the fitted kernel that induces the distance; None for the Euclidean distance."""
+        if self.distance is None:
+            return None
+        with suppress_warnings():
+            return fit_kernel(self.distance, rows, weights)
+
+
+def _affinity(kernel: str | Kernel, X: Any) -> _Affinity:
+    if isinstance(kernel, str) and kernel == "auto":
+        return _Affinity(None, table_kernel(X) if _has_other_columns(X) else None)
+    kernel = as_kernel(kernel)
+    if isinstance(kernel, SelfTuning | Neighbors):
+        return _Affinity(kernel, kernel.kernel)
+    return _Affinity(kernel, None if isinstance(kernel, Stationary) else kernel)
+
+
+def _has_other_columns(X: Any) -> bool:
+    """Return whether X is a table with columns that are not numbers, or with missing values."""
+    if not is_frame(X):
+        return False
+    frame = as_frame(X)
+    numeric = all(dtype.kind in "biuf" for dtype in frame.dtypes)
+    return not numeric or bool(frame.isna().any(axis=None))
+
+
+def _bounded(counts: Array) -> Array:
+    """Scale multiplicities to at most 10¹²: the graph of so many copies hardly depends on them."""
+    return counts / max(1.0, float(counts.max()) / 1e12)
+
+
+def _check_ranges(X: Any) -> None:
+    with np.errstate(over="ignore"):
+        largest = float(column_ranges(X).max())
+    if largest > 0 and not _RANGES[0] <= largest <= _RANGES[1]:
+        raise ValueError(
+            f"The largest range of a column is {largest:.3g}; squared distances need one between "
+            f"{_RANGES[0]:g} and {_RANGES[1]:g}. Multiply X by a constant."
+        )
+
+
+def _deviations(points: Points, weights: Array | None) -> Array:
+    """Return the standard deviations of the columns."""
+    if points.is_chunked:
+        return np.asarray(points.survey.deviation)  # type: ignore[attr-defined]
+    X = points.data if weights is None else points.data[weights > 0]
+    extent = np.ptp(X, axis=0).astype(np.float64)
+    scaled = X / np.where(extent > 0, extent, 1)  # squares must not overflow
+    masses = None if weights is None else weights[weights > 0]
+    mean = np.average(scaled, axis=0, weights=masses)
+    return np.sqrt(np.average((scaled - mean) ** 2, axis=0, weights=masses)) * extent
+
+
+def _scaled(data: Any, scale: Array | None) -> Any:
+    return data if scale is None else (data / scale).astype(data.dtype, copy=False)
+
+
+def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array:
+    return voters(Points(_scaled(points.data, scale), points.kind))

@@ -1,0 +1,1 @@
+"""Data that enters an estimator: validation, points and samples, subsampling, Dask."""

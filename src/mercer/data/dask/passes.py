@@ -1,0 +1,92 @@
+"""Passes over rows that are in memory or in the chunks of Dask arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from mercer.utils.quantiles import weighted_quantile
+from mercer.utils.row_passes import IN_MEMORY, RowPasses, add_up
+from mercer.utils.types import Array
+
+__all__ = ["DaskPasses", "is_dask", "passes_for"]
+
+Summary = TypeVar("Summary")
+
+QUANTILE_SKETCH = 16_000  # number of values
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask collection, without importing Dask.
+
+    >>> is_dask(np.zeros(3))
+    False
+    """
+    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "__dask_graph__")
+
+
+def passes_for(*columns: Any) -> RowPasses:
+    """Return the passes that read these columns: Dask's if any of them is a Dask array.
+
+    >>> passes_for(np.zeros(3), None).is_chunked
+    False
+    """
+    return DASK if any(is_dask(column) for column in columns) else IN_MEMORY
+
+
+class DaskPasses:
+    """Passes over Dask arrays: one task per chunk; only summaries leave the workers."""
+
+    is_chunked: ClassVar[bool] = True
+
+    def sum(
+        self,
+        function: Callable[..., Summary],
+        *columns: Any,
+        combine: Callable[[Sequence[Any]], Any] = add_up,
+        include_empty: bool = False,
+    ) -> Summary:
+        """Return the summaries of all chunks, combined in a tree."""
+        from mercer.data.dask import tasks
+
+        return tasks.sum_chunks(function, columns, combine, include_empty)
+
+    def map(self, function: Callable[..., Array], *columns: Any, like: Array | None = None) -> Any:
+        """Return a lazy Dask array with one result per row."""
+        from mercer.data.dask import tasks
+
+        return tasks.map_chunks(function, columns, like)
+
+    def persist(self, column: Any) -> Any:
+        """Compute a lazy column and store its chunks on the workers."""
+        from mercer.data.dask import tasks
+
+        return tasks.persist(column) if is_dask(column) else column
+
+    def take(self, column: Any, indices: Array | slice) -> Array:
+        """Return these rows in memory."""
+        from mercer.data.dask import tasks
+
+        return tasks.take(column, indices) if is_dask(column) else np.asarray(column[indices])
+
+    def quantile(self, values: Any, weights: Any, level: float) -> float:
+        """Return a weighted quantile from a sketch of 16,000 values.
+
+        It is exact for up to 16,000 distinct values. Beyond that, its rank has a relative error of
+        less than ``levels of the tree / 32,000``.
+        """
+        from mercer.data.dask.sketches import combine_sketches, sketch_column
+
+        sketch = self.sum(
+            partial(sketch_column, size=QUANTILE_SKETCH),
+            values,
+            weights,
+            combine=partial(combine_sketches, size=QUANTILE_SKETCH),
+        )
+        return float(weighted_quantile(sketch.rows[:, 0], sketch.weights, level))
+
+
+DASK = DaskPasses()

@@ -1,0 +1,136 @@
+"""Subsets of rows for computations that would take too long on all rows.
+
+============================ ==================================================================
+:func:`random_rows`          drawn at random with a seed
+:func:`representative_rows`  weighted quantiles of the distinct rows in lexicographic order;
+                             independent of the order of the rows; repeated rows and weights are
+                             equivalent
+:func:`evenly_spaced_rows`   evenly spaced in lexicographic order, repeated rows included; objects
+                             are evenly spaced by position
+============================ ==================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.utils.quantiles import distinct_rows, evenly_spaced, group_medians
+from mercer.utils.types import Array
+from mercer.utils.weight_totals import effective_size
+
+__all__ = [
+    "RepresentativeRows",
+    "evenly_spaced_rows",
+    "random_rows",
+    "representative_rows",
+    "select_representatives",
+    "take_rows",
+    "thin_rows",
+]
+
+
+def random_rows(n: int, most: int, seed: int = 0) -> Array:
+    """Return sorted indices of all n rows, or of ``most`` of them drawn with this seed.
+
+    >>> random_rows(3, 5).tolist(), len(random_rows(100, 5))
+    ([0, 1, 2], 5)
+    """
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+class RepresentativeRows(NamedTuple):
+    """Rows that represent a weighted sample.
+
+    Attributes
+    ----------
+    rows : array
+        Their indices, or the rows themselves.
+    weights : array
+        Their weights if these are all distinct rows. Otherwise how often each was selected, or the
+        total weight of the group that each represents.
+    size_ratio : float
+        Effective sample size (Kish) of these rows relative to that of all distinct rows; 1 if these
+        are all of them.
+    """
+
+    rows: Array
+    weights: Array
+    size_ratio: float
+
+
+def select_representatives(
+    X: Array, weights: Array, most: int, *, grouped: bool = False
+) -> RepresentativeRows:
+    """Return representative rows as :func:`representative_rows` does, with their size ratio.
+
+    If ``grouped`` and weights differ, the rows represent groups of consecutive distinct rows, as in
+    :func:`thin_rows`.
+
+    >>> select_representatives(np.array([[3.0], [1.0], [2.0], [4.0]]), np.ones(4), 2)
+    RepresentativeRows(rows=array([1, 0]), weights=array([1., 1.]), size_ratio=0.5)
+    """
+    rows, weights = distinct_rows(X, weights)
+    if len(rows) <= most:
+        return RepresentativeRows(rows, weights, 1.0)
+    selected, counts = thin_rows(weights, most, grouped=grouped)
+    ratio = effective_size(counts) / effective_size(weights)
+    return RepresentativeRows(rows[selected], counts, ratio)
+
+
+def thin_rows(weights: Array, most: int, *, grouped: bool) -> tuple[Array, Array]:
+    """Return indices and weights of rows that represent more, distinct rows in order.
+
+    They are at evenly spaced quantiles. If ``grouped`` and weights differ, rows are divided into
+    groups of the same number of consecutive rows instead, each with one row for all. Slightly more
+    rows than ``most`` then give almost the same sample, since most groups contain a single row.
+
+    >>> thin_rows(np.array([1.0, 4.0, 1.0]), 2, grouped=True)
+    (array([0, 1]), array([1., 5.]))
+    """
+    if grouped and (weights != weights[0]).any():
+        return group_medians(weights, most)
+    return evenly_spaced(weights, most)
+
+
+def representative_rows(X: Array, weights: Array, most: int = 2000) -> tuple[Array, Array]:
+    """Return indices and weights of at most ``most`` rows that represent a weighted sample.
+
+    These are the distinct rows or, if there are more, those at evenly spaced quantiles in
+    lexicographic order, with the number of quantiles at each as its weight. Equal rows are merged
+    first, so that copies and weights are equivalent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.subsampling import representative_rows
+    >>> X = np.array([[3.0], [1.0], [2.0], [1.0]])
+    >>> rows, weights = representative_rows(X, np.ones(4))
+    >>> X[rows, 0].tolist(), weights.tolist()
+    ([1.0, 2.0, 3.0], [2.0, 1.0, 1.0])
+    """
+    return select_representatives(X, weights, most)[:2]
+
+
+def evenly_spaced_rows(data: Any, most: int) -> Array:
+    """Return sorted indices of all rows, or of ``most`` of them, evenly spaced.
+
+    Rows of a numeric array are spaced in lexicographic order, other objects by position.
+
+    >>> evenly_spaced_rows(np.array([[4.0], [3.0], [2.0], [1.0], [0.0]]), 2).tolist()
+    [1, 3]
+    """
+    n = len(data)
+    if n <= most:
+        return np.arange(n)
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "biuf":
+        return np.sort(np.lexsort(data.T[::-1])[evenly_spaced(np.ones(n), most)[0]])
+    return np.linspace(0, n - 1, most).astype(int)
+
+
+def take_rows(data: Any, rows: Array) -> Any:
+    """Return the rows of an array or a data frame; the index of a frame is reset."""
+    return data.iloc[rows].reset_index(drop=True) if hasattr(data, "iloc") else data[rows]

@@ -1,0 +1,369 @@
+"""Base classes of estimators with a kernel: validation of data, parameters, scikit-learn's tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from copy import copy, deepcopy
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.bandwidth import fit_kernel
+from mercer.data.dask import passes_for
+from mercer.data.points import Points, validate_points, validate_weights
+from mercer.data.rowwise import rowwise
+from mercer.decomposition.preimages import Preimage, preimages
+from mercer.eigen import Plan, as_solver, streaming_gram
+from mercer.eigen.decompose import PlannedGram
+from mercer.eigen.spectrum import Spectrum
+from mercer.gram import FactoredGram, Sample
+from mercer.kernels import Kernel, Precomputed, as_kernel
+from mercer.kernels.base import KeywordHints
+from mercer.utils import resources
+from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.progress import show_progress
+from mercer.utils.types import Array
+from mercer.utils.validation import warn_if_heavy
+
+__all__ = ["KernelEstimator", "SpectralTransformer", "own_points"]
+
+_IMMUTABLE = (str, bytes, int, float, complex, frozenset, type(None), np.generic)
+
+
+def own_points(points: Points, X: Any) -> Points:
+    """Return points that do not change if the caller changes X.
+
+    Arrays that validation has just created are used as they are; all other data are copied, except
+    read-only memory maps and Gram matrices (of which a model stores nothing).
+
+    Parameters
+    ----------
+    points : Points
+        X after validation.
+    X : object
+        What the caller passed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.points import validate_points
+    >>> X = np.zeros((2, 1))
+    >>> points = own_points(validate_points(X, "vectors"), X)
+    >>> X[0] = 1
+    >>> points.data.tolist()
+    [[0.0], [0.0]]
+    """
+    if not resources.settings.copy_X or points.is_chunked or points.kind == "gram":
+        return points
+    return replace(points, data=_own_data(points.data, X))
+
+
+def _own_data(data: Any, X: Any) -> Any:
+    if isinstance(data, np.ndarray):
+        if data.dtype.kind == "O":
+            owned = np.empty(data.size, dtype=object)
+            owned[:] = [_own_item(item) for item in data.ravel()]
+            return owned.reshape(data.shape)
+        is_new = data is not X and data.base is None
+        return data if is_new or _is_read_only_map(data) else data.copy()
+    if isinstance(data, list | tuple):
+        return [_own_item(item) for item in data]
+    if hasattr(data, "iloc"):
+        return _own_frame(data)
+    return deepcopy(data)
+
+
+def _is_read_only_map(data: Any) -> bool:
+    """Return whether an array is a view of a memory map that was opened with mode "r"."""
+    while data is not None and not isinstance(data, np.memmap):
+        data = getattr(data, "base", None)
+    return data is not None and not data.flags.writeable
+
+
+def _own_frame(frame: Any) -> Any:
+    """Copy a data frame; cells that are objects are copied too."""
+    frame = frame.copy()
+    for position, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O":
+            frame.isetitem(position, frame.iloc[:, position].map(_own_item))
+    return frame
+
+
+def _own_item(item: Any) -> Any:
+    """Copy an object, unless its type is immutable."""
+    return item if isinstance(item, _IMMUTABLE) else deepcopy(item)
+
+
+class KernelEstimator(BaseEstimator, KeywordHints):  # type: ignore[misc]
+    """An estimator with a ``kernel`` parameter: a name or a kernel object."""
+
+    kernel: str | Kernel
+    kernel_: Kernel
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__bandwidth`` also works if the kernel is given by name."""
+        reaches_in = any(name.startswith("kernel__") for name in params)
+        if reaches_in and isinstance(params.get("kernel", self.kernel), str):
+            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
+        super().set_params(**params)
+        return self
+
+    def _validate_training(
+        self,
+        X: Any,
+        sample_weight: Any,
+        fitted: Kernel | None = None,
+        weight_unit: float | None = None,
+        kernel: Kernel | None = None,
+    ) -> Sample:
+        """Validate X and weights, fit the kernel, drop rows with zero weight.
+
+        Parameters
+        ----------
+        fitted : Kernel or None
+            The fitted kernel of an earlier batch; X must then have the columns of that batch.
+        weight_unit : float or None
+            Unit of the sample's weights, if it must be the same in several batches.
+        kernel : Kernel or None
+            The kernel to fit; None for the parameter ``kernel``.
+        """
+        kernel = fitted or kernel or as_kernel(self.kernel)
+        points = validate_points(X, kernel, estimator=self, reset=fitted is None)
+        points = own_points(points, X)
+        weights = validate_weights(sample_weight, points)
+        kernel = self._fit_kernel(kernel, points, weights)
+        sample = Sample.of(kernel, points, weights, weight_unit)
+        if sample_weight is not None:
+            warn_if_heavy(sample.sample_size, sample.points.n)
+        return sample
+
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; an estimator overrides this to define its own bandwidth "auto"."""
+        return fit_kernel(kernel, points, weights)
+
+    def _refuse_chunks(self, X: Any) -> None:
+        """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""
+        if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
+            raise TypeError(
+                f"{type(self).__name__}.fit does not accept Dask collections: it needs all rows in "
+                "memory. Fit a subsample, for example X[::100].compute(); the fitted model accepts "
+                "Dask collections."
+            )
+
+    def _validate_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
+        """Return the sample and the mask of its rows, to be applied to the targets too."""
+        self._refuse_chunks(X)
+        sample = self._validate_training(X, sample_weight)
+        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+        used = np.ones(sample.points.n, dtype=bool) if weights.ndim == 0 else weights > 0
+        return sample, used
+
+    def _validate_new(self, X: Any) -> Points:
+        check_is_fitted(self)
+        return validate_points(X, self.kernel_, estimator=self, reset=False)
+
+    #: attributes with one entry per training row, which are not sent to Dask workers
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ()
+
+    def _for_workers(self) -> Self:
+        """Return the fitted model without per-row attributes, for sending to Dask workers."""
+        model = copy(self)
+        for name in (
+            *self._per_row_attributes,
+            "feature_names_in_",
+        ):  # names are checked before sending
+            model.__dict__.pop(name, None)
+        if "spectrum_" in model.__dict__:
+            model.spectrum_ = self.spectrum_.without_points()
+        return model
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """IPython's hook: scikit-learn's diagram followed by the fitted spectrum.
+
+        It raises AttributeError, as scikit-learn's does, if diagrams are turned off.
+        """
+        diagram = super()._repr_html_
+        return lambda: diagram() + self._fitted_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._fitted_html()
+        return bundle
+
+    def _fitted_html(self) -> str:
+        """Return the HTML of the spectrum or the kernel, if fitted."""
+        for name in ("spectrum_", "kernel_"):
+            found = getattr(self, name, None)
+            if found is not None:
+                return str(found._repr_html_())
+        return ""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
+            self.kernel, Precomputed
+        )
+        with suppress(ValueError):  # "auto" of some estimators, or an invalid kernel
+            tags.input_tags.sparse = as_kernel(self.kernel).accepts_sparse
+        return tags
+
+
+def _has_partial_fit(estimator: SpectralTransformer) -> bool:
+    """Return True if the operator can absorb more points; raises AttributeError otherwise."""
+    try:
+        can_grow = as_solver(estimator.solver).can_grow
+    except ValueError as error:
+        raise AttributeError(f"partial_fit is not available: {error}") from error
+    if not can_grow:
+        raise AttributeError(
+            "partial_fit needs solver='auto', Nystrom(n_landmarks) or Fourier(box=(low, high)), "
+            f"not {estimator.solver!r}."
+        )
+    return True
+
+
+class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):  # type: ignore[misc]
+    """Base class of estimators that project points onto the components of a Spectrum."""
+
+    spectrum_: Spectrum
+    solver: Any
+    preimage: Preimage
+    verbose: bool
+
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_stream",)
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of a sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Dask array or data frame, or what the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+            Multiplicity of each row.
+        """
+        self._stream: FactoredGram | None = None
+        sample = self._validate_training(X, sample_weight)
+        with show_progress() if self.verbose else nullcontext():
+            return self._fit_sample(sample)
+
+    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of all batches so far, as if they were one sample.
+
+        Needs a solver with fixed features: ``Fourier(box=(low, high))``, with a box that contains
+        all later batches, ``Nystrom``, with landmarks from the first batch, or "auto" (landmarks
+        too). A bandwidth rule is fitted on the first batch. Results for training points
+        (``spectrum_.projections``, ``control_limits_``, and the signs of components with zero
+        overlap, which are all of them in centered kernel PCA) refer to the last batch. ``fit``
+        discards earlier batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or what the kernel compares
+        y : ignored
+        sample_weight : array-like of shape (n,) or None
+        """
+        earlier = getattr(self, "_stream", None)
+        if earlier is None:
+            sample = self._validate_training(X, sample_weight, weight_unit=1.0)
+            gram = streaming_gram(sample, self.solver)
+        else:
+            sample = self._validate_training(X, sample_weight, self.kernel_, weight_unit=1.0)
+            gram = earlier.with_points(sample.points, sample.weights)
+            gram.absorb(earlier)
+        with show_progress() if self.verbose else nullcontext():
+            self._fit_sample(sample, PlannedGram(Plan(as_solver(self.solver), None), gram))
+        self._stream = gram
+        return self
+
+    def _fit_sample(self, sample: Sample, planned: PlannedGram | None = None) -> Self:
+        """Decompose the sample and set the fitted attributes."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "spectrum_")
+
+    def _set_spectrum(self, spectrum: Spectrum) -> None:
+        self.spectrum_ = spectrum
+        self.kernel_ = spectrum.kernel
+        self.n_components_ = spectrum.n_components
+        self.eigenvalues_ = spectrum.eigenvalues
+        self.__dict__.pop("_held_out", None)  # values of an earlier fit, for control limits
+
+    @np.errstate(under="ignore")
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit and project the same points (rows with zero weight are projected as new points)."""
+        self.fit(X, sample_weight=sample_weight)
+        if self.spectrum_.points.is_chunked:
+            return self.transform(X)
+        known = self.spectrum_.projections
+        points = self._validate_new(X)
+        if len(known) == points.n:
+            return known.astype(points.dtype, copy=False)
+        projected: Array = self.transform(X)
+        projected[np.asarray(sample_weight) > 0] = known
+        return projected
+
+    @rowwise
+    def transform(self, X: Any) -> Array:
+        """Project points onto the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d); for a precomputed kernel the cross-Gram (m, n)
+
+        Returns
+        -------
+        array of shape (m, n_components_)
+        """
+        points = self._validate_new(X)
+        return self.spectrum_.project(points).astype(points.dtype, copy=False)
+
+    @np.errstate(under="ignore")
+    def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:
+        """Return points whose projections are close to the given ones (pre-images).
+
+        The method is the ``preimage`` parameter: "kwok-tsang" needs a kernel whose values determine
+        input distances (Gaussian, Matérn, Epanechnikov, linear, polynomial of odd degree), "mika"
+        the Gaussian kernel, "ridge" any kernel on vectors (see
+        :mod:`mercer.decomposition.preimages`). After ``partial_fit`` they use the points of
+        the last batch.
+
+        Parameters
+        ----------
+        Z : array-like of shape (m, n_components_)
+        n_neighbors : int
+            Number of training points that "kwok-tsang" uses.
+
+        Returns
+        -------
+        array of shape (m, d)
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
+        if Z.shape[1] != self.n_components_:
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but {type(self).__name__} has {self.n_components_} "
+                "components. Pass projections as returned by transform."
+            )
+        return preimages(self.spectrum_, Z, self.preimage, n_neighbors).astype(Z.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

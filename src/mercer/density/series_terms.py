@@ -1,0 +1,87 @@
+"""Rules for selecting the terms of an orthogonal series density.
+
+Notation: ``ĉ_k`` the mean of Φ_k over the sample (the coefficient), ``ŝ_k`` the mean of Φ_k², n the
+sample size. The variance of ĉ_k is about (ŝ_k - ĉ_k²)/n. A term reduces the mean integrated
+squared error if its square exceeds this variance. With unbiased estimates the condition is
+``ĉ_k² > 2 ŝ_k / (n + 1)`` (Kronmal and Tarter 1968; Girolami 2002, section 4). For the eigenvectors
+of a Gram matrix ĉ_k² = λ_k (1'e_k)²/n² and ŝ_k = λ_k/n, so it becomes ``(1'e_k)² > 2n/(n + 1)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer.utils.types import Array
+
+__all__ = ["RULES", "check_terms", "choose_terms"]
+
+
+def _kronmal_tarter(squares: Array, second_moments: Array, n: float) -> Array:
+    """Return all terms that reduce the estimated error."""
+    return np.flatnonzero(squares > 2 * second_moments / (n + 1))
+
+
+def _kronmal_tarter_run(squares: Array, second_moments: Array, n: float) -> Array:
+    """Return the terms before the first one that does not reduce the estimated error."""
+    passes = squares > 2 * second_moments / (n + 1)
+    return np.arange(len(passes) if passes.all() else int(np.argmin(passes)))
+
+
+def _diggle_hall(squares: Array, second_moments: Array, n: float) -> Array:
+    """Return the leading terms up to the minimum of the total estimated error.
+
+    Diggle and Hall (1986) minimize the total error over the number of leading terms instead of
+    stopping at the first term that increases it.
+    """
+    errors = np.cumsum(2 * second_moments / (n + 1) - squares)
+    return np.arange(int(np.argmin(np.r_[0.0, errors])))
+
+
+RULES: dict[str, Callable[[Array, Array, float], Array]] = {
+    "kronmal-tarter": _kronmal_tarter,
+    "kronmal-tarter-run": _kronmal_tarter_run,
+    "diggle-hall": _diggle_hall,
+}
+
+
+def check_terms(rule: Any) -> None:
+    """Raise ValueError unless ``rule`` is a rule's name, a number of terms or None."""
+    if isinstance(rule, int | np.integer) and rule < 1:
+        raise ValueError(f"terms={rule} must be at least 1, or None for all.")
+    if not (rule is None or isinstance(rule, int | np.integer) or rule in RULES):
+        raise ValueError(
+            f"terms={rule!r} must be a number of terms, None for all, or one of "
+            f"{', '.join(map(repr, RULES))}."
+        )
+
+
+def choose_terms(rule: Any, squares: Array, second_moments: Array, n: float) -> Array:
+    """Return the indices of the selected terms in increasing order.
+
+    Parameters
+    ----------
+    rule : str, int or None
+        Name of a rule, number of leading terms, or None for all.
+    squares, second_moments : arrays
+        ĉ_k² and ŝ_k of the terms in their natural order.
+    n : float
+        Sample size.
+
+    Examples
+    --------
+    >>> squares, moments = np.array([1.0, 0.001, 0.3, 0.002]), np.ones(4)
+    >>> choose_terms("kronmal-tarter", squares, moments, 99)
+    array([0, 2])
+    >>> choose_terms("kronmal-tarter-run", squares, moments, 99)
+    array([0])
+    >>> choose_terms("diggle-hall", squares, moments, 99)
+    array([0, 1, 2])
+    """
+    if rule is None:
+        return np.arange(len(squares))
+    if isinstance(rule, str):
+        return RULES[rule](squares, second_moments, n)
+    return np.arange(min(rule, len(squares)))

@@ -1,1 +1,0 @@
-"""Deprecated: this package is now :mod:`mercer.chunks`."""

@@ -1,0 +1,36 @@
+"""Solvers: how the Gram matrix is represented and how its eigenpairs are found."""
+
+from mercer.eigen.base import Eigenpairs, Eigensolver, OperatorChoice, Selection
+from mercer.eigen.davidson import Davidson
+from mercer.eigen.dense import Dense
+from mercer.eigen.fourier import Fourier
+from mercer.eigen.graph import GraphSolver
+from mercer.eigen.lanczos import Lanczos
+from mercer.eigen.nystrom import Nystrom
+from mercer.eigen.plan import Auto, Plan, Request, as_solver, streaming_gram
+from mercer.eigen.ranks import count_above, eigenvalue_ranks
+from mercer.eigen.sums import mean_window, summing_gram
+from mercer.eigen.verified_lanczos import VerifiedLanczos
+
+__all__ = [
+    "Auto",
+    "Davidson",
+    "Dense",
+    "Eigenpairs",
+    "Eigensolver",
+    "Fourier",
+    "GraphSolver",
+    "Lanczos",
+    "Nystrom",
+    "OperatorChoice",
+    "Plan",
+    "Request",
+    "Selection",
+    "VerifiedLanczos",
+    "as_solver",
+    "count_above",
+    "eigenvalue_ranks",
+    "mean_window",
+    "streaming_gram",
+    "summing_gram",
+]

@@ -1,0 +1,385 @@
+"""From a sample to a Spectrum: plan, build the operator, solve, warn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import sqrt
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.data.points import Points
+from mercer.eigen.base import Eigenpairs, Selection, Target
+from mercer.eigen.plan import Plan, Request, plan
+from mercer.eigen.ranks import count_above, eigenvalue_ranks
+from mercer.eigen.spectrum import Spectrum
+from mercer.errors import (
+    ApproximationWarning,
+    ConvergenceWarning,
+    IdentifiabilityWarning,
+    RankError,
+    suppressed,
+    warn,
+)
+from mercer.gram import (
+    FactoredGram,
+    FourierGram,
+    GramOperator,
+    NormalizedGram,
+    Sample,
+    center_gram,
+)
+from mercer.gram.expansion import KernelExpansion
+from mercer.gram.gram import KernelGram
+from mercer.kernels import Kernel
+from mercer.utils.eigenpairs import RANK_ERROR, TIE, has_no_overlap
+from mercer.utils.resources import blas_threads_for
+from mercer.utils.types import Array
+
+__all__ = [
+    "MANY_ISOLATED",
+    "NEIGHBOR_COSINE",
+    "PlannedGram",
+    "component_ranks",
+    "decompose",
+    "isolated_fraction",
+    "plan_gram",
+]
+
+_SMALLEST_TRACE, _LARGEST_TRACE = 1e-150, 1e150  # their squares neither overflow nor underflow
+_LARGEST = 1e307  # close to the largest floating-point number
+_NOTICEABLE_ERROR = 0.01  # relative to the smallest selected eigenvalue
+
+# Two points are neighbors if the cosine of their images, |k(x, y)| / √(k(x, x) k(y, y)), is larger.
+NEIGHBOR_COSINE = 0.01
+MANY_ISOLATED = 0.05  # fraction of the points above which a fit warns
+_CLEARLY_LARGER = 2.0  # factor by which eigenvalues exceed those of isolated points
+_CHECKED_ROWS = 200
+_FIRST_NEIGHBORS = 10_000
+_CHUNK_ROWS = 16_384
+
+
+class PlannedGram(NamedTuple):
+    """A plan and the operator that was built by it."""
+
+    plan: Plan
+    gram: GramOperator
+
+
+def plan_gram(sample: Sample, request: Request) -> PlannedGram:
+    """Choose operator and solver, and build the operator."""
+    chosen = plan(sample, request)
+    return PlannedGram(chosen, chosen.gram(sample))
+
+
+def decompose(
+    sample: Sample,
+    target: Target,
+    n_components: int | float | None,
+    *,
+    solver: Any = "auto",
+    center: bool = False,
+    normalize: bool = False,
+    random_state: int | None = 0,
+    planned: PlannedGram | None = None,
+    at_most: bool = False,
+) -> Spectrum:
+    """Find the requested eigenpairs of the (centered) Gram operator.
+
+    Parameters
+    ----------
+    sample : Sample
+    target : {"variance", "entropy"}
+    n_components : int, float in (0, 1) or None
+    solver : str or solver
+    center : bool
+        Remove the mean in feature space; not possible for "entropy", because it makes V = 0.
+    normalize : bool
+        Divide K by the roots of its degrees: ``D^-½ K D^-½``.
+    random_state : int or None
+        Seed of the iteration's random start (None: a new one each time); results do not depend on
+        it beyond rounding error.
+    planned : PlannedGram or None
+        Plan and uncentered operator, if they exist already.
+    at_most : bool
+        Accept fewer components than requested where K has a lower rank.
+    """
+    rows = sample.points.n if planned is None else planned.gram.rows
+    n_components = _checked_count(n_components, rows)
+    request = Request(target, n_components, solver, normalize)
+    chosen, gram = plan_gram(sample, request) if planned is None else planned
+    _check_trace(gram, sample.unit)
+    if normalize and not isinstance(gram, NormalizedGram):
+        gram = _normalized(gram)
+    potential = 0.0 if center else gram.potential
+    gram = center_gram(gram) if center else gram
+    if target == "entropy":
+        _check_potential(potential, gram.trace / (gram.total * gram.rows), gram.precision)
+    selection = Selection(target, n_components, gram.trace, potential, sample.points.n)
+    problem = gram.problem()
+    # Fourier features are multiplied by FFTs, which leave BLAS only operations on vectors
+    with blas_threads_for(0 if isinstance(gram, FourierGram) else problem.size):
+        try:
+            pairs = chosen.solve(problem, selection, random_state)
+        except RankError as error:
+            if not at_most or error.rank == 0:
+                raise
+            selection = replace(selection, n_components=error.rank)
+            pairs = chosen.solve(gram.problem(), selection, random_state)
+    if sample.matrix is not None and pairs.ranks is None:
+        # a model does not store a precomputed matrix, so its ranks are counted now
+        pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
+    if not isinstance(gram, FactoredGram) and not normalize and not _stand_out(pairs, gram):
+        _warn_if_isolated(sample)
+    unit = 1.0 if normalize else sample.unit  # eigenvalues are proportional to weights, or not
+    spectrum = _spectrum(gram, pairs, selection, center, unit)
+    if not normalize:  # graphs have negative eigenvalues, and one eigenvalue 1 per component
+        _warn_about_pairs(spectrum.pairs, target)
+    _warn_about_error(gram, spectrum)
+    return spectrum
+
+
+def component_ranks(spectrum: Spectrum) -> Array | None:
+    """Return the 1-based ranks of the selected eigenvalues; None if that costs too much."""
+    if spectrum.known_ranks is not None:
+        return spectrum.known_ranks
+    if spectrum.points.kind == "gram":
+        return None  # the model does not store a precomputed matrix
+    weights = None if spectrum.points.is_chunked else spectrum.weights
+    values = spectrum.eigenvalues
+    # no more values of a Krylov space than eigenvalues exceed a number (Cauchy)
+    exceeding = spectrum.known_eigenvalues > values.min() + TIE * values.max()
+    return eigenvalue_ranks(
+        Sample.of(spectrum.kernel, spectrum.points, weights),
+        values,
+        spectrum.error_bound,
+        spectrum.centered,
+        at_least=1 + int(exceeding.sum()),
+        products=spectrum.products,
+    )
+
+
+def _spectrum(
+    gram: GramOperator, pairs: Eigenpairs, selection: Selection, center: bool, unit: float
+) -> Spectrum:
+    """Return the spectrum for weights in the user's unit: eigenvalues are proportional to them."""
+    vectors = pairs.vectors
+    assert vectors is not None
+    undecided = has_no_overlap(pairs.overlaps, gram.total, gram.precision)
+    if undecided.any():
+        vectors = vectors.copy()
+        vectors[:, undecided] *= gram.undecided_signs(vectors[:, undecided])
+    approximate = gram.error_bound > RANK_ERROR * pairs.values.min(initial=np.inf)
+    stored = replace(
+        pairs,
+        values=pairs.values * unit,
+        vectors=None,
+        overlaps=np.where(undecided, 0.0, pairs.overlaps) * sqrt(unit),
+        known_values=pairs.known_values * unit,
+        residuals=None if pairs.residuals is None else pairs.residuals * unit,
+        value_bounds=None if pairs.value_bounds is None else pairs.value_bounds * unit,
+        lowest=pairs.lowest * unit,
+        ranks=None if approximate else pairs.ranks,
+    )
+    expansion, weights = gram.expansion(pairs.values, vectors), gram.weights
+    if unit != 1 and weights is not None:
+        weights = weights * unit
+        if isinstance(expansion, KernelExpansion):
+            expansion = replace(expansion, weights=weights)
+    return Spectrum(
+        pairs=stored,
+        total_weight=gram.total * unit,
+        # after the solver: some operators know their totals only then
+        potential=0.0 if center else gram.potential,
+        trace=gram.trace * unit,
+        target=selection.target,
+        centered=center,
+        operator=gram.description,
+        error_bound=gram.error_bound * unit,
+        expansion=expansion,
+        weights=weights,
+    )
+
+
+def _normalized(gram: GramOperator) -> NormalizedGram:
+    if not isinstance(gram, KernelGram):
+        raise ValueError(
+            f"Degrees can normalize a stored or matrix-free Gram matrix, not {gram.description}. "
+            "Use solver='lanczos' or 'dense'."
+        )
+    return NormalizedGram(gram)
+
+
+# --- checks and warnings --------------------------------------------------------------------------
+
+
+def _checked_count(n_components: Any, rows: int) -> int | float | None:
+    """Return n_components as a plain int, float or None, within its limits."""
+    if n_components is None:
+        return None
+    if isinstance(n_components, bool | np.bool) or not isinstance(n_components, Real):
+        raise TypeError(
+            f"n_components={n_components!r} must be a count, a fraction in (0, 1) or None."
+        )
+    if not isinstance(n_components, Integral):
+        if not 0 < float(n_components) < 1:
+            raise ValueError(
+                f"n_components={n_components!r} is a fraction, which must be in (0, 1). Pass an "
+                "integer for a count."
+            )
+        return float(n_components)
+    count = int(n_components)
+    if not 1 <= count <= rows:
+        raise ValueError(
+            f"n_components={count} must be between 1 and {rows}, the number of rows with a "
+            f"positive weight (n_samples={rows}). Pass at most {rows}."
+        )
+    return count
+
+
+def _check_trace(gram: GramOperator, unit: float) -> None:
+    """Raise if squares of the entries of K would overflow or underflow, or its eigenvalues."""
+    trace = abs(gram.trace)
+    low, high = _SMALLEST_TRACE, min(_LARGEST_TRACE, _LARGEST / max(unit, 1.0))
+    if trace == 0 or low <= trace <= high:
+        return
+    weighted = gram.weights is not None
+    raise ValueError(
+        f"The trace of {'the weighted K' if weighted else 'K'} is {trace * unit:.3g}; it must be "
+        f"between {low * unit:.3g} and {high * unit:.3g}, because its square is needed. "
+        f"{'Divide the weights by their mean, scale' if weighted else 'Scale'} the data, or "
+        "multiply the kernel (or the precomputed matrix) by a number that makes k(x, x) about 1."
+    )
+
+
+def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]) -> None:
+    """Raise if V is zero; ``isolated`` is V of points that are all orthogonal to each other."""
+    if potential > max(1e-10, 100 * float(np.finfo(precision).eps)) * abs(isolated):
+        return
+    raise ValueError(
+        f"The information potential V = 1'K1/n² is {potential:.3g}, so there are no entropy terms. "
+        "A centered kernel matrix has V = 0 by construction, and so has a linear kernel on "
+        "centered columns. Pass the uncentered kernel, or use KernelPCA."
+    )
+
+
+def _warn_about_error(gram: GramOperator, spectrum: Spectrum) -> None:
+    """Warn if the approximation of K may matter for the selected eigenvalues."""
+    smallest = float(spectrum.eigenvalues.min(initial=np.inf))
+    if spectrum.error_bound > _NOTICEABLE_ERROR * smallest:
+        warn(
+            f"K is approximated ({gram.description}): {gram.missing_fraction:.2%} of its trace is "
+            f"missing, so eigenvalues may be too small by up to {spectrum.error_bound:.3g}; the "
+            f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or a "
+            "solver of K itself: 'lanczos', or 'davidson' for data in memory.",
+            ApproximationWarning,
+        )
+
+
+def _warn_about_pairs(pairs: Eigenpairs, target: Target) -> None:
+    if pairs.lowest < 0:
+        warn(
+            f"The kernel matrix is indefinite (eigenvalues down to {pairs.lowest:.3g}). Entropy "
+            "terms are signed and only positive eigenvalues are used.",
+            ApproximationWarning,
+        )
+    if not pairs.converged or (target == "entropy" and not pairs.certified):
+        warn(
+            f"The selection of components is not proven: {pairs.certificate}. Raise "
+            "Lanczos(max_products=…) or Davidson(block_size=…), or use solver='dense'.",
+            ConvergenceWarning,
+        )
+    if pairs.multiplicities is not None and (pairs.multiplicities > 1).any():
+        tied = [
+            f"{value:.6g} (×{count})"
+            for value, count in zip(pairs.values, pairs.multiplicities, strict=True)
+            if count > 1
+        ]
+        warn(
+            f"Selected eigenvalues are tied up to rounding error: {', '.join(tied[:5])}. Within a "
+            "tie the components are not identifiable; the one with the entropy term comes first.",
+            IdentifiabilityWarning,
+        )
+
+
+# --- isolated points ------------------------------------------------------------------------------
+
+
+def _stand_out(pairs: Eigenpairs, gram: GramOperator) -> bool:
+    """Return whether the selected eigenvalues are clearly larger than those of isolated points.
+
+    The eigenvalues of a diagonal K are its entries. Components with larger eigenvalues are those of
+    many points together, even if each pair of them has a small similarity, as in high dimensions.
+    """
+    floor = _CLEARLY_LARGER * gram.trace / gram.rows
+    return bool(len(pairs.values)) and float(pairs.values.min()) > floor
+
+
+def _warn_if_isolated(sample: Sample) -> None:
+    """Warn if many points are isolated, so that components may not be identifiable."""
+    if issubclass(IdentifiabilityWarning, suppressed.get()):
+        return
+    isolated = isolated_fraction(sample)
+    if isolated > MANY_ISOLATED:
+        warn(
+            f"{isolated:.0%} of the points are isolated (cosine with every other point in feature "
+            f"space at most {NEIGHBOR_COSINE}): K is almost diagonal there, its eigenvalues are "
+            "close to each other, and components may not be identifiable. Use a larger bandwidth, "
+            "or standardize the columns.",
+            IdentifiabilityWarning,
+        )
+
+
+def isolated_fraction(sample: Sample) -> float:
+    """Return the fraction of isolated points among at most 200 of them.
+
+    A point is isolated if ``|k(x, y)| ≤ 0.01 √(k(x, x) k(y, y))`` for all other points y.
+    """
+    n = sample.points.n
+    if n < 3:
+        return 0.0
+    rows = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(int))
+    isolated = rows
+    # most points have a neighbor among a subset; only the others are compared with all
+    for step in dict.fromkeys((max(1, n // _FIRST_NEIGHBORS), 1)):
+        isolated = isolated[~_have_neighbors(sample, isolated, np.arange(0, n, step))]
+        if len(isolated) == 0:
+            return 0.0
+    if sample.weights is not None:  # a weight of two equals two copies, which are neighbors
+        isolated = isolated[sample.passes.take(sample.multiplicities, isolated) < 2]
+    return len(isolated) / len(rows)
+
+
+def _have_neighbors(sample: Sample, rows: Array, others: Array) -> Array:
+    """Return whether each of these rows has a neighbor among the others, itself excluded."""
+    if sample.points.is_chunked and len(others) == sample.points.n:
+        some = sample.points.take(rows).data
+        # the point itself is counted too
+        return np.asarray(sample.points.sum_rows(partial(_count_near, sample.kernel, some)) > 1)
+    if sample.matrix is not None:
+        values = sample.matrix[np.ix_(rows, others)]
+        diagonal = sample.matrix.diagonal()
+        own, theirs = diagonal[rows], diagonal[others]
+    else:
+        some, rest = sample.points.take(rows).data, sample.points.take(others).data
+        values = sample.kernel(some, rest)
+        own, theirs = sample.kernel.diagonal(some), sample.kernel.diagonal(rest)
+    near = _are_near(values, own, theirs)
+    near &= rows[:, None] != others
+    return np.asarray(near.any(axis=1))
+
+
+def _are_near(values: Array, own: Array, theirs: Array) -> Array:
+    # square roots first, because products of large kernel values overflow
+    norms = np.outer(np.sqrt(np.abs(own)), np.sqrt(np.abs(theirs)))
+    return np.asarray(np.abs(values) > NEIGHBOR_COSINE * norms)
+
+
+def _count_near(kernel: Kernel, some: Array, points: Points) -> Array:
+    near = np.zeros(len(some), dtype=np.int64)
+    own = kernel.diagonal(some)
+    for _, chunk in points.chunks(_CHUNK_ROWS):
+        near += _are_near(kernel(some, chunk), own, kernel.diagonal(chunk)).sum(axis=1)
+    return near

@@ -1,0 +1,363 @@
+r"""Gram matrices of smooth stationary kernels in few dimensions, through non-uniform FFTs.
+
+A stationary kernel is an integral over Fourier features, and up to any tolerance a short sum over
+an equispaced grid of frequencies (the trapezoid rule in frequency):
+:math:`k(x - y) \approx \sum_m c_m e^{i \theta_m \cdot (x - y)}`. So ``K = ΦΦ*`` with columns
+:math:`\sqrt{c_m} e^{i \theta_m x_j}`, whose number does not depend on n. ``Φ*Φ`` is a Toeplitz
+matrix, computed by one type-1 transform of the weights and multiplied by FFTs; components are
+evaluated anywhere by one type-2 transform. (Barnett, Greengard, Rachh: "Uniform approximation of
+common Gaussian process kernels using equispaced Fourier grids".)
+
+Only coefficients with :math:`b_{-m} = \bar b_m` matter, since K is real, and half of them determine
+the rest. Vectors of the small problem are their real and imaginary parts, scaled so that norms are
+preserved, and solvers see real vectors only. (In the plane where the last frequency is 0 both
+halves are present; components that break the symmetry there are ignored by the transforms and only
+add zero eigenvalues.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from scipy import fft
+
+from mercer.data.dask.remote import RemotePoints
+from mercer.data.points import Points
+from mercer.gram.expansion import Expansion
+from mercer.gram.factored import FactoredGram
+from mercer.gram.frequency_grid import FrequencyGrid
+from mercer.kernels import Kernel
+from mercer.utils.pairwise import row_ranges
+from mercer.utils.resources import run_each_in_threads, thread_count
+from mercer.utils.types import Array
+
+__all__ = ["FourierExpansion", "FourierGram"]
+
+_MIN_THREADED_SIZE = 2**20  # smaller grids are transformed faster by one thread each
+_BATCH_SIZE = 2**18  # numbers that are transformed at a time; more do not fit the caches
+
+
+class FourierGram(FactoredGram):
+    """``K = ΦΦ*`` with Fourier features as columns.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Gaussian or Matérn, fitted.
+    points : Points
+    weights : array or None
+    grid : FrequencyGrid
+    center : bool
+    only_mean : bool
+        Whether only the mean feature and V are needed, which takes a transform of half the size.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        weights: Array | None,
+        grid: FrequencyGrid,
+        center: bool = False,
+        only_mean: bool = False,
+    ) -> None:
+        super().__init__(points.n, points.dtype, weights, points.total(weights))
+        self.only_mean = only_mean
+        self.kernel = kernel
+        self.points = points
+        self.grid = grid
+        self.center = center
+
+    @cached_property
+    def sums(self) -> Array:
+        """Trigonometric sums of the weights, which determine Φ*Φ."""
+        return self.grid.sums(self.points, self.weights, doubled=not self.only_mean)
+
+    # --- the small problem -----------------------------------------------------------------------
+
+    @cached_property
+    def mean_vector(self) -> Array:
+        """``Φ*√w / n``, the mean feature as a real vector."""
+        half = self.grid.half(self.grid.roots * _resize(self.sums, self.grid.shape))
+        return self.grid.pack(half[None])[:, 0] / self.total
+
+    def mean_gradient(self, points: Points) -> Array:
+        """Return the gradient of the mean embedding ``m(x) = Σ_j w_j k(x, x_j) / n``, (len, d)."""
+        mean = self._grid_coefficients(self.mean_vector[:, None])[0]
+        steps = 2 * np.pi / self.grid.period
+        derivatives = []
+        for axis, (step, n) in enumerate(zip(steps, self.grid.shape, strict=True)):
+            frequency = step * fft.fftfreq(n, 1 / n)
+            factor = frequency.reshape([-1 if a == axis else 1 for a in range(len(steps))])
+            derivatives.append(1j * factor * mean)
+        units = self.grid.kernel.to_units(np.eye(len(steps)))  # derivatives of z with respect to x
+        return self.grid.evaluate(np.array(derivatives), points) @ units.T
+
+    @cached_property
+    def small_start(self) -> Array:
+        """N times the mean feature; 0 if centered."""
+        return np.zeros(len(self.mean_vector)) if self.center else self.total * self.mean_vector
+
+    def small_product(self, V: Array) -> Array:
+        """Return Toeplitz products by FFT, a few columns at a time."""
+        out = np.empty_like(V)
+        size = self._circle.size
+        parts = row_ranges(V.shape[1], max(1, _BATCH_SIZE // size))
+
+        def multiply(part: slice) -> None:
+            out[:, part] = self._toeplitz(V[:, part])
+
+        run_each_in_threads(parts, multiply, size <= _MIN_THREADED_SIZE)
+        if self.center:
+            out -= self.total * self.mean_vector[:, None] * (self.mean_vector @ V)
+        return out
+
+    @cached_property
+    def _circle(self) -> Array:
+        """Inverse FFT of the Toeplitz matrix, embedded in a circulant matrix on a doubled grid."""
+        assert not self.only_mean, "products need the sums on the doubled grid"
+        lengths = [fft.next_fast_len(2 * n - 1, real=True) for n in self.grid.shape]
+        half = _resize(self.sums, lengths)[..., : lengths[-1] // 2 + 1]
+        function = fft.irfftn(half, s=lengths, workers=thread_count())
+        return np.asarray(function * function.size)
+
+    def _toeplitz(self, V: Array) -> Array:
+        circle = self._circle
+        axes = tuple(range(1, circle.ndim))
+        workers = thread_count() if circle.size > _MIN_THREADED_SIZE else 1
+        roots = self.grid.half(self.grid.roots)
+        narrow = roots * self.grid.unpack(V)
+        # The columns that pad the last axis are zero before the transforms of the other axes and
+        # dropped after them, so these axes are transformed without them.
+        columns = narrow.shape[-1]
+        wide = _resize_half(narrow, (*circle.shape[:-1], 2 * columns - 1))
+        if axes:
+            wide = fft.ifftn(wide, axes=axes, workers=workers, overwrite_x=True)
+        function = fft.irfft(wide, n=circle.shape[-1], workers=workers)
+        function *= circle
+        wide = fft.rfft(function, workers=workers, overwrite_x=True)[..., :columns]
+        if axes:
+            wide = fft.fftn(wide, axes=axes, workers=workers)
+        return self.grid.pack(roots * _resize_half(wide, self.grid.shape))
+
+    def _grid_coefficients(self, vectors: Array) -> Array:
+        """Return the Fourier coefficients, including √c_m, of real vectors (columns)."""
+        return self.grid.roots * self.grid.full(self.grid.unpack(vectors))
+
+    @property
+    def small_error(self) -> float:
+        """The error of one kernel value times n."""
+        return self.error_bound
+
+    # --- the n × n operator -----------------------------------------------------------------------
+
+    @property
+    def error_bound(self) -> float:
+        """``‖K - ΦΦ*‖ ≤ n ·`` error of one entry."""
+        return self.total * self.grid.entry_error
+
+    def quadratic(self, V: Array) -> Array:
+        """Return ``|Φ*V|²``, with half the transforms of a product."""
+        if self.center:
+            return super().quadratic(V)
+        features = np.array(
+            [
+                self.grid.roots * self.grid.sums(self.points, self.start * v, doubled=False)
+                for v in V.T
+            ]
+        ).reshape(V.shape[1], -1)
+        return np.asarray((features.conj() @ features.T).real)
+
+    def _group_sums(self) -> Callable[..., Array]:
+        return partial(_feature_sums, self.grid)
+
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` by one pair of transforms per column."""
+        root = self.start
+        columns = []
+        for v in V.T:
+            v = v - self.unit * (self.unit @ v) if self.center else v
+            sums = self.grid.sums(self.points, root * v, doubled=False)
+            coefficients = self.grid.roots**2 * sums
+            columns.append(root * self.grid.evaluate(coefficients[None], self.points)[:, 0])
+        product = np.column_stack(columns)
+        return product - np.outer(self.unit, self.unit @ product) if self.center else product
+
+    def diagonal(self) -> Array:
+        """Return ``w k(x, x)`` of the (centered) kernel."""
+        no_vectors = np.empty((len(self.mean_vector), 0))
+        diagonal = self.expansion(np.ones(0), no_vectors).training_squared_norms()
+        return np.asarray(diagonal * self.start**2)
+
+    @cached_property
+    def trace(self) -> float:
+        """n, because k(0) = 1, minus n V if centered; no pass over the points is needed."""
+        mean = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
+        return self.total * (1.0 - mean)
+
+    def centered(self) -> Self:
+        """Return the operator with the mean feature removed; the sums are shared."""
+        other = type(self)(self.kernel, self.points, self.weights, self.grid, True, self.only_mean)
+        other.sums, other.total, other.rows = self.sums, self.total, self.rows
+        return other
+
+    def with_points(self, points: Points, weights: Array | None) -> Self:
+        """Return the operator of other points, which must be inside the grid's box."""
+        self.grid.require_inside(points)
+        return type(self)(self.kernel, points, weights, self.grid)
+
+    def absorb(self, earlier: FactoredGram) -> None:
+        """Add the trigonometric sums."""
+        assert isinstance(earlier, FourierGram)
+        self.sums = earlier.sums + self.sums
+        self.total += earlier.total
+        self.rows += earlier.rows
+
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Return the expansion with coefficients ``√c_m b_m``."""
+        mean = self._grid_coefficients(self.mean_vector[:, None])[0] if self.center else None
+        shift = self.mean_vector @ vectors if self.center else np.zeros(vectors.shape[1])
+        potential = float(self.mean_vector @ self.mean_vector) if self.center else 0.0
+        return FourierExpansion(
+            self.kernel,
+            self.points,
+            self.grid,
+            self._grid_coefficients(vectors),
+            shift,
+            mean,
+            potential,
+        )
+
+    @property
+    def description(self) -> str:
+        """Number of Fourier features and tolerance."""
+        return (
+            f"{' × '.join(map(str, self.grid.shape))} Fourier features, tolerance "
+            f"{self.grid.tolerance:.0e}{', centered' if self.center else ''}"
+        )
+
+
+def _feature_sums(
+    grid: FrequencyGrid, count: int, points: Points, weights: Array | None, labels: Array
+) -> Array:
+    sums = []
+    for group in range(count):
+        members = np.flatnonzero(labels == group)
+        group_weights = None if weights is None else weights[members]
+        sums.append(grid.roots * grid.sums(points.take(members), group_weights, doubled=False))
+    return np.array(sums).reshape(count, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierExpansion(Expansion):
+    """``f_i(x) = Σ_m b_mi exp(i θ_m x) - shift_i``: evaluated without the training points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+        The training points, used by :meth:`at_training` and ``training_squared_norms`` only.
+    grid : FrequencyGrid
+    coefficients : complex array of shape (k, *grid.shape)
+    shift : array of shape (k,)
+        f_i at the mean in feature space; 0 if not centered.
+    mean : complex array of the grid's shape, or None
+        Coefficients of the mean embedding; None if not centered.
+    potential : float
+        Squared norm of the mean embedding; 0 if not centered.
+    """
+
+    kernel: Kernel
+    points: Points
+    grid: FrequencyGrid
+    coefficients: Array
+    shift: Array
+    mean: Array | None
+    potential: float
+
+    @property
+    def noise(self) -> float:
+        """The tolerance: far from all points the sum is not 0 but an error of this size."""
+        return self.grid.tolerance
+
+    def __call__(self, points: Points) -> Array:
+        """Evaluate by one type-2 transform."""
+        return self.grid.evaluate(self.coefficients, points) - self.shift
+
+    def take(self, which: Array) -> FourierExpansion:
+        """Return the functions with these indices."""
+        return replace(self, coefficients=self.coefficients[which], shift=self.shift[which])
+
+    def combination(self, weights: Array) -> FourierExpansion:
+        """Return the single function ``Σ_i weights_i f_i``."""
+        return replace(
+            self,
+            coefficients=np.tensordot(weights, self.coefficients, axes=1)[None],
+            shift=np.array([weights @ self.shift]),
+        )
+
+    def at_training(self, values: Array) -> Array:
+        """Evaluate the same formula as for new points."""
+        return self.points.map_rows(self.without_points())
+
+    def without_points(self) -> FourierExpansion:
+        """Return the expansion with placeholder points."""
+        return replace(self, points=RemotePoints.like(self.points))
+
+    @property
+    def mean_coordinates(self) -> Array | None:
+        """The shift."""
+        return None if self.mean is None else self.shift
+
+    @property
+    def mean_squared_norm(self) -> float:
+        """The potential."""
+        return self.potential
+
+    def mean_products(self, points: Points) -> Array:
+        """Return the mean embedding by one type-2 transform."""
+        assert self.mean is not None, "only for centered expansions"
+        return self.grid.evaluate(self.mean[None], points)[:, 0]
+
+
+def _common_blocks(old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs of index tuples of the common frequencies of two arrays in FFT order."""
+    parts = []
+    for n, m in zip(old, new, strict=True):
+        short = min(n, m)
+        positive, negative = (short + 1) // 2, short // 2
+        parts.append([(slice(0, positive),) * 2, (slice(n - negative, n), slice(m - negative, m))])
+    for corner in np.ndindex(*(2,) * len(parts)):
+        yield (
+            tuple(parts[axis][side][0] for axis, side in enumerate(corner)),
+            tuple(parts[axis][side][1] for axis, side in enumerate(corner)),
+        )
+
+
+def _resize(spectrum: Array, shape: Any) -> Array:
+    """Truncate or pad a full spectrum in FFT order.
+
+    Truncated lengths are odd, so that no pair of frequencies ±m is split.
+    """
+    out = np.zeros(tuple(shape), spectrum.dtype)
+    for source, target in _common_blocks(spectrum.shape, tuple(shape)):
+        out[target] = spectrum[source]
+    return out
+
+
+def _resize_half(spectra: Array, shape: tuple[int, ...]) -> Array:
+    """Truncate or pad the half spectra of a batch (first axis) of real functions."""
+    half = shape[-1] // 2 + 1
+    common = min(half, spectra.shape[-1])
+    out = np.zeros((len(spectra), *shape[:-1], half), spectra.dtype)
+    if len(shape) == 1:
+        out[:, :common] = spectra[:, :common]
+        return out
+    for source, target in _common_blocks(spectra.shape[1:-1], tuple(shape[:-1])):
+        columns = slice(0, common)
+        out[(slice(None), *target, columns)] = spectra[(slice(None), *source, columns)]
+    return out

@@ -1,0 +1,457 @@
+"""Gram operators: the matrix ``A = W^½ K W^½``, stored or evaluated tile by tile.
+
+A solver needs products with a symmetric matrix and a start vector, an :class:`EigenProblem`.
+Estimators need more: the trace, the information potential, and functions of new points that belong
+to the eigenvectors. A :class:`GramOperator` offers both. A new one needs few methods::
+
+    class Identity(DirectGram):  # a kernel that is 1 on the diagonal and 0 elsewhere
+        def product(self, V):
+            return V
+        def diagonal(self):
+            return np.ones(self.size)
+        def dense(self):
+            return np.eye(self.size)
+        ...
+
+Notation: w the weights (1 by default), n = Σw, ``start`` = √w, which the papers call 1,
+V = start'A start / n² the information potential.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import get_blas_funcs
+
+from mercer.data.points import Points
+from mercer.gram.cross_gram import THREADS_FROM, TILE, TILE_SIDES
+from mercer.gram.expansion import Expansion, KernelExpansion
+from mercer.kernels import Kernel
+from mercer.kernels.base import Tiles
+from mercer.utils.eigenpairs import largest_entry_signs
+from mercer.utils.pairwise import finite_product, row_ranges
+from mercer.utils.resources import run_each_in_threads, run_in_threads
+from mercer.utils.types import Array
+
+__all__ = [
+    "BlockedGram",
+    "DenseGram",
+    "DirectGram",
+    "EigenProblem",
+    "GramOperator",
+    "GramProblem",
+    "KernelGram",
+    "fill_gram",
+    "gram_product",
+]
+
+Tile = tuple[slice, slice]
+
+_BLOCK_ROWS = 512  # of a stored matrix, per task of a product
+_PARALLEL_PRODUCT = 2**22  # entries; below, starting threads costs more than it saves
+
+
+class EigenProblem(ABC):
+    """A symmetric matrix with a start vector: all that a solver sees.
+
+    For a direct Gram operator the matrix is A itself. For a factored one, ``A = ΦΦ*``, it is the
+    small matrix Φ*Φ, which has the same non-zero eigenvalues; its start vector Φ*√w contributes a
+    factor √λ to every overlap, which ``term_of_mass`` and ``overlaps`` undo.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows.
+    start : array of shape (size,)
+        Its Krylov space contains all eigenvectors with a non-zero entropy term.
+    relative_error : float
+        Accuracy of a product, relative to the largest eigenvalue.
+    has_entropy : bool
+        Whether eigenvectors may overlap with the start vector; False for a centered matrix.
+    """
+
+    size: int
+    start: Array
+    relative_error: float
+    has_entropy: bool = True
+
+    @cached_property
+    def start_norm(self) -> float:
+        """Euclidean norm of the start vector."""
+        return float(np.sqrt(np.einsum("i,i->", self.start, self.start)))
+
+    def block_width(self, k: int) -> int | None:
+        """Return the width of blocks for k leading eigenpairs; None for the solver's default."""
+        return None
+
+    def numerical_zero(self, largest: float) -> float:
+        """Return the size below which an eigenvalue is rounding error."""
+        return abs(largest) * max(self.size, 100) * self.relative_error / 10
+
+    @abstractmethod
+    def product(self, V: Array) -> Array:
+        """Return the product of the matrix with the columns of V (float64)."""
+
+    @abstractmethod
+    def dense(self) -> Array:
+        """Return the matrix as an array that the caller may overwrite."""
+
+    @abstractmethod
+    def term_of_mass(self, x: Array) -> Array:
+        """Return the entropy term of an eigenpair at x with the whole mass ``|start|²``."""
+
+    @abstractmethod
+    def overlaps(self, values: Array, products: Array) -> Array:
+        """Return 1'e_i from ``products``, start' times the eigenvectors of the problem."""
+
+    def entropy_terms(self, values: Array, products: Array) -> Array:
+        """Return ψ_i from ``products``, start' times the eigenvectors of the problem."""
+        if self.start_norm == 0:  # centered features
+            return np.zeros(len(values))
+        masses = (products / self.start_norm) ** 2
+        return np.asarray(self.term_of_mass(values) * masses)
+
+
+class GramOperator(ABC):
+    """``A = W^½ K W^½``: products, and what estimators need besides.
+
+    Parameters
+    ----------
+    size : int
+        Number of points.
+    precision : dtype
+        Floating type of the kernel values.
+    weights : array of shape (size,) or None
+    total : float or None
+        n, the sum of the weights, if it is known.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows with a positive weight; batches that were absorbed count.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        precision: np.dtype[Any],
+        weights: Array | None,
+        total: float | None = None,
+    ) -> None:
+        self.size = size
+        self.rows = size
+        self.precision = precision
+        self.weights = weights
+        if total is None:
+            total = float(size if weights is None else weights.sum())
+        self.total = total
+
+    @cached_property
+    def start(self) -> Array:
+        """``√w``, which the papers call 1."""
+        return np.ones(self.size) if self.weights is None else np.sqrt(self.weights)
+
+    @property
+    def unit(self) -> Array:
+        """``start`` as a unit vector."""
+        return self.start / np.sqrt(self.total)
+
+    @abstractmethod
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` for the columns of V (float64)."""
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return ``A V`` for one vector or for columns."""
+        return self.product(V[:, None])[:, 0] if V.ndim == 1 else self.product(V)
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """Return the diagonal of A."""
+
+    @cached_property
+    def trace(self) -> float:
+        """Sum of all eigenvalues."""
+        return float(self.diagonal().sum())
+
+    @cached_property
+    def start_product(self) -> Array:
+        """``A√w``, the sums of the rows of K."""
+        return self @ self.start
+
+    @cached_property
+    def potential(self) -> float:
+        """Information potential ``V = 1'K1 / n²``."""
+        return float(self.start @ self.start_product) / self.total**2
+
+    def quadratic(self, V: Array) -> Array:
+        """Return ``V'AV`` for a few columns."""
+        return np.asarray(V.T @ self.product(V))
+
+    def group_products(self, labels: Array, count: int) -> Array:
+        """Return ``⟨s_i, s_j⟩``, s_i the weighted sum of the images of group i = 0, …, count-1."""
+        return self.quadratic(self.start[:, None] * (labels[:, None] == np.arange(count)))
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """Short description of how products are computed."""
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on ``‖A - its approximation‖``; 0 where there is only rounding error."""
+        return 0.0
+
+    @property
+    def missing_fraction(self) -> float:
+        """Fraction of the trace of K that the approximation misses."""
+        return 0.0
+
+    @abstractmethod
+    def problem(self) -> EigenProblem:
+        """Return the eigenproblem to solve."""
+
+    @abstractmethod
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Return the projections onto the problem's eigenvectors as functions of new points."""
+
+    @abstractmethod
+    def undecided_signs(self, vectors: Array) -> Array:
+        """Return ±1 per column: signs that make the largest entry of each eigenvector positive."""
+
+
+class DirectGram(GramOperator):
+    """A Gram operator whose eigenproblem is its own n × n matrix."""
+
+    @abstractmethod
+    def dense(self) -> Array:
+        """Return A as an array that the caller may overwrite."""
+
+    @property
+    def uncentered_norm(self) -> float:
+        """Lower bound on the norm of A before centering; 0 where nothing is centered."""
+        return 0.0
+
+    @property
+    def is_centered(self) -> bool:
+        """Whether the mean in feature space was removed."""
+        return False
+
+    def problem(self) -> EigenProblem:
+        """Return the eigenproblem of A itself."""
+        return GramProblem(self)
+
+    def undecided_signs(self, vectors: Array) -> Array:
+        """Return the signs per unit of weight, so that a weight of two equals two copies."""
+        return largest_entry_signs(vectors / self.start[:, None])
+
+
+class GramProblem(EigenProblem):
+    """The eigenproblem of a direct Gram operator."""
+
+    def __init__(self, gram: DirectGram) -> None:
+        self.gram = gram
+        self.size = gram.size
+        self.start = gram.start
+        self.relative_error = 10 * float(np.finfo(gram.precision).eps)
+        self.has_entropy = not gram.is_centered
+
+    def product(self, V: Array) -> Array:
+        """Return ``A V``."""
+        return self.gram.product(V)
+
+    def dense(self) -> Array:
+        """Return a copy of A."""
+        return self.gram.dense()
+
+    def numerical_zero(self, largest: float) -> float:
+        """Return the rounding error, relative to the largest eigenvalue before centering."""
+        return super().numerical_zero(max(abs(largest), self.gram.uncentered_norm))
+
+    def term_of_mass(self, x: Array) -> Array:
+        """Return ``ψ = λ (1'e)² / n²`` with (1'e)² = n."""
+        return x / self.gram.total
+
+    def overlaps(self, values: Array, products: Array) -> Array:
+        """Return the products; zeros where centering has removed all overlap."""
+        return products if self.has_entropy else np.zeros(len(values))
+
+
+class KernelGram(DirectGram):
+    """A kernel and its points, with expansions in k(·, x_j)."""
+
+    def __init__(self, kernel: Kernel, points: Points, weights: Array | None = None) -> None:
+        super().__init__(points.n, points.dtype, weights)
+        self.kernel = kernel
+        self.points = points
+
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Return the expansion with coefficients ``√w_j e_ji / √λ_i``."""
+        coefficients = self.start[:, None] * vectors / np.sqrt(values)
+        diagonal = self.diagonal() / self.start**2
+        return KernelExpansion(self.kernel, self.points, coefficients, self.weights, diagonal)
+
+
+class DenseGram(KernelGram):
+    """A stored Gram matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Fitted.
+    points : Points
+        For a precomputed kernel its column indices, with ``matrix`` given.
+    weights : array or None
+    matrix : array of shape (n, n) or None
+        K, if the user provides it; it is never written to.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        weights: Array | None = None,
+        matrix: Array | None = None,
+    ) -> None:
+        super().__init__(kernel, points, weights)
+        K = fill_gram(kernel, points) if matrix is None else matrix
+        self.precision = K.dtype
+        if weights is not None:
+            K = K if matrix is None else K.copy()
+            K *= self.start[:, None].astype(K.dtype)
+            K *= self.start[None, :].astype(K.dtype)
+        self.matrix = K
+
+    def product(self, V: Array) -> Array:
+        """Return ``A V``; one vector by ``symv``, which reads only half of A."""
+        if V.shape[1] == 1:
+            symv = get_blas_funcs("symv", (self.matrix,))
+            product = symv(1.0, self.matrix.T, V[:, 0], lower=1)
+            return np.asarray(product, dtype=np.float64)[:, None]
+        # V'A, the transpose of AV, is faster on a row-major A. Our own threads take one block of
+        # rows after the other; threads of BLAS would wait for the one that shares its core.
+        right = np.ascontiguousarray(V.T, dtype=self.matrix.dtype)
+        product = np.empty(right.shape, right.dtype)
+
+        def multiply(rows: slice) -> None:
+            finite_product(right, self.matrix[rows].T, out=product[:, rows])
+
+        blocks = row_ranges(self.size, _BLOCK_ROWS)
+        run_each_in_threads(blocks, multiply, self.size**2 >= _PARALLEL_PRODUCT)
+        return np.asarray(product.T.astype(np.float64, copy=False))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of the stored matrix."""
+        return self.matrix.diagonal().astype(np.float64)
+
+    def squared_norm(self) -> float:
+        """Return ``‖A‖_F²``."""
+        parts = (self.matrix[rows] for rows in row_ranges(self.size, _BLOCK_ROWS))
+        wide = (part.astype(np.float64, copy=False) for part in parts)
+        return float(sum(np.einsum("ij,ij->", part, part) for part in wide))
+
+    def dense(self) -> Array:
+        """Return a copy: products must still work after the caller has overwritten it."""
+        return self.matrix.copy()
+
+    @property
+    def description(self) -> str:
+        """Stored, with its size."""
+        return f"stored Gram matrix ({self.matrix.nbytes / 1e6:.3g} MB)"
+
+
+class BlockedGram(KernelGram):
+    """A Gram matrix that is never stored: every product evaluates the kernel again, in threads.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Fitted.
+    points : Points
+    weights : array or None
+    """
+
+    @cached_property
+    def _tiles(self) -> Tiles:
+        return self.kernel.tiles(self.points.data)
+
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` from tiles of K."""
+        if self.weights is None:
+            return gram_product(self.kernel, self.points, V, self._tiles)
+        root = self.start[:, None]
+        return root * gram_product(self.kernel, self.points, root * V, self._tiles)
+
+    def diagonal(self) -> Array:
+        """Return the kernel's diagonal, weighted."""
+        diagonal = self.kernel.diagonal(self.points.data).astype(np.float64)
+        return np.asarray(diagonal * self.start**2)
+
+    def dense(self) -> Array:
+        """Return the whole matrix."""
+        return DenseGram(self.kernel, self.points, self.weights).matrix
+
+    @property
+    def description(self) -> str:
+        """Matrix-free, with the precision."""
+        return f"matrix-free products, {self.precision.name} tiles"
+
+
+# --- tiles of K -----------------------------------------------------------------------------------
+
+
+def fill_gram(kernel: Kernel, points: Points) -> Array:
+    """Return K; each pair of points is evaluated once."""
+    tiles = kernel.tiles(points.data)
+    K = np.empty((points.n, points.n), points.dtype)
+
+    def work(tasks: Sequence[Tile]) -> None:
+        for rows, columns in tasks:
+            tiles(rows, columns, K[rows, columns])
+            if rows != columns:
+                K[columns, rows] = K[rows, columns].T
+
+    _run_on_tiles(kernel, points, work)
+    return K
+
+
+def gram_product(kernel: Kernel, points: Points, V: Array, prepared: Tiles | None = None) -> Array:
+    """Return ``K @ V`` without storing K: tiles in the precision of the points, sums in float64.
+
+    ``prepared`` are the kernel's tiles of the points, if they exist already.
+    """
+    tiles = kernel.tiles(points.data) if prepared is None else prepared
+    right = V.astype(points.dtype, copy=False)
+    side = TILE_SIDES.get(points.dtype, TILE)
+
+    def work(tasks: Sequence[Tile]) -> Array:
+        total = np.zeros(V.shape)
+        buffer = np.empty((side, side), points.dtype)
+        product = np.empty((side, V.shape[1]), points.dtype)
+        for rows, columns in tasks:
+            block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
+            tiles(rows, columns, block)
+            with np.errstate(invalid="ignore"):  # as in finite_product, once for two products
+                total[rows] += np.matmul(block, right[columns], out=product[: len(block)])
+                if rows != columns:
+                    total[columns] += np.matmul(block.T, right[rows], out=product[: len(block.T)])
+        return total
+
+    return np.asarray(sum(_run_on_tiles(kernel, points, work)))
+
+
+def _run_on_tiles(
+    kernel: Kernel, points: Points, work: Callable[[Sequence[Tile]], Any]
+) -> list[Any]:
+    """Run ``work`` on the tiles of the lower triangle of K.
+
+    Threads are not used for kernels on objects, which may run arbitrary Python code.
+    """
+    n = points.n
+    ranges = row_ranges(n, TILE_SIDES.get(points.dtype, TILE))
+    tiles = [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
+    parallel = kernel.compares != "objects" and n * n >= THREADS_FROM
+    return run_in_threads(tiles, work, parallel)

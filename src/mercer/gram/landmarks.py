@@ -1,0 +1,150 @@
+"""Landmarks by randomly pivoted Cholesky.
+
+Pivots are drawn with probability proportional to the diagonal of the residual, which gives a
+low-rank approximation close to the best one (Chen, Epperly, Tropp, Webber 2022). Blocks are drawn
+at once and thinned by rejection, which leaves the distribution of the sequential method unchanged
+while almost all work is matrix products (Epperly, Tropp, Webber 2024).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.data.points import Points
+from mercer.errors import RankError
+from mercer.gram.cross_gram import THREADS_FROM
+from mercer.gram.feature_maps import LandmarkFeatures
+from mercer.kernels import Kernel
+from mercer.utils.pairwise import finite_product, row_ranges
+from mercer.utils.resources import run_each_in_threads
+from mercer.utils.types import Array
+
+__all__ = ["choose_landmarks", "landmark_bytes"]
+
+_PIVOTS_PER_BLOCK = 128
+_COLUMNS_PER_TASK = 1024
+_MAX_ROWS_PER_LANDMARK, _MIN_ROWS_PER_LANDMARK = 100, 4
+_ROUNDING = 10.0  # rounding error of residuals, in units of eps √count k(x, x)
+_SMALL_MATRICES = 8  # of size m × m: factor, moments, and the decomposition of the small problem
+
+
+def landmark_bytes(n: int, count: int, itemsize: int) -> int:
+    """Return the minimal memory in bytes: the factor of the smallest subsample, small matrices."""
+    rows = min(n, _MIN_ROWS_PER_LANDMARK * count)
+    return count * rows * itemsize + _SMALL_MATRICES * 8 * count**2
+
+
+def choose_landmarks(
+    kernel: Kernel,
+    points: Points,
+    weights: Array | None,
+    count: int,
+    *,
+    tolerance: float,
+    random_state: int | None,
+    memory: int,
+) -> LandmarkFeatures:
+    """Choose at most ``count`` landmarks among the points.
+
+    Pivots are chosen among at most 100 rows per landmark, or fewer if the memory is limited. If
+    there are more rows, a uniform subsample is used: more rows cost time and change little.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Positive semi-definite.
+    points : Points
+    weights : array or None
+        Rows are drawn with probability proportional to the weighted diagonal.
+    count : int
+    tolerance : float
+        Stop early when the unexplained fraction of the trace falls below this.
+    random_state : int or None
+    memory : int
+        Bytes for the factor.
+    """
+    rng = np.random.default_rng(random_state)
+    max_rows = min(memory // (points.dtype.itemsize * count), _MAX_ROWS_PER_LANDMARK * count)
+    max_rows = max(max_rows, _MIN_ROWS_PER_LANDMARK * count)
+    tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
+    rows: Array | slice = slice(None)
+    if max_rows < points.n:
+        rows = np.sort(rng.choice(points.n, size=max_rows, replace=False))
+    weights = None if weights is None else points.passes.take(weights, rows)
+    points = points.take(rows)
+    importance = np.ones(points.n) if weights is None else weights
+    diagonal = kernel.diagonal(points.data).astype(np.float64)
+    residual = diagonal.copy()
+    trace = float(importance @ diagonal)
+    F = np.empty((min(count, points.n), points.n), points.dtype)  # the factor, transposed
+    rounding = _ROUNDING * float(np.finfo(F.dtype).eps) * np.sqrt(len(F)) * diagonal
+    chosen: list[int] = []
+    while len(chosen) < len(F):
+        probabilities = np.maximum(importance * residual, 0)
+        if probabilities.sum() <= tolerance * trace:
+            break
+        block = min(_PIVOTS_PER_BLOCK, len(F) - len(chosen))
+        proposals = rng.choice(points.n, size=block, p=probabilities / probabilities.sum())
+        k = len(chosen)
+        inner = kernel(points.take(proposals).data).astype(np.float64)
+        inner -= F[:k, proposals].T @ F[:k, proposals]
+        accepted, lower = _thin(inner, residual[proposals], rounding[proposals], rng)
+        if len(accepted) == 0:  # only if the residual is rounding error
+            break
+        pivots = proposals[accepted]
+        _extend(F, k, kernel, points, pivots, lower, residual)
+        chosen.extend(pivots.tolist())
+        residual[pivots] = 0
+        np.maximum(residual, 0, out=residual)
+    if not chosen:
+        raise RankError(
+            f"k(x, x) is zero for all {points.n} points, so there are no landmarks and no "
+            "components. Check the kernel and the units of the data.",
+            0,
+        )
+    landmarks = points.take(np.array(chosen))
+    # the columns of the landmarks are the Cholesky factor of k(S, S)
+    return LandmarkFeatures(kernel, landmarks, np.tril(F[: len(chosen), chosen].T))
+
+
+def _extend(
+    F: Array, k: int, kernel: Kernel, points: Points, pivots: Array, lower: Array, residual: Array
+) -> None:
+    """Append the rows of some pivots to the k rows of F and update the residual, in threads."""
+    tiles = kernel.tiles(points.take(pivots).data, points.data)
+    left = np.ascontiguousarray(F[:k, pivots].T)
+    # the inverse of the small well-conditioned factor allows one fast product
+    inverse = np.linalg.inv(lower).astype(F.dtype)
+
+    def work(columns: slice) -> None:
+        part = tiles(slice(0, len(pivots)), columns, None)
+        part -= finite_product(left, F[:k, columns])
+        new = np.matmul(inverse, part, out=F[k : k + len(pivots), columns])
+        residual[columns] -= np.einsum("ij,ij->j", new, new)
+
+    parallel = kernel.compares != "objects" and len(pivots) * points.n >= THREADS_FROM
+    run_each_in_threads(row_ranges(points.n, _COLUMNS_PER_TASK), work, parallel)
+
+
+def _thin(
+    inner: Array, proposed: Array, rounding: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Accept each proposal with probability (current residual) / (proposed residual), in turn.
+
+    Residuals that are rounding error are rejected: the factor would be divided by their roots.
+    Returns the accepted indices and the Cholesky factor of their block of ``inner``.
+    """
+    inner = inner.copy()
+    accepted: list[int] = []
+    factor = np.zeros_like(inner)
+    smallest = np.maximum(1e-10 * proposed, rounding)
+    for i in range(len(inner)):
+        current = inner[i, i]
+        if current <= smallest[i] or rng.uniform() * proposed[i] >= current:
+            continue
+        column = inner[:, i] / np.sqrt(current)
+        inner -= np.outer(column, column)
+        factor[:, len(accepted)] = column
+        accepted.append(i)
+    indices = np.array(accepted, dtype=int)
+    return indices, factor[indices, : len(indices)]

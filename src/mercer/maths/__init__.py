@@ -1,1 +1,0 @@
-"""Pure functions of NumPy arrays, independent of kernels and estimators."""

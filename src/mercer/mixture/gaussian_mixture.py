@@ -1,0 +1,300 @@
+r"""Gaussian mixtures in kernel coordinates, fitted by MAP EM (Macready 2003).
+
+Notation: z = √λ e the kernel coordinates of a point (rank r), :math:`a_{im} = w_i\,p(m|i)`
+weighted responsibilities, :math:`n_m = \sum_i a_{im}`,
+:math:`S_m = \sum_i a_{im} (z_i - \mu_m)(z_i - \mu_m)'`, α and β the inverse-Wishart prior
+:math:`p(\Sigma) \propto |\Sigma|^{-\beta/2} e^{-\alpha\,\mathrm{tr}\,\Sigma^{-1}/2}`. The paper's
+kernelized updates (7) to (9) are, in these coordinates,
+
+.. math:: \rho_m = n_m / n, \quad \mu_m = \sum_i a_{im} z_i / n_m, \quad
+          \Sigma_m = (S_m + \alpha I) / (n_m + \beta).
+
+Directions of feature space that no training point reaches have the variance
+:math:`\varepsilon_m = \alpha / (n_m + \beta)`: for any point x they add
+:math:`(k(x, x) - |z|^2) / \varepsilon_m` to the squared distance. The determinant is that of the r
+coordinates (:math:`d_F = r`): each unused direction would contribute a factor
+:math:`\varepsilon_m^{-1/2}`, which favors the component with the larger weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import log, pi
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
+from scipy.special import logsumexp
+
+from mercer.utils.row_passes import IN_MEMORY, RowPasses, fingerprint
+from mercer.utils.types import Array
+
+__all__ = [
+    "GaussianMixture",
+    "GaussianMixtureFit",
+    "expectation",
+    "fit_mixture",
+    "log_components",
+    "maximization",
+    "weighted_scatter",
+]
+
+_BLOCK_ROWS = 4096
+_EMPTY = 1e-200  # the parameters of a component with less weight are not updated
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture:
+    """Parameters of M Gaussians.
+
+    Attributes
+    ----------
+    log_weights : array of shape (M,)
+        log ρ.
+    means : array of shape (M, r)
+    factors : array of shape (M, r, r)
+        Lower Cholesky factors of the covariances.
+    residual_variances : array of shape (M,)
+        ε, the variance outside the coordinates.
+    """
+
+    log_weights: Array
+    means: Array
+    factors: Array
+    residual_variances: Array
+
+    @property
+    def n_components(self) -> int:
+        """Number of components M."""
+        return len(self.log_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixtureFit:
+    """Result of one run of EM.
+
+    Attributes
+    ----------
+    mixture : GaussianMixture
+    responsibilities : array of shape (n, M)
+        p(m | z_i).
+    lower_bounds : array of shape (iterations,)
+        Penalized log-likelihood after each M step; never decreases.
+    converged : bool
+    """
+
+    mixture: GaussianMixture
+    responsibilities: Array
+    lower_bounds: Array
+    converged: bool
+
+    @property
+    def bound(self) -> float:
+        """Final lower bound."""
+        return float(self.lower_bounds[-1])
+
+
+def weighted_scatter(Z: Array, masses: Array, mean: Array) -> Array:
+    """Return ``Σ_i a_i (z_i - μ)(z_i - μ)'``, without a second copy of Z."""
+    scatter = np.zeros((Z.shape[1], Z.shape[1]))
+    for block in _blocks(len(Z)):
+        part = (Z[block] - mean) * np.sqrt(masses[block])[:, None]
+        scatter += part.T @ part
+    return scatter
+
+
+@dataclass(frozen=True, eq=False)
+class _Totals:
+    """Sufficient statistics of an M step; those of two chunks can be added.
+
+    Attributes
+    ----------
+    masses : array of shape (M,)
+        n_m.
+    means : array of shape (M, r)
+    scatters : array of shape (M, r, r)
+        S_m.
+    likelihood : float
+        ``Σ_i w_i log p(z_i)`` if the responsibilities are those of a mixture.
+    fingerprints : tuple
+        Hashes of the responsibilities.
+    """
+
+    masses: Array
+    means: Array
+    scatters: Array
+    likelihood: float
+    fingerprints: tuple[bytes, ...]
+
+    @classmethod
+    def of(
+        cls, Z: Array, weights: Array, responsibilities: Array, likelihood: float = 0.0
+    ) -> _Totals:
+        """Return the statistics of one chunk."""
+        M, r = responsibilities.shape[1], Z.shape[1]
+        masses = weights[:, None] * responsibilities
+        totals = masses.sum(axis=0)
+        means, scatters = np.empty((M, r)), np.empty((M, r, r))
+        for m in range(M):
+            means[m] = masses[:, m] @ Z / max(totals[m], _EMPTY)
+            scatters[m] = weighted_scatter(Z, masses[:, m], means[m])
+        return cls(totals, means, scatters, likelihood, fingerprint(responsibilities))
+
+    def __add__(self, other: _Totals) -> _Totals:
+        """Combine two chunks by the parallel-axis theorem, component by component."""
+        masses = self.masses + other.masses
+        fraction = other.masses / np.maximum(masses, _EMPTY)
+        steps = other.means - self.means
+        between = (self.masses * fraction)[:, None, None]
+        return _Totals(
+            masses,
+            self.means + fraction[:, None] * steps,
+            self.scatters + other.scatters + between * steps[:, :, None] * steps[:, None, :],
+            self.likelihood + other.likelihood,
+            self.fingerprints + other.fingerprints,
+        )
+
+
+def maximization(
+    Z: Array,
+    weights: Array,
+    responsibilities: Array,
+    alpha: float,
+    beta: float,
+    previous: GaussianMixture | None = None,
+) -> GaussianMixture:
+    """M step: return the parameters that maximize Q given the responsibilities."""
+    return _parameters(_Totals.of(Z, weights, responsibilities), alpha, beta, previous)
+
+
+def _parameters(
+    found: _Totals, alpha: float, beta: float, previous: GaussianMixture | None
+) -> GaussianMixture:
+    totals = found.masses
+    M, r = found.means.shape
+    means, factors, variances = np.empty((M, r)), np.empty((M, r, r)), np.empty(M)
+    for m in range(M):
+        if totals[m] <= _EMPTY and previous is not None:
+            means[m], factors[m] = previous.means[m], previous.factors[m]
+            variances[m] = previous.residual_variances[m]
+            continue
+        mass = max(totals[m], _EMPTY)
+        means[m] = found.means[m]
+        covariance = found.scatters[m] + alpha * np.eye(r)
+        try:
+            factors[m] = np.linalg.cholesky(covariance / (mass + beta))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"The covariance of a component is singular: alpha={alpha:.3g} is negligible for "
+                f"its total weight of {mass:.3g}. Use a larger alpha, or divide the sample weights "
+                "by their mean."
+            ) from error
+        variances[m] = alpha / (mass + beta)
+    with np.errstate(divide="ignore"):  # log 0 = -∞ for an empty component
+        return GaussianMixture(np.log(totals / totals.sum()), means, factors, variances)
+
+
+def log_components(mixture: GaussianMixture, Z: Array, residuals: Array | None = None) -> Array:
+    """Return ``log N(z; μ_m, Σ_m) - residual / (2 ε_m)``, of shape (n, M).
+
+    Parameters
+    ----------
+    mixture : GaussianMixture
+    Z : array of shape (n, r)
+    residuals : array of shape (n,) or None
+        ``k(x, x) - |z|²``; None if it is zero for all rows.
+    """
+    r = Z.shape[1]
+    logs = np.empty((len(Z), mixture.n_components))
+    for m, factor in enumerate(mixture.factors):
+        for block in _blocks(len(Z)):
+            whitened = solve_triangular(
+                factor, (Z[block] - mixture.means[m]).T, lower=True, check_finite=False
+            )
+            logs[block, m] = -0.5 * np.einsum("ij,ij->j", whitened, whitened)
+        logs[:, m] -= 0.5 * r * log(2 * pi) + np.log(factor.diagonal()).sum()
+    if residuals is not None:
+        logs -= 0.5 * residuals[:, None] / mixture.residual_variances
+    return logs
+
+
+def expectation(
+    mixture: GaussianMixture, Z: Array, residuals: Array | None = None
+) -> tuple[Array, Array]:
+    """E step: return the log-likelihood of every row, and responsibilities of shape (n, M)."""
+    joint = log_components(mixture, Z, residuals) + mixture.log_weights
+    total = logsumexp(joint, axis=1)
+    return np.asarray(total), np.exp(joint - total[:, None])
+
+
+def _penalty(mixture: GaussianMixture, alpha: float, beta: float) -> float:
+    """Return ``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, up to a constant."""
+    penalty = 0.0
+    for factor in mixture.factors:
+        inverse, _ = dtrtri(factor, lower=1)
+        inverse = np.tril(inverse)
+        penalty -= beta * np.log(factor.diagonal()).sum()
+        penalty -= 0.5 * alpha * float(np.einsum("ij,ij->", inverse, inverse))
+    return penalty
+
+
+def fit_mixture(
+    Z: Array,
+    weights: Array,
+    start: Array,
+    alpha: float,
+    beta: float,
+    *,
+    max_iter: int = 200,
+    tol: float = 1e-6,
+    rows: RowPasses = IN_MEMORY,
+) -> GaussianMixtureFit:
+    """Run MAP EM from initial responsibilities.
+
+    Parameters
+    ----------
+    Z : array of shape (n, r)
+        Kernel coordinates.
+    weights : array of shape (n,)
+        Sample weights.
+    start : array of shape (n, M)
+        Initial responsibilities.
+    alpha, beta : float
+        Parameters of the prior.
+    max_iter : int
+    tol : float
+        Stop when the bound increases by less than this per unit of weight or when the
+        responsibilities do not change.
+    rows : RowPasses
+        Passes over Z, weights and start.
+    """
+    found, mixture = rows.sum(_Totals.of, Z, weights, start), None
+    total = float(found.masses.sum())
+    bounds: list[float] = []
+    converged = False
+    while not converged and len(bounds) < max_iter:
+        mixture, before = _parameters(found, alpha, beta, mixture), found.fingerprints
+        found = rows.sum(partial(_expected_totals, mixture), Z, weights)
+        bounds.append(found.likelihood + _penalty(mixture, alpha, beta))
+        increased = len(bounds) == 1 or bounds[-1] - bounds[-2] > tol * total
+        converged = not increased or found.fingerprints == before
+    assert mixture is not None, "max_iter is at least 1"
+    responsibilities = rows.map(partial(_responsibilities, mixture), Z)
+    return GaussianMixtureFit(mixture, responsibilities, np.array(bounds), converged)
+
+
+def _expected_totals(mixture: GaussianMixture, Z: Array, weights: Array) -> _Totals:
+    """Run the E step and return the statistics of the next M step, in one pass over the rows."""
+    likelihood, responsibilities = expectation(mixture, Z)
+    return _Totals.of(Z, weights, responsibilities, float(weights @ likelihood))
+
+
+def _responsibilities(mixture: GaussianMixture, Z: Array) -> Array:
+    return expectation(mixture, Z)[1]
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Return row slices that limit the size of temporary arrays."""
+    return (slice(first, first + _BLOCK_ROWS) for first in range(0, n, _BLOCK_ROWS))

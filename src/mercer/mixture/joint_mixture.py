@@ -1,0 +1,302 @@
+r"""Classification and regression with a mixture of inputs and targets (Macready 2003, section 5).
+
+Notation: z kernel coordinates of x, t coordinates of y. A mixture of Gaussians is fitted to
+(z, t), that is, in the feature space of the sum kernel :math:`k(x, x') + k_y(y, y')`, and
+conditioned on z.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from mercer.data.points import Sample
+from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
+from mercer.mixture.conditional_mixture import (
+    Conditional,
+    condition,
+    held_out_class_likelihood,
+    held_out_likelihood,
+)
+from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.targets import class_labels, encode_classes, numeric_targets, unit_exponent
+from mercer.utils.types import Array
+
+__all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
+
+_LOW, _HIGH = 1e-5, 1.0  # limits of α in the search, in units of n (the mean of k(x, x) is 1)
+_FEW_ROWS_ALPHA = 0.01  # in units of n, for fewer than 3 rows
+
+
+class _JointMixture(KernelMixture):
+    """A Gaussian mixture of (x, y)."""
+
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
+    _max_rank: ClassVar[int] = 300
+
+    def _fit_joint(self, sample: Sample, T: Array) -> Self:
+        """Fit to the kernel coordinates of x and the coordinates T of y."""
+        Z, weights = self._fit_coordinates(sample), sample.multiplicities
+        total = sample.sample_size
+        residuals = self._training_residuals(Z, sample.passes)
+        # The coordinates of y have unit scale, so those of x get it too, whatever that of k is.
+        self._unit = np.sqrt(total_squared_norm(sample) / total)
+        Z, residuals = Z / self._unit, residuals / self._unit**2
+        joined = np.hstack([Z, T])
+        outside = self._residual_variance(residuals, sample)
+
+        def likelihood(alpha: float) -> float:
+            run = self._run_em(joined, sample, alpha)
+            variances = (
+                None
+                if outside is None
+                else outside.without_each(residuals, weights, alpha, self.beta)
+            )
+            return self._leave_one_out(
+                Z, T, residuals, weights, run.responsibilities, alpha, variances
+            )
+
+        if not isinstance(self.alpha, str):
+            alpha = float(self.alpha)
+        elif len(Z) < 3:
+            alpha = _FEW_ROWS_ALPHA * total
+        else:
+            alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
+        self._fit_em(joined, sample, alpha, residuals)
+        return self
+
+    @abstractmethod
+    def _leave_one_out(
+        self,
+        Z: Array,
+        T: Array,
+        residuals: Array,
+        weights: Array,
+        responsibilities: Array,
+        alpha: float,
+        residual_variances: Array | None,
+    ) -> float:
+        """Return the mean leave-one-out log-likelihood of y given x."""
+
+    def _conditional(self, X: Any) -> Conditional:
+        points = self._validate_new(X)
+        Z, residuals = self._coordinates(points)
+        unit = getattr(self, "_unit", 1.0)  # absent in files of version 0.1
+        return condition(self.mixture_, Z / unit, residuals / unit**2)
+
+
+class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[misc]
+    r"""Classifier from a Gaussian mixture of points and classes.
+
+    A class is a vertex :math:`t_c` of a simplex (the features of the kernel that is 1 for equal and
+    0 for different classes). The mixture is fitted to kernel coordinates and vertices jointly, and
+
+    .. math:: P(c \mid x) = \sum_m p(m \mid x)\,
+              \frac{p_m(t_c \mid z)}{\sum_{c'} p_m(t_{c'} \mid z)}.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of Gaussians; with one, the classifier is already nonlinear in x.
+    kernel : str or Kernel
+        Kernel on X: vectors, tables, strings, graphs, …. The bandwidth "auto" as in
+        :class:`MercerMixture`.
+    alpha : float or "auto"
+        α of the prior. "auto" maximizes the leave-one-out likelihood of the classes (exact for one
+        component; for more, with the responsibilities of all rows).
+    beta : float
+    center : bool
+    rank : int, float or None
+        Number of kernel coordinates; None: all, at most 300.
+    solver : str or solver
+    n_init, max_iter, tol, random_state
+        As in :class:`MercerMixture`.
+
+    Attributes
+    ----------
+    classes_ : array
+    mixture_, weights_, responsibilities_, lower_bounds_, alpha_, rank_, spectrum_, kernel_
+        As in :class:`MercerMixture`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import JointMixtureClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(JointMixtureClassifier().fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the mixture of X and y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or data that the kernel compares
+        y : array-like of shape (n,)
+            Labels of any type.
+        sample_weight : array-like of shape (n,) or None
+        """
+        sample, used = self._validate_with_rows(X, sample_weight)
+        self._check_parameters(sample.points.n)
+        self.classes_, codes = encode_classes(class_labels(y, len(used))[used])
+        return self._fit_joint(sample, self._vertices()[codes])
+
+    def _vertices(self) -> Array:
+        return np.eye(len(self.classes_))
+
+    def _leave_one_out(
+        self,
+        Z: Array,
+        T: Array,
+        residuals: Array,
+        weights: Array,
+        responsibilities: Array,
+        alpha: float,
+        residual_variances: Array | None,
+    ) -> float:
+        codes = T.argmax(axis=1)
+        vertices = self._vertices()
+        return held_out_class_likelihood(
+            Z,
+            codes,
+            vertices,
+            residuals,
+            weights,
+            responsibilities,
+            alpha,
+            self.beta,
+            residual_variances,
+        )
+
+    def _log_probabilities(self, X: Any) -> Array:
+        given = self._conditional(X)
+        return given.log_choice(self._vertices())
+
+    @np.errstate(under="ignore")
+    def predict_proba(self, X: Any) -> Array:
+        """Return class probabilities, of shape (m, n_classes)."""
+        return np.asarray(np.exp(self._log_probabilities(X)))
+
+    @np.errstate(under="ignore")
+    def predict(self, X: Any) -> Array:
+        """Return the most likely classes."""
+        log_probabilities = self._log_probabilities(X)
+        return self.classes_[np.argmax(log_probabilities, axis=1)]
+
+
+class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc]
+    r"""Regressor from a Gaussian mixture of points and targets.
+
+    The mixture is fitted to kernel coordinates and standardized targets jointly. Given x, y follows
+    a mixture of Gaussians, :math:`p(y \mid x) = \sum_m p(m \mid x)\, N(y; m_m(x), s_m^2)`, whose
+    mean is predicted. One component is kernel ridge regression with penalty α and a predictive
+    variance.
+
+    Parameters
+    ----------
+    n_components : int
+        With more than one, the distribution of y given x may have several modes.
+    kernel : str or Kernel
+        Kernel on X: vectors, tables, strings, graphs, …. The bandwidth "auto" as in
+        :class:`MercerMixture`.
+    alpha : float or "auto"
+        α of the prior. "auto" maximizes the leave-one-out likelihood of y (exact for one component,
+        except that y is not standardized again; for more, with the responsibilities of all rows).
+    beta : float
+    center : bool
+    rank : int, float or None
+        Number of kernel coordinates; None: all, at most 300.
+    solver : str or solver
+    n_init, max_iter, tol, random_state
+        As in :class:`MercerMixture`.
+
+    Attributes
+    ----------
+    mixture_, weights_, responsibilities_, lower_bounds_, alpha_, rank_, spectrum_, kernel_
+        As in :class:`MercerMixture`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import JointMixtureRegressor
+    >>> X = np.random.default_rng(0).uniform(0, 6, size=(100, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> bool(JointMixtureRegressor().fit(X, y).score(X, y) > 0.99)
+    True
+    """
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the mixture of X and y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or data that the kernel compares
+        y : array-like of shape (n,) or (n, n_targets)
+        sample_weight : array-like of shape (n,) or None
+        """
+        sample, used = self._validate_with_rows(X, sample_weight)
+        self._check_parameters(sample.points.n)
+        targets = numeric_targets(y, len(used))
+        self._is_vector = targets.ndim == 1
+        columns = targets.reshape(len(targets), -1)[used]
+        # squares of y overflow or underflow in some units of y, so y is divided by a power of two
+        exponents = unit_exponent(columns, axis=0)
+        columns = np.ldexp(columns, -exponents)
+        location = np.average(columns, axis=0, weights=sample.weights)
+        spread = np.average((columns - location) ** 2, axis=0, weights=sample.weights)
+        scale = np.where(spread > 0, np.sqrt(spread), 1.0)
+        self._location, self._scale = np.ldexp(location, exponents), np.ldexp(scale, exponents)
+        return self._fit_joint(sample, (columns - location) / scale)
+
+    def _leave_one_out(
+        self,
+        Z: Array,
+        T: Array,
+        residuals: Array,
+        weights: Array,
+        responsibilities: Array,
+        alpha: float,
+        residual_variances: Array | None,
+    ) -> float:
+        return held_out_likelihood(
+            Z, T, residuals, weights, responsibilities, alpha, self.beta, residual_variances
+        )
+
+    @np.errstate(under="ignore")
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the means of y given x, and their standard deviations if ``return_std``."""
+        given = self._conditional(X)
+        means = self._location + self._scale * given.mean()
+        if not return_std:
+            return self._shaped(means)
+        return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
+
+    @np.errstate(under="ignore")
+    def log_density(self, X: Any, y: Any) -> Array:
+        """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
+        given = self._conditional(X)
+        targets = numeric_targets(y, len(given.means))
+        columns = targets.reshape(len(targets), -1)
+        if columns.shape[1] != len(self._scale):
+            raise ValueError(
+                f"y has {columns.shape[1]} columns, but the model was fitted to {len(self._scale)}."
+            )
+        exponents = unit_exponent(np.array([self._location, self._scale]), axis=0)
+        location, scale = np.ldexp(self._location, -exponents), np.ldexp(self._scale, -exponents)
+        with np.errstate(over="ignore"):  # the density of a distant y is 0
+            logs = given.log_density((np.ldexp(columns, -exponents) - location) / scale)
+        return np.asarray(logs - np.log(self._scale).sum())
+
+    def _shaped(self, values: Array) -> Array:
+        return values[:, 0] if self._is_vector else values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

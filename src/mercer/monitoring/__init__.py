@@ -1,0 +1,10 @@
+"""Monitoring of processes."""
+
+from mercer.utils.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "process_monitor": "ProcessMonitor",
+    },
+)

@@ -1,0 +1,170 @@
+"""Rows of a process in time order: arrays, data frames with times, scales of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from mercer.errors import IdentifiabilityWarning, warn
+from mercer.utils.frames import as_frame, check_distinct_names, is_frame
+from mercer.utils.types import Array
+
+__all__ = ["ProcessRows", "column_statistics", "read_rows"]
+
+
+@dataclass(frozen=True)
+class ProcessRows:
+    """Values of a process with their times.
+
+    Attributes
+    ----------
+    values : array of shape (n, d)
+        NaN where missing.
+    index : pandas Index
+        Times, or row numbers.
+    names : list of str
+    times : array of shape (n,) or None
+        In seconds, or in the units of a numeric time column; None without times.
+    is_named : bool
+        Whether the names come from a data frame.
+    """
+
+    values: Array
+    index: Any
+    names: list[str]
+    times: Array | None
+    is_named: bool
+
+    def select(self, names: list[str]) -> ProcessRows:
+        """Return the rows with these columns, those of normal operation."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise ValueError(
+                f"X has no column {missing[0]!r}, which normal operation had. Pass the columns "
+                f"{', '.join(names[:8])}{', …' * (len(names) > 8)}."
+            )
+        values = self.values[:, [self.names.index(name) for name in names]]
+        return replace(self, values=values, names=names)
+
+
+def read_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
+    """Validate rows in time order.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d) or data frame
+    time : column name or None
+        Column with the times; None for a DatetimeIndex or no times.
+    """
+    import pandas as pd
+
+    X = as_frame(X)
+    if not is_frame(X):
+        if time is not None:
+            raise ValueError(
+                f"time={time!r} names a column, but X is not a data frame. Pass a data frame, or "
+                "time=None."
+            )
+        values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+        names = [f"x{j}" for j in range(values.shape[1])]
+        return ProcessRows(values, pd.RangeIndex(len(values)), names, None, False)
+    index = X.index
+    if time is not None:
+        if time not in X.columns:
+            listed = ", ".join(map(repr, list(X.columns)[:8]))
+            raise ValueError(f"time={time!r} is not a column of X; columns: {listed}.")
+        index = _as_times(X[time])
+        X = X.drop(columns=time)
+    check_distinct_names(X.columns)
+    texts = [
+        str(name)
+        for name, dtype in zip(X.columns, X.dtypes, strict=True)
+        if not pd.api.types.is_numeric_dtype(dtype) and not X[name].isna().all()
+    ]
+    if texts:
+        raise ValueError(
+            f"Column {texts[0]!r} is not numeric. Drop it, or pass its name as time if it holds "
+            "the times."
+        )
+    values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = check_array(values, ensure_all_finite="allow-nan", input_name="X")
+    return ProcessRows(values, index, [str(name) for name in X.columns], _seconds(index), True)
+
+
+def column_statistics(values: Array, names: list[str]) -> tuple[Array, Array, Array]:
+    """Return mean, standard deviation and a mask of the columns that vary; the others warn.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+        NaN where missing.
+    names : list of str
+    """
+    counts = (~np.isnan(values)).sum(axis=0)
+    if (counts < 2).any():
+        name = names[int((counts < 2).argmax())]
+        raise ValueError(
+            f"Column {name!r} has {counts.min()} values in normal operation; at least 2 are "
+            "needed. Drop the column."
+        )
+    mean, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    varies = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    if not varies.any():
+        raise ValueError("All columns are constant. Pass columns that vary.")
+    if not varies.all():
+        ignored = [name for name, v in zip(names, varies, strict=True) if not v]
+        listed = ", ".join(ignored[:5]) + ", …" * (len(ignored) > 5)
+        warn(
+            f"Constant columns are ignored: {listed}. Drop them to avoid this warning.",
+            IdentifiabilityWarning,
+        )
+    return mean, scale, varies
+
+
+def _as_times(column: Any) -> Any:
+    """Return a column of times as an index; texts are parsed."""
+    import pandas as pd
+
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        try:
+            column = pd.to_datetime(column)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"Column {column.name!r} does not hold times: {error}. Pass datetimes, ISO texts "
+                "or numbers."
+            ) from error
+    return pd.Index(column, name=column.name)
+
+
+def _seconds(index: Any) -> Array | None:
+    """Return the times of an index as numbers, None if it holds no times."""
+    import pandas as pd
+
+    if isinstance(index, pd.RangeIndex):
+        return None
+    if isinstance(index, pd.DatetimeIndex):
+        ticks = np.asarray(index.as_unit("ns").asi8, dtype=np.float64) / 1e9
+        values = np.where(np.asarray(index.isna()), np.nan, ticks)
+    elif pd.api.types.is_numeric_dtype(index.dtype) and index.name is not None:
+        values = np.asarray(index, dtype=np.float64)
+    else:
+        return None
+    _check_order(values, index)
+    return values
+
+
+def _check_order(values: Array, index: Any) -> None:
+    if np.isnan(values).any():
+        row = int(np.isnan(values).argmax())
+        raise ValueError(f"The time of row {row} is missing. Drop the row, or fill in its time.")
+    backward = np.flatnonzero(np.diff(values) < 0)
+    if len(backward):
+        row = int(backward[0]) + 1
+        raise ValueError(
+            f"Rows must be in time order: row {row} ({index[row]}) is earlier than row {row - 1} "
+            f"({index[row - 1]}). Sort the rows by time."
+        )

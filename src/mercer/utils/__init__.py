@@ -1,0 +1,1 @@
+"""Functions that many subjects share: validation, files, resources, formatting, numerics."""

@@ -1,0 +1,91 @@
+r"""Weighted sums of normal densities, :math:`f = \sum_i c_i N(m_i, S)`, and their products.
+
+The coefficients may have any sign. :math:`\int f g` is a sum over pairs of terms, because
+:math:`\int N(x; m, S) N(x; m', S')\,dx = N(m; m', S + S')`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
+
+from mercer.utils.types import Array
+
+__all__ = ["GaussianTerms", "convolve", "evaluate", "inner_product", "normal_divergence"]
+
+_ENTRIES_PER_BLOCK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianTerms:
+    """Terms with a common covariance matrix.
+
+    Attributes
+    ----------
+    coefficients : array of shape (m,)
+    means : array of shape (m, d)
+    covariance : array of shape (d, d)
+    """
+
+    coefficients: Array
+    means: Array
+    covariance: Array
+
+
+def inner_product(first: Sequence[GaussianTerms], second: Sequence[GaussianTerms]) -> float:
+    """Return ``∫ f g`` of two sums.
+
+    >>> unit = [GaussianTerms(np.ones(1), np.zeros((1, 1)), np.eye(1))]
+    >>> round(inner_product(unit, unit), 6)  # 1 / (2 √π)
+    0.282095
+    """
+    return float(sum(_pair_product(one, other) for one in first for other in second))
+
+
+def convolve(terms: Sequence[GaussianTerms], covariance: Array) -> list[GaussianTerms]:
+    """Return the convolution of a sum with the density N(0, covariance)."""
+    return [replace(term, covariance=term.covariance + covariance) for term in terms]
+
+
+def evaluate(terms: Sequence[GaussianTerms], X: Array) -> Array:
+    """Return the sum at points, shape (n,)."""
+    total = np.zeros(len(X))
+    for term in terms:
+        total += _weighted_sums(X, term.means, term.coefficients, term.covariance)
+    return total
+
+
+def _pair_product(one: GaussianTerms, other: GaussianTerms) -> float:
+    covariance = one.covariance + other.covariance
+    sums = _weighted_sums(one.means, other.means, other.coefficients, covariance)
+    return float(one.coefficients @ sums)
+
+
+def _weighted_sums(X: Array, means: Array, coefficients: Array, covariance: Array) -> Array:
+    """Return ``Σ_i c_i N(x; m_i, S)`` at points, in blocks of rows."""
+    root = np.linalg.cholesky(covariance)
+    left, right = (solve_triangular(root, A.T, lower=True).T for A in (X, means))
+    step = max(1, _ENTRIES_PER_BLOCK // len(right))
+    sums = np.empty(len(X))
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        sums[rows] = np.exp(-0.5 * cdist(left[rows], right, "sqeuclidean")) @ coefficients
+    log_normalizer = np.log(np.diag(root)).sum() + 0.5 * X.shape[1] * np.log(2 * np.pi)
+    return np.asarray(sums * np.exp(-log_normalizer))
+
+
+def normal_divergence(p: GaussianTerms, q: GaussianTerms) -> float:
+    r"""Return the Kullback-Leibler divergence of two normal distributions, each a single term.
+
+    :math:`\frac12\big[\mathrm{tr}\,S_q^{-1}S_p + \delta'S_q^{-1}\delta - d
+    + \log\det S_q - \log\det S_p\big]` with the difference δ of the means.
+    """
+    p_root, q_root = np.linalg.cholesky(p.covariance), np.linalg.cholesky(q.covariance)
+    ratio = solve_triangular(q_root, p_root, lower=True)
+    shift = solve_triangular(q_root, (q.means - p.means)[0], lower=True)
+    log_ratio = 2 * np.log(np.diag(ratio)).sum()
+    return 0.5 * float((ratio**2).sum() + shift @ shift - len(shift) - log_ratio)

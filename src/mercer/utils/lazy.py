@@ -1,0 +1,37 @@
+"""Public names that are imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package.
+    modules : mapping
+        Module of the package -> its public names, separated by spaces.
+
+    Examples
+    --------
+    >>> get, _, names = lazy_names("mercer.utils", {"lazy": "lazy_names"})
+    >>> names, get("lazy_names") is lazy_names
+    (['lazy_names'], True)
+    """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return get, lambda: sorted(homes), sorted(homes)

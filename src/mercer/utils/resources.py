@@ -1,0 +1,323 @@
+"""Memory budget and threads, from the settings and the resources of the machine.
+
+:mod:`mercer.utils.config` changes the settings.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mercer.errors import MemoryBudgetError
+
+__all__ = [
+    "Config",
+    "blas_threads_for",
+    "check_memory",
+    "free_memory",
+    "memory_budget",
+    "parse_memory",
+    "release_memory",
+    "results_in_order",
+    "run_each_in_threads",
+    "run_in_threads",
+    "single_thread",
+    "single_threaded_blas",
+    "thread_count",
+]
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_PROCESSES = Path("/proc")
+_CONTROL_GROUP = Path("/sys/fs/cgroup")
+
+# Threads of OpenBLAS wait for each other by spinning. With another process on one of two cores, a
+# full decomposition of 500 to 2000 rows took 11 to 40 times as long with two threads as with one;
+# on an idle machine two threads lose at 500 and 1000 rows and save 30 % at 2000.
+_MULTITHREADED_BLAS_FROM = 2000
+
+_MAX_AHEAD = 8  # threads that hold a part of a sum, which may be large
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Config:
+    """The current settings.
+
+    Parameters
+    ----------
+    memory : str, int or None
+        Memory budget of one fit: bytes, a size such as ``"2GB"``, a percentage of the free memory
+        such as ``"50%"``, or None for half of the memory that is free when a fit starts.
+    threads : int or None
+        Number of worker threads; None for the number of cores available to this process, or
+        OMP_NUM_THREADS if that is set and smaller.
+    copy_X : bool
+        Whether a fitted model stores a copy of its training rows. Without it the model is a view of
+        the caller's data, and changes of the data change its predictions.
+    """
+
+    memory: str | int | None = None
+    threads: int | None = None
+    copy_X: bool = True  # noqa: N815 (X as in scikit-learn's copy_X)
+
+
+#: The current settings; :func:`mercer.set_config` replaces them.
+settings = Config()
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def memory_budget() -> int:
+    """Return the bytes that one fit may allocate."""
+    memory = settings.memory
+    return parse_memory("50%" if memory is None else memory)
+
+
+def check_memory(needed: float, what: str, remedy: str, budget: float | None = None) -> None:
+    """Raise MemoryBudgetError if an operation needs more bytes than the budget.
+
+    Parameters
+    ----------
+    needed : float
+        Bytes.
+    what : str
+        The operation, as the start of the message.
+    remedy : str
+        An alternative that needs less memory, for the message.
+    budget : float or None
+        Bytes; None for :func:`memory_budget`.
+
+    Examples
+    --------
+    >>> from mercer.utils.resources import check_memory
+    >>> check_memory(8e9, "A Gram matrix of 31623 points", "Use solver='nystrom'", budget=2e9)
+    Traceback (most recent call last):
+    mercer.errors.MemoryBudgetError: A Gram matrix of 31623 points needs 8 GB; the memory budget is
+    2 GB. Use solver='nystrom', or raise the budget with mercer.set_config(memory=…).
+    """
+    budget = memory_budget() if budget is None else budget
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} needs {needed / 1e9:.3g} GB; the memory budget is {budget / 1e9:.3g} GB. "
+            f"{remedy}, or raise the budget with mercer.set_config(memory=…)."
+        )
+
+
+def release_memory() -> None:
+    """Return freed memory to the operating system, where the C library can (glibc).
+
+    Arrays of up to 32 MB are allocated on the heap, which otherwise stays as large as it was.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def parse_memory(memory: str | int) -> int:
+    """Convert ``"2GB"``, ``"50%"`` (of the free memory) or a number of bytes to bytes."""
+    match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*)\s*([A-Za-z%]*)\s*", str(memory))
+    unit = match.group(2).upper() if match else None
+    if match is None or (unit != "%" and unit not in _UNITS) or float(match.group(1)) <= 0:
+        raise ValueError(
+            f"memory={memory!r} is not a size. Pass bytes, a size such as '2GB', a percentage of "
+            "the free memory such as '50%', or None."
+        )
+    number = float(match.group(1))
+    if unit == "%":
+        return int(number / 100 * free_memory())
+    return int(number * _UNITS[unit or ""])
+
+
+def free_memory() -> int:
+    """Return the bytes available without swapping, within control group and process limits."""
+    free = [_meminfo(), _cgroup(), _address_space()]
+    return min((size for size in free if size is not None), default=4 * 2**30)
+
+
+def _meminfo() -> int | None:
+    try:
+        lines = (_PROCESSES / "meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")), None)
+
+
+def _cgroup() -> int | None:
+    try:
+        limit = (_CONTROL_GROUP / "memory.max").read_text().strip()
+        used = int((_CONTROL_GROUP / "memory.current").read_text())
+        uses = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+    except OSError:
+        return None
+    # Cached files count as used, but they are evicted when memory is needed.
+    files = next((int(x.split()[1]) for x in uses if x.startswith("inactive_file ")), 0)
+    return None if limit == "max" else max(int(limit) - used + files, 0)
+
+
+def _address_space() -> int | None:
+    """Return the remaining bytes under ``ulimit -v``; larger allocations fail."""
+    try:
+        import resource  # not on every system
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int((_PROCESSES / "self" / "statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return None
+    if limit == resource.RLIM_INFINITY:
+        return None
+    return max(limit - pages * resource.getpagesize(), 0)
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+_local = threading.local()
+_lock = threading.Lock()
+_users: set[object] = set()
+_limiter: Any = None
+
+
+def thread_count() -> int:
+    """Return the number of worker threads for products and transforms."""
+    if getattr(_local, "single", 0):
+        return 1
+    if settings.threads is not None:
+        return settings.threads
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores or 1, int(limit)) if limit.isdecimal() and int(limit) else cores or 1
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Disable nested threading in the calling thread, such as inside a Dask worker."""
+    _local.single = getattr(_local, "single", 0) + 1
+    try:
+        yield
+    finally:
+        _local.single -= 1
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread inside a ``with`` block.
+
+    The limit applies to the whole process, so callers are counted: the first one sets the limit and
+    the last one removes it. If each caller restored the limit that it found, overlapping callers
+    would leave the limit in place. The caller is removed from the set even if an interrupt arrives
+    during entry.
+    """
+    global _limiter
+    caller = object()
+    try:
+        with _lock:
+            _users.add(caller)
+            if _limiter is None:
+                _limiter = _libraries().limit(limits=1, user_api="blas")
+        yield
+    finally:
+        with _lock:
+            _users.discard(caller)
+            if not _users and _limiter is not None:
+                _take_control()
+                _limiter.restore_original_limits()
+                _take_control()
+                _limiter = None
+
+
+def blas_threads_for(size: int) -> AbstractContextManager[None]:
+    """Limit BLAS to one thread for matrices that are too small to benefit from more threads."""
+    return single_threaded_blas() if size <= _MULTITHREADED_BLAS_FROM else nullcontext()
+
+
+@cache
+def _libraries() -> Any:
+    """Return a controller of the loaded BLAS libraries; cached, since the search is slow."""
+    import scipy.linalg  # noqa: F401 (SciPy's own copy must be loaded before the search)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _take_control() -> None:
+    """Allow this thread to change a limit that another thread has set, if OpenBLAS checks it."""
+    from threadpoolctl import OpenBLASController
+
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
+
+
+def run_in_threads(
+    tasks: Sequence[Task], work: Callable[[Sequence[Task]], Any], parallel: bool = True
+) -> list[Any]:
+    """Split tasks evenly among threads and return the result of ``work(tasks)`` of each thread.
+
+    The split depends on the number of threads only, not on timing, so that sums over tiles are
+    reproducible. With ``parallel=False`` all tasks run in the calling thread.
+    """
+    if not parallel:
+        return [work(tasks)]
+    threads = max(1, min(thread_count(), len(tasks)))
+    parts = [tasks[i::threads] for i in range(threads)]
+    with single_threaded_blas():
+        if threads == 1:
+            return [work(parts[0])]
+        with _pool(threads) as pool:
+            return list(pool.map(work, parts))
+
+
+def run_each_in_threads(
+    tasks: Sequence[Task], work: Callable[[Task], Any], parallel: bool = True
+) -> None:
+    """Call ``work`` with each task, in threads that take the next task when they are free.
+
+    For tasks that write to different places, so that the result does not depend on timing. If
+    another process uses a core, :func:`run_in_threads` would wait for the thread on that core.
+    """
+    threads = max(1, min(thread_count(), len(tasks))) if parallel else 1
+    with single_threaded_blas() if threads > 1 else nullcontext():
+        if threads == 1:
+            for task in tasks:
+                work(task)
+            return
+        with _pool(threads) as pool:
+            for _ in pool.map(work, tasks):
+                pass
+
+
+def results_in_order(
+    tasks: Sequence[Task], work: Callable[[Task], Result], parallel: bool = True
+) -> Iterator[Result]:
+    """Yield ``work(task)`` of each task in order; threads compute at most one ahead of each.
+
+    For results that are added up: the order of the sum does not depend on timing or on the number
+    of threads, and few results are in memory.
+    """
+    threads = min(thread_count(), len(tasks), _MAX_AHEAD) if parallel else 1
+    if threads <= 1:
+        yield from map(work, tasks)
+        return
+    with single_threaded_blas(), _pool(threads) as pool:
+        waiting: deque[Future[Result]] = deque()
+        for task in tasks:
+            waiting.append(pool.submit(work, task))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return threads that do not start further ones."""
+    return ThreadPoolExecutor(threads, initializer=lambda: setattr(_local, "single", 1))

@@ -1,0 +1,131 @@
+r"""Sums of sample weights, and the effective sample size.
+
+A weight w counts as w copies of its row. Rules that need a sample size n (bandwidths, priors,
+numbers of terms) use
+
+.. math:: n = \max\Big(\sum w, \frac{(\sum w)^2}{\sum w^2}\Big).
+
+The second expression is the effective sample size of Kish (1965). It does not depend on the scale
+of the weights and is at most the number of rows. For integer weights the first one is not smaller,
+so integer weights stay equal to copies; weights that sum to 1 count as about as many rows as there
+are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from mercer.utils.types import Array
+
+__all__ = ["WeightTotals", "effective_size", "multiplicities"]
+
+
+@dataclass(frozen=True)
+class WeightTotals:
+    """Sums of weights; those of two chunks can be added.
+
+    Sums of squares are relative to the largest weight, so that they neither overflow nor underflow.
+
+    Attributes
+    ----------
+    total : float
+        Σw; inf if it overflows.
+    largest : float
+        The largest weight.
+    ratio : float
+        Σw / largest.
+    squares : float
+        Σ (w / largest)².
+    """
+
+    total: float
+    largest: float
+    ratio: float
+    squares: float
+
+    @classmethod
+    def of(cls, weights: Array) -> WeightTotals:
+        """Return the sums of one chunk.
+
+        >>> WeightTotals.of(np.full(8, 1 / 8)).sample_size, WeightTotals.of(np.ones(8)).sample_size
+        (8.0, 8.0)
+        >>> WeightTotals.of(np.array([1.0, 2.0, 5.0])).sample_size
+        8.0
+        """
+        largest = float(weights.max(initial=0.0))
+        if largest == 0:
+            return cls(0.0, 0.0, 0.0, 0.0)
+        relative = weights / largest
+        with np.errstate(over="ignore"):
+            total = float(weights.sum())
+        return cls(total, largest, float(relative.sum()), float(relative @ relative))
+
+    @classmethod
+    def of_rows(cls, n: int) -> WeightTotals:
+        """Return the sums of n weights of 1."""
+        return cls(float(n), 1.0, float(n), float(n))
+
+    def __add__(self, other: WeightTotals) -> WeightTotals:
+        largest = max(self.largest, other.largest)
+        if largest == 0:
+            return self
+        a, b = self.largest / largest, other.largest / largest
+        return WeightTotals(
+            self.total + other.total,
+            largest,
+            a * self.ratio + b * other.ratio,
+            a**2 * self.squares + b**2 * other.squares,
+        )
+
+    @property
+    def effective_size(self) -> float:
+        """Kish's ``(Σw)² / Σw²``."""
+        return self.ratio**2 / self.squares
+
+    @property
+    def sample_size(self) -> float:
+        """``n = max(Σw, (Σw)² / Σw²)``, which all rules use."""
+        return max(self.total, self.effective_size)
+
+    @property
+    def factor(self) -> float:
+        """Factor that turns weights into multiplicities, whose sum is n; 1 if Σw is n."""
+        return 1.0 if self.total >= self.effective_size else self.effective_size / self.total
+
+    @property
+    def unit(self) -> float:
+        """Power of 4 close to the largest weight.
+
+        Divisions by it and by its square root are exact.
+        """
+        if self.largest == inf:
+            return 1.0
+        return float(2.0 ** (2 * ((np.frexp(self.largest)[1] - 1) // 2)))
+
+
+def effective_size(weights: Array) -> float:
+    """Return Kish's ``(Σw)² / Σw²``.
+
+    >>> effective_size(np.array([0.2, 0.2, 0.2, 0.0]))
+    3.0
+    """
+    return WeightTotals.of(weights).effective_size
+
+
+def multiplicities(weights: Array) -> Array:
+    """Return weights multiplied by a common factor such that their sum is n.
+
+    Weights whose sum is n already are returned unchanged, integers in particular.
+
+    >>> multiplicities(np.array([0.25, 0.25, 0.25, 0.25]))
+    array([1., 1., 1., 1.])
+    >>> multiplicities(np.array([3.0, 1.0]))
+    array([3., 1.])
+    """
+    totals = WeightTotals.of(weights)
+    if totals.factor == 1:
+        return weights
+    return np.asarray(weights / totals.largest * (totals.effective_size / totals.ratio))

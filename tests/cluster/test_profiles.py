@@ -1,0 +1,89 @@
+"""describe_clusters: effect sizes of clusters, for any labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mercer
+from mercer import describe_clusters
+from mercer.cluster.profiles import cluster_traits
+from mercer.tables import as_table
+from tests.expectations import raises
+
+
+@pytest.fixture
+def frame(rng):
+    group = np.repeat([0, 1, 2], 20)
+    return pd.DataFrame(
+        {
+            "size": rng.normal(3.0 * group),
+            "color": np.where(group == 1, "red", "blue"),
+            "when": pd.Timestamp("2026-01-01") + pd.to_timedelta(group, unit="D"),
+            "same": 7,
+        }
+    )
+
+
+LABELS = np.repeat([0, 1, 2], 20)
+
+
+def test_effects_are_medians_in_robust_standard_deviations_and_cohens_h(frame):
+    found = describe_clusters(frame, LABELS, min_effect=0).set_index(["cluster", "column"])
+    size = found.loc[(2, "size")]
+    low, high = np.quantile(frame["size"], [0.25, 0.75])
+    assert size["inside"] == np.median(frame["size"][LABELS == 2])
+    assert size["overall"] == np.median(frame["size"])
+    assert size["effect"] == pytest.approx((size.inside - size.overall) / (high - low) * 1.349)
+    color = found.loc[(1, "color")]
+    assert (color["label"], color["inside"], color["overall"]) == ("red", 1.0, pytest.approx(1 / 3))
+    assert color["effect"] == pytest.approx(np.pi - 2 * np.arcsin(np.sqrt(1 / 3)))
+    assert found.loc[(0, "when"), "inside"] == "2026-01-01T00:00:00"
+    assert "same" not in found.index.get_level_values("column")
+
+
+def test_rows_are_ordered_by_cluster_and_absolute_effect(frame):
+    found = describe_clusters(frame, LABELS)
+    assert found["cluster"].is_monotonic_increasing
+    assert (found["effect"].abs() >= 0.2).all()
+    for _, rows in found.groupby("cluster"):
+        assert rows["effect"].abs().is_monotonic_decreasing
+    assert len(describe_clusters(frame, LABELS, min_effect=0)) == 9
+
+
+def test_labels_may_be_strings_and_negative_numbers_are_noise(frame):
+    numbers = describe_clusters(frame, LABELS, min_effect=0)
+    names = describe_clusters(frame, np.array(["a", "b", "c"])[LABELS], min_effect=0)
+    assert names["cluster"].tolist() == [("a", "b", "c")[c] for c in numbers["cluster"]]
+    pd.testing.assert_frame_equal(names.drop(columns="cluster"), numbers.drop(columns="cluster"))
+    noise = describe_clusters(frame, LABELS - 1)
+    assert sorted(noise["cluster"].unique()) == [0, 1]
+
+
+def test_report_uses_the_same_numbers(frame):
+    found = describe_clusters(frame, LABELS, min_effect=0)
+    traits = cluster_traits(as_table(frame), LABELS)
+    assert found["effect"].tolist() == [trait.effect for trait in traits]
+
+
+def test_missing_values_and_empty_rows_are_accepted(frame):
+    frame = frame.drop(columns="same").astype({"color": object})
+    frame.loc[3, "size"] = np.nan
+    frame.loc[25] = [np.nan, None, pd.NaT]
+    found = describe_clusters(frame, LABELS, min_effect=0).set_index(["cluster", "column"])
+    members = np.setdiff1d(np.arange(20), [3])
+    assert found.loc[(0, "size"), "inside"] == np.median(frame["size"][members])
+
+
+def test_one_cluster_has_no_differences(frame):
+    found = describe_clusters(frame, np.zeros(60, dtype=int))
+    assert len(found) == 0
+    assert "effect" in found
+
+
+def test_labels_of_another_length_are_rejected(frame):
+    with raises(ValueError, 59, 60):
+        describe_clusters(frame, LABELS[:-1])
+
+
+def test_name_is_public():
+    assert mercer.describe_clusters is describe_clusters
