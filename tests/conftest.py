@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from mercer import config_context
+from mercer.datasets import make_halo
+
 ROOT = Path(__file__).parents[1]
 
 # "fast" and "full" repeat the same examples in every run; "search" looks for new ones.
@@ -83,6 +86,18 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def one_thread():
+    """Run on one thread: starting threads is slower than small transforms."""
+    with config_context(threads=1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def halo():
+    return make_halo(random_state=0)
 
 
 def pytest_terminal_summary(terminalreporter):

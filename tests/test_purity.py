@@ -2,17 +2,13 @@
 
 import ast
 import re
-import sys
 from pathlib import Path
-
-import pytest
 
 import mercer
 
 ROOT = Path(mercer.__file__).parent
-MATHS = sorted((ROOT / "maths").glob("*.py"))
-OUTSIDE_CHUNKS = sorted(
-    path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "chunks"
+OUTSIDE_DASK = sorted(
+    path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[:2] != ("data", "dask")
 )
 
 
@@ -24,29 +20,21 @@ def imported_modules(path):
             yield from (alias.name for alias in node.names)
 
 
-@pytest.mark.parametrize("path", MATHS, ids=lambda path: path.stem)
-def test_maths_imports_numpy_scipy_and_functions_of_arrays_only(path):
-    allowed = {"numpy", "scipy", *sys.stdlib_module_names}
-    own = ("mercer.maths", "mercer.utils.compiled")
-    for module in imported_modules(path):
-        assert module.startswith(own) or module.partition(".")[0] in allowed
-
-
-def test_only_chunks_imports_dask():
+def test_only_data_dask_imports_dask():
     users = {
         str(path.relative_to(ROOT))
-        for path in OUTSIDE_CHUNKS
+        for path in OUTSIDE_DASK
         for module in imported_modules(path)
         if module.partition(".")[0] in ("dask", "distributed")
     }
     assert not users
 
 
-def test_only_chunks_detects_dask_collections():
+def test_only_data_dask_detects_dask_collections():
     names = "is_dask", "__dask_graph__", "isinstance(points, ChunkedPoints)", "._chunks"
     users = {
         (str(path.relative_to(ROOT)), name)
-        for path in OUTSIDE_CHUNKS
+        for path in OUTSIDE_DASK
         for name in names
         if name in path.read_text(encoding="utf-8")
     }
@@ -77,8 +65,6 @@ def test_private_modules_of_other_packages_are_used_in_one_file():
 
 # --- logic never depends on the wording of a text ------------------------------------------------
 
-STORED_TEXTS = {("persistence/legacy.py", "labels == 'no label'")}  # in files of format 1
-
 
 def compared_texts(path):
     """Yield comparisons with a text of several words, or with the text of an exception."""
@@ -96,12 +82,8 @@ def compared_texts(path):
 
 
 def test_no_source_file_compares_sentences():
-    found = {
-        (path.relative_to(ROOT).as_posix(), text)
-        for path in ROOT.rglob("*.py")
-        for text in compared_texts(path)
-    }
-    assert found == STORED_TEXTS
+    found = [(path, text) for path in ROOT.rglob("*.py") for text in compared_texts(path)]
+    assert not found
 
 
 def test_comparisons_with_sentences_are_found(tmp_path):

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelECA, KernelPCA, bandwidth
+from mercer import KernelECA, KernelPCA
 from mercer.bandwidth import (
     distance_fraction,
     fit_kernel,
@@ -417,8 +417,3 @@ def test_fit_returns_a_new_kernel():
     fitted = fit_kernel(kernel, X)
     kernel.set_params(**{"0__bandwidth": 5.0})
     assert fitted == Gaussian(2.0) + Linear()
-
-
-def test_resolve_is_an_alias_of_fit_kernel():
-    kernel, X = Gaussian("scott"), array()
-    assert bandwidth.resolve(kernel, X) == fit_kernel(kernel, X)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.eigen import block_krylov
 from mercer.eigen.block_krylov import leading_eigenpairs
-from mercer.solvers import block_krylov
 
 
 def matrix(rng, values):

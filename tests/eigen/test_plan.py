@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
 from mercer.data.points import Points, validate_points
+from mercer.eigen import ranks
 from mercer.eigen.plan import FiniteFeatures, Plan, Request, plan, sums_by_boxes
 from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample, SymmetricGram
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram, Precomputed
@@ -23,7 +24,6 @@ from mercer.solvers import (
     as_solver,
     eigenvalue_ranks,
     mean_window,
-    ranks,
 )
 from tests.expectations import raises
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import LinAlgError, eigh
 
+from mercer.eigen import dense
 from mercer.eigen.dense import Tridiagonalized
-from mercer.solvers import dense
 
 
 def gaussian_gram(n, bandwidth):

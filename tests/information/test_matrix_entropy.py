@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.errors import ApproximationWarning
-from mercer.information import MatrixEntropies, matrix_renyi_entropy, vendi_score
+from mercer.information import MatrixEntropies, matrix_renyi_entropy, trace_quadrature, vendi_score
 from mercer.information.deflation import deflate, deflation_tolerance
 from mercer.information.entropy import growth_bounds, perturbation_bounds, spectral_entropy
 from mercer.information.samples import fitted_sample
 from mercer.information.trace_bounds import lower_tail, moment_bounds
 from mercer.information.trace_quadrature import TraceSum
 from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
-from mercer.solvers import Nystrom, trace_quadrature
+from mercer.solvers import Nystrom
 from mercer.utils import resources
 from tests.expectations import raises
 

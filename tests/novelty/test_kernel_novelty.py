@@ -9,10 +9,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import KernelNovelty, MercerNovelty, kernel_novelty, novelty, novelty_neighbors
+from mercer import KernelNovelty, MercerNovelty
 from mercer.data.points import Sample, validate_points
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, NGram
+from mercer.novelty import kernel_novelty
+from mercer.novelty import mercer_novelty as novelty
+from mercer.novelty import neighbors as novelty_neighbors
 from mercer.novelty.column_scales import column_scales, leave_one_out_scale_ratios
 from mercer.novelty.neighbors import NeighborDistance, nth_smallest
 from mercer.novelty.statistics import (

@@ -152,8 +152,8 @@ def test_other_estimators_are_preserved(name, path):
 def test_every_public_estimator_is_tested():
     tested = {type(e).__name__ for e in OTHERS.values()} | {"KernelPCA", "KernelECA"}
     tested.add("ProcessMonitor")  # needs 50 rows: tests/monitoring/test_process_monitor.py
-    public = {name for name in mercer.estimators.__all__ if name[0].isupper()}
-    estimators = {n for n in public if issubclass(getattr(mercer.estimators, n), BaseEstimator)}
+    public = {name for name in mercer.__all__ if name[0].isupper()}
+    estimators = {n for n in public if issubclass(getattr(mercer, n), BaseEstimator)}
     assert estimators - tested == set()
 
 

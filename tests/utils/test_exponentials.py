@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mercer import KernelPCA, compiled
+from mercer import KernelPCA
 from mercer.kernels import Gaussian, Laplacian, Matern
+from mercer.utils import compiled
 from mercer.utils.compiled import exponentials, uses_compiled_code
 
 ROOT = Path(__file__).parents[2]

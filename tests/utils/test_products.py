@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer import KernelPCA, compiled
+from mercer import KernelPCA
 from mercer.data.points import Points
 from mercer.gram.symmetric import SymmetricGram
 from mercer.kernels import Gaussian
+from mercer.utils import compiled
 from mercer.utils.compiled import add_products, uses_compiled_code
 
 pytestmark = pytest.mark.skipif(not uses_compiled_code(), reason="the library is not used here")
