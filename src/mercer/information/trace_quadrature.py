@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.eigen.deflation import Deflation, deflate
+from mercer.information.deflation import Deflation, deflate
 from mercer.information.entropy import entropy_summand
 from mercer.information.lanczos_quadrature import LanczosBlock, Product
 from mercer.information.trace_bounds import (
