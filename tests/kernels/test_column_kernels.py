@@ -258,6 +258,46 @@ def as_library(frame, library):
     return table if library == "pyarrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
+ALL = slice(None)
+
+
+def test_logarithms_of_products_of_columns_do_not_underflow():
+    near = pd.DataFrame({"age": [0.0, 1.0], "height": [0.0, 2.0], "land": ["a", "b"]})
+    far = pd.DataFrame(
+        {"age": [0.0, 1e3, 1e4], "height": [1.0, 1e3, -5.0], "land": ["a", "c", "b"]}
+    )
+    factors = [On("age", Gaussian(2.0)), On("height", Laplacian(0.5)), On("land", Categorical(0.5))]
+    product = factors[0] * factors[1] * factors[2]
+    assert (product(far, near)[1:] == 0).all()
+    logs = product.log_tiles(far, near)(ALL, ALL, None)
+    assert np.isfinite(logs).all()
+    assert_array_equal(logs, sum(factor.log_tiles(far, near)(ALL, ALL, None) for factor in factors))
+    age = (far[["age"]].to_numpy() - near["age"].to_numpy()) ** 2 / 8
+    assert_allclose(factors[0].log_tiles(far, near)(ALL, ALL, None), -age, rtol=1e-14)
+
+
+def test_logarithms_of_missing_values_are_those_of_the_mean_embedding():
+    train = pd.DataFrame({"age": [0.0, 1.0, 3.0], "land": ["a", "b", None]})
+    rows = pd.DataFrame({"age": [2.0, np.nan, 1e3], "land": [None, "a", "c"]})
+    kernel = fit_kernel(On("age", Gaussian(1.0)) * On("land", Categorical(0.5)), train)
+    for X, Y in [(rows, train), (rows, rows)]:
+        with np.errstate(divide="ignore"):
+            expected = np.log(kernel(X, Y))
+        found = kernel.log_tiles(X, Y.copy())(ALL, ALL, None)
+        positive = expected > -np.inf
+        assert_allclose(found[positive], expected[positive], rtol=1e-12)
+        assert np.isfinite(found).all()
+
+
+def test_logarithms_of_negative_factors_and_means():
+    frame = pd.DataFrame({"x": [-1.0, 1.0, 5.0, np.nan], "y": [-2.0, 3.0, 1.0, 1.0]})
+    kernel = fit_kernel(On("x", Linear()) * On("y", Linear()), frame)
+    values = kernel(frame)
+    found = kernel.log_tiles(frame, frame.copy())(ALL, ALL, None)
+    assert_allclose(found[values > 0], np.log(values[values > 0]), rtol=1e-12)
+    assert np.isnan(found[values < 0]).all()
+
+
 # --- missing values -------------------------------------------------------------------------------
 
 

@@ -173,6 +173,24 @@ class Product(_Combination):
     _join = np.multiply
     _symbol = " * "
 
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Add the logarithms of the factors, so that small factors do not underflow."""
+        first, *rest = [term.log_tiles(X, Y) for term in self.terms]
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            with np.errstate(invalid="ignore"):  # logarithms of negative factors
+                block = first(rows, columns, out)
+                for other in rest:
+                    block += other(rows, columns, None)
+                undefined = np.isnan(block)
+                if undefined.any():  # the product of two negative factors is positive
+                    product = self.tiles(X, Y)(rows, columns, None)
+                    with np.errstate(divide="ignore"):
+                        block[undefined] = np.log(product[undefined])
+            return block
+
+        return tile
+
 
 class Scaled(Kernel):
     """A kernel times a number, ``k(x, y) = factor · k₀(x, y)``; written ``2.0 * k``.

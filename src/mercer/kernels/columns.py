@@ -146,15 +146,26 @@ class On(Kernel):
 
     def tiles(self, X: Any, Y: Any = None) -> Tiles:
         """Return tiles of the inner kernel, with rows and columns of missing values replaced."""
+        return self._tiles(X, Y, logarithmic=False)
+
+    def log_tiles(self, X: Any, Y: Any) -> Tiles:
+        """Return the logarithms of the inner kernel, with those of missing values replaced."""
+        return self._tiles(X, Y, logarithmic=True)
+
+    def _tiles(self, X: Any, Y: Any, *, logarithmic: bool) -> Tiles:
         x, missing_x = self._filled(X)
         y, missing_y = (x, missing_x) if Y is None else self._filled(Y)
-        inner = self.kernel.tiles(x, None if Y is None else y)
+        if logarithmic:
+            inner = self.kernel.log_tiles(x, y)
+        else:
+            inner = self.kernel.tiles(x, None if Y is None else y)
         if not missing_x.any() and not missing_y.any():
             return inner
-        mean_y = self._means(y, missing_y) if missing_x.any() else np.zeros(len(y))
+        means = self._log_means if logarithmic else self._means
+        mean_y = means(y, missing_y) if missing_x.any() else np.zeros(len(y))
         mean_x = mean_y if Y is None else np.zeros(len(x))
         if Y is not None and missing_y.any():
-            mean_x = self._means(x, missing_x)
+            mean_x = means(x, missing_x)
 
         def tile(rows: slice, columns: slice, out: Array | None) -> Array:
             block = inner(rows, columns, out)
@@ -179,6 +190,24 @@ class On(Kernel):
             for i in range(0, len(cells), _ROWS_PER_BLOCK)
         ]
         return np.where(missing, self._potential(), np.concatenate(parts))
+
+    def _log_means(self, cells: Array, missing: Array) -> Array:
+        """Return ``log k(x, ?)`` for every row x, also where k(x, ?) underflows."""
+        assert self.observed is not None
+        tiles = self.kernel.log_tiles(cells, self.observed.cells)
+        weights = np.log(self.observed.weights)
+        with np.errstate(divide="ignore", invalid="ignore"):  # k may be 0 or negative
+            parts = [
+                np.logaddexp.reduce(
+                    tiles(slice(i, i + _ROWS_PER_BLOCK), slice(None), None) + weights, axis=1
+                )
+                for i in range(0, len(cells), _ROWS_PER_BLOCK)
+            ]
+            logs = np.where(missing, np.log(self._potential()), np.concatenate(parts))
+            undefined = np.isnan(logs)
+            if undefined.any():  # the mean of negative and positive values
+                logs[undefined] = np.log(self._means(cells, missing)[undefined])
+        return logs
 
     def _potential(self) -> float:
         """Return ``k(?, ?)``, cached until a parameter changes."""
