@@ -14,7 +14,6 @@ MODULES = [
     "solvers",
     "speed",
     "large_samples",
-    "large_eigenpairs",
     "slopes",
     "plan_choices",
     "nonuniform_fft",

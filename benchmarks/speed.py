@@ -138,10 +138,6 @@ TASKS: dict[str, tuple[float, Callable[[], object]]] = {
             normal(20_000, 10)
         ),
     ),
-    "the same, solver='davidson' (residuals below 1e-6)": (
-        48,
-        lambda: KernelECA(3, kernel=Gaussian(2.0), solver="davidson").fit(normal(20_000, 10)),
-    ),
     "KernelPCA(300), 2,500 × 10": (19, lambda: KernelPCA(300).fit(normal(2500, 10))),
     "SeriesDensity() (Kronmal–Tarter), 100,000 × 2": (
         30,

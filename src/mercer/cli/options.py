@@ -76,7 +76,7 @@ Data = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_reject_opt
 Bandwidth = Annotated[float | str, Parameter(converter=parse_bandwidth, n_tokens=1)]
 Components = Annotated[int | float, Parameter(converter=parse_components, n_tokens=1)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-Solver = Literal["auto", "dense", "lanczos", "fourier", "nystrom", "davidson"]
+Solver = Literal["auto", "dense", "lanczos", "fourier", "nystrom"]
 
 _Names = Annotated[
     tuple[str, ...], Parameter(negative="", show_default=False, allow_leading_hyphen=True)

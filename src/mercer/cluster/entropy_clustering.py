@@ -80,7 +80,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         kernel without a single bandwidth (such as a product over columns) they are multipliers of
         its bandwidths: :meth:`~mercer.kernels.Kernel.scale_bandwidths`.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson" or a solver object. "auto"
+        "auto", "dense", "lanczos", "fourier", "nystrom" or a solver object. "auto"
         stores no Gram matrix above 0.5 GB (about 8000 points); ``Lanczos(stored=True)`` is faster
         and needs the memory.
     max_iter : int

@@ -35,7 +35,7 @@ class KernelECA(MonitoredTransformer):
         "precomputed", or a kernel object. The bandwidth "auto" is Silverman's rule for at most
         three columns, and the median distance divided by √2 for more.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object (see
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
         :mod:`mercer.solvers`).
     preimage : {"kwok-tsang", "mika", "ridge"}
         How ``inverse_transform`` finds points (see :mod:`mercer.decomposition.preimages`).

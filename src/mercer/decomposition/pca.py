@@ -32,7 +32,7 @@ class KernelPCA(MonitoredTransformer):
     center : bool
         Remove the mean in feature space.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object (see
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
         :mod:`mercer.solvers`).
     preimage : {"kwok-tsang", "mika", "ridge"}
         How ``inverse_transform`` finds points (see :mod:`mercer.decomposition.preimages`).

@@ -72,7 +72,7 @@ class SeriesDensity(KernelSumFunctions):
         Parzen window estimate, whose ratio to the series is bounded; ``clipped_mass_error_`` is its
         error. If no coefficient is negative, nothing is clipped.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object.
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
     max_terms : int
         Number of the largest eigenvalues that a rule considers. Because of noise, a fraction of all
         eigenvectors passes the criterion of Kronmal and Tarter, so the number of selected terms

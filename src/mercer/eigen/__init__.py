@@ -1,7 +1,6 @@
 """Solvers: how the Gram matrix is represented and how its eigenpairs are found."""
 
 from mercer.eigen.base import Eigenpairs, Eigensolver, OperatorChoice, Selection
-from mercer.eigen.davidson import Davidson
 from mercer.eigen.dense import Dense
 from mercer.eigen.fourier import Fourier
 from mercer.eigen.graph import GraphSolver
@@ -14,7 +13,6 @@ from mercer.eigen.verified_lanczos import VerifiedLanczos
 
 __all__ = [
     "Auto",
-    "Davidson",
     "Dense",
     "Eigenpairs",
     "Eigensolver",

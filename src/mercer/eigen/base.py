@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from mercer.errors import RankError
@@ -98,7 +98,7 @@ class Eigenpairs:
     ----------
     values : array of shape (k,)
     vectors : array of shape (size, k) or None
-        Unit eigenvectors of the problem; None after they were dropped.
+        Unit eigenvectors of the problem; a spectrum does not store them.
     overlaps : array of shape (k,)
         1'e_i, nonnegative.
     method : str
@@ -119,15 +119,6 @@ class Eigenpairs:
         Smallest eigenvalue (or Ritz value) if it is negative beyond rounding error, else 0.
     products : int
         Number of products with one vector.
-    residuals : array of shape (k,) or None
-        Bounds on ``‖A v - λ v‖``, where the solver provides them.
-    value_bounds : array of shape (k, 2) or None
-        An interval around each value that contains an eigenvalue, a different one for each value;
-        the eigenvalue of that rank where ``ranks`` is known.
-    angle_bounds : array of shape (k,) or None
-        Bounds on the sine of the angle between vector and eigenvector; NaN where none is proven.
-    passes : int or None
-        Number of passes over all pairs of points.
 
     Examples
     --------
@@ -155,14 +146,6 @@ class Eigenpairs:
     known_terms: Array
     lowest: float
     products: int
-    residuals: Array | None = None
-    value_bounds: Array | None = None
-    angle_bounds: Array | None = None
-    passes: int | None = None
-
-    def without_vectors(self) -> Eigenpairs:
-        """Return the pairs without their vectors."""
-        return replace(self, vectors=None)
 
 
 class OperatorChoice(Protocol):

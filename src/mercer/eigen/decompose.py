@@ -178,8 +178,6 @@ def _spectrum(
         vectors=None,
         overlaps=np.where(undecided, 0.0, pairs.overlaps) * sqrt(unit),
         known_values=pairs.known_values * unit,
-        residuals=None if pairs.residuals is None else pairs.residuals * unit,
-        value_bounds=None if pairs.value_bounds is None else pairs.value_bounds * unit,
         lowest=pairs.lowest * unit,
         ranks=None if approximate else pairs.ranks,
     )
@@ -272,8 +270,8 @@ def _warn_about_error(gram: GramOperator, spectrum: Spectrum) -> None:
         warn(
             f"K is approximated ({gram.description}): {gram.missing_fraction:.2%} of its trace is "
             f"missing, so eigenvalues may be too small by up to {spectrum.error_bound:.3g}; the "
-            f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or a "
-            "solver of K itself: 'lanczos', or 'davidson' for data in memory.",
+            f"smallest selected is {smallest:.3g}. Use more landmarks, a larger bandwidth, or "
+            "solver='lanczos', which uses K itself.",
             ApproximationWarning,
         )
 
@@ -288,7 +286,7 @@ def _warn_about_pairs(pairs: Eigenpairs, target: Target) -> None:
     if not pairs.converged or (target == "entropy" and not pairs.certified):
         warn(
             f"The selection of components is not proven: {pairs.certificate}. Raise "
-            "Lanczos(max_products=…) or Davidson(block_size=…), or use solver='dense'.",
+            "Lanczos(max_products=…) or use solver='dense'.",
             ConvergenceWarning,
         )
     if pairs.multiplicities is not None and (pairs.multiplicities > 1).any():

@@ -14,7 +14,7 @@ from mercer.gram import (
 from mercer.utils.resources import check_memory, memory_budget
 from mercer.utils.validation import check_integer
 
-__all__ = ["Nystrom", "landmark_gram"]
+__all__ = ["Nystrom"]
 
 
 @dataclass(frozen=True)
@@ -55,37 +55,28 @@ class Nystrom:
     def gram(self, sample: Sample) -> NystromGram:
         """Choose the landmarks and build the operator."""
         check_integer(self.n_landmarks, "Nystrom.n_landmarks")
-        return landmark_gram(
-            sample, self.n_landmarks, self.tolerance, self.random_state, memory_budget() // 4
+        if sample.matrix is not None:
+            raise ValueError(
+                "A precomputed kernel cannot be evaluated at landmarks. Use solver='lanczos'."
+            )
+        if not sample.kernel.is_psd:
+            raise ValueError(
+                f"{sample.kernel!r} is not positive semi-definite, which landmarks require. Use "
+                "solver='lanczos' or 'dense'."
+            )
+        count = min(self.n_landmarks, sample.points.n)
+        check_memory(
+            landmark_bytes(sample.points.n, count, sample.points.dtype.itemsize),
+            f"A choice of {count} landmarks among {sample.points.n} points",
+            "Use fewer landmarks",
         )
-
-
-def landmark_gram(
-    sample: Sample, count: int, tolerance: float, random_state: int | None, memory: int
-) -> NystromGram:
-    """Choose landmarks and build the operator; ``memory`` is the number of bytes for the choice."""
-    if sample.matrix is not None:
-        raise ValueError(
-            "A precomputed kernel cannot be evaluated at landmarks. Use solver='lanczos'."
+        features = choose_landmarks(
+            sample.kernel,
+            sample.points,
+            sample.weights,
+            count,
+            tolerance=self.tolerance,
+            random_state=self.random_state,
+            memory=memory_budget() // 4,
         )
-    if not sample.kernel.is_psd:
-        raise ValueError(
-            f"{sample.kernel!r} is not positive semi-definite, which landmarks require. Use "
-            "solver='lanczos' or 'dense'."
-        )
-    count = min(count, sample.points.n)
-    check_memory(
-        landmark_bytes(sample.points.n, count, sample.points.dtype.itemsize),
-        f"A choice of {count} landmarks among {sample.points.n} points",
-        "Use fewer landmarks",
-    )
-    features = choose_landmarks(
-        sample.kernel,
-        sample.points,
-        sample.weights,
-        count,
-        tolerance=tolerance,
-        random_state=random_state,
-        memory=memory,
-    )
-    return NystromGram(features, sample.points, sample.weights)
+        return NystromGram(features, sample.points, sample.weights)

@@ -39,9 +39,7 @@ budget, iterations are limited to products that cost about as much (n/8 vectors 
 and variance), and ``Dense`` is the fallback.
 
 Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
-fraction of the trace that is missing. ``Davidson`` then finds the eigenpairs of K itself, in
-minutes instead of seconds; it is never chosen automatically. The memory budget is read once. The
-measurements behind the numbers are in ``docs/decisions.md``.
+fraction of the trace that is missing. The memory budget is read once.
 """
 
 from __future__ import annotations
@@ -56,7 +54,6 @@ import numpy as np
 
 from mercer.data.points import Points
 from mercer.eigen.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
-from mercer.eigen.davidson import Davidson
 from mercer.eigen.dense import Dense, dense_bytes
 from mercer.eigen.fourier import Fourier
 from mercer.eigen.graph import GraphSolver
@@ -177,7 +174,7 @@ class Request:
     n_components : int, float or None
         A count, a fraction in (0, 1), or None for all.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object.
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
     normalize : bool
         Whether K is divided by the roots of its degrees; needs an operator of K itself.
     for_labels : bool
@@ -481,7 +478,6 @@ _NAMES: dict[str, Callable[[], Any]] = {
     "lanczos": Lanczos,
     "fourier": Fourier,
     "nystrom": Nystrom,
-    "davidson": Davidson,
 }
 
 

@@ -173,29 +173,6 @@ class Spectrum:
         """Number of matrix-vector products."""
         return self.pairs.products
 
-    @property
-    def passes(self) -> int | None:
-        """Number of passes over all pairs of points, if the solver counts them."""
-        return self.pairs.passes
-
-    @property
-    def residuals(self) -> Array | None:
-        """Bounds on ``‖K e_i - λ_i e_i‖``, where the solver provides them (``Davidson``)."""
-        return self.pairs.residuals
-
-    @property
-    def eigenvalue_bounds(self) -> Array | None:
-        """Proven intervals of the eigenvalues, of shape (k, 2), where the solver provides them.
-
-        If ``known_ranks`` is None, each interval contains an eigenvalue whose rank is not proven.
-        """
-        return self.pairs.value_bounds
-
-    @property
-    def angle_bounds(self) -> Array | None:
-        """Bounds on the sines of the angles to the eigenvectors; NaN where none is proven."""
-        return self.pairs.angle_bounds
-
     def without_points(self) -> Spectrum:
         """Return the same functions without the training points, where these are not needed."""
         return replace(self, expansion=self.expansion.without_points(), weights=None)

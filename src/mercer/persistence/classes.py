@@ -90,7 +90,6 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.population.Uniform": ("mercer.population.measures", "Uniform"),
     "mercer.solvers.Auto": ("mercer.eigen.plan", "Auto"),
     "mercer.solvers.Dense": ("mercer.eigen.dense", "Dense"),
-    "mercer.solvers.Davidson": ("mercer.eigen.davidson", "Davidson"),
     "mercer.solvers.Eigenpairs": ("mercer.eigen.base", "Eigenpairs"),
     "mercer.solvers.Fourier": ("mercer.eigen.fourier", "Fourier"),
     "mercer.solvers.Lanczos": ("mercer.eigen.lanczos", "Lanczos"),

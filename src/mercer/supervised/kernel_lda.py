@@ -90,7 +90,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
     priors : array-like of shape (n_classes,) or None
         Probabilities of ``classes_`` (sorted labels); None for class frequencies.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", "davidson", or a solver object. "auto"
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object. "auto"
         uses 1000 landmarks for more than 2000 rows unless Fourier features apply.
         (:class:`KernelPCA` is still exact at that size. Here only the span of the components
         matters.)

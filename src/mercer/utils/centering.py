@@ -5,26 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
-__all__ = ["double_center", "remove_direction", "subtract_direction"]
-
-_CHUNK_ROWS = 4096
+__all__ = ["double_center", "remove_direction"]
 
 
 def remove_direction(V: Array, unit: Array) -> Array:
     """Return ``(I - u u') V`` for a unit vector u."""
     return V - unit[:, None] * (unit @ V)[None, :]
-
-
-def subtract_direction(V: Array, unit: Array) -> Array:
-    """Replace V by ``(I - u u') V`` in place, without a second array of its size, and return it."""
-    ranges = row_ranges(len(V), _CHUNK_ROWS)
-    parts = sum(unit[rows] @ V[rows] for rows in ranges)  # of float32 no copy in float64 is made
-    for rows in ranges:
-        V[rows] -= unit[rows, None] * parts
-    return V
 
 
 def double_center(A: Array, unit: Array) -> Array:

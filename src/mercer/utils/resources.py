@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,7 +26,6 @@ __all__ = [
     "free_memory",
     "memory_budget",
     "parse_memory",
-    "release_memory",
     "results_in_order",
     "run_each_in_threads",
     "run_in_threads",
@@ -114,15 +112,6 @@ def check_memory(needed: float, what: str, remedy: str, budget: float | None = N
             f"{what} needs {needed / 1e9:.3g} GB; the memory budget is {budget / 1e9:.3g} GB. "
             f"{remedy}, or raise the budget with mercer.set_config(memory=…)."
         )
-
-
-def release_memory() -> None:
-    """Return freed memory to the operating system, where the C library can (glibc).
-
-    Arrays of up to 32 MB are allocated on the heap, which otherwise stays as large as it was.
-    """
-    with suppress(AttributeError, OSError, TypeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def parse_memory(memory: str | int) -> int:
