@@ -11,8 +11,8 @@ from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
 from mercer.data.points import Points, validate_points
 from mercer.eigen import ranks
 from mercer.eigen.plan import FiniteFeatures, Plan, Request, plan, sums_by_boxes
-from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample, SymmetricGram
-from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram, Precomputed
+from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample
+from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram
 from mercer.solvers import (
     Auto,
     Dense,
@@ -147,23 +147,6 @@ def test_operator_by_memory(rng):
     assert isinstance(planned(Gaussian(1.0), X, budget=1e8).gram(sample), DenseGram)
     assert isinstance(planned(Gaussian(1.0), X, budget=1e7).gram(sample), BlockedGram)
     assert isinstance(planned(Gaussian(1.0), X, None, budget=1e7).eigensolver, Lanczos)
-
-
-def test_half_of_the_matrix_is_stored_for_products_with_blocks(rng):
-    X = rng.normal(size=(1000, 5))
-    sample = Sample(Gaussian(1.0), Points(X))
-    expected = {"variance": SymmetricGram, "entropy": DenseGram}
-    for solver in ("auto", "lanczos"):
-        for target, kind in expected.items():
-            # two matrices fit the budget; with four, variance would use single vectors too
-            chosen = plan(sample, Request(target, 2, solver), budget=2e7)
-            with config_context(memory=2e7):
-                assert isinstance(chosen.gram(sample), kind)
-    normalized = plan(sample, Request("variance", 2, normalize=True), budget=1e8)
-    assert isinstance(normalized.gram(sample), DenseGram)
-    precomputed = Sample(Precomputed(), Points(np.arange(1000), "gram"), None, Gaussian(1.0)(X))
-    chosen = plan(precomputed, Request("variance", 2), budget=1e8)
-    assert isinstance(chosen.gram(precomputed), DenseGram)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -14,11 +14,9 @@ from mercer.gram import (
     DenseGram,
     ExactFeatures,
     ExplicitGram,
-    SymmetricGram,
     center_gram,
 )
 from mercer.gram import gram as gram_module
-from mercer.gram import symmetric as symmetric_module
 from mercer.kernels import Gaussian, Linear
 from tests.gram.naive import weighted_gram
 
@@ -31,7 +29,6 @@ def explicit(kernel, points, weights):
 
 CASES = [
     (DenseGram, Gaussian(1.3)),
-    (SymmetricGram, Gaussian(1.3)),
     (BlockedGram, Gaussian(1.3)),
     (explicit, Linear(2.0, 0.5)),
 ]
@@ -130,12 +127,10 @@ def test_pickled_operators_multiply_the_same_and_hold_only_data(setup, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", [DenseGram, SymmetricGram])
-def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, kind, monkeypatch):
+def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, monkeypatch):
     monkeypatch.setattr(gram_module, "_PARALLEL_PRODUCT", 1)
-    monkeypatch.setattr(symmetric_module, "_PARALLEL_PRODUCT", 1)
     n = 2 * gram_module._BLOCK_ROWS + 77
-    gram = kind(Gaussian(1.3), Points(rng.normal(size=(n, D)).astype(dtype)))
+    gram = DenseGram(Gaussian(1.3), Points(rng.normal(size=(n, D)).astype(dtype)))
     V = rng.normal(size=(n, 5))
     expected = gram.dense().astype(np.float64) @ V
     accuracy = 100 * np.finfo(dtype).eps * np.abs(expected).max()
@@ -149,33 +144,9 @@ def test_products_of_a_stored_matrix_in_threads_equal_one_product(rng, dtype, ki
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", [DenseGram, SymmetricGram])
-def test_norm_of_a_stored_matrix(rng, dtype, kind):
+def test_norm_of_a_stored_matrix(rng, dtype):
     X = rng.normal(size=(N, D)).astype(dtype)
     weights = rng.uniform(0.2, 3, size=N)
     A = weighted_gram(Gaussian(1.3), X.astype(np.float64), weights, center=False)
-    found = kind(Gaussian(1.3), Points(X), weights).squared_norm()
+    found = DenseGram(Gaussian(1.3), Points(X), weights).squared_norm()
     assert_allclose(found, (A**2).sum(), rtol=100 * np.finfo(dtype).eps)
-
-
-def test_more_panels_than_groups_and_fewer(rng, monkeypatch):
-    """The number of panels is neither a multiple of the number of groups nor of their rows."""
-    monkeypatch.setattr(symmetric_module, "_PANEL_ROWS", 7)
-    for n in (5, 7, 60, 131):
-        X, V = rng.normal(size=(n, D)), rng.normal(size=(n, 2))
-        gram = SymmetricGram(Gaussian(1.3), Points(X))
-        assert_allclose(gram.dense(), Gaussian(1.3)(X), atol=1e-14)
-        assert_allclose(gram.product(V), Gaussian(1.3)(X) @ V, atol=1e-12)
-        assert_allclose(gram.diagonal(), 1.0)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_tiles_of_a_panel_cover_it_and_keep_the_exact_diagonal(rng, dtype, monkeypatch):
-    monkeypatch.setattr(symmetric_module, "_PANEL_ROWS", 8)
-    monkeypatch.setattr(symmetric_module, "_TILE_COLUMNS", 13)
-    for n in (8, 13, 100):
-        X = (rng.normal(size=(n, 30)) * 3).astype(dtype)
-        gram = SymmetricGram(Gaussian(4.0), Points(X))
-        assert_allclose(gram.dense(), Gaussian(4.0)(X), atol=300 * np.finfo(dtype).eps)
-        assert (gram.diagonal() == 1).all()
-        assert_allclose(gram.squared_norm(), (gram.dense().astype(np.float64) ** 2).sum())

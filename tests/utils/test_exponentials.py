@@ -126,7 +126,7 @@ def test_repeated_rows_of_a_view_are_not_replaced_twice():
     overlapping = rows[:2]
     assert overlapping.strides[0] < overlapping.shape[1] * overlapping.itemsize
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "_functions", lambda: {"exp_double": pytest.fail})
+        patch.setattr(compiled, "_functions", lambda: {np.dtype(np.float64): pytest.fail})
         exponentials(overlapping)
 
 
@@ -189,3 +189,13 @@ def test_source_compiles_without_warnings():
     sources = [str(path) for path in Path(compiled.__file__).parent.glob("*.c")]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     subprocess.run(["cc", *flags, *sources], check=True)
+
+
+def test_components_equal_those_of_numpy(rng, monkeypatch):
+    X = rng.normal(size=(700, 8))
+    kernel = Gaussian(3.0)
+    found = KernelPCA(4, kernel=kernel).fit(X)
+    monkeypatch.setattr(compiled, "_functions", dict)
+    expected = KernelPCA(4, kernel=kernel).fit(X)
+    np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-12)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), atol=1e-9)

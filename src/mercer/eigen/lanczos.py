@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from mercer.gram import (
     GramOperator,
     Sample,
     SparseGram,
-    SymmetricGram,
 )
 from mercer.utils.eigenpairs import TIE, canonical, choose_components
 from mercer.utils.resources import check_memory, memory_budget, single_threaded_blas
@@ -63,10 +62,8 @@ class Lanczos:
     ----------
     max_products : int
         Largest number of products with one vector ("entropy"), or with a block ("variance").
-    stored : bool, "half" or None
-        Store K (True), its lower half ("half"), nothing (False), or decide by the memory budget
-        (None). The lower half is faster for products with blocks ("variance"), which read each
-        value once; the whole matrix is faster for products with one vector ("entropy").
+    stored : bool or None
+        Store K (True), nothing (False), or decide by the memory budget (None).
 
     Examples
     --------
@@ -80,7 +77,7 @@ class Lanczos:
     """
 
     max_products: int = 2000
-    stored: bool | Literal["half"] | None = None
+    stored: bool | None = None
 
     can_grow: ClassVar[bool] = False
 
@@ -101,8 +98,7 @@ class Lanczos:
         if sample.matrix is not None:
             return DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
         if stored:
-            kind = SymmetricGram if stored == "half" else DenseGram
-            return kind(sample.kernel, sample.points, sample.weights)
+            return DenseGram(sample.kernel, sample.points, sample.weights)
         return BlockedGram(sample.kernel, sample.points, sample.weights)
 
     def solve(

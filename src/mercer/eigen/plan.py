@@ -22,8 +22,7 @@ Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10
 with ≤ min(n²/250, 2²⁴) points
 number of leading components, n ≤ 2000 or more than n/60   stored K              ``VerifiedLanczos``
 of them, four n × n matrices fit the budget
-two n × n matrices fit the budget, or K is precomputed     stored K (its lower   ``Lanczos``
-                                                           half for variance)
+two n × n matrices fit the budget, or K is precomputed     stored K              ``Lanczos``
 n ≤ 30,000 and n² (d + 20) ≤ 6e10; or an indefinite        matrix-free           ``Lanczos``
 kernel
 otherwise                                                  ``Nystrom``, 1000     small problem
@@ -48,7 +47,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -279,9 +278,7 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     if isinstance(solver, Auto):
         chosen = _automatic(sample, request, budget, solver)
     elif isinstance(solver, Lanczos):
-        stored = solver.stored
-        if stored is None:
-            stored = _stored_part(request) if stored_fits(n, itemsize, budget) else False
+        stored = stored_fits(n, itemsize, budget) if solver.stored is None else solver.stored
         chosen = Plan(replace(solver, stored=stored), solver)
     else:
         chosen = Plan(solver, solver if hasattr(solver, "solve") else None)
@@ -320,7 +317,7 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     inverted = request.normalize and n <= _INVERTED_UP_TO and isinstance(n_components, int)
     if inverted and stored and dense_fits:
         return Plan(Lanczos(stored=True), GraphSolver(), Dense())
-    operator = Lanczos(stored=_stored_part(request) if stored else False)
+    operator = Lanczos(stored=stored)
     if dense_fits:
         limit = _affordable_products(request, n)
         return Plan(operator, Lanczos(max_products=limit), Dense(only_selected=True))
@@ -353,11 +350,6 @@ def _affordable_products(request: Request, n: int, one_vector: bool = False) -> 
         return max(n // 8, _FEWEST_PRODUCTS)
     count = request.n_components if isinstance(request.n_components, int) else 16
     return max(n // (2 * (count + 8)), _FEWEST_PASSES)
-
-
-def _stored_part(request: Request) -> Literal[True, "half"]:
-    """Return "half" if K is multiplied with blocks of vectors, True for single vectors."""
-    return "half" if request.target == "variance" and not request.normalize else True
 
 
 def _product_cost(points: Points) -> float:

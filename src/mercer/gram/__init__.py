@@ -13,7 +13,6 @@ from mercer.gram.gram import BlockedGram, DenseGram, DirectGram, EigenProblem, G
 from mercer.gram.landmarks import choose_landmarks, landmark_bytes
 from mercer.gram.nystrom import NystromGram
 from mercer.gram.sparse import NormalizedExpansion, NormalizedGram, SparseGram
-from mercer.gram.symmetric import SymmetricGram
 from mercer.gram.window_sum import WindowSum
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "Sample",
     "SmallProblem",
     "SparseGram",
-    "SymmetricGram",
     "WindowSum",
     "center_gram",
     "choose_landmarks",

@@ -23,7 +23,6 @@ from mercer.gram import (
     FourierGram,
     NystromGram,
     Sample,
-    SymmetricGram,
 )
 from mercer.information.deflation import Deflation, deflate, deflation_tolerance
 from mercer.information.entropy import (
@@ -185,7 +184,7 @@ class MatrixEntropies:
 
         Threads of BLAS spin for a while after each call, on the cores that the next product uses.
         """
-        own_threads = isinstance(self.gram, DenseGram | SymmetricGram | BlockedGram)
+        own_threads = isinstance(self.gram, DenseGram | BlockedGram)
         return single_threaded_blas() if own_threads else nullcontext()
 
     @cached_property
@@ -208,7 +207,7 @@ class MatrixEntropies:
         """Bound on the Frobenius norm of the error of K/n."""
         error = _ENTRY_ROUNDING * float(np.finfo(self.gram.precision).eps)
         error += _SOLVER_ROUNDING * float(np.finfo(float).eps) * np.sqrt(self._problem.size)
-        if isinstance(self.gram, DenseGram | SymmetricGram) and self.proportions is not None:
+        if isinstance(self.gram, DenseGram) and self.proportions is not None:
             # LAPACK works in the precision of the matrix
             rounding = float(np.finfo(self.gram.precision).eps)
             error += _SOLVER_ROUNDING * rounding * np.sqrt(self._problem.size)
@@ -220,7 +219,7 @@ class MatrixEntropies:
     def squares(self) -> float:
         """``‖K‖_F² / n²``."""
         gram = self.gram
-        if isinstance(gram, DenseGram | SymmetricGram):
+        if isinstance(gram, DenseGram):
             return gram.squared_norm() / gram.total**2
         if isinstance(gram, ExplicitGram) and not self._uses_landmarks:
             small = gram.small_dense()
