@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelPCA, RobustKernelPCA
-from mercer.decomposition.outlyingness import outlyingness
+from mercer.decomposition.robust_pca import outlyingness
 from mercer.kernels import Gaussian, Linear, NGram, Polynomial
 from tests.expectations import raises
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from copy import copy, deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,9 +19,19 @@ from mercer.data.dask import passes_for
 from mercer.data.points import Points, validate_points, validate_weights
 from mercer.data.rowwise import rowwise
 from mercer.decomposition.preimages import Preimage, preimages
+from mercer.decomposition.statistics import (
+    FeatureDistance,
+    Statistics,
+    contributions_of_columns,
+    control_limits,
+    decays,
+    held_out_statistics,
+    typical_row,
+)
 from mercer.eigen import Plan, as_solver, streaming_gram
 from mercer.eigen.decompose import PlannedGram
 from mercer.eigen.spectrum import Spectrum
+from mercer.errors import SaturationWarning, is_called_by_user, suppress_warnings, warn
 from mercer.gram import FactoredGram, Sample
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.kernels.base import KeywordHints
@@ -29,7 +39,7 @@ from mercer.utils import resources
 from mercer.utils.atomic_fit import all_or_nothing
 from mercer.utils.progress import show_progress
 from mercer.utils.types import Array
-from mercer.utils.validation import warn_if_heavy
+from mercer.utils.validation import check_choice, warn_if_heavy
 
 __all__ = ["KernelEstimator", "SpectralTransformer", "own_points"]
 
@@ -231,14 +241,20 @@ def _has_partial_fit(estimator: SpectralTransformer) -> bool:
 
 
 class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):  # type: ignore[misc]
-    """Base class of estimators that project points onto the components of a Spectrum."""
+    """Base class of estimators that project points onto the components of a Spectrum.
+
+    With the statistics of process monitoring for these components.
+    """
 
     spectrum_: Spectrum
     solver: Any
     preimage: Preimage
     verbose: bool
 
-    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_stream",)
+    #: statistics of held-out rows, computed when control limits are first requested
+    _held_out: Statistics | None
+
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_stream", "_held_out")
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -358,6 +374,128 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
                 "components. Pass projections as returned by transform."
             )
         return preimages(self.spectrum_, Z, self.preimage, n_neighbors).astype(Z.dtype, copy=False)
+
+    # --- statistics of process monitoring -------------------------------------------------------
+
+    @rowwise
+    def reconstruction_error(self, X: Any) -> Array:
+        """Return the squared prediction error ``k(x, x) - |z|²`` of the (centered) kernel.
+
+        Returns
+        -------
+        array of shape (m,)
+            Non-negative: the squared norm of the part of φ(x) outside the components.
+        """
+        return FeatureDistance.spe(self.spectrum_)(self._validate_new(X))
+
+    @rowwise
+    def hotelling(self, X: Any) -> Array:
+        """Return Hotelling's ``T² = Σ_i z_i² / (λ_i/n)``, the sum of squared standardized scores.
+
+        Its mean over the training points is the number of components. With a kernel that decays
+        with the distance, T² becomes small again for rows that are far from all training rows, and
+        a warning is issued: all their projections approach those of the mean. SPE, or the combined
+        index of :class:`KernelNovelty`, detects such rows.
+        """
+        points = self._validate_new(X)
+        if decays(self.kernel_) and not getattr(self, "_warned", False) and is_called_by_user():
+            self._warned = True
+            warn(
+                f"T² with the kernel {type(self.kernel_).__name__} becomes small again for rows "
+                "far from all training rows: large faults look normal. Use reconstruction_error "
+                "too, or KernelNovelty(statistic='combined').",
+                SaturationWarning,
+            )
+        return FeatureDistance.hotelling(self.spectrum_)(points)
+
+    @property
+    def control_limits_(self) -> dict[str, dict[str, float]]:
+        """Control limits at the 99 % level; see :meth:`control_limits`."""
+        return self.control_limits()
+
+    @np.errstate(under="ignore")
+    def control_limits(
+        self, level: float = 0.99, *, held_out: bool = True
+    ) -> dict[str, dict[str, float]]:
+        """Return limits that a normal point exceeds with probability 1 - level.
+
+        Each statistic has two limits: the ``"quantile"`` of the values of held-out training rows
+        (the value of rank ``level (n + 1)``, as in conformal prediction), and the common
+        parametric form, ``"f"`` for T² (``k(n²-1)/(n(n-k)) F_{k,n-k}``, for Gaussian scores) and
+        ``"chi2"`` for SPE (``g χ²_h`` matched to mean and variance, Box 1954). With weights, n is
+        the sample size ``max(Σw, (Σw)² / Σw²)``.
+
+        Training rows are closer to their own components than new rows are. Therefore the values
+        are those of rows that a fit with the same kernel left out: from 10 fits up to 1,000 rows,
+        5 fits up to 3,000 rows, and one fit to nine tenths of more rows. They are computed once
+        per fit.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+        held_out : bool
+            False for the values of the training rows themselves, whose limits are too low for SPE.
+            These are also used after a fit to a Dask collection or a precomputed matrix, and
+            after ``partial_fit``.
+        """
+        check_is_fitted(self)
+        return control_limits(self.spectrum_, level, self._held_out_values() if held_out else None)
+
+    def _held_out_values(self) -> Statistics | None:
+        if "_held_out" not in self.__dict__:
+            points = self.spectrum_.points
+            is_partial = getattr(self, "_stream", None) is not None
+            if points.is_chunked or points.kind == "gram" or is_partial:
+                self._held_out = None
+            else:
+                self._held_out = held_out_statistics(self.spectrum_, self._refit)
+        return self._held_out
+
+    def _refit(self, sample: Sample) -> Spectrum:
+        """Return the spectrum of other rows, with the same number of components."""
+        model: Any = copy(self)
+        model.n_components = self.n_components_
+        with suppress_warnings():
+            model._fit_sample(sample)
+        return model.spectrum_
+
+    @np.errstate(under="ignore")
+    def contributions(
+        self,
+        X: Any,
+        statistic: Literal["reconstruction_error", "hotelling"] = "reconstruction_error",
+    ) -> Array:
+        """Return the contribution of each column to a statistic.
+
+        Entry (i, j) is the statistic of row i minus its value with column j replaced by the
+        training median (of labels and texts: the most frequent value): large if that column makes
+        the row abnormal, negative if it makes the row look more normal. Works for vectors and data
+        frames; the entries of a row need not sum to its statistic.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d) or data frame
+        statistic : {"reconstruction_error", "hotelling"}
+
+        Returns
+        -------
+        array of shape (m, d)
+        """
+        check_choice(statistic, "statistic", ("reconstruction_error", "hotelling"))
+        points = self._validate_new(X)
+        self.spectrum_.points.require_dense("contributions")
+        points.require_dense("contributions")
+        typical = None
+        if points.kind != "gram":
+            typical = typical_row(self.spectrum_.points, self.spectrum_.counts)
+        if typical is None:
+            raise ValueError(
+                "contributions needs data with columns, an array or a data frame; got data of kind "
+                f"{points.kind!r}."
+            )
+        spe = statistic == "reconstruction_error"
+        distance = (FeatureDistance.spe if spe else FeatureDistance.hotelling)(self.spectrum_)
+        return contributions_of_columns(distance, points, typical)
 
     @property
     def _n_features_out(self) -> int:

@@ -157,14 +157,8 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         check_is_fitted(self)
         points = self._validate_new(X)
         scores = self.spectrum_.project(points)
-        found = preimages(self.spectrum_, scores, self._fitted_preimage, self.n_neighbors)
+        found = preimages(self.spectrum_, scores, self.preimage_, self.n_neighbors)
         return found.astype(points.dtype, copy=False)
-
-    @property
-    def _fitted_preimage(self) -> Preimage:
-        # models saved before "auto" existed have no attribute preimage_
-        preimage: Preimage = getattr(self, "preimage_", self.preimage)  # type: ignore[arg-type]
-        return preimage
 
     def _for_workers(self) -> Self:
         model = super()._for_workers()

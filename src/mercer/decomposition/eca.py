@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.decomposition.monitoring import MonitoredTransformer
+from mercer.decomposition.base import SpectralTransformer
 from mercer.decomposition.preimages import Preimage
 from mercer.eigen import Request
 from mercer.eigen.decompose import PlannedGram, component_ranks, decompose
@@ -18,7 +18,7 @@ from mercer.utils.types import Array
 __all__ = ["KernelECA", "fit_eca"]
 
 
-class KernelECA(MonitoredTransformer):
+class KernelECA(SpectralTransformer):
     r"""Kernel entropy component analysis: the components with the largest entropy terms.
 
     Of all eigenpairs of the (never centered) Gram matrix, those with the largest entropy terms
@@ -127,7 +127,7 @@ class KernelECA(MonitoredTransformer):
     def component_ranks_(self) -> Array | None:
         """1-based rank of each selected eigenvalue among all, or None (see the class)."""
         check_is_fitted(self)
-        if not getattr(self, "_ranks_computed", self._component_ranks is not None):
+        if not self._ranks_computed:
             self._component_ranks = component_ranks(self.spectrum_)
             self._ranks_computed = True
         return self._component_ranks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer.decomposition.monitoring import MonitoredTransformer
+from mercer.decomposition.base import SpectralTransformer
 from mercer.decomposition.preimages import Preimage
 from mercer.eigen.decompose import PlannedGram, decompose
 from mercer.gram import Sample
@@ -13,7 +13,7 @@ from mercer.kernels import Kernel
 __all__ = ["KernelPCA"]
 
 
-class KernelPCA(MonitoredTransformer):
+class KernelPCA(SpectralTransformer):
     r"""Kernel principal component analysis: projections onto the leading eigenvectors of K.
 
     The score of a training point is :math:`\sqrt{\lambda_i} e_{ji}`, that of any point is

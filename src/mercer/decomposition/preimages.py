@@ -27,7 +27,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.bandwidth import median_distance
 from mercer.data.subsampling import representative_rows
-from mercer.decomposition.preimage_formulas import points_at_distances
 from mercer.eigen.spectrum import Spectrum
 from mercer.kernels import Gaussian, Kernel, Scaled, Stationary
 from mercer.kernels.dot import DotProduct
@@ -42,6 +41,7 @@ __all__ = [
     "check_preimage",
     "input_distances",
     "length_scales",
+    "points_at_distances",
     "preimages",
 ]
 
@@ -52,6 +52,7 @@ _MIKA_MAX_ITER = 100
 _MIKA_TOLERANCE = 1e-11  # of a step, in bandwidths
 _MIKA_FLAT = 1e-13  # relative decrease that is a rounding error, near the maximum
 _TIE_TOLERANCE = 4e-15  # relative to the largest similarity: smaller differences are ties
+_RANK = 1e-10  # singular values below this fraction of the largest are treated as zero
 _RIDGE = 1e-3  # added to the diagonal of K, which is 1
 
 
@@ -242,6 +243,39 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         located = points_at_distances(offsets / extent, squared * (largest_scale / extent) ** 2)
         found[rows] = middle + extent * _apply_steps(located, relative)
     return found
+
+
+def points_at_distances(neighbors: Array, squared_distances: Array) -> Array:
+    r"""Return points with given distances to their neighbors, in the least-squares sense.
+
+    Each point lies in the affine span of its neighbors. With centered neighbors ``U Z`` (U
+    orthonormal, Z coordinates, ``c_i² = |z_i|²``) it is
+
+    .. math:: \hat x = \tfrac12 U (ZZ')^{-1} Z\,(c^2 - d^2) + \bar x,
+
+    the least-squares solution of the distance equations (Kwok and Tsang 2004; Jenssen 2010, where
+    the inverse is missing).
+
+    Parameters
+    ----------
+    neighbors : array of shape (m, q, d)
+    squared_distances : array of shape (m, q)
+
+    Returns
+    -------
+    array of shape (m, d)
+
+    """
+    mean = neighbors.mean(axis=1, keepdims=True)
+    # Neighbors are rows, so the right singular vectors are the directions U of the docstring.
+    left, scale, directions = np.linalg.svd(neighbors - mean, full_matrices=False)
+    coordinates = left * scale[:, None, :]
+    centered = np.einsum("mqr,mqr->mq", coordinates, coordinates) - squared_distances
+    centered -= centered.mean(axis=1, keepdims=True)
+    floor = _RANK * scale[:, :1]
+    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > floor)
+    steps = np.einsum("mqr,mq->mr", left, centered) * inverse
+    return np.asarray(mean[:, 0] + 0.5 * np.einsum("mr,mrd->md", steps, directions))
 
 
 def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import gammaincinv, ndtri
 
 from mercer.data.points import Points, Sample
-from mercer.decomposition.outlyingness import MAD_FACTOR, outlyingness
-from mercer.decomposition.pca import KernelPCA
+from mercer.decomposition.base import SpectralTransformer
 from mercer.decomposition.preimages import Preimage
+from mercer.decomposition.statistics import FeatureDistance
 from mercer.eigen.decompose import PlannedGram, decompose
 from mercer.eigen.spectrum import Spectrum
 from mercer.gram.cross_gram import cross_gram
@@ -22,15 +22,17 @@ from mercer.utils.quantiles import weighted_median
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
 
-__all__ = ["RobustKernelPCA"]
+__all__ = ["RobustKernelPCA", "outlyingness"]
 
 # Directions join pairs of these rows: quantiles of the sorted rows, and rows far from their mean.
 _N_TYPICAL, _N_FAR = 16, 8
 _LEVEL = 0.975  # fraction of regular rows that a cutoff keeps
+_MAD_FACTOR = 1.4826  # makes the median absolute deviation consistent for normal data
+_CONSTANT = 1e-12  # a spread below this fraction of the largest value is rounding error
 _ROUNDING = 1e-7  # distances below this fraction of the largest norm are rounding error
 
 
-class RobustKernelPCA(KernelPCA):
+class RobustKernelPCA(SpectralTransformer):
     r"""Kernel PCA of the regular rows of a sample with outliers.
 
     Outliers dominate the components of a polynomial kernel, because their images are far out, and
@@ -97,16 +99,14 @@ class RobustKernelPCA(KernelPCA):
         random_state: int | None = None,
         verbose: bool = False,
     ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            center=center,
-            solver=solver,
-            preimage=preimage,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.n_components = n_components
+        self.kernel = kernel
         self.support_fraction = support_fraction
+        self.center = center
+        self.solver = solver
+        self.preimage = preimage
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def partial_fit(self) -> Any:
@@ -123,7 +123,7 @@ class RobustKernelPCA(KernelPCA):
         X, inverse = np.unique(sample.points.data, axis=0, return_inverse=True)
         counts = np.bincount(inverse.ravel(), sample.weights, len(X))
         distinct = Sample(sample.kernel, Points(X), counts)
-        outlying = _outlyingness(distinct)
+        outlying = _outlyingness_of_images(distinct)
         start = _smallest(outlying, counts, self.support_fraction)
         needed = self.n_components if isinstance(self.n_components, Integral) else 1
         if len(start) <= needed:  # too few rows to tell outliers from others
@@ -132,14 +132,21 @@ class RobustKernelPCA(KernelPCA):
             regular = _regular_rows(distinct, self._components(distinct.take(start)))
             regular = regular if counts[regular].sum() >= counts[start].sum() else start
         rows = np.flatnonzero(np.isin(inverse.ravel(), regular))
-        super()._fit_sample(sample.take(rows))
+        spectrum = self._components(sample.take(rows))
+        self._set_spectrum(spectrum)
+        self.explained_variance_ratio_ = spectrum.eigenvalues / spectrum.trace
         self.outlyingness_ = outlying[inverse.ravel()]
         self.support_ = rows if sample.indices is None else sample.indices[rows]
         return self
 
     def _components(self, sample: Sample) -> Spectrum:
         return decompose(
-            sample, "variance", self.n_components, solver=self.solver, center=self.center
+            sample,
+            "variance",
+            self.n_components,
+            solver=self.solver,
+            center=self.center,
+            random_state=self.random_state,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -161,7 +168,7 @@ class RobustKernelPCA(KernelPCA):
             )
 
 
-def _outlyingness(sample: Sample) -> Array:
+def _outlyingness_of_images(sample: Sample) -> Array:
     """Return the outlyingness of the images, over directions between pairs of some of them."""
     counts = sample.multiplicities
     levels = (np.arange(_N_TYPICAL) + 0.5) / _N_TYPICAL * counts.sum()
@@ -181,6 +188,27 @@ def _outlyingness(sample: Sample) -> Array:
     return outlyingness(projections(), counts)
 
 
+def outlyingness(projections: Iterable[Array], weights: Array) -> Array:
+    r"""Return the Stahel-Donoho outlyingness, the largest deviation over all directions.
+
+    .. math:: o_i = \max_v |v'x_i - \mathrm{med}_j\, v'x_j| / \mathrm{MAD}_j(v'x_j)
+
+    Parameters
+    ----------
+    projections : iterable of arrays of shape (n,)
+        The points projected onto each direction. Directions in which more than half of the points
+        coincide have no scale and are skipped.
+    weights : array of shape (n,)
+    """
+    worst = np.zeros(len(weights))
+    for values in projections:
+        deviations = np.abs(values - weighted_median(values, weights))
+        spread = _MAD_FACTOR * float(weighted_median(deviations, weights))
+        if spread > _CONSTANT * float(np.abs(values).max(initial=0.0)):
+            np.maximum(worst, deviations / spread, out=worst)
+    return worst
+
+
 def _smallest(values: Array, counts: Array, fraction: float) -> Array:
     """Return the indices of the smallest values that make up a fraction of the total weight."""
     order = np.argsort(values, kind="stable")
@@ -192,14 +220,15 @@ def _smallest(values: Array, counts: Array, fraction: float) -> Array:
 def _regular_rows(sample: Sample, spectrum: Spectrum) -> Array:
     """Return the rows whose distances from and within the components are below the cutoffs."""
     norms = spectrum.squared_norms(sample.points)
-    scores = (spectrum.project(sample.points) ** 2).sum(axis=1)
-    outside = np.sqrt(np.maximum(norms - scores, 0.0))
-    within = (spectrum.eigenfunctions(sample.points) ** 2).sum(axis=1)
+    outside = np.sqrt(FeatureDistance.spe(spectrum)(sample.points))
+    within = FeatureDistance.hotelling(spectrum)(sample.points)
     # distances to the power 2/3 are nearly normal (Wilson and Hilferty)
     roots = np.cbrt(outside**2)
     middle = float(weighted_median(roots, sample.multiplicities))
-    spread = MAD_FACTOR * float(weighted_median(np.abs(roots - middle), sample.multiplicities))
-    cutoff = max((middle + norm.ppf(_LEVEL) * spread) ** 1.5, _ROUNDING * np.sqrt(norms.max()))
+    spread = _MAD_FACTOR * float(weighted_median(np.abs(roots - middle), sample.multiplicities))
+    cutoff = max((middle + ndtri(_LEVEL) * spread) ** 1.5, _ROUNDING * np.sqrt(norms.max()))
     k = spectrum.n_components
-    scale = float(weighted_median(within, sample.multiplicities)) / chi2.median(k)
-    return np.flatnonzero((outside <= cutoff) & (within <= scale * chi2.ppf(_LEVEL, k)))
+    # quantile of χ²_k, divided by its median
+    ratio = gammaincinv(k / 2, _LEVEL) / gammaincinv(k / 2, 0.5)
+    limit = ratio * float(weighted_median(within, sample.multiplicities))
+    return np.flatnonzero((outside <= cutoff) & (within <= limit))

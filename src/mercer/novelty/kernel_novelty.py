@@ -14,7 +14,7 @@ from mercer.data.dask import passes_for
 from mercer.data.points import Points, Sample, row_weights, validate_points
 from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator, own_points
-from mercer.decomposition.typical_rows import contributions_of_columns, typical_row
+from mercer.decomposition.statistics import contributions_of_columns, typical_row
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.novelty.base import NoveltyDetector

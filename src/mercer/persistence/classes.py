@@ -140,7 +140,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.NestedLeastSquares": ("mercer.supervised.least_squares", "NestedLeastSquares"),
     "mercer.internal.NystromGram": ("mercer.gram.nystrom", "NystromGram"),
     "mercer.internal.Observed": ("mercer.kernels.columns", "Observed"),
-    "mercer.internal.Perceptron": ("mercer.decomposition.perceptron", "Perceptron"),
+    "mercer.internal.Perceptron": ("mercer.decomposition.maximum_entropy", "Perceptron"),
     "mercer.internal.Points": ("mercer.data.points", "Points"),
     "mercer.internal.ProjectionOutput": ("mercer.decomposition.maximum_entropy", "_Output"),
     "mercer.internal.Reference": ("mercer.kernels.neighbor_search", "Reference"),

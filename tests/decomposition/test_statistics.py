@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA
 from mercer.data.points import Points
-from mercer.decomposition.typical_rows import typical_row
+from mercer.decomposition.statistics import typical_row
 from mercer.errors import SaturationWarning
 from mercer.kernels import Gaussian, Linear, table_kernel
 from tests.expectations import raises
