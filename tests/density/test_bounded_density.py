@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 import mercer
 from mercer import ParzenDensity
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Matern
-from mercer.kernels.distribution import reach
+from mercer.kernels.densities import reach
 from tests.expectations import raises
 
 BOUNDARIES = ["reflection", "transformation"]

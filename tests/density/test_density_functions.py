@@ -10,8 +10,7 @@ import mercer
 from mercer import ParzenDensity, SelectedGaussianMixture, SeriesDensity, StackedDensity
 from mercer.errors import ConvergenceWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern
-from mercer.kernels.derivatives import sum_derivatives
-from mercer.kernels.distribution import column_cdf
+from mercer.kernels.densities import column_cdf, sum_derivatives
 from mercer.utils.inversion import invert_increasing
 from tests.expectations import raises, warns
 

@@ -27,15 +27,6 @@ def test_format_without_migration_is_rejected(path):
     assert_rejected(data, path, "format 0", "0.0.1")
 
 
-def test_older_formats_are_migrated(path, monkeypatch):
-    def migration(old):
-        return {**old, "format": 1, "value": {"tuple": old["value"]}}
-
-    monkeypatch.setitem(persistence._MIGRATIONS, 0, migration)
-    data = forged([("mercer.json", manifest([1, 2], format=0))])
-    assert load_bytes(data, path) == (1, 2)
-
-
 @pytest.mark.parametrize("writer", ["99.0", "0.1.0.dev1", "0.1rc1", "0.1.0", "unknown"])
 def test_file_of_a_newer_or_unknown_version_warns(path, monkeypatch, writer):
     monkeypatch.setattr(mercer, "__version__", "0.1.0.dev0")

@@ -9,7 +9,7 @@ import pytest
 from mercer.cli import main
 from mercer.errors import ColumnWarning
 from mercer.kernels import table_kernel
-from mercer.kernels.identifiers import has_identifier_name, identify_rows
+from mercer.kernels.tables import has_identifier_name, identify_rows
 from mercer.tables import as_table, prepare
 
 N = 60

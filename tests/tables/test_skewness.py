@@ -9,7 +9,7 @@ from scipy.stats import skew
 
 from mercer.errors import ColumnWarning
 from mercer.kernels import table_kernel
-from mercer.kernels.skewness import logarithm_helps, skewness
+from mercer.kernels.tables import logarithm_helps, skewness
 from mercer.report import analyze
 from mercer.report.cautions import cautions
 from mercer.tables import as_table

@@ -29,7 +29,7 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
 from mercer.gram.gaussian_sums import Run, gaussian_sums, worth_boxes
-from mercer.kernels.log_derivatives import (
+from mercer.kernels.densities import (
     LogDerivatives,
     block_rows,
     concatenate,

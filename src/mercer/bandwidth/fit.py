@@ -19,7 +19,7 @@ from mercer.data.points import Points, PointSet, validate_points, validate_weigh
 from mercer.data.subsampling import select_representatives
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
-from mercer.kernels.sample_metric import sample_metric
+from mercer.kernels.stationary import sample_metric
 from mercer.utils.pairwise import distance_blocks
 from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array

@@ -22,7 +22,7 @@ from mercer.errors import suppress_warnings
 from mercer.gram import NormalizedGram, SparseGram
 from mercer.gram.gram import KernelGram
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning
-from mercer.kernels.neighbor_search import (
+from mercer.kernels.neighbors import (
     NeighborPairs,
     Reference,
     spanning_edges,

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.cluster.graph_clusters import ClusterRows
 from mercer.data.points import Points
 from mercer.kernels import Kernel
-from mercer.kernels.neighbor_search import Reference
+from mercer.kernels.neighbors import Reference
 from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
 

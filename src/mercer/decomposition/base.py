@@ -34,9 +34,9 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.errors import SaturationWarning, is_called_by_user, suppress_warnings, warn
 from mercer.gram import FactoredGram, Sample
 from mercer.kernels import Kernel, Precomputed, as_kernel
-from mercer.kernels.base import KeywordHints
 from mercer.utils import resources
 from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.parameter_hints import KeywordHints
 from mercer.utils.progress import show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, warn_if_heavy

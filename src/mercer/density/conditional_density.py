@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from mercer.bandwidth.adaptive_density import Coordinates, SamplePointDensity
 from mercer.density.bounds import Bounds, Image
 from mercer.kernels import Gaussian, Kernel, Laplacian
-from mercer.kernels.distribution import is_product, reach
+from mercer.kernels.densities import is_product, reach
 from mercer.utils.types import Array
 
 __all__ = ["ConditionalTerms", "condition_adapted", "condition_kernel", "split_columns"]

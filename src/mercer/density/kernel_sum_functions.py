@@ -15,18 +15,16 @@ from mercer.density.base import KernelDensityEstimator
 from mercer.density.bounds import Bounds
 from mercer.density.density_functions import DensityFunctions
 from mercer.kernels import Epanechnikov, Gaussian, Kernel
-from mercer.kernels.derivatives import sum_derivatives
-from mercer.kernels.distribution import (
+from mercer.kernels.densities import (
+    LogDerivatives,
+    block_rows,
     column_bandwidths,
     column_cdf,
     density_terms,
     is_product,
-    reach,
-)
-from mercer.kernels.log_derivatives import (
-    LogDerivatives,
-    block_rows,
     join_derivatives,
+    reach,
+    sum_derivatives,
 )
 from mercer.utils.types import Array
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.kernels.log_derivatives import LogDerivatives
+from mercer.kernels.densities import LogDerivatives
 from mercer.utils.types import Array
 
 __all__ = ["Climb", "climb", "find_modes"]

@@ -18,7 +18,7 @@ from mercer.density.kernel_sum_functions import (
 from mercer.density.mean_shift import find_modes
 from mercer.errors import ConvergenceWarning, warn
 from mercer.kernels import Gaussian
-from mercer.kernels.distribution import column_bandwidths
+from mercer.kernels.densities import column_bandwidths
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 

@@ -11,9 +11,8 @@ from mercer.bandwidth.adaptive_density import sample_coordinates
 from mercer.data.subsampling import select_representatives
 from mercer.density.bounds import Bounds
 from mercer.kernels import Gaussian, Kernel, Stationary
-from mercer.kernels.distribution import reach
-from mercer.kernels.log_derivatives import block_rows
-from mercer.kernels.sample_metric import sample_metric
+from mercer.kernels.densities import block_rows, reach
+from mercer.kernels.stationary import sample_metric
 from mercer.utils.pairwise import nearest_distances
 from mercer.utils.types import Array
 from mercer.utils.weight_totals import multiplicities

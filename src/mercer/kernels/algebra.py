@@ -10,6 +10,7 @@ import numpy as np
 from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, checked_depth
 from mercer.utils.frames import as_frame
+from mercer.utils.notebook import table as html_table
 from mercer.utils.types import Array
 
 __all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
@@ -109,6 +110,11 @@ class _Combination(Kernel):
     def with_inner_kernels(self, kernels: Sequence[Kernel]) -> Kernel:
         """Return the same combination of other terms."""
         return type(self)(tuple(kernels))
+
+    def _repr_html_(self) -> str:
+        title = f"{type(self).__name__} of {len(self.terms)} kernels"
+        rows = [[str(i), repr(term)] for i, term in enumerate(self.terms)]
+        return html_table(title, ["parameter", "kernel"], rows)
 
     def __repr__(self) -> str:
         inside = [f"({t!r})" if isinstance(t, _Combination) else repr(t) for t in self.terms]

@@ -1,4 +1,4 @@
-"""Base class of kernels: evaluation, parameters (for grid search) and algebra."""
+"""Base class of kernels: evaluation, parameters (for grid search), densities and algebra."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
+import mercer.kernels
 from mercer.data.points import Kind, check_sparse, select_rows
-from mercer.kernels.density_kernels import DensityMethods
 from mercer.utils.frames import as_frame
-from mercer.utils.parameter_hints import explain_keyword
+from mercer.utils.notebook import table as html_table
+from mercer.utils.parameter_hints import KeywordHints
 from mercer.utils.types import Array
 
 __all__ = [
     "KERNEL_NAMES",
     "FitParts",
     "Kernel",
-    "KeywordHints",
     "Tiles",
     "as_kernel",
     "checked_depth",
@@ -33,10 +34,20 @@ __all__ = [
 #: returns ``out``, or returns a new array (which the caller may modify) if ``out`` is None.
 Tiles = Callable[[slice, slice, Array | None], Array]
 
-#: Kernel classes by the names that estimators accept; filled in ``mercer.kernels``.
-KERNEL_NAMES: dict[str, type[Kernel]] = {}
+#: Classes of :mod:`mercer.kernels` by the names that estimators accept.
+KERNEL_NAMES = {
+    "gaussian": "Gaussian",
+    "rbf": "Gaussian",
+    "laplacian": "Laplacian",
+    "polynomial": "Polynomial",
+    "linear": "Linear",
+    "sigmoid": "Sigmoid",
+    "cosine": "Cosine",
+    "precomputed": "Precomputed",
+}
 
 _ALL = slice(None)
+_DENSITY_KERNELS = "Use Gaussian, Laplacian, Matern, Epanechnikov or a sum of them."
 
 # Methods of kernels inside kernels are recursive. The deepest recursion, a copy by copy.deepcopy,
 # needs six of Python's 1000 calls per level.
@@ -60,35 +71,7 @@ class FitParts(NamedTuple):
     label: str = ""
 
 
-class KeywordHints:
-    """Base class whose subclasses explain unknown keyword arguments of their constructors.
-
-    The signature of ``__init__`` decides; it is not changed, so ``clone`` and ``get_params`` see
-    the parameters of the class only.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian
-    >>> Gaussian(gamma=0.5)
-    Traceback (most recent call last):
-    TypeError: Gaussian() got an unexpected keyword argument 'gamma'. gamma=0.5 is bandwidth=1:
-    bandwidth = 1 / sqrt(2 * gamma).
-    """
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Create an object, after a check of the keywords."""
-        known = inspect.signature(cls.__init__).parameters if kwargs else {}
-        unknown = [name for name in kwargs if name not in known]
-        if unknown and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
-            name = unknown[0]
-            raise TypeError(
-                f"{cls.__name__}() got an unexpected keyword argument {name!r}. "
-                f"{explain_keyword(cls.__name__, name, kwargs[name], list(known)[1:])}"
-            )
-        return super().__new__(cls)
-
-
-class Kernel(DensityMethods, KeywordHints):
+class Kernel(KeywordHints):
     """Base class of kernels.
 
     A subclass stores its parameters in ``__init__`` under their own names and defines either
@@ -187,25 +170,6 @@ class Kernel(DensityMethods, KeywordHints):
         parts = [tile(slice(i, i + 1), slice(i, i + 1), None)[0] for i in range(len(X))]
         return np.concatenate(parts)
 
-    def with_own_parameters(self) -> Self:
-        """Return a copy that shares no parameters with this kernel, so neither changes the other.
-
-        >>> from mercer.kernels import Gaussian
-        >>> kernel = Gaussian(1.0)
-        >>> owned = kernel.with_own_parameters()
-        >>> kernel.bandwidth = 2.0
-        >>> owned
-        Gaussian(bandwidth=1.0)
-        """
-        owned = copy(self)
-        for name in self._parameter_names():
-            setattr(owned, name, deepcopy(getattr(self, name)))
-        return owned
-
-    def log_normalizer_or_zero(self, d: int | None) -> float:
-        """Return the log normalizer in d dimensions; 0 if k is not a density or d is None."""
-        return self.log_normalizer(d) if d is not None and self.is_density else 0.0
-
     def features(self, X: Any) -> Array | None:
         """Return exact finite features with ``k(x, y) = φ(x)'φ(y)``, or None if unavailable."""
         return None
@@ -225,11 +189,54 @@ class Kernel(DensityMethods, KeywordHints):
             )
         return X
 
+    # --- densities ----------------------------------------------------------------------------
+
+    def log_normalizer(self, d: int) -> float:
+        """Return the logarithm of ``∫ k(x, 0) dx`` over d dimensions; it does not overflow."""
+        raise ValueError(
+            f"{self!r} is not a density: it has no known, finite integral ∫ k(x, 0) dx. "
+            f"{_DENSITY_KERNELS}"
+        )
+
+    def normalizer(self, d: int) -> float:
+        """Return ``∫ k(x, 0) dx`` over d dimensions; inf if it overflows."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_normalizer(d)))
+
+    @property
+    def is_density(self) -> bool:
+        """Whether the kernel, divided by its normalizer, is a density."""
+        return type(self).log_normalizer is not Kernel.log_normalizer
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Array:
+        """Draw n points of d coordinates from the normalized kernel centered at 0."""
+        raise ValueError(f"{self!r} does not support sampling. {_DENSITY_KERNELS}")
+
+    def self_convolution(self, d: int | None = None) -> Kernel:
+        """Return a kernel whose density is the self-convolution of this kernel's density.
+
+        Gaussian, Laplacian and Matérn kernels and their sums have closed forms
+        (``mercer.kernels.densities``); other kernels raise ValueError.
+
+        Parameters
+        ----------
+        d : int or None
+            Number of columns, needed by Matérn kernels and sums.
+        """
+        from mercer.kernels.densities import self_convolution
+
+        return self_convolution(self, d)
+
+    def log_normalizer_or_zero(self, d: int | None) -> float:
+        """Return the log normalizer in d dimensions; 0 if k is not a density or d is None."""
+        return self.log_normalizer(d) if d is not None and self.is_density else 0.0
+
     # --- parameters ---------------------------------------------------------------------------
 
     @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+    @cache
+    def _parameter_names(cls) -> tuple[str, ...]:
+        return tuple(inspect.signature(cls.__init__).parameters)[1:]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters by name.
@@ -255,6 +262,21 @@ class Kernel(DensityMethods, KeywordHints):
                 known = ", ".join(self.get_params()) or "none"
                 raise ValueError(f"{self!r} has no parameter {name!r}; it has: {known}.")
         return self
+
+    def with_own_parameters(self) -> Self:
+        """Return a copy that shares no parameters with this kernel, so neither changes the other.
+
+        >>> from mercer.kernels import Gaussian
+        >>> kernel = Gaussian(1.0)
+        >>> owned = kernel.with_own_parameters()
+        >>> kernel.bandwidth = 2.0
+        >>> owned
+        Gaussian(bandwidth=1.0)
+        """
+        owned = copy(self)
+        for name in self._parameter_names():
+            setattr(owned, name, deepcopy(getattr(self, name)))
+        return owned
 
     def inner_kernels(self) -> dict[str, Kernel]:
         """Return the kernels inside this one by parameter name; a leaf has none."""
@@ -317,9 +339,8 @@ class Kernel(DensityMethods, KeywordHints):
         return f"{type(self).__name__}({inside})"
 
     def _repr_html_(self) -> str:
-        from mercer.kernels.html import kernel_html
-
-        return kernel_html(self)
+        rows = [[name, repr(value)] for name, value in self.get_params(deep=False).items()]
+        return html_table(f"{type(self).__name__} kernel", ["parameter", "value"], rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel) or type(self) is not type(other):
@@ -363,11 +384,10 @@ def as_kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str) and kernel in KERNEL_NAMES:
-        return KERNEL_NAMES[kernel]()
+        named: Kernel = getattr(mercer.kernels, KERNEL_NAMES[kernel])()
+        return named
     if callable(kernel) and not isinstance(kernel, type):
-        from mercer.kernels.functions import FunctionKernel
-
-        return FunctionKernel(kernel)
+        return mercer.kernels.FunctionKernel(kernel)
     raise ValueError(
         f"kernel={kernel!r} is neither a kernel object (such as mercer.kernels.Gaussian(1.0)), a "
         f"function, nor one of the names {', '.join(map(repr, KERNEL_NAMES))}.{_hint(kernel)}"

@@ -22,6 +22,7 @@ from mercer.data.points import Kind
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth
 from mercer.kernels.cells import as_array, column_of, numbers_of_column, to_codes
 from mercer.utils.frames import as_frame, is_frame
+from mercer.utils.notebook import table as html_table
 from mercer.utils.quantiles import distinct_rows, evenly_spaced
 from mercer.utils.types import Array
 
@@ -258,6 +259,11 @@ class On(Kernel):
         if not all(cells.dtype.kind in "biuf" for cells in arrays):
             arrays = [cells.astype(object) for cells in arrays]
         return np.stack(arrays, axis=1), missing
+
+    def _repr_html_(self) -> str:
+        missing = "not fitted" if self.observed is None else f"mean of {self.observed!r}"
+        rows = [["kernel", repr(self.kernel)], ["missing values", missing]]
+        return html_table(f"Kernel on {describe_columns(self.columns)}", ["", "value"], rows)
 
     def __repr__(self) -> str:
         # The observed values are omitted: they are training data and too long to print.

@@ -1,31 +1,319 @@
-"""Kernels that depend on the neighbors of points in the training sample."""
+"""Nearest neighbors in a reference sample, and kernels that depend on them.
+
+Squared distances of vectors are recomputed from differences, so that equal rows have distance 0 and
+the result does not depend on how the neighbors were found. The distance that a kernel induces is
+``d²(x, y) = k(x, x) + k(y, y) - 2 k(x, y)``.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from mercer.data.points import Kind, PointSet, select_rows
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth, copy_into
-from mercer.kernels.neighbor_search import (
-    NeighborPairs,
-    Reference,
-    kernel_distances,
-    neighbor_pairs,
-    reference_of,
-)
 from mercer.utils.pairwise import half_squared_differences
+from mercer.utils.quantiles import distinct_rows
+from mercer.utils.sparse_rows import SparseRows
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 from mercer.utils.weight_totals import multiplicities
 
-__all__ = ["Neighbors", "SelfTuning"]
+__all__ = [
+    "NeighborPairs",
+    "Neighbors",
+    "Reference",
+    "SelfTuning",
+    "kernel_distances",
+    "neighbor_pairs",
+    "reference_of",
+    "spanning_edges",
+    "squared_distances_from",
+]
 
+_ENTRIES_PER_BLOCK = 4_000_000
+_FARTHEST = 1e100  # coordinates in units of the reference; their squares do not overflow
+# Squared distances below this multiple of k(x, x) + k(y, y) are rounding error.
+_ZERO_DISTANCE = 1e-13
 _TIE = 1e-12  # relative difference of squared distances that counts as equal
+
+
+class NeighborPairs(NamedTuple):
+    """Pairs (i, j) of rows with their squared distances."""
+
+    rows: Array
+    columns: Array
+    squares: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The training sample of a kernel that compares points with their neighbors.
+
+    Parameters
+    ----------
+    rows : array, frame or list
+        The training rows with positive weight; of vectors the distinct ones.
+    masses : array
+        Their multiplicities, which sum to the sample size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels.neighbors import reference_of
+    >>> reference = reference_of(np.array([[0.0], [1.0], [3.0], [3.0]]), np.ones(4))
+    >>> reference.squared_radii(np.array([[0.0], [3.0]]), 2, None)
+    array([9., 9.])
+    """
+
+    rows: Any
+    masses: Array
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Reference)
+            and np.array_equal(self.masses, other.masses)
+            and _are_equal(self.rows, other.rows)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.rows)} rows>"
+
+    def squared_radii(self, X: Any, n_neighbors: int, kernel: Kernel | None) -> Array:
+        """Return the squared distance of every row of X to its ``n_neighbors``-th neighbor.
+
+        Rows at distance 0 (the row itself and its copies) are not neighbors, and a neighbor counts
+        as often as its multiplicity. If the sample has fewer neighbors, the farthest one counts.
+        """
+        radii = np.empty(len(X))
+        pending = np.arange(len(X))
+        count = n_neighbors + 1
+        while len(pending):
+            count = min(count, len(self.rows))
+            unresolved = []
+            for part, squares, columns in self.nearest(X, pending, count, kernel):
+                squares, columns = _smallest(squares, columns, count)
+                squares = np.where(squares > 0, squares, np.inf)
+                masses = self.masses[columns] * np.isfinite(squares)
+                order = np.argsort(squares, axis=1, kind="stable")
+                squares = np.take_along_axis(squares, order, axis=1)
+                reached = np.cumsum(np.take_along_axis(masses, order, axis=1), axis=1)
+                enough = reached >= n_neighbors * (1 - _TIE)
+                last = np.isfinite(squares).sum(axis=1) - 1
+                at = np.where(enough.any(axis=1), enough.argmax(axis=1), last)
+                done = enough.any(axis=1) | (count == len(self.rows))
+                radii[part[done]] = squares[done, at[done]]
+                unresolved.append(part[~done])
+            pending = np.concatenate(unresolved)
+            count *= 2
+        return radii
+
+    def nearest(
+        self, X: Any, indices: Array, count: int, kernel: Kernel | None
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield blocks of indices of X, and squared distances to reference rows near them."""
+        if kernel is None:
+            yield from _nearest_vectors(X[indices], indices, self.rows, count)
+            return
+        rows = _in_precision_of(X, self.rows)
+        step = max(1, _ENTRIES_PER_BLOCK // len(rows))
+        for first in range(0, len(indices), step):
+            part = indices[first : first + step]
+            squares = kernel_distances(kernel, select_rows(X, part), rows)
+            yield part, squares, np.broadcast_to(np.arange(len(rows)), squares.shape)
+
+
+def reference_of(rows: Any, masses: Array) -> Reference:
+    """Return the reference of training rows; equal vectors are merged."""
+    if _is_float(rows):
+        indices, masses = distinct_rows(rows, masses)
+        rows = rows[indices]
+    if len(rows) < 2:
+        raise ValueError(
+            f"The sample has {len(rows)} distinct row, which has no neighbors. Pass at least two "
+            "rows that differ."
+        )
+    return Reference(rows, masses)
+
+
+def kernel_distances(kernel: Kernel, X: Any, Y: Any) -> Array:
+    """Return ``k(x, x) + k(y, y) - 2 k(x, y)``; rounding errors of equal points are set to 0.
+
+    A kernel that stores these values has a method ``stored_distances``.
+    """
+    if hasattr(kernel, "stored_distances"):
+        return np.asarray(kernel.stored_distances(X, Y))
+    X, Y = _as_double(X), _as_double(Y)
+    return squared_distances_from(kernel.diagonal(X), kernel.diagonal(Y), kernel(X, Y))
+
+
+def squared_distances_from(own: Array, other: Array, products: Array) -> Array:
+    """Return ``|φ(x)|² + |φ(y)|² - 2 φ(x)'φ(y)`` from these values.
+
+    >>> squared_distances_from(np.array([1.0]), np.array([1.0, 4.0]), np.array([[1.0, 2.0]]))
+    array([[0., 1.]])
+    """
+    norms = np.add.outer(own, other).astype(np.float64)
+    squares = norms - 2.0 * products
+    return np.where(squares > _ZERO_DISTANCE * np.abs(norms), squares, 0.0)
+
+
+def neighbor_pairs(
+    X: Any, radii: Array, Y: Any, count: int, kernel: Kernel | None
+) -> NeighborPairs:
+    """Return all pairs whose squared distance is at most the squared radius of the row of X.
+
+    Parameters
+    ----------
+    X, Y : arrays, frames or lists
+    radii : array of shape (len(X),)
+        Squared radii.
+    count : int
+        Expected number of neighbors of a row; more are found if necessary.
+    kernel : Kernel or None
+        The kernel that induces the distance; None for the Euclidean distance.
+    """
+    limits = radii * (1 + _TIE)
+    found: list[NeighborPairs] = []
+    pending = np.arange(len(X))
+    while len(pending):
+        count = min(count, len(Y))
+        unresolved = []
+        for part, squares, columns in Reference(Y, np.ones(0)).nearest(X, pending, count, kernel):
+            inside = squares <= limits[part, None]
+            complete = np.asarray(~inside.all(axis=1))
+            if count == len(Y) or kernel is not None:
+                complete[:] = True
+            unresolved.append(part[~complete])
+            at, place = np.nonzero(inside & complete[:, None])
+            found.append(NeighborPairs(part[at], columns[at, place], squares[at, place]))
+        pending = np.concatenate(unresolved)
+        count *= 2
+    joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+    return NeighborPairs(joined[0], joined[1], joined[2])
+
+
+def spanning_edges(rows: Any, count: int, kernel: Kernel | None) -> NeighborPairs:
+    """Return the edges of a minimum spanning tree of distinct rows, one pair (i, j) per edge.
+
+    It is the tree of the graph of the ``count`` nearest neighbors, whose components are joined by
+    their shortest links: the minimum spanning tree of all pairs, except for edges between rows that
+    are not among each other's neighbors although their components are connected.
+    """
+    n = len(rows)
+    everything = Reference(rows, np.ones(n))
+    found = []
+    for part, squares, columns in everything.nearest(rows, np.arange(n), min(count + 1, n), kernel):
+        squares, columns = _smallest(squares, columns, count + 1)
+        sources = np.broadcast_to(part[:, None], columns.shape)
+        found.append(NeighborPairs(sources.ravel(), columns.ravel(), squares.ravel()))
+    pairs = NeighborPairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    while True:
+        graph = _lengths(pairs, n)
+        n_components, labels = connected_components(graph, directed=False)
+        if n_components == 1:
+            break
+        links = _shortest_links(rows, labels, n_components, kernel)
+        pairs = NeighborPairs(*(np.append(a, b) for a, b in zip(pairs, links, strict=True)))
+    tree = minimum_spanning_tree(graph).tocoo()
+    return NeighborPairs(tree.row, tree.col, tree.data**2)
+
+
+def _smallest(squares: Array, columns: Array, count: int) -> tuple[Array, Array]:
+    """Return the ``count`` smallest squared distances of every row, and their columns."""
+    if squares.shape[1] <= count:
+        return squares, columns
+    order = np.argpartition(squares, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(squares, order, axis=1), np.take_along_axis(columns, order, axis=1)
+
+
+def _lengths(pairs: NeighborPairs, n: int) -> Any:
+    """Return the distances as a sparse array; distances of 0 are stored as a tiny number."""
+    apart = pairs.rows != pairs.columns
+    rows, columns, squares = (part[apart] for part in pairs)
+    lengths = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    _, first = np.unique(low * n + high, return_index=True)  # repeated entries would be added
+    at = low[first].astype(np.int32), high[first].astype(np.int32)  # scipy 1.13 needs 32 bits
+    return coo_array((lengths[first], at), shape=(n, n)).tocsr()
+
+
+def _shortest_links(
+    rows: Any, labels: Array, n_components: int, kernel: Kernel | None
+) -> NeighborPairs:
+    """Return the shortest link of each component, except the largest, to other components."""
+    largest = int(np.argmax(np.bincount(labels)))
+    links = []
+    for component in range(n_components):
+        if component == largest:
+            continue
+        members, others = np.flatnonzero(labels == component), np.flatnonzero(labels != component)
+        outside = Reference(select_rows(rows, others), np.ones(len(others)))
+        shortest = (np.inf, 0, 0)
+        for part, squares, columns in outside.nearest(rows, members, 1, kernel):
+            at = np.unravel_index(int(np.argmin(squares)), squares.shape)
+            if squares[at] < shortest[0]:
+                shortest = (float(squares[at]), int(part[at[0]]), int(others[columns[at]]))
+        links.append(shortest)
+    squares, sources, targets = map(np.array, zip(*links, strict=True))
+    return NeighborPairs(sources, targets, squares)
+
+
+def _nearest_vectors(
+    X: Array, indices: Array, Y: Array, count: int
+) -> Iterator[tuple[Array, Array, Array]]:
+    from sklearn.neighbors import NearestNeighbors
+
+    X, Y = _as_double(X), _as_double(_in_precision_of(X, Y))
+    origin = np.median(Y, axis=0)  # rounding errors relative to a distant outlier would be large
+    near = Y - origin
+    scale = max(float(np.abs(near).max()), float(np.finfo(np.float64).tiny))
+    search = NearestNeighbors(n_neighbors=count).fit(near / scale)
+    step = max(1, _ENTRIES_PER_BLOCK // count)
+    for first in range(0, len(X), step):
+        x = X[first : first + step]
+        queries = np.clip((x - origin) / scale, -_FARTHEST, _FARTHEST)
+        columns = search.kneighbors(queries, return_distance=False)
+        squares = np.zeros(columns.shape)
+        with np.errstate(over="ignore"):  # inf is the correct limit
+            for j in range(X.shape[1]):
+                # original coordinates: shifted ones are rounded
+                squares += ((x[:, j, None] - Y[columns, j]) / scale) ** 2
+            squares *= scale
+            squares *= scale
+        yield indices[first : first + step], squares, columns
+
+
+def _are_equal(X: Any, Y: Any) -> bool:
+    if isinstance(X, SparseRows) and isinstance(Y, SparseRows):
+        return X.shape == Y.shape and bool(abs(X - Y).max() == 0)
+    if isinstance(X, SparseRows) or isinstance(Y, SparseRows):
+        return False
+    return np.array_equal(np.asarray(X), np.asarray(Y))
+
+
+def _in_precision_of(X: Any, Y: Any) -> Any:
+    """Round Y to the precision of X, so that rows in single precision equal the training rows."""
+    return Y.astype(X.dtype, copy=False) if _is_float(X) and _is_float(Y) else Y
+
+
+def _as_double(X: Any) -> Any:
+    return X.astype(np.float64, copy=False) if _is_float(X) else X
+
+
+def _is_float(X: Any) -> bool:
+    return isinstance(X, np.ndarray | SparseRows) and X.dtype.kind == "f"
+
+
+# --- kernels --------------------------------------------------------------------------------------
 
 
 class _NeighborKernel(Kernel):

@@ -1,10 +1,11 @@
-"""Default kernel of a table, chosen from the types of its columns."""
+"""A kernel for a whole table: one kernel per column, chosen by its type."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from math import exp, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,18 +13,27 @@ from mercer.errors import ColumnWarning, warn
 from mercer.kernels.algebra import Product
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Categorical
-from mercer.kernels.cells import codes_of, column_of, numbers_of_column
-from mercer.kernels.column_types import are_texts, column_type
+from mercer.kernels.cells import are_texts, codes_of, column_of, column_type, numbers_of_column
 from mercer.kernels.columns import On
-from mercer.kernels.identifiers import identify_rows
-from mercer.kernels.ngram import NGram
-from mercer.kernels.skewness import logarithm_helps
+from mercer.kernels.objects import NGram
 from mercer.kernels.stationary import Gaussian
 from mercer.utils.frames import as_frame, check_distinct_names, is_frame
 from mercer.utils.types import Array
 
-__all__ = ["are_texts", "table_kernel"]
+__all__ = [
+    "MANY_ROWS",
+    "Skewness",
+    "are_texts",
+    "counts_from_offset",
+    "has_identifier_name",
+    "identify_rows",
+    "logarithm_helps",
+    "skewness",
+    "table_kernel",
+]
 
+#: Values of fewer rows may all differ by chance.
+MANY_ROWS = 20
 _N_TEXTS = 200  # enough to estimate the typical similarity of texts
 
 # A column whose rows rarely differ must not dominate the product. Its mean difference is replaced
@@ -223,3 +233,130 @@ def _text_rho(cells: Array, target: float) -> float:
 def _rounded(value: float) -> float:
     """Return a value rounded to four digits, for readability."""
     return float(f"{value:.4g}")
+
+
+# --- identifiers ----------------------------------------------------------------------------------
+
+_WORDS = {"id", "ids", "identifier", "uuid", "guid", "key", "sku", "serial"}
+_NAMES = {"", "index", "idx", "row", "no", "nr", "number", "unnamed: 0"}
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_YEARS = (1000, 3000)
+_LENGTHS = 5  # sequences and formulas, which carry information, differ more
+
+
+def has_identifier_name(name: Any) -> bool:
+    """Return whether a column is named like an identifier.
+
+    One of its words is id, identifier, uuid, guid, key, sku or serial; or the whole name is index,
+    row, no, nr or number.
+
+    >>> [has_identifier_name(name) for name in ("customer_id", "orderId", "ID", "width", "humid")]
+    [True, True, True, False, False]
+    """
+    text = str(name).strip()
+    words = {word.lower() for word in _PARTS.findall(text)}
+    return bool(words & _WORDS) or text.lower() in _NAMES
+
+
+def identify_rows(name: Any, cells: Array) -> bool:
+    """Return whether the observed cells of a column identify rows, and say nothing else.
+
+    This is the case if there are at least 20 cells, all different, and
+
+    - they are whole numbers, and the column is named like an identifier, or
+    - they are whole numbers that increase by 1 from row to row, starting above the number of rows
+      (unless they could be years), or
+    - they are strings without white space, and the column is named like an identifier, or all of
+      them contain digits and their lengths differ by at most 5 characters.
+
+    A sorted column of measurements has fractions, equal values or unequal steps, so it does not
+    identify rows.
+
+    >>> numbers = np.arange(10_000, 10_030)
+    >>> identify_rows("customer", numbers), identify_rows("customer", numbers / 7)
+    (True, False)
+    >>> identify_rows("year", np.arange(1950, 2026))
+    False
+    """
+    if len(cells) < MANY_ROWS:
+        return False
+    if cells.dtype.kind in "iuf":
+        return _identifying_numbers(name, cells)
+    return all(isinstance(cell, str) for cell in cells) and _identifying_strings(name, cells)
+
+
+def counts_from_offset(first: float, last: float, rows: int) -> bool:
+    """Return whether numbers that increase by 1 look like identifiers, from their first and last.
+
+    >>> counts_from_offset(10_000, 10_029, 30), counts_from_offset(0, 29, 30)
+    (True, False)
+    """
+    could_be_years = first >= _YEARS[0] and last < _YEARS[1]
+    return rows >= MANY_ROWS and first > rows and not could_be_years
+
+
+def _identifying_numbers(name: Any, numbers: Array) -> bool:
+    if not (np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()):
+        return False
+    if has_identifier_name(name):
+        return len(np.unique(numbers)) == len(numbers)
+    counts = bool((numbers[1:] == numbers[:-1] + 1).all())
+    return counts and counts_from_offset(float(numbers[0]), float(numbers[-1]), len(numbers))
+
+
+def _identifying_strings(name: Any, strings: Sequence[str] | Array) -> bool:
+    if len(set(strings)) < len(strings) or any(re.search(r"\s", cell) for cell in strings):
+        return False
+    if has_identifier_name(name):
+        return True
+    lengths = [len(cell) for cell in strings]
+    are_codes = max(lengths) - min(lengths) <= _LENGTHS
+    return are_codes and all(re.search(r"\d", cell) for cell in strings)
+
+
+# --- skewness -------------------------------------------------------------------------------------
+
+_SKEWED = 2.0  # skewness of an exponential distribution
+_MANY_VALUES = 10  # fewer distinct values are codes or counts
+
+
+class Skewness(NamedTuple):
+    """Skewness of positive numbers and of their logarithms."""
+
+    before: float
+    after: float
+
+
+def skewness(numbers: Array) -> float:
+    """Return the third standardized moment; 0 for constant numbers.
+
+    >>> round(skewness(np.array([0.0, 0.0, 0.0, 1.0])), 4)
+    1.1547
+    """
+    extent = float(np.ptp(numbers))
+    if not extent > 0:
+        return 0.0
+    centered = (numbers - numbers.mean()) / extent
+    deviation = float(np.sqrt((centered**2).mean()))
+    return float((centered**3).mean()) / deviation**3
+
+
+def logarithm_helps(numbers: Array) -> Skewness | None:
+    """Return the skewness before and after taking logarithms, if these are clearly less skewed.
+
+    None unless there are at least 20 positive numbers with 10 distinct values, whose skewness is at
+    least 2 and becomes at most half as large.
+
+    >>> rng = np.random.default_rng(0)
+    >>> logarithm_helps(np.exp(rng.normal(size=1000))) is not None
+    True
+    >>> logarithm_helps(rng.normal(10, 1, size=1000)) is None
+    True
+    """
+    if len(numbers) < MANY_ROWS or not numbers.min() > 0 or not np.isfinite(numbers).all():
+        return None
+    before = skewness(numbers)
+    if before < _SKEWED or len(np.unique(numbers)) < _MANY_VALUES:
+        return None
+    after = skewness(np.log(numbers))
+    return Skewness(before, after) if abs(after) <= before / 2 else None

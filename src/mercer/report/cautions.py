@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer.kernels.skewness import logarithm_helps
+from mercer.kernels.tables import logarithm_helps
 from mercer.report.analysis import Analysis
 from mercer.utils.formatting import format_percent, shorten
 

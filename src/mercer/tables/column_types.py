@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.column_types import (
+from mercer.kernels.cells import (
     ColumnType,
     as_dates,
     as_days,

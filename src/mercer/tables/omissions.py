@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.kernels.identifiers import (
+from mercer.kernels.tables import (
     MANY_ROWS,
     counts_from_offset,
     has_identifier_name,
@@ -202,7 +202,7 @@ def find_omission_of_numbers(
     largest : float
         The largest absolute value.
     identifies : bool
-        Whether the numbers identify rows; see :func:`mercer.kernels.identifiers.identify_rows`.
+        Whether the numbers identify rows; see :func:`mercer.kernels.tables.identify_rows`.
 
     Examples
     --------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection
 from difflib import get_close_matches
 from math import inf, sqrt
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["explain_keyword"]
+__all__ = ["KeywordHints", "explain_keyword"]
 
 # Names in other libraries, with the names here; the first that a class has is suggested.
 _OTHER_NAMES: dict[str, tuple[str, ...]] = {
@@ -68,3 +69,31 @@ def _from_gamma(cls: str, gamma: Any, known: Collection[str]) -> str | None:
         return formula[0].upper() + formula[1:]
     value = 1 / sqrt(2 * float(gamma)) if cls == "Gaussian" else 1 / float(gamma)
     return f"gamma={gamma!r} is bandwidth={value:.6g}: {formula}"
+
+
+class KeywordHints:
+    """Base class whose subclasses explain unknown keyword arguments of their constructors.
+
+    The signature of ``__init__`` decides; it is not changed, so ``clone`` and ``get_params`` see
+    the parameters of the class only.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian(gamma=0.5)
+    Traceback (most recent call last):
+    TypeError: Gaussian() got an unexpected keyword argument 'gamma'. gamma=0.5 is bandwidth=1:
+    bandwidth = 1 / sqrt(2 * gamma).
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Create an object, after a check of the keywords."""
+        known = inspect.signature(cls.__init__).parameters if kwargs else {}
+        unknown = [name for name in kwargs if name not in known]
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            name = unknown[0]
+            raise TypeError(
+                f"{cls.__name__}() got an unexpected keyword argument {name!r}. "
+                f"{explain_keyword(cls.__name__, name, kwargs[name], list(known)[1:])}"
+            )
+        return super().__new__(cls)
