@@ -1,16 +1,12 @@
-"""Response times of the explorer with twenty concurrent users, and in a browser.
+"""Response times of the explorer, and times in a browser.
 
-Each simulated user has one request in flight and then requests the newest bandwidth, as the page
-does. Half of the users have wine or rings, half have their own table of 1000 rows and 10 columns.
 The explorer runs in another process, whose memory is measured. The browser (Chromium, software
 rendering) is driven by Playwright if both are installed.
 """
 
 from __future__ import annotations
 
-import asyncio
 import io
-import os
 import re
 import shutil
 import subprocess
@@ -18,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -26,8 +21,7 @@ import numpy as np
 
 from benchmarks.measure import table
 
-USERS = int(os.environ.get("MERCER_USERS", "20"))
-SECONDS = float(os.environ.get("MERCER_SECONDS", "60"))
+STEPS = 60
 VIEWS = "points,data,spectrum,embedding,clusters"
 SERVE = "from mercer.explorer import explore; explore(open_browser=False)"
 
@@ -70,85 +64,29 @@ def resident(pid: int) -> float:
     return float(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1e3
 
 
-@dataclass
-class Log:
-    """Response times and errors of one user."""
-
-    kind: str
-    times: list[float] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-
-async def simulate_user(address: str, token: str, number: int, until: float, log: Log) -> None:
-    """Simulate one user who moves the slider up and down, until the time ``until``."""
-    headers, limits = {"authorization": f"Bearer {token}"}, httpx.Timeout(60)
-    async with httpx.AsyncClient(base_url=address, timeout=limits, headers=headers) as client:
-        if log.kind == "1,000 x 10":
-            response = await client.post("/api/upload?name=clouds.npy", content=clouds(1000, 10))
-            data = response.json()["data"]
-        else:
-            data = log.kind
-        first = await client.get(f"/api/views?data={data}&show={VIEWS}")
-        marks = first.json()["summary"]["marks"]
-        grid = np.geomspace(marks["low"] * 2, marks["high"], 120)
-        step = number
-        while time.monotonic() < until:
-            index = abs((step % 238) - 119)
-            step += 1
-            begin = time.perf_counter()
-            response = await client.get(
-                f"/api/views?data={data}&bandwidth={grid[index]:.6g}&show={VIEWS}",
-                headers={"x-mercer-tab": str(number)},
-            )
-            log.times.append(time.perf_counter() - begin)
-            if response.status_code != 200:
-                log.errors.append(f"{response.status_code} {response.text[:80]}")
-            await asyncio.sleep(0.05)  # time to draw
-
-
-async def simulate_users(address: str, token: str, pid: int) -> tuple[list[Log], list[float]]:
-    """Simulate all users at once; measure the memory after each quarter of the time."""
-    until = time.monotonic() + SECONDS
-    logs = [Log(("rings", "wine", "1,000 x 10", "1,000 x 10")[i % 4]) for i in range(USERS)]
-    memory: list[float] = []
-
-    async def watch() -> None:
-        for quarter in range(1, 5):
-            await asyncio.sleep(max(0.0, until - SECONDS * (1 - quarter / 4) - time.monotonic()))
-            memory.append(resident(pid))
-
-    users = [simulate_user(address, token, i, until, log) for i, log in enumerate(logs)]
-    await asyncio.gather(watch(), *users)
-    return logs, memory
-
-
-def load_times() -> str:
-    """Return the table of response times, errors and memory with many users."""
-    with explorer() as (address, token, pid):
-        before = resident(pid)
-        logs, memory = asyncio.run(simulate_users(address, token, pid))
+def slider_times() -> str:
+    """Return the table of response times while one user moves the bandwidth slider."""
     rows = []
-    for kind in ("rings", "wine", "1,000 x 10", "all"):
-        selected = [log for log in logs if kind in (log.kind, "all")]
-        times = np.concatenate([log.times for log in selected])
-        errors = [error for log in selected for error in log.errors]
-        median, high = np.quantile(times, [0.5, 0.95])
-        rows.append(
-            (
-                kind,
-                str(len(selected)),
-                str(len(times)),
-                f"{median:.2f}",
-                f"{high:.2f}",
-                str(len(errors)),
-            )
-        )
-        if errors and kind == "all":
-            print(f"errors: {sorted(set(errors))[:3]}")
-    quarters = ", ".join(f"{m:.0f}" for m in memory)
-    memory_text = f"memory in MB: {before:.0f} before, then {quarters}"
-    title = f"Explorer: {USERS} users for {SECONDS:.0f} s; {memory_text}"
-    return table(title, rows, ("data", "users", "steps", "median s", "95 % s", "errors"))
+    with explorer() as (address, token, pid):
+        headers = {"authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=address, timeout=60, headers=headers) as client:
+            upload = client.post("/api/upload?name=clouds.npy", content=clouds(1000, 10))
+            for name, data in (
+                ("rings", "rings"),
+                ("wine", "wine"),
+                ("1,000 x 10", upload.json()["data"]),
+            ):
+                first = client.get(f"/api/views?data={data}&show={VIEWS}")
+                marks = first.json()["summary"]["marks"]
+                times = []
+                for bandwidth in np.geomspace(2 * marks["low"], marks["high"], STEPS):
+                    begin = time.perf_counter()
+                    client.get(f"/api/views?data={data}&bandwidth={bandwidth:.6g}&show={VIEWS}")
+                    times.append(time.perf_counter() - begin)
+                median, high = np.quantile(times, [0.5, 0.95])
+                rows.append((name, f"{median:.2f}", f"{high:.2f}"))
+        title = f"Explorer: steps of the slider; memory at the end {resident(pid):.0f} MB"
+    return table(title, rows, ("data", "median s", "95 % s"))
 
 
 def browser() -> str:
@@ -197,7 +135,7 @@ def browser() -> str:
 
 def tables() -> Iterator[str]:
     """Yield all tables of this module."""
-    yield load_times()
+    yield slider_times()
     try:
         import playwright  # noqa: F401
     except ModuleNotFoundError:

@@ -64,10 +64,6 @@ ALLOWED = (
     ("docs/changelog", ""),
     ("tests/test_language_check.py", ""),
     ("src/mercer/explorer/static/plotly", ""),
-    ("src/mercer/explorer/state.py", "colour"),  # parameters of old bookmarks
-    ("src/mercer/explorer/static/state.js", "colour"),
-    ("tests/explorer/test_state.py", "colour"),
-    ("tests/javascript/state.test.js", "colour"),
 )
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "VersionWarning",
     "WeightWarning",
     "WorkerError",
+    "capture_warnings",
     "suppress_warnings",
     "suppressed",
     "warn",
@@ -276,6 +277,7 @@ class WeightWarning(UserWarning):
 
 #: Categories that :func:`suppress_warnings` suppresses in the current thread.
 suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("suppressed warnings", default=())
+_captured: ContextVar[list[str] | None] = ContextVar("captured warnings", default=None)
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -292,6 +294,11 @@ def warn(message: str, category: type[Warning]) -> None:
     'good to 2 digits'
     """
     if issubclass(category, suppressed.get()):
+        return
+    messages = _captured.get()
+    if messages is not None:
+        if message not in messages:
+            messages.append(message)
         return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_internal(frame.f_globals.get("__name__", "")):
@@ -338,6 +345,28 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
         yield
     finally:
         suppressed.reset(before)
+
+
+@contextmanager
+def capture_warnings() -> Iterator[list[str]]:
+    """Collect the distinct messages of mercer's own warnings in a ``with`` block.
+
+    Only the calling thread is affected, unlike with ``warnings.catch_warnings``.
+
+    Examples
+    --------
+    >>> from mercer.errors import ApproximationWarning, capture_warnings, warn
+    >>> with capture_warnings() as messages:
+    ...     warn("good to 2 digits", ApproximationWarning)
+    >>> messages
+    ['good to 2 digits']
+    """
+    messages: list[str] = []
+    before = _captured.set(messages)
+    try:
+        yield messages
+    finally:
+        _captured.reset(before)
 
 
 def _is_internal(module: str) -> bool:

@@ -9,12 +9,3 @@ def client():
 
     with connect() as one:
         yield one
-
-
-@pytest.fixture
-def two_clients():
-    """Two sessions at the same explorer."""
-    from tests.explorer_client import connect
-
-    with connect() as first:
-        yield first, connect(first.app)

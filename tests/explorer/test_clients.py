@@ -35,7 +35,7 @@ TOKENS = {}  # by port
 HOST = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN.decode()}"
 CHUNKED = "Transfer-Encoding: chunked"
 TABLE = b"a,b,kind\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n5,1,x\n"
-LIMITS = "upload=2_000_000, body_timeout=1.0"
+LIMITS = "upload=2_000_000"
 WORK = "/api/views?data=iris&show=path"
 LONG_WORK = "/api/views?data=digits&show=path"
 
@@ -61,8 +61,9 @@ class Explorer:
         return cls(
             folder,
             "-c",
-            "from mercer.explorer import explore\n"
-            "from mercer.explorer.sessions import Limits\n"
+            "from mercer.explorer import explore, server\n"
+            "from mercer.explorer.uploads import Limits\n"
+            "server._BODY_TIMEOUT = 1.0\n"
             f"explore(limits=Limits({limits}), host={host!r}, open_browser=False, "
             "log=lambda line: print(line, flush=True))",
         )
@@ -243,7 +244,7 @@ def test_large_bodies_are_rejected_with_a_response(explorer, request_):
 @pytest.mark.parametrize(
     "request_",
     [
-        get("/api/start", *(f"X{i}: y" for i in range(10_000))),
+        get("/api/start", *(f"X{i}: y" for i in range(20_000))),
         get("/api/start", "X: " + "x" * 5_000_000),
         get("/api/views?show=points&x=" + "x" * 100_000),
         bytes(1000),

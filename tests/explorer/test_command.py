@@ -143,8 +143,8 @@ def test_missing_package_is_named(monkeypatch, capsys):
 
 def test_missing_modules_of_mercer_raise(monkeypatch):
     monkeypatch.delitem(sys.modules, "mercer.explorer.server", raising=False)
-    monkeypatch.setitem(sys.modules, "mercer.explorer.work_queue", None)
-    with raises(ModuleNotFoundError, "mercer.explorer.work_queue"):
+    monkeypatch.setitem(sys.modules, "mercer.explorer.service", None)
+    with raises(ModuleNotFoundError, "mercer.explorer.service"):
         explore("wine", open_browser=False)
 
 

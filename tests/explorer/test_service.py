@@ -416,7 +416,7 @@ def test_compressed_upload_is_not_decompressed_by_the_server(client, monkeypatch
     packed = gzip.compress(content.encode())
     answer = client.post("/api/upload?name=a.csv.gz", content=packed).json()
     assert answer["rows"] == 20
-    monkeypatch.setattr("mercer.explorer.cache.Cache.get", lambda self, key, compute: compute()[0])
+    monkeypatch.setattr("mercer.explorer.models.Cache.get", lambda self, key, compute: compute()[0])
     assert ask(client, f"data={answer['data']}", "points")["summary"]["rows"] == 20
 
 

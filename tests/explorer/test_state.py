@@ -66,11 +66,6 @@ def test_invalid_values_raise(name, value, limit):
         parse_state([(name, value)])
 
 
-def test_old_names_are_accepted():
-    state = parse_state([("colour", "cluster"), ("turn", "5,10")])
-    assert state == State(color="cluster", rotation=(5, 10))
-
-
 def test_clusters_are_limited_by_components():
     assert parse_state([("components", "3"), ("clusters", "7")]).n_clusters == 3
     assert parse_state([("picks", "1,4"), ("clusters", "1")]).n_clusters == 1

@@ -37,12 +37,6 @@ test("a query of some parameters leaves out the others", () => {
   assert.equal(toQuery(found, ["data", "color", "x"]), "data=wine&color=cluster");
 });
 
-test("old names of parameters are read", () => {
-  const found = parseQuery("?colour=cluster&turn=5,10");
-  assert.equal(found.color, "cluster");
-  assert.equal(found.rotation, "5,10");
-});
-
 test("a change updates the address and calls the listeners", () => {
   const addresses = [];
   globalThis.location = { pathname: "/" };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { authorization, readToken } from "../../src/mercer/explorer/static/token.js";
+import { authorization, readToken } from "../../src/mercer/explorer/static/api.js";
 
 const values = new Map();
 const storage = {

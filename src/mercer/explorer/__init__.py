@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mercer.explorer.sessions import Limits
+    from mercer.explorer.uploads import Limits
     from mercer.tables import Missing
 
 __all__ = ["explore"]
@@ -58,7 +58,7 @@ def explore(
         Address to listen on.
     open_browser : bool
     limits : Limits or None
-        Limits for requests and uploads; None for the defaults.
+        Limits of uploaded files; None for the defaults.
     log : callable
         Called with one line that contains the address with the token.
 
@@ -70,9 +70,9 @@ def explore(
     try:
         import uvicorn
 
-        from mercer.explorer.access import is_loopback
+        from mercer.explorer.access import MAX_HEAD, is_loopback
         from mercer.explorer.server import make_app
-        from mercer.explorer.sessions import Limits
+        from mercer.explorer.uploads import Limits
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn", "pandas"):
             raise
@@ -91,10 +91,9 @@ def explore(
     with _listen(host, port) as listener:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        limits = limits or Limits()
         app = make_app(
             token,
-            limits=limits,
+            limits=limits or Limits(),
             given=given,
             encoding=encoding,
             hosts=() if is_loopback(host) else (host, socket.gethostname()),
@@ -106,13 +105,13 @@ def explore(
             with suppress(OSError):
                 sys.stdout.flush()  # in a pipe, the address would be buffered until the end
         if open_browser:
-            page = _write_redirection(address, app.state.sessions.folder)
+            page = _write_redirection(address, app.state.service.uploads.folder)
             threading.Timer(0.5, webbrowser.open, [page.as_uri()]).start()
         config = uvicorn.Config(
             app,
             http="h11",
             ws="none",
-            h11_max_incomplete_event_size=limits.head,
+            h11_max_incomplete_event_size=MAX_HEAD,
             log_level="warning",
             access_log=False,  # the first address contains the token
             timeout_graceful_shutdown=2,

@@ -1,9 +1,9 @@
-"""Access control: which requests are answered, sessions and security headers.
+"""Access control: which requests are answered, and security headers.
 
 Every request needs the token of the explorer, because all users of a machine can connect to its
 loopback interface. The address that is opened first has it in its query. The page stores it for
 its origin and sends it as a header. It is never a cookie: a browser sends cookies to all ports of a
-host, so the server of another user would receive it. The session cookie opens the page and its
+host, so the server of another user would receive it. The cookie that is set opens the page and its
 static files only, which contain no data.
 
 Any page in the user's browser can send requests as well. A request is rejected if its Host is not
@@ -13,6 +13,7 @@ from another site.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from collections.abc import Collection
@@ -22,12 +23,12 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from mercer.explorer.sessions import Sessions
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["SECURITY_HEADERS", "AccessControl", "is_loopback"]
+__all__ = ["MAX_HEAD", "SECURITY_HEADERS", "AccessControl", "is_loopback"]
+
+MAX_HEAD = 65_536  # bytes of the query and the headers
 
 SECURITY_HEADERS = {
     # Exported figures are data and blob addresses; plotly.js sets inline styles.
@@ -41,7 +42,6 @@ SECURITY_HEADERS = {
     "cache-control": "no-store",
 }
 _SAFE_METHODS = ("GET", "HEAD")
-_HEADER_OVERHEAD = 32  # bytes per header, as in HTTP/2
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]:]*)(:[0-9]*)?")  # name or [IPv6 address], port
 
 
@@ -60,34 +60,23 @@ def is_loopback(host: str) -> bool:
 
 
 class AccessControl:
-    """ASGI middleware that rejects foreign requests, finds the session and sets headers.
+    """ASGI middleware that rejects foreign requests and sets headers.
 
     Parameters
     ----------
     app : ASGI application
-    sessions : Sessions
     token : str
         Required in the query or as a bearer token in the header Authorization.
     hosts : collection of str
         Accepted host names other than loopback and the address the client connected to.
     cookie : str
-        Name of the session cookie.
-    max_head : int
-        Bytes of the query and the headers.
+        Name of the cookie that opens the page.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        sessions: Sessions,
-        token: str,
-        hosts: Collection[str],
-        cookie: str,
-        max_head: int,
-    ) -> None:
-        self.app, self.sessions, self.token, self.cookie = app, sessions, token, cookie
+    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str], cookie: str) -> None:
+        self.app, self.token, self.cookie = app, token, cookie
         self.hosts = {host.lower() for host in hosts}
-        self.max_head = max_head
+        self._page_key = secrets.token_urlsafe(24)  # value of the cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or reject one request."""
@@ -98,34 +87,37 @@ class AccessControl:
         rejection = self._rejection(request)
         if rejection is not None:
             status, message = rejection
-            headers = SECURITY_HEADERS | ({"www-authenticate": "Bearer"} if status == 401 else {})
-            response = JSONResponse({"error": message}, status, headers=headers)
-            await response(scope, receive, send)
+            await _error(status, message)(scope, receive, send)
             return
-        sent_key = request.cookies.get(self.cookie)
-        session = self.sessions.find(sent_key)
-        scope["mercer.session"] = session
+        has_cookie = self._has_cookie(request)
+        is_started = False
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal is_started
             if message["type"] == "http.response.start":
+                is_started = True
                 headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
-                if session.key != sent_key:
-                    cookie = f"{self.cookie}={session.key}; Path=/; HttpOnly; SameSite=Strict"
+                if not has_cookie:
+                    cookie = f"{self.cookie}={self._page_key}; Path=/; HttpOnly; SameSite=Strict"
                     headers.append((b"set-cookie", cookie.encode()))
                 message["headers"] = [*message["headers"], *headers]
             await send(message)
 
-        await self.app(scope, receive, send_with_headers)
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except asyncio.CancelledError:  # only the shutdown of the server cancels
+            if is_started:
+                raise
+            await _error(503, "The explorer is shutting down.")(scope, receive, send)
 
     def _rejection(self, request: Request) -> tuple[int, str] | None:
         """Return status and message if the request is rejected."""
         if not self._is_authorized(request):
             return 401, "Token required. Open the address that was printed at the start."
         raw = request.headers.raw
-        size = len(request.scope["query_string"])
-        size += sum(len(k) + len(v) + _HEADER_OVERHEAD for k, v in raw)
-        if size > self.max_head:
-            return 431, f"The headers are larger than {self.max_head:,} bytes."
+        size = len(request.scope["query_string"]) + sum(len(k) + len(v) for k, v in raw)
+        if size > MAX_HEAD:
+            return 431, f"The headers are larger than {MAX_HEAD:,} bytes."
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
             return 400, "The request has both Content-Length and Transfer-Encoding. Send only one."
         if "\0" in request.scope["path"]:
@@ -146,17 +138,25 @@ class AccessControl:
         return None
 
     def _is_authorized(self, request: Request) -> bool:
-        """Return whether the request has the token, or a session cookie for a file of the page."""
+        """Return whether the request has the token, or the cookie for a file of the page."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         sent = request.query_params.get("token") or (bearer if scheme.lower() == "bearer" else "")
         if sent:
             return secrets.compare_digest(sent.encode(), self.token.encode())
         path = request.scope["path"]
         is_page = path == "/" or path.startswith("/static/")
-        return is_page and self.sessions.has(request.cookies.get(self.cookie))
+        return is_page and self._has_cookie(request)
+
+    def _has_cookie(self, request: Request) -> bool:
+        return request.cookies.get(self.cookie) == self._page_key
 
     def _is_own_host(self, request: Request, host: str) -> bool:
         matched = _HOST.fullmatch(host)
         name = matched.group(1).strip("[]").lower() if matched else ""
         connected = (request.scope.get("server") or ("",))[0]
         return is_loopback(name) or name in {*self.hosts, connected}
+
+
+def _error(status: int, message: str) -> JSONResponse:
+    headers = SECURITY_HEADERS | ({"www-authenticate": "Bearer"} if status == 401 else {})
+    return JSONResponse({"error": message}, status, headers=headers)

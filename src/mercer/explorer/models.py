@@ -7,30 +7,79 @@ clustering use the shown rows. The exported code makes the same calls.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, SpectralClustering
 from mercer.cluster.table_clusters import table_clustering
 from mercer.eigen.spectrum import Spectrum
-from mercer.explorer.cache import Cache
-from mercer.explorer.capture_warnings import capture_warnings
+from mercer.errors import RankError, capture_warnings
 from mercer.explorer.dataset import Dataset
 from mercer.explorer.state import State
 from mercer.kernels import Kernel, Stationary
 from mercer.tables import prepare
 from mercer.utils.types import Array
 
-__all__ = ["BARS", "MAX_DENSE", "NO_ENTROPY", "Bars", "Components", "Models"]
+__all__ = ["BARS", "MAX_DENSE", "NO_ENTROPY", "Bars", "Cache", "Components", "Models"]
 
 BARS = 24  # components in the spectrum view
 NO_ENTROPY = 1e-12  # fraction of the information potential that is rounding error
 MAX_DENSE = 500  # rows up to which a full decomposition is faster than an iteration
 _PCA_COMPONENTS = 3
 _MULTIPLIERS = np.geomspace(0.25, 4, 17)  # multipliers of the bandwidths of a mixed table's kernel
+
+
+Value = TypeVar("Value")
+
+
+class Cache:
+    """Least-recently-used cache for values of known size.
+
+    Two threads that miss the same key at the same time both compute the value. This is rare, and
+    waiting would let a slow request delay a fast one.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Larger values are returned but not stored.
+
+    Examples
+    --------
+    >>> cache = Cache(100)
+    >>> cache.get("a", lambda: (1, 60)), cache.get("b", lambda: (2, 60)), len(cache)
+    (1, 2, 1)
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._size = 0
+        self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable, compute: Callable[[], tuple[Value, int]]) -> Value:
+        """Return the value of a key; if it is missing, call ``compute() -> (value, bytes)``."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key][0]  # type: ignore[return-value]
+        value, size = compute()
+        with self._lock:
+            if key not in self._entries and size <= self.max_bytes:
+                self._entries[key] = (value, size)
+                self._size += size
+            while self._size > self.max_bytes:
+                _, (_, freed) = self._entries.popitem(last=False)
+                self._size -= freed
+        return value
 
 
 @dataclass(frozen=True)
@@ -287,8 +336,6 @@ class _LimitToRank:
         return repr(self.estimator)
 
     def fit(self, X: Any) -> Any:
-        from mercer.errors import RankError
-
         try:
             return self.estimator.fit(X)
         except RankError as error:

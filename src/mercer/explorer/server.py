@@ -1,44 +1,43 @@
-"""The web application: routes and error responses."""
+"""The web application: routes, computations and error responses."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+import threading
+from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
-from opcode import opmap
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mercer import __version__
-from mercer.errors import MercerError
+from mercer.errors import MercerError, capture_warnings
 from mercer.explorer.access import AccessControl
-from mercer.explorer.capture_warnings import capture_warnings
-from mercer.explorer.request_body import read_body
 from mercer.explorer.service import DataNotFoundError, Service
-from mercer.explorer.sessions import Limits, Session, Sessions
 from mercer.explorer.state import KERNELS, MAX_COMPONENTS, State, parse_state
+from mercer.explorer.uploads import Limits
 from mercer.explorer.views import VIEWS
-from mercer.explorer.work_queue import QueueFullError, SupersededError, WorkQueue
 from mercer.plots.style import DARK_PALETTE, PALETTE
 from mercer.tables import EMBEDDED
+from mercer.utils.resources import single_thread, single_threaded_blas
 
 __all__ = ["STATIC", "make_app"]
 
 STATIC = Path(__file__).parent / "static"
 _MAX_QUERY = 50_000  # characters
-_READERS = 2  # uploads that are read at the same time
 _MAX_JSON = 1_000_000  # bytes of a request body other than an upload
-_RAISE = opmap["RAISE_VARARGS"]
+_BODY_TIMEOUT = 120.0  # seconds to receive a request body
+_FOR_USERS = (MercerError, ValueError, OSError, ImportError)  # their messages are about the input
 
 
 def make_app(
@@ -49,7 +48,6 @@ def make_app(
     encoding: str = "utf-8",
     hosts: Collection[str] = (),
     cookie: str = "mercer-explorer",
-    workers: int = 2,
 ) -> Starlette:
     """Return the ASGI application of the explorer.
 
@@ -59,30 +57,24 @@ def make_app(
         Required in all requests; see :mod:`mercer.explorer.access`.
     limits : Limits or None
     given : Path or None
-        File that every session may use.
+        File named when the explorer was started.
     encoding : str
         Encoding of the given file.
     hosts : collection of str
         Accepted host names other than loopback and the address the client connected to.
     cookie : str
-        Name of the session cookie.
-    workers : int
-        Number of computations that run at the same time.
+        Name of the cookie that opens the page.
     """
-    limits = limits or Limits()
-    sessions, queue = Sessions(limits), WorkQueue(workers)
-    service = Service(limits, given, encoding, sessions.folder)
+    service = Service(limits or Limits(), given, encoding)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            queue.close()
-            handlers.reading.close()
-            sessions.close()
+            service.close()
 
-    handlers = _Handlers(limits, sessions, service, queue)
+    handlers = _Handlers(service)
     routes = [
         Route("/", _page),
         Route("/api/start", handlers.start),
@@ -99,15 +91,8 @@ def make_app(
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
-    app.add_middleware(
-        AccessControl,
-        sessions=sessions,
-        token=token,
-        hosts=hosts,
-        cookie=cookie,
-        max_head=limits.head,
-    )
-    app.state.sessions = sessions
+    app.add_middleware(AccessControl, token=token, hosts=hosts, cookie=cookie)
+    app.state.service = service
     return app
 
 
@@ -118,24 +103,23 @@ async def _page(request: Request) -> Response:
 class _Handlers:
     """Request handlers of the API."""
 
-    def __init__(
-        self, limits: Limits, sessions: Sessions, service: Service, queue: WorkQueue
-    ) -> None:
-        self.limits, self.sessions, self.service, self.queue = limits, sessions, service, queue
-        self.reading = WorkQueue(_READERS)  # slow files do not delay computations
-        self._active_uploads = 0
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        # One computation at a time; the page sends its newest request when the last is answered.
+        # The sweep and the reading of a file are slow, so they do not delay the views.
+        self._views, self._sweep, self._upload = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
 
     async def start(self, request: Request) -> Response:
-        given = self.service.given
+        service = self.service
         return JSONResponse(
             {
                 "version": __version__,
                 "embedded": sorted(EMBEDDED),
-                "given": None if given is None else given.name,
-                "uploads": [[u.key, u.name] for u in _session(request).uploads.values()],
+                "given": None if service.given is None else service.given.name,
+                "uploads": [[upload.key, upload.name] for upload in service.list_uploads()],
                 "kernels": KERNELS,
                 "max_components": MAX_COMPONENTS,
-                "upload_limit": self.limits.upload,
+                "upload_limit": service.limits.upload,
                 "palette": {"light": PALETTE, "dark": DARK_PALETTE},
             }
         )
@@ -145,103 +129,82 @@ class _Handlers:
         unknown = sorted(set(names) - set(VIEWS))
         if unknown or not names:
             raise HTTPException(400, f"show={unknown!r} must name some of {', '.join(VIEWS)}.")
-        kind = "path" if "path" in names else "views"
-        work = partial(self.service.views, _session(request), _state(request), names)
-        return JSONResponse(await self._compute(request, kind, work))
+        lock = self._sweep if "path" in names else self._views
+        work = partial(self.service.views, _state(request), names)
+        return JSONResponse(await _compute(lock, request, work))
 
     async def rows(self, request: Request) -> Response:
-        body = _parse_json(await read_body(request, _MAX_JSON, self.limits.body_timeout))
+        body = _parse_json(await _read_body(request, _MAX_JSON))
         rows = body.get("rows") if isinstance(body, dict) else None
         if not isinstance(rows, list) or not all(type(row) is int for row in rows):
             raise HTTPException(400, 'The body must be {"rows": [indices]}.')
-        work = partial(self.service.rows, _session(request), _state(request), rows)
-        return JSONResponse(await self._compute(request, "rows", work))
+        work = partial(self.service.rows, _state(request), rows)
+        return JSONResponse(await _compute(self._views, request, work))
 
     async def upload(self, request: Request) -> Response:
-        if self._active_uploads >= self.limits.concurrent_uploads:
-            raise HTTPException(
-                503,
-                f"{self._active_uploads} uploads are in progress, which is the limit. "
-                "Try again in a moment.",
-            )
-        self._active_uploads += 1  # the content of an upload is held in memory
-        try:
-            return await self._upload(request)
-        finally:
-            self._active_uploads -= 1
-
-    async def _upload(self, request: Request) -> Response:
-        name = request.query_params.get("name", "table")
-        content = await read_body(request, self.limits.upload, self.limits.body_timeout)
-        try:
-            path = self.sessions.write(content)
-        except ValueError as error:
-            raise HTTPException(507, str(error)) from error
-        try:
-            work = partial(self.service.read_upload, path, name[:80])
-            frame, description = await self._compute(request, "upload", work, self.reading)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        upload = self.sessions.store(_session(request), name, path)
-        self.service.cache_frame(upload.key, frame)
-        return JSONResponse({"data": upload.key, "name": upload.name, **description})
+        name = request.query_params.get("name", "table")[:80]
+        content = await _read_body(request, self.service.limits.upload)
+        work = partial(self.service.upload, name, content)
+        return JSONResponse(await _compute(self._upload, request, work))
 
     async def code(self, request: Request) -> Response:
-        work = partial(self.service.code, _session(request), _state(request))
-        return _file(await self._compute(request, "code", work), "view.py", "text/x-python")
+        work = partial(self.service.code, _state(request))
+        code = await _compute(self._views, request, work)
+        return _file(code, "view.py", "text/x-python")
 
     async def scores(self, request: Request) -> Response:
-        work = partial(self.service.scores, _session(request), _state(request))
-        return _file(await self._compute(request, "scores", work), "scores.csv", "text/csv")
+        work = partial(self.service.scores, _state(request))
+        return _file(await _compute(self._views, request, work), "scores.csv", "text/csv")
 
     async def model(self, request: Request) -> Response:
-        work = partial(self.service.model, _session(request), _state(request))
-        content = await self._compute(request, "model", work)
+        work = partial(self.service.model, _state(request))
+        content = await _compute(self._views, request, work)
         return _file(content, "view.mercer", "application/octet-stream")
 
-    async def _compute(
-        self,
-        request: Request,
-        kind: str,
-        work: Callable[[], Any],
-        queue: WorkQueue | None = None,
-    ) -> Any:
-        """Run work in a queue and translate exceptions into HTTP errors."""
-        tab = request.headers.get("x-mercer-tab", "")[:64]
 
-        def without_warnings() -> Any:  # warnings are shown on the page, not in the log
-            with capture_warnings():
-                return work()
+# --- computations ----------------------------------------------------------------------------
 
+
+async def _run_in_thread(work: Callable[[], Any]) -> Any:
+    """Run work in a daemon thread: neither the event loop nor the interpreter waits for its end.
+
+    The work runs on one core; the other computations and the browser need the others.
+    """
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
         try:
-            queue = queue or self.queue
-            result = queue.run(f"{_session(request).key} {tab} {kind}", without_warnings)
-            return await _until_disconnected(request, result)
-        except asyncio.CancelledError:  # only the shutdown of the server cancels
-            raise HTTPException(503, "The explorer is shutting down.") from None
-        except SupersededError:
-            raise HTTPException(409, "A newer request replaced this one.") from None
-        except QueueFullError:
-            raise HTTPException(503, "The server is busy. Try again in a moment.") from None
-        except DataNotFoundError as error:
-            raise HTTPException(404, str(error)) from error
-        except (MercerError, ModuleNotFoundError) as error:
-            raise HTTPException(422, str(error)) from error
-        except (ValueError, TypeError) as error:
-            if not _is_for_users(error):
-                raise
-            raise HTTPException(422, str(error)) from error
-        except MemoryError as error:
-            raise HTTPException(413, f"Not enough memory: {error}") from error
+            with single_thread(), single_threaded_blas():
+                future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="mercer-explorer", daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+async def _compute(lock: asyncio.Lock, request: Request, work: Callable[[], Any]) -> Any:
+    """Run work and translate exceptions into HTTP errors."""
+
+    def without_warnings() -> Any:  # warnings are shown on the page, not in the log
+        with capture_warnings():
+            return work()
+
+    try:
+        async with lock:
+            if await request.is_disconnected():
+                raise HTTPException(400, "The client disconnected.")
+            return await _run_in_thread(without_warnings)
+    except DataNotFoundError as error:
+        raise HTTPException(404, str(error)) from error
+    except MemoryError as error:
+        raise HTTPException(413, f"Not enough memory: {error}") from error
+    except _FOR_USERS as error:
+        raise HTTPException(422, str(error)) from error
 
 
 # --- requests and responses ------------------------------------------------------------------
-
-
-def _session(request: Request) -> Session:
-    session: Session = request.scope["mercer.session"]
-    return session
 
 
 def _state(request: Request) -> State:
@@ -253,23 +216,31 @@ def _state(request: Request) -> State:
         raise HTTPException(400, str(error)) from error
 
 
-async def _until_disconnected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
-    """Wait for work; cancel it if the client disconnects before it has started."""
-    task = asyncio.create_task(work)
-    disconnected = asyncio.create_task(_disconnected(request))
+async def _read_body(request: Request, max_bytes: int) -> bytes:
+    """Return the body of a request; reading stops at the size limit and at one deadline."""
+    too_large = HTTPException(
+        413, f"The request is larger than the limit of {max_bytes / 1e6:g} MB."
+    )
+    declared = request.headers.get("content-length", "0")
+    # A number with more digits than the limit is larger; int() rejects thousands of digits.
+    if declared.isdecimal() and int(declared[: len(str(max_bytes)) + 1]) > max_bytes:
+        raise too_large
+    content = bytearray()
     try:
-        await asyncio.wait((task, disconnected), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise HTTPException(400, "The client disconnected.")
-        return task.result()
-    finally:
-        task.cancel()
-        disconnected.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+        async with asyncio.timeout(_BODY_TIMEOUT):
+            async for part in request.stream():
+                if len(content) + len(part) > max_bytes:
+                    raise too_large
+                content += part
+    except TimeoutError:
+        raise HTTPException(
+            408,
+            f"The request body was not received within {_BODY_TIMEOUT:g} s. Send it again.",
+            headers={"connection": "close"},
+        ) from None
+    except ClientDisconnect:
+        raise HTTPException(400, "The client disconnected during the upload.") from None
+    return bytes(content)
 
 
 def _parse_json(content: bytes) -> Any:
@@ -282,22 +253,6 @@ def _parse_json(content: bytes) -> Any:
 def _file(content: str | bytes, name: str, media_type: str) -> Response:
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
     return Response(content, headers=headers, media_type=media_type)
-
-
-def _is_for_users(error: Exception) -> bool:
-    """Return whether a raise statement of mercer or scikit-learn raised this error.
-
-    Their messages are about the input. Errors of array operations are bugs of the library.
-    """
-    place = error.__traceback__
-    assert place is not None, "the error was raised"
-    while place.tb_next is not None:
-        place = place.tb_next
-    frame = place.tb_frame
-    package = str(frame.f_globals.get("__name__")).partition(".")[0]
-    # tb_lasti and not f_lasti: the frame has run its "with" and "finally" blocks since
-    instruction = frame.f_code.co_code[place.tb_lasti]
-    return package in ("mercer", "sklearn") and instruction == _RAISE
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

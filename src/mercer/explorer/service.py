@@ -1,4 +1,4 @@
-"""Compute the views and exports of a session; the only connection between web and mathematics."""
+"""Compute the views and exports; the only connection between web and mathematics."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.explorer.cache import Cache
-from mercer.explorer.capture_warnings import capture_warnings
+from mercer.errors import capture_warnings
 from mercer.explorer.dataset import Dataset, is_scaled
 from mercer.explorer.export_code import python_code
-from mercer.explorer.models import Models
-from mercer.explorer.sessions import Limits, Session, check_shape
+from mercer.explorer.models import Cache, Models
 from mercer.explorer.state import State
-from mercer.explorer.upload_worker import read_upload
+from mercer.explorer.uploads import Limits, Upload, Uploads, check_shape, read_upload
 from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
@@ -33,49 +31,42 @@ _MAX_CELL = 1000  # characters of a cell in a response
 
 
 class DataNotFoundError(LookupError):
-    """The session has no data set of this name."""
+    """There is no data set of this name."""
 
 
 class Service:
-    """Views and exports. The only state is a cache.
+    """Views and exports. The only state are the uploaded files and a cache.
 
     Parameters
     ----------
     limits : Limits
     given : Path or None
-        File named when the explorer was started; every session may use it.
+        File named when the explorer was started.
     encoding : str
         Encoding of the given file.
-    folder : Path or None
-        Folder for temporary files; None for the default of the system.
     """
 
-    def __init__(
-        self,
-        limits: Limits,
-        given: Path | None = None,
-        encoding: str = "utf-8",
-        folder: Path | None = None,
-    ) -> None:
-        self.limits, self.given, self.encoding, self.folder = limits, given, encoding, folder
+    def __init__(self, limits: Limits, given: Path | None = None, encoding: str = "utf-8") -> None:
+        self.limits, self.given, self.encoding = limits, given, encoding
+        self.uploads = Uploads()
         self._tables = Cache(_TABLE_CACHE)
         self._models = Cache(_MODEL_CACHE)
 
     # --- responses ----------------------------------------------------------------------------
 
-    def views(self, session: Session, state: State, names: Sequence[str]) -> dict[str, Any]:
+    def views(self, state: State, names: Sequence[str]) -> dict[str, Any]:
         """Return the summary and the named views."""
         with capture_warnings() as messages:
-            models = self._fit(session, state)
+            models = self._fit(state)
             views = {name: VIEWS[name](models) for name in names}
             facts = summary(models)
         facts["notes"] += [text for text in messages if text not in facts["notes"]]
-        facts["all_columns"] = self._columns(session, state)
+        facts["all_columns"] = self._columns(state)
         return {"summary": facts, "views": views, "query": state.query()}
 
-    def rows(self, session: Session, state: State, rows: Sequence[int]) -> dict[str, Any]:
+    def rows(self, state: State, rows: Sequence[int]) -> dict[str, Any]:
         """Return the cells of some rows as they were read; long texts are cut."""
-        frame = self._frame(session, state.data)
+        frame = self._frame(state.data)
         valid = [row for row in rows if 0 <= row < len(frame)][:_MAX_ROWS]
         cells = frame.iloc[valid].astype(object).where(frame.iloc[valid].notna(), None)
         return {
@@ -86,17 +77,17 @@ class Service:
             ],
         }
 
-    def code(self, session: Session, state: State) -> str:
+    def code(self, state: State) -> str:
         """Return the Python code of a view."""
         encoding = self.encoding if state.data == "given" else "utf-8"
-        source = self.source(session, state.data)
-        return python_code(self._fit(session, state), source, encoding)
+        source = self.source(state.data)
+        return python_code(self._fit(state), source, encoding)
 
-    def scores(self, session: Session, state: State) -> str:
+    def scores(self, state: State) -> str:
         """Return CSV with the index, class, cluster and scores of each analyzed row."""
         import pandas as pd
 
-        models = self._fit(session, state)
+        models = self._fit(state)
         data, clustering = models.data, models.clustering
         scores = models.components.scores(data.data)
         labels = np.zeros(data.n, dtype=int)
@@ -112,14 +103,14 @@ class Service:
             frame[f"component_{'' if rank is None else rank}"] = column
         return to_csv(frame)
 
-    def model(self, session: Session, state: State) -> bytes:
+    def model(self, state: State) -> bytes:
         """Return a model file that takes raw rows.
 
         The model is the clustering or, if the clustering was fitted to the scores, the components.
         The first steps of the pipeline are fitted to the whole table, the last step to the
         analyzed rows.
         """
-        models = self._fit(session, state)
+        models = self._fit(state)
         data, clustering = models.data, models.clustering
         has_clustering = clustering is not None and clustering.kernel != "linear"
         estimator = clustering if has_clustering else models.estimator
@@ -128,55 +119,71 @@ class Service:
         rows = data.table.frame
         for _, step in pipeline.steps[:-1]:
             rows = step.fit_transform(rows)
-        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+        with tempfile.TemporaryDirectory(dir=self.uploads.folder) as folder:
             path = Path(folder, "view.mercer")
             save(pipeline, path)
             return path.read_bytes()
 
-    def read_upload(self, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
-        """Return the data frame of an uploaded file and a description of it.
+    def upload(self, name: str, content: bytes) -> dict[str, Any]:
+        """Store a file, read its table and return a description of it.
 
         Raises
         ------
         ValueError, MemoryError
-            If the file is not a table or is too large.
+            If the file is not a table or is too large. It is not stored.
         """
-        frame, notes = read_upload(path, name, self.limits)
-        as_table(frame, name=name)
+        upload = self.uploads.add(name, content)
+        try:
+            frame, notes = read_upload(upload.path, name, self.limits)
+            as_table(frame, name=name)
+        except BaseException:
+            self.uploads.remove(upload)
+            raise
+        self._tables.get((upload.key, "frame", None), lambda: _with_size(frame))
         columns = [str(column) for column in frame.columns]
-        return frame, {"rows": len(frame), "columns": columns, "notes": notes}
+        return {
+            "data": upload.key,
+            "name": upload.name,
+            "rows": len(frame),
+            "columns": columns,
+            "notes": notes,
+        }
 
-    def cache_frame(self, data: str, frame: Any) -> None:
-        """Cache the data frame of an upload, so that its first view does not read it again."""
-        self._tables.get((data, "frame", None), lambda: _with_size(frame))
+    def list_uploads(self) -> list[Upload]:
+        """Return the stored files, the oldest first."""
+        return list(self.uploads.files.values())
 
-    def source(self, session: Session, data: str) -> str:
+    def close(self) -> None:
+        """Remove all files."""
+        self.uploads.close()
+
+    def source(self, data: str) -> str:
         """Return the name of a data set as a user would write it in Python."""
         if data == "given" and self.given is not None:
             return str(self.given)
-        upload = session.uploads.get(data)
+        upload = self.uploads.files.get(data)
         return data if upload is None else upload.name
 
     # --- data ---------------------------------------------------------------------------------
 
-    def _fit(self, session: Session, state: State) -> Models:
-        return Models(self._dataset(session, state), state, self._models)
+    def _fit(self, state: State) -> Models:
+        return Models(self._dataset(state), state, self._models)
 
-    def _dataset(self, session: Session, state: State) -> Dataset:
-        self._path(session, state.data)  # the cache is shared, so check the session's access first
+    def _dataset(self, state: State) -> Dataset:
+        self._path(state.data)  # removed files may still be in the cache
         scale = is_scaled(state)
         columns = (state.label, state.ignore, state.categorical)
         options = (*columns, state.missing, scale, state.kernel == "gaussian")
 
         def compute() -> tuple[Dataset, int]:
-            table = self._table(session, state)
+            table = self._table(state)
             data = Dataset.from_table(f"{state.data} {options}", table, scale, state.kernel)
             return data, data.nbytes
 
         return self._tables.get((state.data, "data", options), compute)
 
-    def _table(self, session: Session, state: State) -> Table:
-        frame = self._frame(session, state.data, state.label or None, state.categorical)
+    def _table(self, state: State) -> Table:
+        frame = self._frame(state.data, state.label or None, state.categorical)
         label, ignore = state.label or None, list(state.ignore)
         if state.data in EMBEDDED and "class" in frame:
             if state.label is None:
@@ -185,7 +192,7 @@ class Service:
                 ignore.append("class")  # never analyzed, even if it does not set the colors
         return as_table(
             frame,
-            name=self.source(session, state.data).rpartition("/")[2],
+            name=self.source(state.data).rpartition("/")[2],
             label=label,
             ignore=ignore,
             categorical=[name for name in state.categorical if name not in ignore],
@@ -194,18 +201,17 @@ class Service:
 
     def _frame(
         self,
-        session: Session,
         data: str,
         label: str | None = None,
         categorical: Sequence[str] = (),
     ) -> Any:
         """Return the data frame; the cells of labels and categories in text files stay strings."""
-        path = self._path(session, data)
+        path = self._path(data)
 
         def compute() -> tuple[Any, int]:
             if path is None:
                 return _with_size(read_rows(data).frame)
-            name = self.source(session, data)
+            name = self.source(data)
             if data == "given":
                 frame, _ = read_frame(
                     path, encoding=self.encoding, label=label, categorical=categorical
@@ -218,22 +224,23 @@ class Service:
         key = (data, "frame", label, *sorted(categorical))
         return self._tables.get((data, "frame", None) if path is None else key, compute)
 
-    def _path(self, session: Session, data: str) -> Path | None:
+    def _path(self, data: str) -> Path | None:
         """Return the file of a data set; None for embedded data sets."""
         if data in EMBEDDED:
             return None
         if data == "given" and self.given is not None:
             return self.given
-        if data in session.uploads:
-            return session.uploads[data].path
+        upload = self.uploads.files.get(data)
+        if upload is not None:
+            return upload.path
         raise DataNotFoundError(
-            f"This session has no data set {data!r}. Uploads are removed when the explorer exits: "
+            f"There is no data set {data!r}. Uploads are removed when the explorer exits: "
             "upload the file again, or choose an embedded data set."
         )
 
-    def _columns(self, session: Session, state: State) -> list[list[str]]:
+    def _columns(self, state: State) -> list[list[str]]:
         """Return the names and kinds of all columns that were read."""
-        frame = self._frame(session, state.data)
+        frame = self._frame(state.data)
 
         def compute() -> tuple[list[list[str]], int]:
             types = find_column_types(frame.iloc[:2000])

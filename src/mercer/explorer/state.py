@@ -33,7 +33,6 @@ _COLORS = ("label", "cluster")
 _METHODS = ("entropy", "spectral")
 _MAX_NAMES = 500
 _MAX_LENGTH = 200  # characters of a name
-_OLD_NAMES = {"colour": "color", "turn": "rotation"}  # in bookmarks of 0.1.0.dev0
 
 
 @dataclass(frozen=True)
@@ -156,8 +155,7 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
     known = {field.name for field in fields(State)}
     single: dict[str, str] = {}
     lists: dict[str, list[str]] = {"ignore": [], "categorical": []}
-    for given, value in pairs:
-        name = _OLD_NAMES.get(given, given)
+    for name, value in pairs:
         if name in lists:
             lists[name].append(_name(name, value))
             if len(lists[name]) > _MAX_NAMES:

@@ -1,22 +1,36 @@
 // Requests to the server.
 
-import { authorization } from "./token.js";
-
-const tab = crypto.getRandomValues(new Uint32Array(2)).join("-");
-const BUSY_DELAYS = [500, 1000, 2000]; // milliseconds before a request to a busy server is repeated
 const MAX_RECONNECT_DELAY = 15; // seconds
 let reconnect = () => {};
+
+// The token that every request needs. The first address contains it; then it is stored for this
+// origin, not in a cookie: browsers send cookies to all ports of a host.
+const KEY = "mercer-token";
+let token = "";
+
+/** Read the token from the address, or else from the storage; remove it from the address. */
+export function readToken(storage = () => localStorage) {
+  const query = new URLSearchParams(location.search);
+  token = query.get("token") ?? "";
+  if (token) {
+    query.delete("token");
+    history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+  }
+  try {
+    if (token) storage().setItem(KEY, token);
+    else token = storage().getItem(KEY) ?? "";
+  } catch {
+    // storage is disabled: the token holds until the page is reloaded
+  }
+}
+
+export const authorization = () => `Bearer ${token}`;
 
 /** An error response of the server. */
 export class RequestError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
-  }
-
-  /** Whether a newer request of this tab replaced this one. */
-  get isSuperseded() {
-    return this.status === 409;
   }
 }
 
@@ -29,16 +43,15 @@ export function onConnectionLost(listener) {
 }
 
 /**
- * Fetch a path. A request is repeated until a lost connection is back, and a few times if the server
- * is busy (503); then the error of the server is thrown. Uploads (blobs) are never repeated.
+ * Fetch a path. A request is repeated until a lost connection is back; errors of the server are
+ * thrown. Uploads (blobs) are never repeated.
  */
 export async function call(path, options = {}) {
   const isUpload = options.body instanceof Blob;
-  const busyDelays = isUpload ? [] : [...BUSY_DELAYS];
   for (let wait = 1; ; wait = Math.min(2 * wait, MAX_RECONNECT_DELAY)) {
     let response;
     try {
-      const headers = { "X-Mercer-Tab": tab, Authorization: authorization() };
+      const headers = { Authorization: authorization() };
       response = await fetch(path, { ...options, headers });
     } catch {
       if (isUpload)
@@ -48,11 +61,6 @@ export async function call(path, options = {}) {
     }
     reconnect(0);
     if (response.ok) return response;
-    if (response.status === 503 && busyDelays.length) {
-      const delay = busyDelays.shift();
-      await new Promise((done) => setTimeout(done, delay));
-      continue;
-    }
     const content = await response.json().catch(() => ({}));
     throw new RequestError(
       response.status,

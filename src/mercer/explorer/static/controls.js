@@ -83,7 +83,7 @@ function listTables() {
     ...start.embedded.map((name) => [name, name]),
   ];
   if (!pairs.some(([key]) => key === state.data)) {
-    pairs.unshift([state.data, "(not in this session)"]);
+    pairs.unshift([state.data, "(not available)"]);
   }
   setOptions(byId("data"), pairs);
   byId("data").value = state.data;

@@ -1,7 +1,7 @@
 // Start the page and connect its parts: the state in the address, the views of the server and the
 // cards.
 
-import { json, onConnectionLost, RequestError } from "./api.js";
+import { json, onConnectionLost, readToken, RequestError } from "./api.js";
 import { buildCards, cardOf, CARDS, isVisible, plotOf } from "./cards.js";
 import { showState, showSummary, startControls } from "./controls.js";
 import { CARD_DEPENDENCIES, isSame, reuseUnchanged, VIEW_PARAMETERS } from "./dependencies.js";
@@ -14,7 +14,6 @@ import { getSelected, listen, select, startSelection } from "./selection.js";
 import { markOptimum, startSlider, updateSlider } from "./slider.js";
 import { DEFAULTS, onChange, set, state, toQuery } from "./state.js";
 import { setPalettes, startTheme } from "./theme.js";
-import { readToken } from "./token.js";
 import { draw } from "./views.js";
 
 const ALL_CARDS = CARDS.map((card) => card.id);
@@ -57,7 +56,7 @@ const viewRequests = new Newest(async () => {
     };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    if (!error.isSuperseded) showError(error.message);
+    showError(error.message);
   } finally {
     grid.classList.remove("busy");
   }
@@ -89,7 +88,7 @@ const pathRequests = new Newest(async () => {
       if (views.path.optimum && isCurrent("path")) markOptimum(views.path.optimum);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      if (!error.isSuperseded) views.path = { reason: error.message };
+      views.path = { reason: error.message };
     }
     setWaiting(false);
   }

@@ -44,7 +44,7 @@ export function newestLoader({ load, show, fail }) {
       if (wanted === current) show(found);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      if (wanted === current && !error.isSuperseded) fail(error.message);
+      if (wanted === current) fail(error.message);
     }
   });
   return (wanted) => {

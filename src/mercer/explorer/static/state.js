@@ -26,7 +26,6 @@ export const DEFAULTS = {
   color: "label",
 };
 const LISTS = ["ignore", "categorical"];
-const OLD_NAMES = { colour: "color", turn: "rotation" }; // in bookmarks of 0.1.0.dev0
 const listeners = [];
 
 export const state = parseQuery(globalThis.location?.search ?? "");
@@ -35,9 +34,6 @@ export const state = parseQuery(globalThis.location?.search ?? "");
 export function parseQuery(search) {
   const found = { ...DEFAULTS };
   const query = new URLSearchParams(search);
-  for (const [old, name] of Object.entries(OLD_NAMES)) {
-    if (query.has(old) && !query.has(name)) query.set(name, query.get(old));
-  }
   for (const name of Object.keys(DEFAULTS)) {
     if (!query.has(name)) continue;
     if (LISTS.includes(name)) found[name] = query.getAll(name);

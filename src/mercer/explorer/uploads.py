@@ -1,4 +1,7 @@
-"""Read uploaded files in processes of their own, whose memory and time are limited.
+"""Uploaded files: limits, storage, and reading in a process with limited memory and time.
+
+Uploads are stored in a temporary folder under generated names. A file name or path sent by a client
+is never opened.
 
 A small file can expand to a huge table in many ways: compression, dictionaries, run lengths and
 declared sizes. Only the operating system knows what reading allocates, so the limit is one of the
@@ -11,19 +14,21 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from numbers import Real
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from mercer.explorer.sessions import Limits, check_shape
+__all__ = ["Limits", "Upload", "Uploads", "check_shape", "convert", "read_upload"]
 
-__all__ = ["convert", "read_upload"]
-
+MAX_COLUMNS = 2000
+READ_TIMEOUT = 120.0  # seconds to read one file
+_MAX_UPLOADS = 5  # stored files
 #: Few threads and plain malloc: arenas of threads and memory pools reserve address space.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -37,7 +42,98 @@ _MAX_MESSAGE = 2000  # characters
 _NOT_STORABLE = (TypeError, ValueError, OverflowError, NotImplementedError)
 
 
-# --- server ----------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the explorer.
+
+    Attributes
+    ----------
+    upload : int
+        Bytes of one uploaded file.
+    memory : int
+        Bytes of memory to read one uploaded file, and bytes of its table in memory.
+    rows : int
+        Rows of a table.
+    """
+
+    upload: int = 100_000_000
+    memory: int = 1_000_000_000
+    rows: int = 2_000_000
+
+
+def check_shape(frame: Any, name: str, limits: Limits) -> None:
+    """Raise ValueError if a table has too many rows or columns."""
+    n, d = frame.shape
+    if n > limits.rows or d > MAX_COLUMNS:
+        raise ValueError(
+            f"{name} has {n:,} rows and {d:,} columns. The explorer accepts at most "
+            f"{limits.rows:,} rows and {MAX_COLUMNS:,} columns. Use a smaller table, or the "
+            "library."
+        )
+
+
+# --- storage ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A stored file."""
+
+    key: str
+    name: str
+    path: Path
+
+
+class Uploads:
+    """The newest uploaded files, by key, in a temporary folder.
+
+    Examples
+    --------
+    >>> uploads = Uploads()
+    >>> upload = uploads.add("../etc/my table.csv", b"a,b")
+    >>> upload.name, uploads.files[upload.key].path.read_bytes()
+    ('my table.csv', b'a,b')
+    >>> uploads.close(); upload.path.exists()
+    False
+    """
+
+    def __init__(self) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="mercer-explore-")
+        self.folder = Path(self._temporary.name)
+        self.files: dict[str, Upload] = {}
+
+    def add(self, name: str, content: bytes) -> Upload:
+        """Write a file. The oldest file is removed if there are too many."""
+        key = f"upload-{secrets.token_hex(8)}"
+        upload = Upload(key, _base_name(name), self.folder / key)
+        self.files[key] = upload
+        try:
+            upload.path.write_bytes(content)
+        except BaseException:
+            self.remove(upload)
+            raise
+        for oldest in list(self.files.values())[:-_MAX_UPLOADS]:
+            self.remove(oldest)
+        return upload
+
+    def remove(self, upload: Upload) -> None:
+        """Remove a file."""
+        self.files.pop(upload.key, None)
+        upload.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove all files."""
+        self.files.clear()
+        self._temporary.cleanup()
+
+
+def _base_name(name: str) -> str:
+    """Return the last part of a POSIX or Windows path, without control characters."""
+    last = PurePosixPath(PureWindowsPath(name).name).name
+    return "".join(c for c in last if c.isprintable())[:80] or "table"
+
+
+# --- reading ---------------------------------------------------------------------------------
 
 
 def read_upload(
@@ -79,7 +175,7 @@ def read_upload(
         target = Path(folder, "table")
         task = {"path": str(path), "name": name, "target": str(target), "limits": asdict(limits)}
         task["columns"] = {"label": label, "categorical": list(categorical)}
-        result = _run(task, limits.read_timeout)
+        result = _run(task, READ_TIMEOUT)
         if "error" in result:
             raise ValueError(result["error"])
         if "notes" not in result or target.stat().st_size > limits.memory:
@@ -148,7 +244,7 @@ def _limit_process(limits: Limits) -> None:
         resource.setrlimit(kind, (min(bounds), min(bounds)))
 
     lower(resource.RLIMIT_CORE, 0)  # no copy of the data on the disk
-    lower(resource.RLIMIT_CPU, int(limits.read_timeout) + 1)  # if the server exits before the end
+    lower(resource.RLIMIT_CPU, int(READ_TIMEOUT) + 1)  # if the server exits before the end
     statm = Path("/proc/self/statm")
     if statm.exists():  # Linux; macOS does not enforce RLIMIT_AS
         used = int(statm.read_text().split()[0]) * resource.getpagesize()
