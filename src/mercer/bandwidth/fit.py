@@ -20,6 +20,7 @@ from mercer.data.subsampling import select_representatives
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.kernels.stationary import sample_metric
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.pairwise import distance_blocks
 from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
@@ -40,7 +41,7 @@ _MAX_SCALE_RATIO = 100.0  # of the columns' standard deviations, beyond which a 
 _MANY_COLUMNS = 20  # with more columns, a third of them may vary little
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def fit_kernel(
     kernel: Kernel, X: Any, sample_weight: Any = None, *, auto: AutoRule | None = None
 ) -> Kernel:
@@ -275,7 +276,7 @@ def _or_ones(weights: Array | None, X: Array) -> Array:
     return np.ones(len(X)) if weights is None else weights
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def _spread(X: Array, weights: Array) -> float:
     """Root of the mean marginal variance; does not overflow."""
     weights = weights / weights.sum()

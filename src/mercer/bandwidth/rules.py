@@ -10,6 +10,7 @@ import numpy as np
 from mercer.bandwidth.fit import FORMULAS, leave_one_out_bandwidth, validated_sample
 from mercer.bandwidth.selectors import whitened_plug_in
 from mercer.kernels import Gaussian, Stationary
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
 
@@ -60,7 +61,7 @@ def scott(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["scott"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def median_distance(X: Any, sample_weight: Any = None) -> float:
     """Median over rows of each row's median distance to all rows, itself included.
 
@@ -92,7 +93,7 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
     return fraction * median_distance(X, sample_weight)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of data spectroscopy (Shi, Belkin and Yu 2009).
 
@@ -111,7 +112,7 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["spectroscopy"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | None = None) -> float:
     r"""The bandwidth that maximizes the leave-one-out likelihood.
 
@@ -165,7 +166,7 @@ def normal_reference(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["normal-reference"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def sheather_jones(X: Any, sample_weight: Any = None) -> float:
     """The plug-in bandwidth of Sheather and Jones (1991) for one column, as R's ``bw.SJ``.
 
@@ -183,7 +184,7 @@ def sheather_jones(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["sheather-jones"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def improved_sheather_jones(X: Any, sample_weight: Any = None) -> float:
     """The plug-in bandwidth of Botev, Grotowski and Kroese (2010) for one column.
 
@@ -203,7 +204,7 @@ def improved_sheather_jones(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["improved-sheather-jones"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def plug_in(X: Any, sample_weight: Any = None) -> float:
     r"""The two-stage direct plug-in bandwidth (Wand and Jones 1994), for any number of columns.
 
@@ -232,7 +233,7 @@ def plug_in(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["plug-in"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def plug_in_matrix(X: Any, sample_weight: Any = None) -> Array:
     r"""The bandwidth matrix of the plug-in method (Chacón and Duong 2010), without constraints.
 
@@ -271,7 +272,7 @@ def plug_in_matrix(X: Any, sample_weight: Any = None) -> Array:
     return np.asarray(units.T @ found @ units)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def least_squares_cv(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of least-squares (unbiased) cross-validation for a Gaussian kernel.
 
@@ -300,7 +301,7 @@ def least_squares_cv(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["least-squares-cv"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def biased_cv(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of biased cross-validation (Scott and Terrell 1987) for a Gaussian kernel.
 
@@ -325,7 +326,7 @@ def biased_cv(X: Any, sample_weight: Any = None) -> float:
     return FORMULAS["biased-cv"](validated_sample(X, sample_weight))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def smoothed_cv(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of smoothed cross-validation (Hall, Marron and Park 1992).
 

@@ -21,6 +21,7 @@ from mercer.data.subsampling import random_rows, take_rows
 from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel, as_kernel
 from mercer.tables import BANDWIDTH_FACTORS
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -77,7 +78,7 @@ class Counting:
     rows: int
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def count_clusters(data: Any, kernel: str | Kernel, asked: int | None = None) -> Counting:
     """Count clusters by stability and by spectroscopy, unless a number is requested.
 

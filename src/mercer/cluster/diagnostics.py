@@ -18,6 +18,7 @@ from mercer.eigen import summing_gram
 from mercer.eigen.spectrum import Spectrum
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 
 __all__ = ["ClusterProfile", "cluster_profile", "clustering_cost", "clustering_error"]
@@ -80,7 +81,7 @@ class ClusterProfile:
         return "\n".join(lines)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     """Relate the components of a Spectrum (or a fitted estimator) to clusters of its points.
 

@@ -43,7 +43,7 @@ from mercer.errors import (
 )
 from mercer.gram import FactoredGram, GramOperator, Sample
 from mercer.kernels import Kernel, as_kernel
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.progress import ProgressBar, show_progress
 from mercer.utils.resources import blas_threads_for
 from mercer.utils.types import Array

@@ -31,7 +31,7 @@ from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.errors import IdentifiabilityWarning, suppress_warnings, warn
 from mercer.kernels import Kernel, Neighbors, SelfTuning, Stationary, as_kernel, table_kernel
 from mercer.kernels.neighbors import NeighborPairs
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_frame
 from mercer.utils.progress import ProgressBar, show_progress
 from mercer.utils.quantiles import distinct_rows

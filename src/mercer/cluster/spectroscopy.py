@@ -23,6 +23,7 @@ from mercer.gram import Sample
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.kernels.base import map_leaves
 from mercer.utils.eigenpairs import TIE, is_sign_free, separate_ties
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 from mercer.utils.validation import round_down, warn_if_heavy
 
@@ -69,7 +70,7 @@ class Groups:
     n_rows: int
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def find_groups(X: Any, *, kernel: str | Kernel = "gaussian", sample_weight: Any = None) -> Groups:
     """Count groups by eigenvectors without a change of sign.
 

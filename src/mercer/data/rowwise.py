@@ -25,7 +25,6 @@ def rowwise(method: Method) -> Method:
     """
 
     @wraps(method)
-    @np.errstate(under="ignore")  # kernel values of distant points underflow to 0
     def wrapper(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         check_is_fitted(self)
         if isinstance(X, np.ndarray) or not (passes := passes_for(X)).is_chunked:

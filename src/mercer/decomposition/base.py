@@ -35,8 +35,7 @@ from mercer.errors import SaturationWarning, is_called_by_user, suppress_warning
 from mercer.gram import FactoredGram, Sample
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.utils import resources
-from mercer.utils.atomic_fit import all_or_nothing
-from mercer.utils.parameter_hints import KeywordHints
+from mercer.utils.estimators import MercerBase, all_or_nothing
 from mercer.utils.progress import show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, warn_if_heavy
@@ -110,7 +109,7 @@ def _own_item(item: Any) -> Any:
     return item if isinstance(item, _IMMUTABLE) else deepcopy(item)
 
 
-class KernelEstimator(BaseEstimator, KeywordHints):  # type: ignore[misc]
+class KernelEstimator(BaseEstimator, MercerBase):  # type: ignore[misc]
     """An estimator with a ``kernel`` parameter: a name or a kernel object."""
 
     kernel: str | Kernel
@@ -317,7 +316,6 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         self.eigenvalues_ = spectrum.eigenvalues
         self.__dict__.pop("_held_out", None)  # values of an earlier fit, for control limits
 
-    @np.errstate(under="ignore")
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit and project the same points (rows with zero weight are projected as new points)."""
         self.fit(X, sample_weight=sample_weight)
@@ -346,7 +344,6 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         points = self._validate_new(X)
         return self.spectrum_.project(points).astype(points.dtype, copy=False)
 
-    @np.errstate(under="ignore")
     def inverse_transform(self, Z: Any, *, n_neighbors: int = 10) -> Array:
         """Return points whose projections are close to the given ones (pre-images).
 
@@ -413,7 +410,6 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
         """Control limits at the 99 % level; see :meth:`control_limits`."""
         return self.control_limits()
 
-    @np.errstate(under="ignore")
     def control_limits(
         self, level: float = 0.99, *, held_out: bool = True
     ) -> dict[str, dict[str, float]]:
@@ -459,7 +455,6 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
             model._fit_sample(sample)
         return model.spectrum_
 
-    @np.errstate(under="ignore")
     def contributions(
         self,
         X: Any,

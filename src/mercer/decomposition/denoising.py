@@ -17,7 +17,7 @@ from mercer.eigen.decompose import decompose
 from mercer.eigen.spectrum import Spectrum
 from mercer.gram import Sample
 from mercer.kernels import Gaussian, Kernel, as_kernel
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 
 __all__ = ["KernelDenoiser"]

@@ -123,7 +123,6 @@ class KernelECA(SpectralTransformer):
         return self
 
     @property
-    @np.errstate(under="ignore")
     def component_ranks_(self) -> Array | None:
         """1-based rank of each selected eigenvalue among all, or None (see the class)."""
         check_is_fitted(self)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.points import validate_points, validate_weights
 from mercer.information import potential_gradient
 from mercer.kernels import Gaussian
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import MercerBase, all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
 
@@ -23,7 +23,12 @@ __all__ = ["MaximumEntropyProjection", "Perceptron", "standardize", "standardize
 _INITIAL_DEVIATION = 0.5  # standard deviation of the initial weights
 
 
-class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MaximumEntropyProjection(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    MercerBase,
+):
     r"""A small network whose output has maximal Renyi entropy (Paiva, Xu, Príncipe 2006).
 
     The output y of a network with one hidden layer of tanh units minimizes the information
@@ -173,7 +178,6 @@ class MaximumEntropyProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         )
         return found.x, curve
 
-    @np.errstate(under="ignore")
     def transform(self, X: Any) -> Array:
         """Return the outputs of the networks.
 

@@ -18,6 +18,7 @@ from mercer.eigen.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_frac
 from mercer.errors import ApproximationWarning, suppressed, warn
 from mercer.gram import WindowSum
 from mercer.kernels import Gaussian, Kernel, Stationary, as_kernel
+from mercer.utils.estimators import MercerBase
 from mercer.utils.gaussian_terms import GaussianTerms
 from mercer.utils.types import Array
 from mercer.utils.validation import check_weights
@@ -30,14 +31,13 @@ _CHECKED_ROWS = 200  # on which bandwidths are compared
 _LARGE_GAP = 0.5
 
 
-class Density(DensityMixin):  # type: ignore[misc]
+class Density(DensityMixin, MercerBase):  # type: ignore[misc]
     """An estimator of log densities."""
 
     @abstractmethod
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
 
-    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X.
 
@@ -53,7 +53,6 @@ class Density(DensityMixin):  # type: ignore[misc]
         logs = self.score_samples(X)
         return passes_for(logs).map(exponential, logs)
 
-    @np.errstate(under="ignore")
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log density of the rows of X.
 

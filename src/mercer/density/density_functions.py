@@ -51,7 +51,6 @@ class DensityFunctions(Density):
 
         return pd.DataFrame(X, columns=self.feature_names_in_)
 
-    @np.errstate(under="ignore")
     def quantile(self, q: Any) -> Array:
         """Return the quantiles of a density of one column.
 
@@ -86,7 +85,6 @@ class DensityFunctions(Density):
             float(drawn.max()),
         )
 
-    @np.errstate(under="ignore")
     def density_level(
         self, coverage: Any, *, log: bool = False, n_samples: int = 10_000, random_state: Any = 0
     ) -> Any:
@@ -124,7 +122,6 @@ class DensityFunctions(Density):
         found = (logs if log else np.exp(logs)).reshape(np.shape(coverage))
         return float(found) if found.ndim == 0 else found
 
-    @np.errstate(under="ignore")
     def highest_density_region(self, coverage: float) -> Array:
         """Return the intervals of the highest-density region of a density of one column.
 

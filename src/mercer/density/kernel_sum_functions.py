@@ -95,7 +95,6 @@ class KernelSumFunctions(DensityFunctions, KernelDensityEstimator):
             return False
         return True
 
-    @np.errstate(under="ignore")
     def cdf(self, X: Any) -> Array:
         """Return the distribution function, the probability of ``x' <= x`` in all columns.
 
@@ -156,7 +155,6 @@ class KernelSumFunctions(DensityFunctions, KernelDensityEstimator):
             low, high = max(low, float(first)), min(high, float(last))
         return low, high
 
-    @np.errstate(under="ignore")
     def gradient(self, X: Any, *, log: bool = True) -> Array:
         """Return the gradient of the log density, or of the density, at every row of X.
 

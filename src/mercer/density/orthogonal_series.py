@@ -16,7 +16,7 @@ from mercer.density.base import Density
 from mercer.density.negative_mass import grid_points, negative_mass_on_grid
 from mercer.density.orthonormal_bases import BASES
 from mercer.density.series_terms import check_terms, choose_terms
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import warn_if_heavy
 from mercer.utils.weight_totals import multiplicities
@@ -219,7 +219,6 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         values = self._unclipped(self._standardized(data))
         return np.maximum(values, 0) / (1 + self.clipped_mass_) if self.positive else values
 
-    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X; with ``positive=False`` it may be negative.
 
@@ -237,7 +236,6 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
             logs = np.log(np.abs(values)) - self._log_volume
             return np.asarray(np.sign(values) * np.exp(logs))
 
-    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log-density at every row of X; -inf if the density is not positive.
 
@@ -252,7 +250,6 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(self._signed_density(X), 0)) - self._log_volume)
 
-    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the clipped density on a fine grid, uniformly within each cell.
 

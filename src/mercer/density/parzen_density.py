@@ -26,7 +26,7 @@ from mercer.gram import WindowSum
 from mercer.gram.cross_gram import cross_gram
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.stationary import Radial
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.resources import run_in_threads
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_real
@@ -257,7 +257,6 @@ class ParzenDensity(ParzenFunctions):
     adaptation_: Adaptation | None
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
 
-    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
 
@@ -329,7 +328,6 @@ class ParzenDensity(ParzenFunctions):
         squares = (kernel.to_units(X - nearest) ** 2).sum(axis=1)
         return kernel.log_profile(-0.5 * squares) - self._log_normalizer
 
-    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a training point by weight, plus a draw from the kernel.
 

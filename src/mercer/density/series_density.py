@@ -23,7 +23,7 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.gram import Expansion, WindowSum
 from mercer.gram.fourier import FourierExpansion
 from mercer.kernels import Kernel
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice
 
@@ -308,7 +308,6 @@ class SeriesDensity(KernelSumFunctions):
 
     # --- evaluation -----------------------------------------------------------------------------
 
-    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
 
@@ -325,7 +324,6 @@ class SeriesDensity(KernelSumFunctions):
         total = np.log(self.mass_) + np.log1p(self.clipped_mass_)
         return np.where(sign > 0, logs - self._log_normalizer - total, -np.inf)
 
-    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X; with ``positive=False`` it may be negative.
 
@@ -358,7 +356,6 @@ class SeriesDensity(KernelSumFunctions):
         """
         return self.spectrum_.eigenfunctions(self._validate_new(X))[:, self.selected_]
 
-    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the (clipped) density by rejection sampling from the Parzen window estimate.
 

@@ -20,7 +20,7 @@ from mercer.density.density_functions import DensityFunctions
 from mercer.density.parzen_density import ParzenDensity
 from mercer.density.stacking import stacking_weights
 from mercer.errors import suppress_warnings
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 

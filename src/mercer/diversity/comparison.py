@@ -33,6 +33,7 @@ from mercer.gram import ExactFeatures, FeatureMap, GramOperator
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.formatting import format_number
 from mercer.utils.notebook import table
 from mercer.utils.types import Array
@@ -144,7 +145,7 @@ class SampleComparison:
         )
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def compare_samples(
     X: Any,
     Y: Any,

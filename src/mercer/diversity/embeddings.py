@@ -14,6 +14,7 @@ from mercer.diversity.differences import REPRESENTATIVES, DifferenceMode
 from mercer.eigen.plan import Request, plan
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -56,7 +57,7 @@ class EmbeddingComparison:
     residual: float
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def compare_embeddings(
     X: Any,
     Y: Any,

@@ -14,6 +14,7 @@ from mercer.eigen.base import Target
 from mercer.information import EntropyBounds, MatrixEntropies
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.formatting import format_number, format_order
 from mercer.utils.notebook import table
 from mercer.utils.types import Array
@@ -146,7 +147,7 @@ class Diversity:
         return table(f"Diversity of {self.n_rows} rows", self._head, self._rows(), note)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def measure_diversity(
     X: Any,
     kernel: str | Kernel = "cosine",

@@ -13,6 +13,7 @@ from mercer.eigen.base import Eigenpairs
 from mercer.gram import Expansion
 from mercer.kernels import Kernel
 from mercer.utils.eigenpairs import entropy_terms
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.notebook import bar, table
 from mercer.utils.resources import check_memory
 from mercer.utils.types import Array
@@ -179,17 +180,17 @@ class Spectrum:
 
     # --- functions of points ------------------------------------------------------------------
 
-    @np.errstate(under="ignore")
+    @ignore_underflow
     def project(self, X: Any) -> Array:
         """Return the projections ``λ_i^(-1/2) Σ_j √w_j e_ji k(x, x_j)`` (Jenssen, eq. 7)."""
         return self.expansion(self._validate(X))
 
-    @np.errstate(under="ignore")
+    @ignore_underflow
     def eigenfunctions(self, X: Any) -> Array:
         """Return ``φ_i(x) = √n/λ_i Σ_j e_ji k(x, x_j)``, of unit L2 norm under the sample."""
         return self.project(X) * np.sqrt(self.total_weight / self.eigenvalues)
 
-    @np.errstate(under="ignore")
+    @ignore_underflow
     def squared_norms(self, X: Any) -> Array:
         """Return ``k(x, x)`` of the (centered) kernel, the squared norm of all projections."""
         return self.expansion.squared_norms(self._validate(X))

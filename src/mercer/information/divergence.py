@@ -14,6 +14,7 @@ from mercer.gram import FourierGram, GramOperator, Sample
 from mercer.gram.cross_gram import cross_product
 from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 from mercer.utils.weight_totals import multiplicities
 
@@ -26,7 +27,7 @@ _MAX_SUMMED_PAIRS = 10**10
 _ROUNDING = 16  # rounding errors of a mean, in units of the precision
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def cauchy_schwarz_divergence(
     X: Any,
     Y: Any,

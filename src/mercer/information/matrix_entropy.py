@@ -12,11 +12,12 @@ from mercer.information.entropy import spectral_entropy_bounds
 from mercer.information.entropy_routes import MatrixEntropies
 from mercer.information.samples import clip_negative, fitted_sample, require_unit_diagonal
 from mercer.kernels import Kernel
+from mercer.utils.estimators import ignore_underflow
 
 __all__ = ["matrix_renyi_bounds", "matrix_renyi_entropy", "vendi_score"]
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def matrix_renyi_entropy(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -118,7 +119,7 @@ def matrix_renyi_entropy(
     return found.value
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def vendi_score(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -165,7 +166,7 @@ def vendi_score(
     return found.exp() if bounds else float(np.exp(found))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def matrix_renyi_bounds(
     X: Any,
     kernel: str | Kernel = "gaussian",

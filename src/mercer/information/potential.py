@@ -14,6 +14,7 @@ from mercer.gram import FourierGram, Sample
 from mercer.information.pair_sums import gaussian_potential
 from mercer.information.samples import fitted_sample, log_normalizer, mean_kernel
 from mercer.kernels import Cosine, Gaussian, Kernel, as_kernel
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice
 
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def information_potential(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -76,7 +77,7 @@ def _normalized(value: float, sample: Sample) -> float:
         return float(np.sign(value) * np.exp(np.log(np.abs(value)) - log_normalizer))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def renyi_entropy(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -123,7 +124,7 @@ def renyi_entropy(
     return log_normalizer(sample.kernel, sample.points) - float(np.log(potential))
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def entropy_terms(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -157,7 +158,7 @@ def entropy_terms(
     return decompose(sample, "entropy", n_components, solver=solver).entropy_terms
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def feature_variance(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -202,7 +203,7 @@ def feature_variance(
     return _normalized(variance, sample) if normalize else variance
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def potential_gradient(
     X: Any,
     kernel: str | Kernel = "gaussian",
@@ -266,7 +267,7 @@ def potential_gradient(
         return float(np.exp(np.log(potential) + shift)), np.asarray(np.sign(gradient) * size)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def diversity_gradient(
     X: Any, kernel: str | Kernel = "gaussian", *, sample_weight: Any = None
 ) -> tuple[float, Array]:

@@ -14,9 +14,9 @@ from scipy.sparse import issparse
 
 import mercer.kernels
 from mercer.data.points import Kind, check_sparse, select_rows
+from mercer.utils.estimators import MercerBase
 from mercer.utils.frames import as_frame
 from mercer.utils.notebook import table as html_table
-from mercer.utils.parameter_hints import KeywordHints
 from mercer.utils.types import Array
 
 __all__ = [
@@ -71,7 +71,7 @@ class FitParts(NamedTuple):
     label: str = ""
 
 
-class Kernel(KeywordHints):
+class Kernel(MercerBase):
     """Base class of kernels.
 
     A subclass stores its parameters in ``__init__`` under their own names and defines either
@@ -117,7 +117,6 @@ class Kernel(KeywordHints):
 
     # --- evaluation ---------------------------------------------------------------------------
 
-    @np.errstate(under="ignore")
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """Return the Gram matrix ``k(x_i, y_j)``; with one argument, of X against itself."""
         X = self._as_points(X)

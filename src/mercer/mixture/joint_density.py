@@ -26,7 +26,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
 from mercer.mixture.conditional_mixture import Conditional, condition
 from mercer.mixture.gaussian_mixture import GaussianMixture
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.row_passes import IN_MEMORY
 from mercer.utils.targets import numeric_targets
 from mercer.utils.types import Array

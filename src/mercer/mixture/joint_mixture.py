@@ -21,7 +21,7 @@ from mercer.mixture.conditional_mixture import (
     held_out_class_likelihood,
     held_out_likelihood,
 )
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.utils.types import Array
 
@@ -177,12 +177,10 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         given = self._conditional(X)
         return given.log_choice(self._vertices())
 
-    @np.errstate(under="ignore")
     def predict_proba(self, X: Any) -> Array:
         """Return class probabilities, of shape (m, n_classes)."""
         return np.asarray(np.exp(self._log_probabilities(X)))
 
-    @np.errstate(under="ignore")
     def predict(self, X: Any) -> Array:
         """Return the most likely classes."""
         log_probabilities = self._log_probabilities(X)
@@ -268,7 +266,6 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
             Z, T, residuals, weights, responsibilities, alpha, self.beta, residual_variances
         )
 
-    @np.errstate(under="ignore")
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of y given x, and their standard deviations if ``return_std``."""
         given = self._conditional(X)
@@ -277,7 +274,6 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
             return self._shaped(means)
         return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
 
-    @np.errstate(under="ignore")
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
         given = self._conditional(X)

@@ -20,7 +20,7 @@ from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_nor
 from mercer.mixture.domains import Domain, Nodes, Normalization, integrate, resample
 from mercer.mixture.gaussian_mixture import GaussianMixture, log_components
 from mercer.mixture.leave_one_out import leave_each_out
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 
@@ -190,12 +190,10 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             del self.normalization_
         return self
 
-    @np.errstate(under="ignore")
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the component index of every row."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
-    @np.errstate(under="ignore")
     def normalize(self, domain: Domain) -> Self:
         """Normalize over a domain; later densities refer to that domain.
 
@@ -343,7 +341,6 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         logs = self._log_components(points) - found.log_constants + self.mixture_.log_weights
         return np.asarray(logsumexp(logs, axis=1)) + found.domain.log_base(points)
 
-    @np.errstate(under="ignore")
     def pdf(self, X: Any) -> Array:
         """Return the induced density ``exp(score_samples(X))``."""
         logs = self.score_samples(X)
@@ -368,7 +365,6 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     def _mean_log_density(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         return mean_log_density(self.score_samples(X), sample_weight)
 
-    @np.errstate(under="ignore")
     def sample(self, n_samples: int = 1, *, random_state: int | None = None) -> tuple[Any, Array]:
         """Draw from the density over the domain.
 

@@ -19,7 +19,7 @@ from mercer.monitoring.process_distance import KernelDistance
 from mercer.monitoring.process_limits import CHARTS, ChartCalibration, held_out_distances
 from mercer.monitoring.process_stream import MonitoringStream
 from mercer.monitoring.run_lengths import correlation_time
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import MercerBase, all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
 
@@ -32,7 +32,7 @@ _MAX_STEP = 10  # a longer pause, in median time steps, begins a new segment
 _MAX_LAG_ROWS = 3000  # used to choose the number of lags
 
 
-class ProcessMonitor(BaseEstimator):  # type: ignore[misc]
+class ProcessMonitor(MercerBase, BaseEstimator):  # type: ignore[misc]
     r"""Monitor a process: control charts with a promised false-alarm rate for autocorrelated data.
 
     The statistic of a row is its distance from normal operation, of the row together with the

@@ -21,8 +21,8 @@ from mercer.novelty.base import NoveltyDetector
 from mercer.novelty.neighbors import regular_rows
 from mercer.novelty.rows import NoveltyRows, is_mixed_table
 from mercer.novelty.statistics import Statistic, automatic_kernel, fit_statistic
-from mercer.utils.atomic_fit import all_or_nothing
 from mercer.utils.conformal import Calibration
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_frame
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real

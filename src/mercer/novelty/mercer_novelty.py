@@ -15,7 +15,7 @@ from mercer.errors import ApproximationWarning, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.mixture.base import KernelMixture
 from mercer.novelty.base import NoveltyDetector
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real, round_down
 

@@ -19,6 +19,7 @@ from mercer.data.subsampling import take_rows
 from mercer.density.parzen_density import ParzenDensity
 from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
+from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
 
 __all__ = ["leave_one_out_scores", "mean_similarity_scores"]
@@ -31,7 +32,7 @@ _ISOLATED_BLOCK = 5000  # isolated rows that are compared pair by pair
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = None) -> Array:
     """Return minus the logarithm of each row's mean similarity to the other rows.
 
@@ -68,7 +69,7 @@ def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = No
     return _vector_scores(data, kernel, reference)
 
 
-@np.errstate(under="ignore")
+@ignore_underflow
 def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
     """Return minus the logarithm of each row's mean similarity to the reference rows.
 

@@ -19,7 +19,7 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.gram import Sample
 from mercer.kernels import Kernel
 from mercer.supervised.least_squares import NestedLeastSquares
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
@@ -204,7 +204,6 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         values = self._evaluate(X)
         return values[:, 0] if self._is_vector else values
 
-    @np.errstate(under="ignore")
     def path(self, X: Any, y: Any) -> Array:
         """Return the mean squared error on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)
@@ -319,7 +318,6 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         check_is_fitted(self)
         return self.classes_[_predicted_codes(self._evaluate(X))]
 
-    @np.errstate(under="ignore")
     def path(self, X: Any, y: Any) -> Array:
         """Return the error rate on (X, y) with 1, 2, …, ``n_components_`` components."""
         points = self._validate_new(X)

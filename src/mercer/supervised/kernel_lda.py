@@ -19,7 +19,7 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel
 from mercer.supervised.scatter import ClassMoments, Discriminants, LeaveOneOutScore
-from mercer.utils.atomic_fit import all_or_nothing
+from mercer.utils.estimators import all_or_nothing
 from mercer.utils.proportions import checked_proportions
 from mercer.utils.row_passes import RowPasses
 from mercer.utils.targets import class_labels, encode_classes, encode_lazy_classes

@@ -1,15 +1,22 @@
-"""Hints for keyword arguments that other libraries use, such as ``gamma`` of scikit-learn."""
+"""What all estimators and kernels share: keyword hints, atomic fits, and floating-point errors."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from functools import cached_property, wraps
 from math import inf, sqrt
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-__all__ = ["KeywordHints", "explain_keyword"]
+import numpy as np
+
+__all__ = [
+    "MercerBase",
+    "all_or_nothing",
+    "explain_keyword",
+]
 
 # Names in other libraries, with the names here; the first that a class has is suggested.
 _OTHER_NAMES: dict[str, tuple[str, ...]] = {
@@ -71,11 +78,14 @@ def _from_gamma(cls: str, gamma: Any, known: Collection[str]) -> str | None:
     return f"gamma={gamma!r} is bandwidth={value:.6g}: {formula}"
 
 
-class KeywordHints:
-    """Base class whose subclasses explain unknown keyword arguments of their constructors.
+class MercerBase:
+    """Base class of estimators and kernels.
 
-    The signature of ``__init__`` decides; it is not changed, so ``clone`` and ``get_params`` see
-    the parameters of the class only.
+    Unknown keyword arguments of a constructor are explained. The signature of ``__init__`` decides;
+    it is not changed, so ``clone`` and ``get_params`` see the parameters of the class only.
+
+    Public methods and properties ignore underflow: kernel values of distant points underflow to 0,
+    which is correct, and the caller's ``np.errstate(all="raise")`` must not make this an error.
 
     Examples
     --------
@@ -97,3 +107,62 @@ class KeywordHints:
                 f"{explain_keyword(cls.__name__, name, kwargs[name], list(known)[1:])}"
             )
         return super().__new__(cls)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the public methods and properties of a class ignore underflow."""
+        super().__init_subclass__(**kwargs)
+        for name, member in list(vars(cls).items()):
+            if name.startswith("_") and name != "__call__":
+                continue
+            if inspect.isfunction(member):
+                setattr(cls, name, ignore_underflow(member))
+            elif isinstance(member, property) and member.fget is not None:
+                setattr(cls, name, member.getter(ignore_underflow(member.fget)))
+            elif isinstance(member, cached_property):
+                member.func = ignore_underflow(member.func)
+
+
+#: Decorator of public functions for which underflow to 0 is not an error.
+ignore_underflow = np.errstate(under="ignore")
+
+
+Estimator = TypeVar("Estimator")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Estimator, Params], Result],
+) -> Callable[Concatenate[Estimator, Params], Result]:
+    """Decorate a ``fit`` method so that it restores the estimator's attributes if it raises.
+
+    Otherwise an exception (invalid data, a warning turned into an error, Ctrl-C) could leave
+    attributes of the new sample next to those of the previous fit.
+
+    Examples
+    --------
+    >>> from mercer.utils.estimators import all_or_nothing
+    >>> class Model:
+    ...     @all_or_nothing
+    ...     def fit(self, x):
+    ...         self.first_ = x[0]
+    ...         self.second_ = x[1]
+    >>> model = Model()
+    >>> model.fit([1, 2])
+    >>> model.fit([3])
+    Traceback (most recent call last):
+    IndexError: list index out of range
+    >>> vars(model)
+    {'first_': 1, 'second_': 2}
+    """
+
+    @wraps(fit)
+    def guarded(self: Estimator, /, *args: Params.args, **kwargs: Params.kwargs) -> Any:
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__ = before  # a single assignment, which an interrupt cannot split
+            raise
+
+    return guarded
