@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 from mercer import EntropyClustering, KernelECA, KernelPCA
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.kernels import Gaussian
-from mercer.report.densities import Curve
-from mercer.report.figures import curve_figure
+from mercer.report.densities import Curve, curve_figure
 
 
 def categories(run):

@@ -14,7 +14,7 @@ from mercer.cluster.spectroscopy import find_groups
 from mercer.errors import InvalidParameterError
 from mercer.kernels import Categorical, Gaussian, Laplacian, Linear, Matern, On, Precomputed
 from mercer.report import analyze
-from mercer.report.clusters import sweep_widths
+from mercer.report.settings import sweep_widths
 from mercer.tables import as_table
 from tests.expectations import raises
 
@@ -46,7 +46,7 @@ class OneBandwidth(EntropyClustering):
 def test_a_single_bandwidth_gives_no_stability(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8, 16)])
-    for module in ("cluster.cluster_count", "report.clusters"):
+    for module in ("cluster.cluster_count", "report.settings"):
         monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneBandwidth)
     found = count_clusters(X, Gaussian("auto"))
     assert (found.chosen, found.because, found.stability) == (3, "spectroscopy", {})
@@ -94,7 +94,7 @@ class Faulty(EntropyClustering):
 
 def test_errors_of_the_estimator_are_raised(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 2))
-    for module in ("cluster.cluster_count", "report.clusters"):
+    for module in ("cluster.cluster_count", "report.settings"):
         monkeypatch.setattr(f"mercer.{module}.EntropyClustering", Faulty)
     with raises(ValueError, "internal error"):
         count_clusters(X, Gaussian("auto"))

@@ -164,7 +164,7 @@ def test_page_contains_the_main_numbers(page, rings):
         "1, 2 and 9",  # ranks of the selected eigenvalues
         format_number(analysis.eca.information_potential_),
         f"{format_number(analysis.eca.renyi_entropy_)} nats",
-        format_percent(analysis.entropy_fraction),
+        format_percent(analysis.spectra.entropy_fraction),
         "Silverman's rule",
         analysis.eca.spectrum_.certificate,
     ]
@@ -244,7 +244,7 @@ def test_at_most_ten_components_are_selected(tmp_path):
     report = write_report(blobs(X=X), tmp_path, bandwidth=1.0, scale=False)
     assert report.analysis.eca.n_components_ == 10
     assert report.analysis.spectra.because == "most"
-    assert report.analysis.entropy_fraction < 0.99
+    assert report.analysis.spectra.entropy_fraction < 0.99
 
 
 @pytest.mark.parametrize("groups", [1, 3, 40])
@@ -270,7 +270,7 @@ def test_columns_are_standardized_by_default(tmp_path):
 
 
 def test_page_states_the_certificate_of_an_incomplete_spectrum(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.report.spectra.DENSE_ROWS", 100)
+    monkeypatch.setattr("mercer.report.components.DENSE_ROWS", 100)
     rng = np.random.default_rng(0)
     centers = np.array([[0, 0], [9, 0], [0, 9]]).repeat([200, 250, 300], axis=0)
     table = blobs(X=rng.normal(size=centers.shape) + centers)
@@ -359,26 +359,20 @@ def test_fewer_than_two_components_raise(tmp_path):
 
 
 def test_missing_jinja_raises_with_the_install_command(rings, monkeypatch):
-    from mercer.report.sections import html
+    from mercer.report import section
 
-    html._environment.cache_clear()
+    section._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with raises(ModuleNotFoundError, "pip install mercer[cli]"):
-        html.render("page.html")
+        section.render("page.html")
 
 
 def test_every_template_is_installed_with_the_package():
     templates = files("mercer.report") / "templates"
-    names = {path.name for path in (templates / "sections").iterdir()}
-    assert {"clusters.html", "scores.html", "computation.html"} <= names
-    assert (templates / "style.css").is_file()
-
-
-def test_deprecated_names(rings):
-    analysis = rings.analysis
-    assert mercer.report.analyse is analyze
-    assert analysis.novelty is analysis.row_scores
-    assert analysis.share_kept == analysis.entropy_fraction
+    assert {path.name for path in templates.iterdir()} == {
+        "diversity.html", "macros.html", "monitoring.html", "page.html", "sections.html",
+        "style.css",
+    }  # fmt: skip
 
 
 # --- formatting -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from mercer.errors import ColumnWarning
 from mercer.kernels import table_kernel
 from mercer.kernels.tables import logarithm_helps, skewness
 from mercer.report import analyze
-from mercer.report.cautions import cautions
+from mercer.report.overview import cautions
 from mercer.tables import as_table
 
 RNG = np.random.default_rng(0)

@@ -5,24 +5,19 @@ A display is created from a fitted estimator (``from_estimator``) and stores its
 something is drawn.
 """
 
-from mercer.plots.bandwidth import BandwidthDisplay
-from mercer.plots.density import DensityDisplay
-from mercer.plots.diversity import DiversityDisplay
-from mercer.plots.effects import EffectDisplay
-from mercer.plots.eigenfunctions import EigenfunctionDisplay
-from mercer.plots.embedding import EmbeddingDisplay
-from mercer.plots.gram import GramDisplay
-from mercer.plots.monitoring import MonitoringDisplay
-from mercer.plots.spectrum import SpectrumDisplay
+from mercer.utils.lazy import lazy_names
 
-__all__ = [
-    "BandwidthDisplay",
-    "DensityDisplay",
-    "DiversityDisplay",
-    "EffectDisplay",
-    "EigenfunctionDisplay",
-    "EmbeddingDisplay",
-    "GramDisplay",
-    "MonitoringDisplay",
-    "SpectrumDisplay",
-]
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "bandwidth": "BandwidthDisplay",
+        "density": "DensityDisplay",
+        "diversity": "DiversityDisplay",
+        "effects": "EffectDisplay",
+        "eigenfunctions": "EigenfunctionDisplay",
+        "embedding": "EmbeddingDisplay",
+        "gram": "GramDisplay",
+        "monitoring": "MonitoringDisplay",
+        "spectrum": "SpectrumDisplay",
+    },
+)

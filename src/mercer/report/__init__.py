@@ -1,23 +1,32 @@
 """A report on a table: one HTML page, its numbers as JSON, and result tables.
 
-``analysis`` runs the estimators, with one module per part: ``spectra``, ``clusters``,
-``densities``, ``scores``, ``labels`` and ``columns``. ``figures`` and ``svg`` draw,
-``sections`` prepares the text, and ``page`` renders the Jinja templates in ``templates/``.
-``numbers`` and ``results`` write the same results as JSON and as tables.
+Each part of the report is a ``section``: a dataclass of results that is shown on the page by a
+Jinja template in ``templates/``, in ``report.json`` and in the tables. Its module also computes it
+and draws its figures: ``data``, ``components``, ``clusters``, ``settings``, ``densities``,
+``scores``, ``labels``, ``computation`` and, at the top of the page, ``overview``. ``analysis`` runs
+the steps and has the order of the sections. The pages of ``mercer diversity`` and ``mercer
+monitor`` are in ``diversity`` and ``monitoring``.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from mercer.report.analysis import Analysis, analyze
-from mercer.report.numbers import numbers
-from mercer.report.page import page
-from mercer.report.results import ROW_FILES, result_files
+import pandas as pd
+
+from mercer.report.analysis import Analysis, analyze, numbers
+from mercer.report.computation import format_versions
+from mercer.report.overview import findings, main_numbers
+from mercer.report.scores import ROW_FILES, rows_file
+from mercer.report.section import render
 from mercer.tables import Table
 from mercer.utils.atomic_files import check_target, write_together
+from mercer.utils.csv_files import to_csv
+from mercer.utils.formatting import format_count, shorten
 
 __all__ = ["Analysis", "Report", "analyze", "numbers", "write_report"]
 
@@ -115,3 +124,47 @@ def write_report(
         if folder / name not in tables and (folder / name).is_file():
             (folder / name).unlink()
     return report
+
+
+def page(analysis: Analysis) -> str:
+    """Return the page as HTML; it needs no other file."""
+    table = analysis.table
+    return str(
+        render(
+            "page.html",
+            name=table.name,
+            short_name=shorten(table.name, 80),
+            size=f"{format_count(table.n, 'row')} × {format_count(len(table.columns), 'column')}",
+            findings=findings(analysis),
+            main_numbers=main_numbers(analysis),
+            sections=[section for section in analysis.sections if section.is_shown],
+            versions=format_versions(),
+        )
+    )
+
+
+def result_files(analysis: Analysis) -> dict[str, bytes]:
+    """Return the contents of the result tables by file name.
+
+    ``rows`` has the row number in the file (the first row below the header is 1), the cluster,
+    the leave-one-out score (column ``novelty``), the log density (numeric tables) and
+    the kernel ECA projections. The other tables are as in ``report.json``. Up to 200,000 rows the
+    format is CSV with seven digits, beyond that Parquet in single precision.
+    """
+    columns = {"row": analysis.table.rows + 1}
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for section in analysis.sections:
+        columns |= section.row_columns()
+        tables |= section.tables()
+    name, rows = rows_file(analysis.table.n), pd.DataFrame(columns)
+    if name.endswith(".csv"):
+        files = {name: _csv(rows)}
+    else:
+        parquet = io.BytesIO()
+        rows.to_parquet(parquet, index=False)
+        files = {name: parquet.getvalue()}
+    return files | {f"{name}.csv": _csv(pd.DataFrame(lines)) for name, lines in tables.items()}
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    return to_csv(frame, float_format="%.7g").encode("utf-8")

@@ -1,32 +1,27 @@
-"""The analysis behind a report: all estimators, run step by step."""
+"""The analysis behind a report: the sections, computed step by step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mercer import KernelECA, KernelPCA
-from mercer.cluster.profiles import Trait, cluster_traits
-from mercer.cluster.table_clusters import table_clustering
 from mercer.errors import ColumnWarning, suppress_warnings
-from mercer.kernels import Gaussian, Kernel
-from mercer.report.clusters import (
-    Clusters,
-    Counting,
-    Sweep,
-    find_clusters,
-    suggest_number,
-    sweep_widths,
-)
-from mercer.report.columns import ColumnSummary, summarize_columns
+from mercer.kernels import Gaussian
+from mercer.report.clusters import Clusters, Counting, find_clusters
+from mercer.report.components import Embeddings, Spectra, fit_spectra
+from mercer.report.computation import Computation, Raised, Steps, describe_spectrum
+from mercer.report.data import Data, summarize_columns
 from mercer.report.densities import Densities, estimate_densities
-from mercer.report.labels import LabelFindings, study_labels
+from mercer.report.labels import Labels, study_labels
+from mercer.report.overview import Warnings, cautions
 from mercer.report.scores import RowScores, score_rows
-from mercer.report.spectra import Spectra, fit_spectra
-from mercer.report.steps import Raised, Steps
+from mercer.report.section import Section, plain
+from mercer.report.settings import Settings, sweep_widths
 from mercer.tables import Preparation, Table, prepare
 from mercer.utils.validation import check_integer
 
-__all__ = ["Analysis", "analyze"]
+__all__ = ["Analysis", "analyze", "numbers"]
 
 _STEPS = 10
 _FEW_COLUMNS = 3
@@ -38,25 +33,18 @@ class Analysis:
 
     Parameters
     ----------
-    model : Preparation
-        The table and its kernel.
-    bandwidth : float or str
-        As requested.
-    columns : tuple of ColumnSummary
+    data : Data
+        The table and a summary of each column.
     spectra : Spectra
         Kernel ECA and kernel PCA.
-    counting : Counting
-        Counts of clusters by stability and by spectroscopy, for comparison; ``chosen`` is the
-        number in use.
-    sweep : Sweep or None
-        Entropy clusters at many bandwidths.
     clusters : Clusters
-    traits : tuple of Trait
-        Differences between each cluster and all rows.
+        Clusters, their profiles, and the certainty of their number.
+    settings : Settings
+        Settings, and entropy clusters at many bandwidths.
     densities : Densities
     row_scores : RowScores
         Leave-one-out scores.
-    labels : LabelFindings or None
+    labels : Labels or None
         None without a label column.
     seconds : dict of str to float
         By step.
@@ -74,24 +62,20 @@ class Analysis:
     [3, 3]
     """
 
-    model: Preparation
-    bandwidth: float | str
-    columns: tuple[ColumnSummary, ...]
+    data: Data
     spectra: Spectra
-    counting: Counting
-    sweep: Sweep | None
     clusters: Clusters
-    traits: tuple[Trait, ...]
+    settings: Settings
     densities: Densities
     row_scores: RowScores
-    labels: LabelFindings | None
+    labels: Labels | None
     seconds: dict[str, float]
     raised: tuple[Raised, ...]
 
     @property
     def table(self) -> Table:
         """The analyzed table."""
-        return self.model.table
+        return self.data.model.table
 
     @property
     def eca(self) -> KernelECA:
@@ -106,20 +90,56 @@ class Analysis:
     @property
     def sigma(self) -> float | None:
         """Bandwidth of the Gaussian kernel; None for a mixed table (one bandwidth per column)."""
-        kernel = self.eca.kernel_
-        return float(kernel.bandwidth) if isinstance(kernel, Gaussian) else None
+        return self.spectra.sigma
 
     @property
-    def factor(self) -> float | None:
-        """Multiplier of a mixed table's bandwidths; None for a numeric table."""
-        if self.table.is_numeric:
-            return None
-        return _width(self.table, self.eca.kernel_, self.bandwidth)
+    def counting(self) -> Counting:
+        """The number of clusters in use, ``chosen``, and the one that the data suggest."""
+        return self.clusters.counting
 
     @property
-    def entropy_fraction(self) -> float:
-        """Fraction of V in the selected components."""
-        return self.spectra.entropy_fraction
+    def sections(self) -> list[Section]:
+        """The sections in the order of the page."""
+        return [
+            Warnings(tuple(cautions(self)), self.raised),
+            self.clusters,
+            self._embeddings(),
+            *([] if self.labels is None else [self.labels]),
+            self.densities,
+            self.row_scores,
+            self.spectra,
+            self.data,
+            self.settings,
+            Computation(tuple(self._methods()), self.seconds, len(self.raised)),
+        ]
+
+    def _embeddings(self) -> Embeddings:
+        labels, name = self.table.labels, self.table.label
+        if labels is None and len(self.clusters.each) > 1:
+            labels, name = self.clusters.numbers.astype(str), "cluster"
+        return Embeddings(self.spectra, labels, name)
+
+    def _methods(self) -> list[tuple[str, str]]:
+        """Return the method of each part and its accuracy."""
+        reference, n = self.row_scores.reference, self.table.n
+        compared = "all other rows" if reference >= n else f"{reference:,} rows"
+        methods = [
+            ("Kernel ECA", describe_spectrum(self.eca.spectrum_)),
+            ("Kernel PCA", describe_spectrum(self.pca.spectrum_)),
+            ("Clusters", describe_spectrum(self.clusters.estimator.spectrum_)),
+            (
+                "Leave-one-out scores",
+                f"Each row compared with {compared}; exact up to rounding error.",
+            ),
+        ]
+        prediction = None if self.labels is None else self.labels.prediction
+        if prediction is not None:
+            text = (
+                f"{prediction.rank} coordinates, {prediction.folds}-fold cross-validation on "
+                f"{prediction.rows:,} rows."
+            )
+            methods.append(("Kernel LDA", text))
+        return methods
 
 
 def analyze(
@@ -151,41 +171,34 @@ def analyze(
     with suppress_warnings(ColumnWarning):  # the page has a caution
         default = prepare(table, scale=scale)
     model = _with_bandwidth(default, bandwidth)
-    data = model.data
-    spectra = fit_spectra(model, data, n_components, steps, verbose)
+    spectra = fit_spectra(model, bandwidth, n_components, steps, verbose)
     kernel = spectra.eca.kernel_
-    clustering = table_clustering(default, n_clusters or "auto")
-    clusters = steps.run("clusters", lambda: find_clusters(data, clustering))
-    counting = steps.run(
-        "number of clusters", lambda: suggest_number(data, clusters, table_clustering(default))
-    )
+    clusters = find_clusters(default, spectra, n_clusters, steps)
     sweep = steps.run(
-        "bandwidth sweep", lambda: sweep_widths(data, default.kernel, counting.chosen)
+        "bandwidth sweep",
+        lambda: sweep_widths(model.data, default.kernel, clusters.counting.chosen),
     )
-    traits = steps.run("cluster profiles", lambda: cluster_traits(table, clusters.numbers))
     densities = steps.run(
-        "densities", lambda: estimate_densities(model, kernel, clusters.numbers, traits)
+        "densities", lambda: estimate_densities(spectra, clusters.numbers, clusters.traits)
     )
     # Silverman's bandwidth suits the density of a few columns. A much larger one would give all
     # rows of a small cluster high scores, so the bandwidth of the sweep is used instead.
     is_density = table.is_numeric and len(table.columns) <= _FEW_COLUMNS
     is_local = len(clusters.each) > 1 and not is_density and bandwidth == "auto"
     local_kernel = kernel if sweep is None or not is_local else sweep.kernel
-    row_scores = steps.run("leave-one-out scores", lambda: score_rows(model, data, local_kernel))
+    row_scores = steps.run(
+        "leave-one-out scores", lambda: score_rows(model, model.data, local_kernel)
+    )
     labels = None
     if table.labels is not None:
         labels = steps.run("labels and kernel LDA", lambda: study_labels(model, clusters.numbers))
     columns = summarize_columns(table, kernel, model.scaled)
     steps.close()
     return Analysis(
-        model=model,
-        bandwidth=bandwidth,
-        columns=columns,
+        data=Data(model, columns),
         spectra=spectra,
-        counting=counting,
-        sweep=sweep,
         clusters=clusters,
-        traits=traits,
+        settings=Settings(spectra, clusters, sweep),
         densities=densities,
         row_scores=row_scores,
         labels=labels,
@@ -205,8 +218,19 @@ def _with_bandwidth(default: Preparation, bandwidth: float | str) -> Preparation
     return replace(default, kernel=default.kernel.scale_bandwidths(bandwidth))
 
 
-def _width(table: Table, kernel: Kernel, requested: float | str) -> float:
-    """Return the bandwidth of a numeric table, or the multiplier of a mixed table's bandwidths."""
-    if table.is_numeric:
-        return float(kernel.bandwidth)  # type: ignore[attr-defined]
-    return 1.0 if isinstance(requested, str) else float(requested)
+def numbers(analysis: Analysis) -> dict[str, Any]:
+    """Return all numbers of the report, except those of single rows (see the table of rows).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.report import analyze, numbers
+    >>> from mercer.tables import as_table
+    >>> table = as_table(pd.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.3]}))
+    >>> numbers(analyze(table))["data"]["rows"]
+    6
+    """
+    found: dict[str, Any] = {"labels": None}
+    for section in analysis.sections:
+        found |= plain(section.to_json())
+    return found

@@ -9,9 +9,8 @@ from typing import Any
 from mercer.diversity import Diversity, SampleComparison
 from mercer.kernels import Kernel
 from mercer.plots.diversity import DiversityDisplay
-from mercer.report.sections.computation import format_versions
-from mercer.report.sections.html import Figure, HtmlTable, render
-from mercer.report.svg import palette_variables, svg
+from mercer.report.computation import format_versions
+from mercer.report.section import Figure, HtmlTable, render, svg
 from mercer.utils.formatting import format_count, format_number, format_percent, shorten
 from mercer.utils.types import Array
 
@@ -49,7 +48,6 @@ def diversity_page(
     folder, reference_folder : Path or None
         Folders of relative image paths of the data, and of the reference.
     """
-    light, dark = palette_variables()
     scores = HtmlTable(
         f"Effective numbers, with {100 * result.confidence:g} % confidence intervals",
         result._head,
@@ -95,7 +93,6 @@ def diversity_page(
             else _comparison(
                 comparison, reference, (captions, folder), (reference_captions, reference_folder)
             ),
-            palette={"light": light, "dark": dark},
             versions=format_versions(),
         )
     )

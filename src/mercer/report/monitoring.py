@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.plots.monitoring import MonitoringDisplay
-from mercer.report.sections.computation import format_versions
-from mercer.report.sections.html import Figure, HtmlTable, render
-from mercer.report.svg import palette_variables, svg
+from mercer.report.computation import format_versions
+from mercer.report.section import Figure, HtmlTable, render, svg
 from mercer.utils.formatting import format_count, format_number, format_percent, join_words, shorten
 
 __all__ = ["Episode", "alarm_episodes", "monitoring_page"]
@@ -94,7 +93,6 @@ def monitoring_page(
     warnings : sequence of str
         Shown on the page.
     """
-    light, dark = palette_variables()
     episodes = alarm_episodes(frame, contributions)
     return str(
         render(
@@ -111,7 +109,6 @@ def monitoring_page(
             charts=_chart_table(frame),
             variables=_variable_table(frame, contributions),
             settings=_settings(monitor),
-            palette={"light": light, "dark": dark},
             versions=format_versions(),
         )
     )

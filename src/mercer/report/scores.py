@@ -11,10 +11,16 @@ import numpy as np
 from mercer.data.subsampling import random_rows, take_rows
 from mercer.kernels import Kernel
 from mercer.novelty.row_scores import leave_one_out_scores, mean_similarity_scores
-from mercer.tables import Preparation
+from mercer.report.section import HtmlTable, Section
+from mercer.tables import Preparation, Table
+from mercer.utils.formatting import format_number, shorten
 from mercer.utils.types import Array
 
-__all__ = ["RowScores", "ScoredRow", "score_rows"]
+__all__ = ["ROW_FILES", "RowScores", "ScoredRow", "format_cell", "rows_file", "score_rows"]
+
+#: Possible file names of the table of rows.
+ROW_FILES = ("rows.csv", "rows.parquet")
+_CSV_ROWS = 200_000  # larger tables of rows are Parquet files
 
 _N_LISTED = 10
 _MAX_CONTRIBUTIONS = 3  # columns named for each listed row
@@ -46,11 +52,12 @@ class ScoredRow:
 
 
 @dataclass(frozen=True, eq=False)
-class RowScores:
+class RowScores(Section):
     """Leave-one-out scores of all rows (see :mod:`mercer.novelty.row_scores`).
 
     Attributes
     ----------
+    table : Table
     scores : array of shape (n,)
     log_density : array of shape (n,) or None
         In the units of the columns; None if the kernel is not a density kernel.
@@ -63,6 +70,10 @@ class RowScores:
         Median and 99 % quantile of the scores.
     """
 
+    name = "scores"
+    title = "The most isolated rows"
+
+    table: Table
     scores: Array
     log_density: Array | None
     listed: tuple[ScoredRow, ...]
@@ -70,6 +81,96 @@ class RowScores:
     reference: int
     typical: float
     high: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the highest scores."""
+        rows = self.table.rows
+        listed = [
+            {"row": int(rows[one.row]) + 1, "score": one.score, "columns": dict(one.columns)}
+            for one in self.listed
+        ]
+        return {
+            "novelty": {
+                "listed": listed,
+                "typical": self.typical,
+                "high": self.high,
+                "reference_rows": self.reference,
+            }
+        }
+
+    def row_columns(self) -> dict[str, Array]:
+        """Return the score of each row, and its log density if the kernel is a density kernel."""
+        columns = {"novelty": self.scores.astype(np.float32)}
+        if self.log_density is not None:
+            columns["log_density"] = self.log_density.astype(np.float32)
+        return columns
+
+    def context(self) -> dict[str, Any]:
+        """Return the rows with the highest scores."""
+        rows = [
+            [
+                f"{int(self.table.rows[one.row]) + 1:,}",
+                format_number(one.score, 3),
+                _contributions(self.table.frame, one) or "no single column",
+            ]
+            for one in self.listed
+        ]
+        caption = (
+            "Rows with the highest scores. Row 1 is the first below the header. In parentheses: "
+            "how much the score would fall if the cell held the column’s median or most frequent "
+            "label"
+        )
+        heads = ["Row", "Score", "Columns that contribute most"]
+        return {
+            "introduction": self._introduction(),
+            "rows": HtmlTable(caption, heads, rows, [0, 2]),
+            "file": rows_file(self.table.n),
+        }
+
+    def _introduction(self) -> str:
+        sigma = getattr(self.kernel, "bandwidth", None)
+        bandwidth = "" if sigma is None else f" (σ = {format_number(float(sigma))})"
+        density = (
+            " For a numeric table it is minus the leave-one-out log density, up to a constant."
+            if self.table.is_numeric
+            else ""
+        )
+        subsample = (
+            f" Rows were compared with a random subsample of {self.reference:,} rows."
+            if self.reference < self.table.n
+            else ""
+        )
+        return (
+            "The leave-one-out density score of a row is −log of its mean similarity to all other "
+            f"rows{bandwidth}.{density} Half of the rows have scores below "
+            f"{format_number(self.typical, 3)}, 1 % above {format_number(self.high, 3)}. A "
+            "high score does not mean that a row is wrong: every table has rows with the highest "
+            "scores."
+            f"{subsample}"
+        )
+
+
+def _contributions(frame: Any, scored: ScoredRow) -> str:
+    return "; ".join(
+        f"{shorten(name, 30)} = {format_cell(frame[name].iloc[scored.row])} ({contribution:.2f})"
+        for name, contribution in scored.columns
+    )
+
+
+def format_cell(value: Any) -> str:
+    """Format a cell of a table."""
+    if value is None or value != value:
+        return "(missing)"
+    if isinstance(value, float):
+        return format_number(value)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat()).replace("T00:00:00", "")
+    return f"“{shorten(str(value), 40)}”"
+
+
+def rows_file(n: int) -> str:
+    """Return the file name of the table of rows, given the number of rows."""
+    return ROW_FILES[0] if n <= _CSV_ROWS else ROW_FILES[1]
 
 
 def score_rows(model: Preparation, data: Any, kernel: Kernel) -> RowScores:
@@ -93,6 +194,7 @@ def score_rows(model: Preparation, data: Any, kernel: Kernel) -> RowScores:
         log_units = np.log(model.table.X.std(axis=0)).sum() if model.scaled else 0.0
         log_density = -scores - kernel.log_normalizer(data.shape[1]) - log_units
     return RowScores(
+        table=model.table,
         scores=scores,
         log_density=log_density,
         listed=_with_contributions(model, data, kernel, reference, highest, scores),

@@ -1,1 +1,0 @@
-"""Sections of the page: one module each prepares the text for its template."""
