@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.large_samples import clouds, million
 from benchmarks.measure import extra_peak, table
 from mercer import KernelECA, ParzenDensity, config_context
-from mercer.gram import transforms
+from mercer.gram import nonuniform_fft as transforms
 from mercer.gram.nonuniform_fft import real_series, trigonometric_sums
 from mercer.information import information_potential
 from mercer.kernels import Gaussian

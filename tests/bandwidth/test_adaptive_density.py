@@ -18,7 +18,7 @@ from mercer.bandwidth.adaptive_density import (
     sample_coordinates,
 )
 from mercer.density.stacking import stacking_weights
-from mercer.gram.gaussian_sums import worth_boxes
+from mercer.gram.kernel_sums import worth_boxes
 from mercer.utils.resources import run_in_threads
 from tests.expectations import raises
 

@@ -38,8 +38,8 @@ from mercer.errors import (
     WeightWarning,
     WorkerError,
 )
-from mercer.gram.feature_maps import LandmarkFeatures
 from mercer.gram.fourier import FourierExpansion
+from mercer.gram.landmarks import LandmarkFeatures
 from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
 from mercer.solvers import Fourier, Lanczos, Nystrom
 from mercer.utils.kmeans import random_distant_rows
@@ -617,7 +617,7 @@ def test_coordinates_larger_than_the_total_memory_raise(X, monkeypatch):
 
 
 def test_number_of_rows_in_the_tails_is_limited(X, monkeypatch):
-    monkeypatch.setattr("mercer.gram.window_sum._MAX_EXACT_ROWS", 10)
+    monkeypatch.setattr("mercer.gram.kernel_sums._MAX_EXACT_ROWS", 10)
     model = ParzenDensity(kernel=KERNEL, solver="fourier").fit(in_chunks(X))
     far = da.from_array(np.full((20, 2), 100.0), chunks=(5, 2))
     with raises(ValueError, 20, 10):

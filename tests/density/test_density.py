@@ -19,7 +19,7 @@ from mercer.bandwidth import leave_one_out
 from mercer.data.points import Points
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.gram import WindowSum
-from mercer.gram.gaussian_sums import worth_boxes
+from mercer.gram.kernel_sums import worth_boxes
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern, Polynomial
 from tests.density.density_cases import array, every_density, grid
 from tests.expectations import raises, warns

@@ -15,7 +15,7 @@ import mercer
 from mercer import KernelECA, KernelPCA, config_context, get_config, set_config
 from mercer.data.points import Points
 from mercer.gram import BlockedGram
-from mercer.gram.feature_maps import LandmarkFeatures
+from mercer.gram.landmarks import LandmarkFeatures
 from mercer.kernels import Gaussian, Laplacian
 from mercer.solvers import Lanczos
 from mercer.utils.resources import (

@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
-from mercer.gram.gaussian_sums import Run, gaussian_sums, worth_boxes
+from mercer.gram.kernel_sums import Run, gaussian_sums, worth_boxes
 from mercer.kernels.densities import (
     LogDerivatives,
     block_rows,

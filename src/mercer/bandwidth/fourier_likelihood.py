@@ -18,7 +18,7 @@ from scipy import fft
 from scipy.special import logsumexp
 
 from mercer.data.points import Points
-from mercer.gram.frequency_grid import FrequencyGrid, NoGrid, frequency_grid
+from mercer.gram.fourier import FrequencyGrid, NoGrid, frequency_grid
 from mercer.kernels import Gaussian
 from mercer.utils.types import Array
 

@@ -29,7 +29,6 @@ from mercer.gram import (
     GramOperator,
     NormalizedGram,
     Sample,
-    center_gram,
 )
 from mercer.gram.expansion import KernelExpansion
 from mercer.gram.gram import KernelGram
@@ -114,7 +113,7 @@ def decompose(
     if normalize and not isinstance(gram, NormalizedGram):
         gram = _normalized(gram)
     potential = 0.0 if center else gram.potential
-    gram = center_gram(gram) if center else gram
+    gram = gram.centered() if center else gram
     if target == "entropy":
         _check_potential(potential, gram.trace / (gram.total * gram.rows), gram.precision)
     selection = Selection(target, n_components, gram.trace, potential, sample.points.n)

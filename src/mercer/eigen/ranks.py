@@ -7,7 +7,7 @@ import numpy as np
 from mercer.eigen.block_krylov import leading_eigenpairs
 from mercer.eigen.nystrom import Nystrom
 from mercer.eigen.plan import Request, can_compute_all_eigenvalues, plan
-from mercer.gram import EigenProblem, Sample, center_gram
+from mercer.gram import EigenProblem, Sample
 from mercer.utils.eigenpairs import RANK_ERROR
 from mercer.utils.types import Array
 
@@ -64,7 +64,7 @@ def eigenvalue_ranks(
     if isinstance(chosen.operator, Nystrom):
         return None  # ranks in an approximation of K may differ
     gram = chosen.gram(sample)
-    gram = center_gram(gram) if center else gram
+    gram = gram.centered() if center else gram
     values, error = eigenvalues / sample.unit, error / sample.unit
     return count_above(gram.problem(), values, max(error, gram.error_bound), affordable, at_least)
 

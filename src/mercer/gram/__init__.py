@@ -1,19 +1,28 @@
 """Gram operators: stored, sparse, tile by tile, centered, degree-normalized or factored."""
 
 from mercer.data.points import Sample
-from mercer.gram.centered import CenteredGram, center_gram
-from mercer.gram.chunked import ChunkedGram
-from mercer.gram.expansion import Expansion, FeatureExpansion, KernelExpansion
-from mercer.gram.explicit import ExplicitGram
-from mercer.gram.factored import FactoredGram, SmallProblem
-from mercer.gram.feature_maps import ExactFeatures, FeatureMap, LandmarkFeatures
-from mercer.gram.fourier import FourierGram
-from mercer.gram.frequency_grid import FrequencyGrid, NoGrid, frequency_grid
-from mercer.gram.gram import BlockedGram, DenseGram, DirectGram, EigenProblem, GramOperator
-from mercer.gram.landmarks import choose_landmarks, landmark_bytes
-from mercer.gram.nystrom import NystromGram
+from mercer.gram.expansion import Expansion, KernelExpansion
+from mercer.gram.features import (
+    ExactFeatures,
+    ExplicitGram,
+    FactoredGram,
+    FeatureExpansion,
+    FeatureMap,
+    SmallProblem,
+)
+from mercer.gram.fourier import FourierGram, FrequencyGrid, NoGrid, frequency_grid
+from mercer.gram.gram import (
+    BlockedGram,
+    CenteredGram,
+    ChunkedGram,
+    DenseGram,
+    DirectGram,
+    EigenProblem,
+    GramOperator,
+)
+from mercer.gram.kernel_sums import WindowSum
+from mercer.gram.landmarks import LandmarkFeatures, NystromGram, choose_landmarks, landmark_bytes
 from mercer.gram.sparse import NormalizedExpansion, NormalizedGram, SparseGram
-from mercer.gram.window_sum import WindowSum
 
 __all__ = [
     "BlockedGram",
@@ -41,7 +50,6 @@ __all__ = [
     "SmallProblem",
     "SparseGram",
     "WindowSum",
-    "center_gram",
     "choose_landmarks",
     "frequency_grid",
     "landmark_bytes",

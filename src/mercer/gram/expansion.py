@@ -7,18 +7,16 @@ map) and k columns of coefficients, never K. This keeps the pickle of a fitted e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.data.dask.remote import RemotePoints
 from mercer.data.points import Points
 from mercer.gram.cross_gram import cross_product
-from mercer.gram.feature_maps import FeatureMap
 from mercer.kernels import Kernel
 from mercer.utils.types import Array
 
-__all__ = ["Expansion", "FeatureExpansion", "KernelExpansion"]
+__all__ = ["Expansion", "KernelExpansion"]
 
 
 class Expansion(ABC):
@@ -129,57 +127,3 @@ class KernelExpansion(Expansion):
     def training_squared_norms(self) -> Array:
         """Return the stored diagonal."""
         return self.diagonal
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureExpansion(Expansion):
-    """``f_i(x) = (φ(x) - mean)' b_i``: evaluated without the training points.
-
-    Parameters
-    ----------
-    features : FeatureMap
-    points : Points
-        The training points, used by :meth:`at_training` and ``training_squared_norms`` only.
-    directions : array of shape (m, k)
-        Unit eigenvectors b_i of Φ*Φ.
-    mean : array of shape (m,) or None
-        Mean feature; None if not centered.
-    """
-
-    features: FeatureMap
-    points: Points
-    directions: Array
-    mean: Array | None = None
-
-    @property
-    def kernel(self) -> Kernel:  # type: ignore[override]
-        """The kernel of the features."""
-        return self.features.kernel
-
-    def __call__(self, points: Points) -> Array:
-        """Evaluate features in chunks."""
-        values = self.features.project(points, self.directions)
-        return values if self.mean is None else values - self.mean_coordinates
-
-    def at_training(self, values: Array) -> Array:
-        """Evaluate the same formula as for new points."""
-        return self.points.map_rows(self.without_points())
-
-    def without_points(self) -> FeatureExpansion:
-        """Return the expansion with placeholder points."""
-        return replace(self, points=RemotePoints.like(self.points))
-
-    @property
-    def mean_coordinates(self) -> Array | None:
-        """The mean feature along the directions."""
-        return None if self.mean is None else self.mean @ self.directions
-
-    @property
-    def mean_squared_norm(self) -> float:
-        """Squared norm of the mean feature."""
-        return 0.0 if self.mean is None else float(self.mean @ self.mean)
-
-    def mean_products(self, points: Points) -> Array:
-        """Return ``φ(x)'mean``."""
-        assert self.mean is not None, "only for centered expansions"
-        return self.features.project(points, self.mean[:, None])[:, 0]

@@ -21,17 +21,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
+from mercer.data.dask.points import ChunkedPoints
 from mercer.data.points import Points
 from mercer.gram.cross_gram import THREADS_FROM, TILE, TILE_SIDES
 from mercer.gram.expansion import Expansion, KernelExpansion
 from mercer.kernels import Kernel
 from mercer.kernels.base import Tiles
+from mercer.utils.centering import double_center, remove_direction
 from mercer.utils.eigenpairs import largest_entry_signs
 from mercer.utils.pairwise import finite_product, row_ranges
 from mercer.utils.resources import run_each_in_threads, run_in_threads
@@ -39,6 +42,8 @@ from mercer.utils.types import Array
 
 __all__ = [
     "BlockedGram",
+    "CenteredGram",
+    "ChunkedGram",
     "DenseGram",
     "DirectGram",
     "EigenProblem",
@@ -53,6 +58,8 @@ Tile = tuple[slice, slice]
 
 _BLOCK_ROWS = 512  # of a stored matrix, per task of a product
 _PARALLEL_PRODUCT = 2**22  # entries; below, starting threads costs more than it saves
+_MAX_BLOCK_ROWS = 20_000  # two blocks fit into the memory of a worker
+_MIN_BLOCKS = 6  # 6 blocks give 21 tiles, enough to occupy several workers
 
 
 class EigenProblem(ABC):
@@ -211,6 +218,10 @@ class GramOperator(ABC):
         return 0.0
 
     @abstractmethod
+    def centered(self) -> GramOperator:
+        """Return the operator with the (weighted) mean in feature space removed."""
+
+    @abstractmethod
     def problem(self) -> EigenProblem:
         """Return the eigenproblem to solve."""
 
@@ -239,6 +250,10 @@ class DirectGram(GramOperator):
     def is_centered(self) -> bool:
         """Whether the mean in feature space was removed."""
         return False
+
+    def centered(self) -> GramOperator:
+        """Return ``P A P``."""
+        return CenteredGram(self)
 
     def problem(self) -> EigenProblem:
         """Return the eigenproblem of A itself."""
@@ -400,6 +415,105 @@ class BlockedGram(KernelGram):
         return f"matrix-free products, {self.precision.name} tiles"
 
 
+class ChunkedGram(BlockedGram):
+    """Matrix-free products for points on a Dask cluster; the workers compute tiles of K.
+
+    A tile needs two blocks of points, so blocks are sent between workers; each is sent to a worker
+    once and stored there. Every product also sends vectors of n numbers. The fitted model contains
+    the points, as with every exact solver.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Fitted.
+    points : ChunkedPoints
+    weights : lazy array or None
+    """
+
+    def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:
+        local_points = points.take(slice(None))
+        local_weights = None if weights is None else points.passes.take(weights, slice(None))
+        super().__init__(kernel, local_points, local_weights)
+        size = max(1, min(_MAX_BLOCK_ROWS, -(-points.n // _MIN_BLOCKS)))
+        self.blocks = points.passes.persist(points.rows.rechunk({0: size}))
+
+    def product(self, V: Array) -> Array:
+        """Return ``A V`` from tiles computed by the workers."""
+        from mercer.data.dask.tasks import symmetric_product
+
+        root = np.ones((1, 1)) if self.weights is None else self.start[:, None]
+        tile = partial(_tile_product, self.kernel)
+        return root * symmetric_product(self.blocks, tile, root * V)
+
+    @property
+    def description(self) -> str:
+        """The method, the number of blocks and the precision."""
+        return f"matrix-free products of {self.blocks.numblocks[0]} blocks, {self.precision.name}"
+
+
+class CenteredGram(DirectGram):
+    """``P A P``, P the projection orthogonal to ``√w``: without the mean in feature space."""
+
+    def __init__(self, base: DirectGram) -> None:
+        super().__init__(base.size, base.precision, base.weights)
+        self.base = base
+
+    @property
+    def is_centered(self) -> bool:
+        """True."""
+        return True
+
+    def product(self, V: Array) -> Array:
+        """Return ``P A P V``."""
+        unit = self.unit
+        return remove_direction(self.base.product(remove_direction(V, unit)), unit)
+
+    @property
+    def _mean(self) -> Array:
+        """``A u``."""
+        return self.base.start_product / np.sqrt(self.total)
+
+    @property
+    def trace(self) -> float:
+        """``tr A - u'A u``."""
+        return self.base.trace - self.total * self.base.potential
+
+    @property
+    def uncentered_norm(self) -> float:
+        """``u'A u``, which may be far larger than the largest eigenvalue after centering."""
+        return abs(self.total * self.base.potential)
+
+    def diagonal(self) -> Array:
+        """Return ``a_jj - 2 u_j (A u)_j + (u'A u) u_j²``."""
+        unit, mean = self.unit, self._mean
+        return np.asarray(self.base.diagonal() - 2 * unit * mean + (unit @ mean) * unit**2)
+
+    def dense(self) -> Array:
+        """Return a centered copy of the base's matrix."""
+        A = self.base.dense()
+        return double_center(A, self.unit.astype(A.dtype))
+
+    def expansion(self, values: Array, vectors: Array) -> Expansion:
+        """Return the base's expansion minus its value at the mean in feature space.
+
+        Eigenvectors of the centered operator are orthogonal to the vector of ones, so
+        ``Σ_j c_j k̃(x, x_j) = Σ_j c_j k(x, x_j) - const``.
+        """
+        # rounding errors mix the vector of ones into eigenvectors of small eigenvalues
+        vectors = remove_direction(vectors, self.unit)
+        plain = self.base.expansion(values, vectors)
+        assert isinstance(plain, KernelExpansion)
+        root_n = np.sqrt(self.total)
+        offset = self._mean @ vectors / root_n / np.sqrt(values)
+        diagonal = self.diagonal() / self.start**2
+        return replace(plain, offset=offset, diagonal=diagonal, potential=self.base.potential)
+
+    @property
+    def description(self) -> str:
+        """Description of the base, followed by "centered"."""
+        return f"{self.base.description}, centered"
+
+
 # --- tiles of K -----------------------------------------------------------------------------------
 
 
@@ -455,3 +569,19 @@ def _run_on_tiles(
     tiles = [(ranges[i], ranges[j]) for i in range(len(ranges)) for j in range(i + 1)]
     parallel = kernel.compares != "objects" and n * n >= THREADS_FROM
     return run_in_threads(tiles, work, parallel)
+
+
+def _tile_product(
+    kernel: Kernel, X: Array, V: Array, Y: Array | None = None, U: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Return ``k(X, Y) U`` and ``k(Y, X) V`` from one evaluation; without Y, ``k(X, X) V``."""
+    if Y is None or U is None:
+        return gram_product(kernel, Points(X), V), None
+    tiles = kernel.tiles(X, Y)
+    right, left = np.zeros((len(X), U.shape[1])), np.zeros((len(Y), V.shape[1]))
+    for rows, _ in Points(X).chunks(TILE):
+        for columns, _ in Points(Y).chunks(TILE):
+            block = tiles(rows, columns, None)
+            right[rows] += finite_product(block, U[columns].astype(block.dtype, copy=False))
+            left[columns] += finite_product(block.T, V[rows].astype(block.dtype, copy=False))
+    return right, left

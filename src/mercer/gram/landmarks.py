@@ -1,4 +1,4 @@
-"""Landmarks by randomly pivoted Cholesky.
+"""Nyström features of landmarks, which are chosen by randomly pivoted Cholesky.
 
 Pivots are drawn with probability proportional to the diagonal of the residual, which gives a
 low-rank approximation close to the best one (Chen, Epperly, Tropp, Webber 2022). Blocks are drawn
@@ -8,18 +8,30 @@ while almost all work is matrix products (Epperly, Tropp, Webber 2024).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Self
+
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotri
 
 from mercer.data.points import Points
 from mercer.errors import RankError
-from mercer.gram.cross_gram import THREADS_FROM
-from mercer.gram.feature_maps import LandmarkFeatures
+from mercer.gram.cross_gram import THREADS_FROM, cross_gram, cross_product
+from mercer.gram.features import ExplicitGram, FactoredGram, FeatureMap
 from mercer.kernels import Kernel
+from mercer.utils.moments import Moments
 from mercer.utils.pairwise import finite_product, row_ranges
 from mercer.utils.resources import run_each_in_threads
 from mercer.utils.types import Array
 
-__all__ = ["choose_landmarks", "landmark_bytes"]
+__all__ = [
+    "LandmarkFeatures",
+    "NystromGram",
+    "choose_landmarks",
+    "landmark_bytes",
+]
 
 _PIVOTS_PER_BLOCK = 128
 _COLUMNS_PER_TASK = 1024
@@ -148,3 +160,134 @@ def _thin(
         accepted.append(i)
     indices = np.array(accepted, dtype=int)
     return indices, factor[indices, : len(indices)]
+
+
+# With a larger ratio of pivots the condition number of k(S, S) is at most about 1e6, and summing
+# kernel values instead of features loses at most six of sixteen digits.
+_SMALLEST_PIVOT_RATIO = 1e-3
+
+
+@dataclass(frozen=True)
+class LandmarkFeatures(FeatureMap):
+    """Nyström features ``φ(x) = L⁻¹ k(S, x)`` of landmarks S, with ``L L' = k(S, S)``.
+
+    The approximation is exact if one of the two points is a landmark.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    landmarks : Points
+    factor : array of shape (m, m)
+        L, lower triangular.
+    """
+
+    kernel: Kernel
+    landmarks: Points
+    factor: Array
+
+    def __call__(self, chunk: Any) -> Array:
+        """Return the features by a triangular solve."""
+        values = self._values(chunk)
+        factor = self.factor.astype(values.dtype, copy=False)
+        return solve_triangular(
+            factor, values.T, lower=True, overwrite_b=True, check_finite=False
+        ).T
+
+    def _values(self, chunk: Any) -> Array:
+        return cross_gram(self.kernel, Points(chunk, self.landmarks.kind), self.landmarks)
+
+    @property
+    def _is_well_conditioned(self) -> bool:
+        pivots = np.abs(self.factor.diagonal())
+        return bool(
+            self.factor.dtype == np.float64 and pivots.min() > _SMALLEST_PIVOT_RATIO * pivots.max()
+        )
+
+    def raw(self, chunk: Any) -> Array:
+        """Return kernel values with the landmarks, so that all points need one triangular solve.
+
+        This squares the condition number of k(S, S). If that is too large, return the features.
+        """
+        return self._values(chunk) if self._is_well_conditioned else self(chunk)
+
+    def finished(self, values: Moments) -> Moments:
+        """Apply the triangular solves on both sides."""
+        if not self._is_well_conditioned:
+            return values
+        half = solve_triangular(self.factor, values.scatter, lower=True)
+        return Moments(
+            values.total,
+            solve_triangular(self.factor, values.mean, lower=True),
+            solve_triangular(self.factor, half.T, lower=True),
+        )
+
+    def rounding(self, moments: Moments) -> float:
+        """Return an estimate of the rounding error in the trace of the scatter about 0.
+
+        Sums S of kernel values have a relative error of eps per entry, and the trace is
+        ``tr (LL')⁻¹ S``. If the features are summed instead, the error is negligible.
+        """
+        if not self._is_well_conditioned:
+            return 0.0
+        sums = self.factor @ moments.about_zero @ self.factor.T
+        inverse, _ = dpotri(self.factor, lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        return float(np.finfo(np.float64).eps * np.linalg.norm(inverse * sums))
+
+    def project(self, points: Points, directions: Array) -> Array:
+        """Return the projections, with the triangular solve applied to the few directions."""
+        coefficients = solve_triangular(self.factor.T, directions, lower=False)
+        return cross_product(self.kernel, points, self.landmarks, coefficients)
+
+
+class NystromGram(ExplicitGram):
+    """Gram operator of Nyström features: a lower approximation of K with a computable error.
+
+    ``K - ΦΦ*`` is positive semi-definite, so its norm is at most its trace (``error_bound``).
+    """
+
+    features: LandmarkFeatures
+
+    @cached_property
+    def exact_trace(self) -> float:
+        """``tr W^½ K W^½`` of the exact kernel."""
+        return float(self.points.sum_rows(partial(_trace, self.kernel), self.weights))
+
+    def absorb(self, earlier: FactoredGram) -> None:
+        """Add the moments and the traces."""
+        assert isinstance(earlier, NystromGram)
+        self.exact_trace += earlier.exact_trace
+        super().absorb(earlier)
+
+    def centered(self) -> Self:
+        """Return the operator with the mean feature removed; moments and trace are shared."""
+        other = super().centered()
+        other.exact_trace = self.exact_trace
+        return other
+
+    @property
+    def missing_fraction(self) -> float:
+        """Fraction of the uncentered trace that the landmarks miss."""
+        return self.error_bound / self.exact_trace
+
+    @cached_property
+    def trace(self) -> float:
+        """The exact trace, minus n times the squared norm of the mean feature if centered."""
+        mean = self.moments.mean
+        return self.exact_trace - (self.total * float(mean @ mean) if self.center else 0.0)
+
+    @cached_property
+    def error_bound(self) -> float:
+        """Trace of ``K - ΦΦ*``, which bounds the error of every eigenvalue, plus rounding error."""
+        missing = max(self.exact_trace - float(self.moments.about_zero.trace()), 0.0)
+        return missing + self.features.rounding(self.moments)
+
+    @property
+    def description(self) -> str:
+        """Number of landmarks."""
+        return f"{self.features.landmarks.n} landmarks{', centered' if self.center else ''}"
+
+
+def _trace(kernel: Kernel, points: Points, weights: Array | None) -> float:
+    diagonal = kernel.diagonal(points.data).astype(np.float64)
+    return float(diagonal.sum() if weights is None else diagonal @ weights)

@@ -1,12 +1,15 @@
-r"""Fourier sums and series at nonuniform points, by NumPy and SciPy alone.
+r"""Fourier sums and series at nonuniform points: by finufft if installed, or NumPy and SciPy alone.
+
+:func:`fourier_sums` and :func:`fourier_series` choose. The environment variable
+``MERCER_FINUFFT=0`` selects NumPy in any case; it is read by every transform, and processes of a
+Dask cluster inherit it.
 
 The sums :math:`t_m = \sum_j w_j e^{-i m x_j}` (type 1) and the real series
 :math:`f(x_j) = \sum_m b_m e^{i m x_j}` with :math:`b_{-m} = \bar b_m` (type 2), in one to three
 dimensions. Points are spread to a grid of n ≥ 2N points per dimension (N the number of
 frequencies) with a kernel of w grid points, followed by an FFT and a division by the kernel's
-Fourier transform; type 2 does the same in reverse order. The kernel
-and its error are those of :mod:`mercer.gram.spreading_kernel`: its width is chosen so that, up to
-rounding error (about 1e-15 times the largest frequency),
+Fourier transform; type 2 does the same in reverse order. The kernel's width is chosen so that, up
+to rounding error (about 1e-15 times the largest frequency),
 
 .. math:: |t_m - \tilde t_m| \le \text{tolerance} \sum_j |w_j|, \qquad
    |f(x) - \tilde f(x)| \le \text{tolerance} \sum_m |b_m| .
@@ -14,24 +17,110 @@ rounding error (about 1e-15 times the largest frequency),
 Points are sorted into blocks of grid cells. Within a block the kernel at each of the grid
 points is a polynomial of the coordinate, so that one matrix product evaluates it, and another
 one adds up all points of the block. There is no loop over points.
+
+The kernel is
+
+.. math:: \varphi(s) = \frac{\sinh(\beta\sqrt{1 - (2s/w)^2})}{\sinh \beta}, \qquad |s| \le w/2,
+   \qquad \beta = \tfrac34 \pi w,
+
+for a grid of n ≥ 2N points, N the number of frequencies, and s in units of the grid. It is close to
+the Kaiser-Bessel kernel and to the exponential of a semicircle, and its Fourier transform is known
+(Potts and Tasche: "Continuous window functions for NFFT", 2021).
+
+The aliases of the grid cause an error per dimension of at most
+
+.. math:: E(w) = \max_{|m| \le N/2} \sum_{r \ne 0}
+   \left|\frac{\hat\varphi(m + rn)}{\hat\varphi(m)}\right| \le 6 w^{3/2} e^{-\pi w / \sqrt 2} .
+
+The width for a tolerance is the smallest with d E(w) ≤ 0.9 tolerance; polynomials represent
+the kernel up to the remaining tenth.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, partial, reduce
 from itertools import pairwise
 from operator import iadd
 from typing import Any
 
 import numpy as np
 from scipy import fft
+from scipy.special import i1e
 
-from mercer.gram.spreading_kernel import kernel_polynomials, kernel_transform, kernel_width
+from mercer.utils.resources import run_in_threads, thread_count
 from mercer.utils.types import Array
 
-__all__ = ["Run", "real_series", "trigonometric_sums"]
+__all__ = [
+    "Run",
+    "alias_bound",
+    "fourier_series",
+    "fourier_sums",
+    "kernel_polynomials",
+    "kernel_shape",
+    "kernel_transform",
+    "kernel_values",
+    "kernel_width",
+    "real_series",
+    "trigonometric_sums",
+    "uses_finufft",
+]
+
+_MAX_WIDTH = 17  # E(17) = 2e-14: wider kernels gain nothing in double precision
+
+
+def kernel_width(tolerance: float, d: int) -> int:
+    """Return the smallest width w with ``d E(w) ≤ 0.9 tolerance``, at most 17."""
+    widths = np.arange(2, _MAX_WIDTH)
+    enough = d * alias_bound(widths) <= 0.9 * tolerance
+    return int(widths[np.argmax(enough)]) if enough.any() else _MAX_WIDTH
+
+
+def alias_bound(width: Any) -> Any:
+    """Return the bound on E(w), the error per dimension."""
+    return 6 * width**1.5 * np.exp(-np.pi * width / np.sqrt(2))
+
+
+def kernel_shape(width: int) -> float:
+    """Return β."""
+    return 0.75 * np.pi * width
+
+
+def kernel_values(s: Array, width: int) -> Array:
+    """Return φ(s), for s in units of the grid."""
+    beta = kernel_shape(width)
+    root = beta * np.sqrt(np.maximum(1 - (2 * s / width) ** 2, 0))
+    return np.asarray(np.exp(root - beta) * np.expm1(-2 * root) / np.expm1(-2 * beta))
+
+
+def kernel_transform(frequency: Array, width: int) -> Array:
+    """Return ∫ φ(s) exp(-i f s) ds at frequencies below ``2 β / w``."""
+    beta = kernel_shape(width)
+    z = np.sqrt(beta**2 - (0.5 * width * frequency) ** 2)
+    return np.asarray(-width * np.pi * beta * i1e(z) / z * np.exp(z - beta) / np.expm1(-2 * beta))
+
+
+@cache
+def kernel_polynomials(width: int, block: int, tolerance: float) -> Array:
+    """Return the Chebyshev coefficients of φ at all grid points near a block of cells.
+
+    Column c is the polynomial of the position in the block, from -1 to 1, that is equal to
+    φ at the c-th grid point, up to ``0.1 tolerance`` for the sums over all grid points after the
+    division by the Fourier transform.
+    """
+    points = np.arange(block + width) - width // 2
+    n = 64 + 4 * block
+    nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+    values = kernel_values(0.5 * block * (nodes[:, None] + 1) - points, width)
+    coefficients = fft.dct(values, axis=0) / n
+    coefficients[0] /= 2
+    tails = np.abs(coefficients[::-1]).cumsum(axis=0)[::-1].sum(axis=1)
+    smallest = kernel_transform(np.array(np.pi / 2), width)
+    negligible = tails <= max(0.1 * tolerance * smallest, 1e-15)
+    return np.ascontiguousarray(coefficients[: int(np.argmax(negligible))].T)
+
 
 _POINTS_PER_TASK = 4096  # their kernel values fit a second-level cache
 _BLOCKS = 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256
@@ -72,14 +161,6 @@ def trigonometric_sums(
     Returns
     -------
     complex array of shape (\*modes) or (k, \*modes)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram.nonuniform_fft import trigonometric_sums
-    >>> t = trigonometric_sums([np.array([0.0, np.pi / 2])], np.array([1.0, 2.0]), (3,), 1e-12)
-    >>> np.allclose(t, [3, 1 - 2j, 1 + 2j], rtol=0, atol=1e-11)
-    True
     """
     batch = np.atleast_2d(np.asarray(weights, float))
     spreading = _spreading(tuple(map(int, modes)), len(angles[0]), float(tolerance))
@@ -120,15 +201,6 @@ def real_series(
     Returns
     -------
     array of shape (n, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram.nonuniform_fft import real_series
-    >>> x = np.linspace(-3, 3, 5)
-    >>> f = real_series(np.array([[1.0, 0.5j, -0.5j]]), [x], 1e-12)  # 1 - sin x
-    >>> np.allclose(f[:, 0], 1 - np.sin(x), rtol=0, atol=1e-11)
-    True
     """
     k, *modes = coefficients.shape
     n = len(angles[0])
@@ -418,3 +490,84 @@ class _Interpolate:
                 partial = (near.T @ _left(factors, rows)).reshape(k, reach, -1)
                 partial *= factors[-1][:, rows]
                 np.sum(partial, axis=1, out=out[:, rows])
+
+
+# --- finufft or our own --------------------------------------------------------------------------
+
+
+def uses_finufft() -> bool:
+    """Return whether transforms use finufft."""
+    return os.environ.get("MERCER_FINUFFT") != "0" and _finufft() is not None
+
+
+@cache
+def _finufft() -> Any:
+    """Return the module; None if it is not installed or cannot load its library."""
+    try:
+        import finufft
+    except (ImportError, OSError):
+        return None
+    return finufft
+
+
+def fourier_sums(
+    angles: Sequence[Array], weights: Array, modes: tuple[int, ...], tolerance: float
+) -> Array:
+    """Return ``t_m = Σ_j w_j exp(-i m x_j)`` in FFT order (type 1).
+
+    Parameters
+    ----------
+    angles : sequence of d arrays of shape (n,)
+    weights : real array of shape (n,)
+    modes : tuple of d odd int
+    tolerance : float
+        Of the sums, relative to Σ|w_j|.
+    """
+    if uses_finufft():
+        plan = _plan(1, modes, 1, -1, tolerance)
+        plan.setpts(*angles)
+        return np.asarray(plan.execute(weights.astype(np.complex128)))
+    # each thread has a grid of its own, which pays off if there are more points than frequencies
+    many = len(weights) > np.prod(modes)
+    run = partial(run_in_threads, parallel=bool(many))
+    return trigonometric_sums(angles, weights, modes, tolerance, run, thread_count())
+
+
+def fourier_series(
+    coefficients: Array, angles: Sequence[Array], tolerance: float, out: Array
+) -> None:
+    """Write ``Σ_m b_m exp(i m x)`` of k real functions at n points to an array (type 2).
+
+    Parameters
+    ----------
+    coefficients : complex array of shape (k, N_1, …, N_d)
+        In FFT order.
+    angles : sequence of d arrays of shape (n,)
+    tolerance : float
+        Of the values, relative to Σ|b_m|.
+    out : array of shape (n, k)
+    """
+    if not uses_finufft():
+        real_series(coefficients, angles, tolerance, run_in_threads, thread_count(), out)
+        return
+    # the sums are real, so two functions share one complex transform
+    k = len(coefficients)
+    pairs = coefficients[0::2].copy()
+    pairs[: k // 2] += 1j * coefficients[1::2]
+    plan = _plan(2, coefficients.shape[1:], len(pairs), 1, tolerance)
+    plan.setpts(*angles)
+    values = plan.execute(pairs).reshape(len(pairs), -1)
+    out[:, 0::2] = values.real.T
+    out[:, 1::2] = values[: k // 2].imag.T
+
+
+def _plan(kind: int, modes: tuple[int, ...], count: int, sign: int, tolerance: float) -> Any:
+    return _finufft().Plan(
+        kind,
+        modes,
+        n_trans=count,
+        eps=tolerance,
+        isign=sign,
+        modeord=1,
+        nthreads=thread_count(),
+    )

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from mercer.data.points import Points
-from mercer.gram.feature_maps import LandmarkFeatures
-from mercer.gram.landmarks import choose_landmarks
+from mercer.gram.landmarks import LandmarkFeatures, choose_landmarks
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
 from mercer.novelty.shrunk_covariance import conditional_fill, reduced_distances, shrunk_covariance
 from mercer.utils.moments import Moments

@@ -9,15 +9,11 @@ from numpy.testing import assert_allclose
 
 from mercer import config_context
 from mercer.data.points import Points
-from mercer.gram import (
-    BlockedGram,
-    DenseGram,
-    ExactFeatures,
-    ExplicitGram,
-    center_gram,
-)
+from mercer.eigen.plan import FiniteFeatures
+from mercer.gram import BlockedGram, DenseGram, ExactFeatures, ExplicitGram, Sample
 from mercer.gram import gram as gram_module
 from mercer.kernels import Gaussian, Linear
+from mercer.solvers import Fourier, Lanczos, Nystrom
 from tests.gram.naive import weighted_gram
 
 N, D = 300, 3  # more than one tile
@@ -54,7 +50,7 @@ def setup(case, weights, center, rng):
     kind, kernel = case
     X = rng.normal(size=(N, D)) + 1.0
     gram = kind(kernel, Points(X), weights)
-    gram = center_gram(gram) if center else gram
+    gram = gram.centered() if center else gram
     return gram, weighted_gram(kernel, X, weights, center), kernel, X
 
 
@@ -115,7 +111,7 @@ def test_precomputed_matrices_are_never_written_to(rng):
     gram = DenseGram(Gaussian(1.0), Points(np.arange(20), "gram"), np.full(20, 2.0), K)
     assert_allclose(gram.dense(), 2 * K)
     plain = DenseGram(Gaussian(1.0), Points(np.arange(20), "gram"), None, K)
-    center_gram(plain).dense()  # centers a copy
+    plain.centered().dense()  # centers a copy
     assert_allclose(plain.matrix, K, atol=0)
 
 
@@ -150,3 +146,28 @@ def test_norm_of_a_stored_matrix(rng, dtype):
     A = weighted_gram(Gaussian(1.3), X.astype(np.float64), weights, center=False)
     found = DenseGram(Gaussian(1.3), Points(X), weights).squared_norm()
     assert_allclose(found, (A**2).sum(), rtol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "solver"),
+    [
+        (Gaussian(0.8), Lanczos(stored=True)),
+        (Gaussian(0.8), Lanczos(stored=False)),
+        (Gaussian(0.8), Fourier()),
+        (Gaussian(0.8), Nystrom(200)),
+        (Linear(1.0, 0.5), FiniteFeatures()),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_quadratic_form_equals_that_of_the_matrix(kernel, solver, center, weighted, rng):
+    X, V = rng.normal(size=(200, 2)), rng.normal(size=(200, 3))
+    w = rng.integers(1, 4, size=200).astype(float) if weighted else None
+    gram = solver.gram(Sample(kernel, Points(X), w))
+    gram = gram.centered() if center else gram
+    A = weighted_gram(kernel, X, w, center)
+    root = np.ones(200) if w is None else np.sqrt(w)
+    # the error of an entry of K is at most the tolerance of the Fourier features, 1e-10
+    reach = float((root[:, None] * np.abs(V)).sum(axis=0).max())
+    assert_allclose(gram.quadratic(V), V.T @ A @ V, rtol=0, atol=1e-10 * reach**2)

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from mercer.gram import gaussian_sums as module
-from mercer.gram.gaussian_sums import gaussian_sums
+from mercer.gram import kernel_sums as module
+from mercer.gram.kernel_sums import gaussian_sums
 from mercer.utils.resources import run_in_threads
 
 ERROR = 1e-6  # documented relative error of the sums, absolute in the logarithm
