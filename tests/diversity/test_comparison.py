@@ -1,15 +1,18 @@
 """Comparison of two samples and of two embeddings."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer.bandwidth import median_distance
+from mercer.bandwidth import fit_kernel, median_distance
+from mercer.data.points import validate_points
 from mercer.diversity import comparison
 from mercer.diversity.permutations import largest_standardized, permutation_p_value
 from mercer.information import cauchy_schwarz_divergence
-from mercer.kernels import Cosine, Gaussian
+from mercer.kernels import Cosine, Gaussian, Neighbors
 from mercer.solvers import Auto
 from tests.expectations import raises
 
@@ -239,3 +242,26 @@ def test_equal_embeddings_have_no_modes():
     found = mercer.compare_embeddings(X, X)
     assert found.first_modes == found.second_modes == []
     assert found.distance < 1e-12
+
+
+@pytest.mark.parametrize("kernel", [Cosine(), Gaussian(1.5), Neighbors(5)], ids=repr)
+def test_distance_of_embeddings_equals_the_norm_of_the_difference(kernel):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(700, 4)), rng.normal(size=(700, 5))
+    found = mercer.compare_embeddings(X, Y, kernel, n_modes=1)
+    first, second = (fit_kernel(kernel, validate_points(Z, kernel))(Z) for Z in (X, Y))
+    assert_allclose(found.distance, np.linalg.norm(first - second) / 700, rtol=1e-9)
+
+
+def test_distance_of_embeddings_needs_no_kernel_matrix():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    X, Y = rng.normal(size=(n, 8)), rng.normal(size=(n, 6))
+    tracemalloc.start()
+    found = mercer.compare_embeddings(X, Y, n_modes=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n * 256
+    A, B = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, Y))
+    squares = [np.linalg.norm(M) ** 2 for M in (A.T @ A, B.T @ B, A.T @ B)]
+    assert_allclose(found.distance, np.sqrt(squares[0] + squares[1] - 2 * squares[2]) / n)

@@ -12,15 +12,20 @@ from mercer.bandwidth import fit_kernel
 from mercer.data.points import Sample, validate_points
 from mercer.diversity.differences import REPRESENTATIVES, DifferenceMode
 from mercer.eigen.plan import Request, plan
+from mercer.gram import DenseGram, ExplicitGram
+from mercer.gram.cross_gram import cross_gram
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.estimators import ignore_underflow
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
 __all__ = ["EmbeddingComparison", "compare_embeddings"]
 
 _LANCZOS_TOLERANCE = 1e-8
+_NORM_ROUNDING = 32  # rounding error of a difference of squared norms, in units of eps
+_BLOCK_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +171,29 @@ def compare_embeddings(
 
 
 def _frobenius_distance(grams: list[Any]) -> float:
-    """Return ``‖K_1 - K_2‖_F / n`` from products with blocks of unit vectors."""
+    """Return ``‖K_1 - K_2‖_F / n``; 0 if it is below about 1e-7.
+
+    With features, ``K = ΦΦ'``, the square is ``‖Φ_1'Φ_1‖² + ‖Φ_2'Φ_2‖² - 2 ‖Φ_1'Φ_2‖²``.
+    """
     n = grams[0].size
-    total = 0.0
-    for first in range(0, n, 512):
-        block = np.zeros((n, min(512, n - first)))
-        block[np.arange(first, first + block.shape[1]), np.arange(block.shape[1])] = 1
-        difference = grams[0].product(block) - grams[1].product(block)
-        total += float(np.einsum("ij,ij->", difference, difference))
+    if all(isinstance(gram, ExplicitGram) for gram in grams):
+        chunks = zip(*(gram.weighted_chunks() for gram in grams), strict=True)
+        cross = sum(first.T @ second for (_, first), (_, second) in chunks)
+        norms = [float(np.linalg.norm(M)) ** 2 for M in (*(g.small_dense() for g in grams), cross)]
+        total = norms[0] + norms[1] - 2 * norms[2]
+        if total <= _NORM_ROUNDING * np.finfo(float).eps * (norms[0] + norms[1]):
+            return 0.0
+    else:
+        total = 0.0
+        for rows in row_ranges(n, _BLOCK_ROWS):
+            difference = _matrix_rows(grams[0], rows) - _matrix_rows(grams[1], rows)
+            total += float(np.einsum("ij,ij->", difference, difference))
     return float(np.sqrt(total)) / n
+
+
+def _matrix_rows(gram: Any, rows: slice) -> Array:
+    """Return some rows of K in double precision."""
+    if isinstance(gram, DenseGram):
+        return gram.matrix[rows].astype(np.float64, copy=False)
+    part = cross_gram(gram.kernel, gram.points.take(rows), gram.points)
+    return part.astype(np.float64, copy=False)

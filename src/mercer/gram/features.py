@@ -305,7 +305,7 @@ class ExplicitGram(FactoredGram):
     def _mean(self) -> Array | None:
         return self.moments.mean if self.center else None
 
-    def _weighted_chunks(self) -> Iterator[tuple[slice, Array]]:
+    def weighted_chunks(self) -> Iterator[tuple[slice, Array]]:
         """Yield rows of Φ: ``√w (φ(x) - mean)``."""
         for rows, x in self.points.chunks(_CHUNK_ROWS):
             part = self.features(x).astype(np.float64, copy=False)
@@ -314,7 +314,7 @@ class ExplicitGram(FactoredGram):
 
     def _adjoint(self, V: Array) -> Array:
         """Return ``Φ*V``."""
-        return np.asarray(sum(part.T @ V[rows] for rows, part in self._weighted_chunks()))
+        return np.asarray(sum(part.T @ V[rows] for rows, part in self.weighted_chunks()))
 
     def _group_sums(self) -> Callable[..., Array]:
         return partial(_feature_sums, self.features)
@@ -327,7 +327,7 @@ class ExplicitGram(FactoredGram):
     def product(self, V: Array) -> Array:
         """Return ``ΦΦ*V`` from two passes over the points."""
         small = self._adjoint(V)
-        return np.concatenate([part @ small for _, part in self._weighted_chunks()])
+        return np.concatenate([part @ small for _, part in self.weighted_chunks()])
 
     @cached_property
     def _small_matrix(self) -> Array:
@@ -348,7 +348,7 @@ class ExplicitGram(FactoredGram):
 
     def diagonal(self) -> Array:
         """Return the squared norms of the rows of Φ."""
-        parts = [np.einsum("ij,ij->i", part, part) for _, part in self._weighted_chunks()]
+        parts = [np.einsum("ij,ij->i", part, part) for _, part in self.weighted_chunks()]
         return np.concatenate(parts)
 
     @cached_property

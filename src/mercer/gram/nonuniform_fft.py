@@ -8,8 +8,8 @@ The sums :math:`t_m = \sum_j w_j e^{-i m x_j}` (type 1) and the real series
 :math:`f(x_j) = \sum_m b_m e^{i m x_j}` with :math:`b_{-m} = \bar b_m` (type 2), in one to three
 dimensions. Points are spread to a grid of n ≥ 2N points per dimension (N the number of
 frequencies) with a kernel of w grid points, followed by an FFT and a division by the kernel's
-Fourier transform; type 2 does the same in reverse order. The kernel's width is chosen so that, up
-to rounding error (about 1e-15 times the largest frequency),
+Fourier transform; type 2 does the same in reverse order. The kernel's width is chosen so that,
+apart from rounding errors (about 1e-15 times the largest frequency),
 
 .. math:: |t_m - \tilde t_m| \le \text{tolerance} \sum_j |w_j|, \qquad
    |f(x) - \tilde f(x)| \le \text{tolerance} \sum_m |b_m| .
