@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer import KernelPCA, ParzenDensity, SeriesDensity
 from mercer.datasets import make_annulus, make_clusters
-from mercer.density.orthonormal_bases import BASES
+from mercer.density.orthogonal_series import BASES
 from mercer.kernels import Gaussian
 from mercer.plots import DensityDisplay, EigenfunctionDisplay, SpectrumDisplay
 from papers.comparison import Picture, Row, Table

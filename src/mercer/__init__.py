@@ -23,7 +23,6 @@ _HOMES = {
     "OrthogonalSeries": "density.orthogonal_series",
     "ParzenDensity": "density.parzen_density",
     "SeriesDensity": "density.series_density",
-    "SelectedGaussianMixture": "density.stacked_density",
     "StackedDensity": "density.stacked_density",
     "MercerMixture": "mixture.mercer_mixture",
     "JointMixtureClassifier": "mixture.joint_mixture",

@@ -17,7 +17,6 @@ from mercer.bandwidth.adaptive_density import (
     random_folds,
     sample_coordinates,
 )
-from mercer.density.stacking import stacking_weights
 from mercer.gram.kernel_sums import worth_boxes
 from mercer.utils.resources import run_in_threads
 from tests.expectations import raises
@@ -176,18 +175,3 @@ def test_folds_have_equal_sizes_and_use_all_points():
     folds = random_folds(23, 5)
     assert sorted(np.bincount(folds).tolist()) == [4, 4, 5, 5, 5]
     assert set(random_folds(3, 10)) == {0, 1, 2}
-
-
-def test_stacking_weights_maximize_the_likelihood():
-    rng = np.random.default_rng(0)
-    logs, weights = rng.normal(size=(50, 3)), rng.uniform(0.1, 2, 50)
-    a = stacking_weights(logs, weights)
-    value = weights @ np.log(np.exp(logs) @ a)
-    others = rng.dirichlet(np.ones(3), size=2000)
-    assert (weights @ np.log(np.exp(logs) @ others.T) <= value + 1e-6 * weights.sum()).all()
-
-
-def test_a_member_that_excludes_rows_gets_no_weight():
-    logs = np.log([[1.0, 0.5], [1.0, 0.5]])
-    logs[0, 0] = -np.inf
-    assert_allclose(stacking_weights(logs, np.ones(2)).sum(), 1.0)

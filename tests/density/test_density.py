@@ -124,8 +124,8 @@ def test_fourier_features_agree_with_exact_sums(d):
     kernel = Gaussian(0.25)
     fast = ParzenDensity(kernel=kernel, solver="fourier").fit(X)
     exact = ParzenDensity(kernel=kernel, solver="lanczos").fit(X)
-    assert fast._sum.waves is not None
-    assert exact._sum.waves is None
+    assert fast._density.terms.waves is not None
+    assert exact._density.terms.waves is None
     logs = exact.score_samples(Y)
     assert logs.min() < -1000
     # the error of Fourier features is 1e-10 k(0); below 1e3 times that, sums are exact
@@ -148,10 +148,10 @@ def test_sums_that_skip_negligible_points_agree_with_exact_sums(kernel, dtype):
     w = np.random.default_rng(1).gamma(0.5, size=len(X))
     w[::3] = 0
     fast = ParzenDensity(kernel=kernel).fit(X, sample_weight=w)
-    assert fast._sum.boxes
-    assert worth_boxes(fast._sum.points.n, len(Y))
+    assert fast._density.terms.boxes
+    assert worth_boxes(fast._density.terms.points.n, len(Y))
     exact = ParzenDensity(kernel=kernel, solver="lanczos").fit(X.astype(float), sample_weight=w)
-    assert not exact._sum.boxes
+    assert not exact._density.terms.boxes
     logs = exact.score_samples(Y.astype(float))
     assert logs.min() < -10_000
     found = fast.score_samples(Y)
@@ -359,3 +359,12 @@ def test_invalid_parameters_raise():
 def test_series_of_isolated_points_warns():
     with pytest.warns(IdentifiabilityWarning):
         SeriesDensity(kernel=Gaussian(1e-6)).fit(array(40))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d", "expected"),
+    [(Gaussian(1.0), 3, False), (Gaussian(1.0), 4, True), (Laplacian(1.0), 4, False)],
+)
+def test_only_sums_of_gaussians_in_four_or_more_columns_skip_points(kernel, d, expected):
+    density = ParzenDensity(kernel=kernel).fit(array(50, d))
+    assert density._density.terms.boxes is expected

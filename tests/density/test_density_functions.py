@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest, norm
 
 import mercer
-from mercer import ParzenDensity, SelectedGaussianMixture, SeriesDensity, StackedDensity
+from mercer import ParzenDensity, SeriesDensity, StackedDensity
+from mercer.density.stacked_density import SelectedGaussianMixture
 from mercer.errors import ConvergenceWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern
 from mercer.kernels.densities import column_cdf, sum_derivatives
@@ -474,3 +475,66 @@ def test_dask_collections():
     with raises(ValueError, "Dask"):
         chunked.cdf(X)
     assert chunked.density_level(0.5, n_samples=100) > 0
+
+
+# --- error states and long tails ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"adaptive": True},
+        {"support": (-50, 50)},
+        {"support": (-50, 50), "boundary": "transformation"},
+    ],
+)
+def test_error_state_of_the_caller_has_no_effect(settings):
+    X = np.r_[two_clusters(40), [[45.0, 45.0]]]
+    settings = {"kernel": Gaussian([0.5, 0.7]), **settings}
+    density = ParzenDensity(**settings).fit(X)
+
+    def results():
+        conditional = density.conditional({0: 49.0})
+        return [
+            density.modes(),
+            density.mean(),
+            conditional.score_samples(X[:, :1]),
+            conditional.quantile([0.1, 0.9]),
+            density.conditional({0: 40.0}).mean(),
+            density.score_samples(1e3 * X),
+            density.gradient(X),
+            density.density_level(0.5, n_samples=50),
+        ]
+
+    expected = results()
+    with np.errstate(all="raise"):
+        found = results()
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_far_conditions_ignore_the_error_state_of_the_caller():
+    density = ParzenDensity(kernel=Gaussian([0.5, 0.7])).fit(two_clusters(40))
+    expected = density.conditional({0: 1000.0}).mean()
+    with np.errstate(all="raise"):
+        assert_allclose(density.conditional({0: 1000.0}).mean(), expected)
+
+
+def test_stacked_density_ignores_the_error_state_of_the_caller():
+    X = two_clusters(60, 1)
+    members = [("parzen", ParzenDensity()), ("mixture", SelectedGaussianMixture(2))]
+    expected = StackedDensity(members).fit(X).score_samples(100 * X)
+    with np.errstate(all="raise"):
+        density = StackedDensity(members).fit(X)
+        assert_allclose(density.score_samples(100 * X), expected)
+        density.cdf(100 * X)
+        density.quantile([0.01, 0.5])
+
+
+@pytest.mark.parametrize(("support", "sign"), [((2, None), 1), ((None, 2), -1)])
+def test_mean_of_a_long_transformed_tail_is_lognormal(support, sign):
+    settings = {"kernel": Gaussian(6.0), "support": support, "boundary": "transformation"}
+    X = 2 + sign * np.array([[1.0], [np.e]])
+    density = ParzenDensity(**settings).fit(X)
+    assert_allclose(density.mean(), 2 + sign * np.exp(18) * (1 + np.e) / 2, rtol=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.density.mixture_weights import mixture_weights
+from mercer.density.mixture_weights import mixture_weights, stacking_weights
 from mercer.kernels import Gaussian
 
 
@@ -81,3 +81,18 @@ def test_very_unequal_proportions(seed):
     found, weights = solved(K, proportions)
     assert (K @ (proportions / (K @ weights))).max() <= 1 + 1e-6
     assert found.gap <= 1e-6
+
+
+def test_stacking_weights_maximize_the_likelihood():
+    rng = np.random.default_rng(0)
+    logs, weights = rng.normal(size=(50, 3)), rng.uniform(0.1, 2, 50)
+    a = stacking_weights(logs, weights)
+    value = weights @ np.log(np.exp(logs) @ a)
+    others = rng.dirichlet(np.ones(3), size=2000)
+    assert (weights @ np.log(np.exp(logs) @ others.T) <= value + 1e-6 * weights.sum()).all()
+
+
+def test_a_member_that_excludes_rows_gets_no_weight():
+    logs = np.log([[1.0, 0.5], [1.0, 0.5]])
+    logs[0, 0] = -np.inf
+    assert_allclose(stacking_weights(logs, np.ones(2)).sum(), 1.0)

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from mercer import OrthogonalSeries, ParzenDensity, SeriesDensity
 from mercer.data.points import Points
 from mercer.datasets import make_clusters
+from mercer.density.kernel_sum import draw_from_window
 from mercer.kernels import Gaussian
 from tests.density.density_cases import RULES, array, every_density, every_rule, grid
 from tests.expectations import raises
@@ -160,7 +161,8 @@ def test_clipped_series_is_renormalized_within_its_error():
     assert_allclose(series.clipped_mass_, negative, atol=1e-6)
     assert_allclose(values, np.maximum(raw, 0) / (1 + negative), atol=1e-5)
     deep = SeriesDensity(kernel=Gaussian(0.2), terms=5).fit(array(150, 3))
-    again = deep._ratio(Points(deep._draw_parzen(100_000, np.random.default_rng(5)))) / deep.mass_
+    drawn = Points(draw_from_window(deep._parzen, 100_000, np.random.default_rng(5)))
+    again = deep._ratio(deep._window, drawn) / deep.mass_
     expected = np.maximum(-again, 0).mean()
     assert deep.clipped_mass_ > 1e-3
     assert_allclose(deep.clipped_mass_, expected, atol=5 * deep.clipped_mass_error_ + 1e-12)
@@ -193,7 +195,7 @@ def test_fourier_features_give_the_same_series(terms):
     kernel = Gaussian(0.15)
     fast = SeriesDensity(kernel=kernel, terms=terms, solver="fourier", max_terms=30).fit(X)
     exact = SeriesDensity(kernel=kernel, terms=terms, solver="lanczos", max_terms=30).fit(X)
-    assert fast._sum.waves is not None
+    assert fast._window.waves is not None
     assert_allclose(fast.mass_, exact.mass_, rtol=1e-6)
     assert_allclose(fast.pdf(Y), exact.pdf(Y), atol=1e-6)
 
@@ -248,7 +250,7 @@ def test_series_draws_have_its_moments(terms):
 
 @pytest.mark.parametrize("basis", ["hermite", "fourier", "legendre", "laguerre"])
 def test_classical_functions_are_orthonormal(basis):
-    from mercer.density.orthonormal_bases import BASES
+    from mercer.density.orthogonal_series import BASES
 
     low, high = BASES[basis].extent(8)
     z = low + (high - low) * (np.arange(200_000) + 0.5) / 200_000

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
 from mercer.data.points import Points, validate_points
 from mercer.eigen import ranks
-from mercer.eigen.plan import FiniteFeatures, Plan, Request, plan, sums_by_boxes
+from mercer.eigen.plan import FiniteFeatures, Plan, Request, plan
 from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample
-from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, NGram
+from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear
 from mercer.solvers import (
     Auto,
     Dense,
@@ -23,7 +23,6 @@ from mercer.solvers import (
     VerifiedLanczos,
     as_solver,
     eigenvalue_ranks,
-    mean_window,
 )
 from tests.expectations import raises
 
@@ -130,15 +129,7 @@ def test_auto_object_chooses_as_the_name_does(estimator, rng):
 def test_auto_object_uses_the_frequency_grid_for_densities(rng):
     X = rng.normal(size=(4500, 1))
     density = ParzenDensity(kernel=Gaussian(0.5), solver=Auto()).fit(X)
-    assert density._sum.waves is not None
-
-
-@pytest.mark.parametrize(
-    ("kernel", "d", "expected"),
-    [(Gaussian(1.0), 3, False), (Gaussian(1.0), 4, True), (Laplacian(1.0), 4, False)],
-)
-def test_only_sums_of_gaussians_in_four_or_more_columns_skip_points(kernel, d, expected, rng):
-    assert sums_by_boxes(Sample(kernel, Points(rng.normal(size=(50, d))))) is expected
+    assert density._density.terms.waves is not None
 
 
 def test_operator_by_memory(rng):
@@ -248,14 +239,6 @@ def test_solver_names_and_objects():
 def test_solver_objects_must_build_an_operator():
     with raises(ValueError, "solver="):
         as_solver(object())
-
-
-def test_sums_over_many_objects_are_computed_pair_by_pair():
-    texts = Points(["ab", "ba", "abba"] * 1400, "objects")
-    window = mean_window(Sample(NGram(1), texts))
-    assert window.waves is None
-    new = Points(["a", "bb"], "objects")
-    assert_allclose(window.values(new), [4 / 3, 8 / 3], rtol=1e-12)
 
 
 def test_component_ranks_after_an_iteration_equal_those_of_the_full_decomposition(rng):

@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 )
 
 import mercer
+from mercer.density.stacked_density import SelectedGaussianMixture
 from mercer.domains import Box, FiniteSpace, GaussianBase
 from mercer.kernels import (
     Categorical,
@@ -120,8 +121,9 @@ OTHERS = {
     "parzen-adaptive": mercer.ParzenDensity(adaptive=True),
     "parzen-shape": mercer.ParzenDensity(adaptive="shape"),
     "parzen-metric": mercer.ParzenDensity(kernel=Gaussian(metric="covariance")),
-    "selected-mixture": mercer.SelectedGaussianMixture(2),
-    "stacked": mercer.StackedDensity([("parzen", mercer.ParzenDensity())]),
+    "stacked": mercer.StackedDensity(
+        [("parzen", mercer.ParzenDensity()), ("mixture", SelectedGaussianMixture(2))]
+    ),
     "parzen-learned": mercer.ParzenDensity(weights="learned"),
     "parzen-fourier": mercer.ParzenDensity(solver="fourier"),
     "series": mercer.SeriesDensity(),

@@ -108,5 +108,5 @@ def test_copies_can_be_switched_off():
     X = normal_sample()
     with mercer.config_context(copy_X=False):
         model = ParzenDensity(kernel=Gaussian(1.0)).fit(X)
-    assert np.shares_memory(model._sum.points.data, X)
+    assert np.shares_memory(model._density.terms.points.data, X)
     assert mercer.get_config().copy_X

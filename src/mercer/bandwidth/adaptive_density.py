@@ -182,6 +182,13 @@ class SamplePointDensity:
         """Return the logarithms of all terms at rows in the coordinates, up to a constant."""
         return _exponents(Z, self.points, self.inverses) + self.log_offsets()
 
+    def deviations(self) -> Array:
+        """Return the standard deviations of the kernels along the columns, shape (n, d)."""
+        factor, inverses = self.coordinates.factor, self.inverses
+        if inverses.ndim == 1:
+            return np.asarray(np.linalg.norm(factor, axis=1) / inverses[:, None])
+        return np.asarray(np.linalg.norm(factor @ np.linalg.inv(inverses), axis=2))
+
     def log_offsets(self) -> Array:
         """Return the logarithms of the terms at their own points, up to the same constant."""
         return np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])

@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "parzen_density": "ParzenDensity",
         "series_density": "SeriesDensity",
         "orthogonal_series": "OrthogonalSeries",
-        "stacked_density": "SelectedGaussianMixture StackedDensity",
+        "stacked_density": "StackedDensity",
     },
 )

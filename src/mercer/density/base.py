@@ -1,42 +1,166 @@
-"""Base classes of density estimators."""
+"""Base class of density estimators, and functions of distributions of one column."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.bandwidth import fit_kernel
-from mercer.bandwidth.density import most_likely_kernel, smoothing_gap
 from mercer.data.dask import passes_for
-from mercer.data.points import Sample, validate_weights
-from mercer.decomposition.base import KernelEstimator
-from mercer.eigen.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
-from mercer.errors import ApproximationWarning, suppressed, warn
-from mercer.gram import WindowSum
-from mercer.kernels import Gaussian, Kernel, Stationary, as_kernel
+from mercer.data.points import validate_weights
 from mercer.utils.estimators import MercerBase
-from mercer.utils.gaussian_terms import GaussianTerms
+from mercer.utils.inversion import invert_increasing
 from mercer.utils.types import Array
-from mercer.utils.validation import check_weights
+from mercer.utils.validation import check_integer, check_real, check_weights
 
-__all__ = ["Density", "KernelDensityEstimator", "mean_log_density"]
+__all__ = ["Density", "Distribution", "exponential", "mean_log_density"]
 
-_MANY_COLUMNS = 50
-_CHECKED_ROWS = 200  # on which bandwidths are compared
-# nats per point; e^0.5 = 1.6 is the ratio of the geometric means of the densities
-_LARGE_GAP = 0.5
+_N_QUANTILES = 500  # of the grid on which regions are found
+_N_UNIFORM = 1001
+_BISECTIONS = 50  # within a cell of the grid
+_COARSE_BISECTIONS = 25  # while the level is searched
+
+
+class Distribution(ABC):
+    """A distribution with a density; quantiles and regions are those of one column.
+
+    Methods take arrays of shape (m, d).
+    """
+
+    @abstractmethod
+    def log_density(self, X: Any) -> Array:
+        """Return the log density at every row."""
+
+    @abstractmethod
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function at every row."""
+
+    @abstractmethod
+    def interval(self) -> tuple[float, float]:
+        """Return an interval from which the search for quantiles starts."""
+
+    def limits(self) -> tuple[float, float]:
+        """Return the ends of the support."""
+        return -np.inf, np.inf
+
+    @property
+    def has_cdf(self) -> bool:
+        """Whether ``cdf`` is available for one column."""
+        return True
+
+    def quantile(self, q: Array) -> Array:
+        """Return the quantiles; those at 0 and 1 are the ends of the support."""
+        found = np.where(q == 0, *self.limits()).ravel()
+        inner = ((q > 0) & (q < 1)).ravel()
+        if inner.any():
+            found[inner] = invert_increasing(
+                lambda x: self.cdf(x[:, None]),
+                lambda x: exponential(self.log_density(x[:, None])),
+                q.ravel()[inner],
+                *self.interval(),
+            )
+        return found.reshape(q.shape)
+
+
+@dataclass(frozen=True)
+class _OfEstimator(Distribution):
+    """The distribution of a fitted estimator with ``score_samples``, ``cdf`` and ``sample``."""
+
+    estimator: Any
+
+    def log_density(self, X: Array) -> Array:
+        return np.asarray(self.estimator.score_samples(self._named(X)))
+
+    def cdf(self, X: Array) -> Array:
+        return np.asarray(self.estimator.cdf(self._named(X)))
+
+    def interval(self) -> tuple[float, float]:
+        drawn = self.estimator.sample(64, random_state=0)
+        return float(drawn.min()), float(drawn.max())
+
+    @property
+    def has_cdf(self) -> bool:
+        return bool(self.estimator._has_cdf())
+
+    def _named(self, X: Array) -> Any:
+        """Return rows with the names of the columns, which ``score_samples`` expects."""
+        if not hasattr(self.estimator, "feature_names_in_"):
+            return X
+        import pandas as pd
+
+        return pd.DataFrame(X, columns=self.estimator.feature_names_in_)
+
+
+class _Regions:
+    """Sets on which the density of one column is at least a level."""
+
+    def __init__(self, distribution: Distribution) -> None:
+        self.distribution = distribution
+        low, high = distribution.limits()
+        inner = np.linspace(0, 1, _N_QUANTILES + 2)[1:-1]
+        points = distribution.quantile(np.r_[1e-12, inner, 1 - 1e-12])
+        first = low if np.isfinite(low) else points[0]
+        last = high if np.isfinite(high) else points[-1]
+        self.grid = np.unique(np.r_[points, np.linspace(first, last, _N_UNIFORM)])
+        self.logs = distribution.log_density(self.grid[:, None])
+
+    def intervals(self, log_level: float, n_bisections: int = _BISECTIONS) -> Array:
+        """Return the lower and upper ends of the intervals, shape (k, 2)."""
+        inside = self.logs >= log_level
+        if not inside.any():
+            return np.empty((0, 2))
+        padded = np.r_[False, inside, False]
+        starts = np.flatnonzero(~padded[:-1] & padded[1:])
+        stops = np.flatnonzero(padded[:-1] & ~padded[1:]) - 1
+        last = len(self.grid) - 1
+        ends = np.r_[starts, stops]
+        beyond = np.clip(np.r_[starts - 1, stops + 1], 0, last)
+        within, outside = self.grid[ends], self.grid[beyond]
+        for _ in range(n_bisections):
+            middle = 0.5 * (within + outside)
+            above = self.distribution.log_density(middle[:, None]) >= log_level
+            within, outside = np.where(above, middle, within), np.where(above, outside, middle)
+        return np.stack(np.split(within, 2), axis=1)
+
+    def mass(self, log_level: float) -> float:
+        """Return the probability of the intervals."""
+        found = self.intervals(log_level, _COARSE_BISECTIONS)
+        if len(found) == 0:
+            return 0.0
+        values = self.distribution.cdf(found.reshape(-1, 1)).reshape(-1, 2)
+        return float((values[:, 1] - values[:, 0]).sum())
+
+    def log_level(self, coverage: float) -> float:
+        """Return the log density above which the density has the given mass."""
+        finite = self.logs[np.isfinite(self.logs)]
+        low, high = float(finite.min()) - 1, float(finite.max()) + 1
+        return float(brentq(lambda level: self.mass(level) - coverage, low, high, xtol=1e-10))
 
 
 class Density(DensityMixin, MercerBase):  # type: ignore[misc]
     """An estimator of log densities."""
 
+    n_features_in_: int
+
+    def _has_cdf(self) -> bool:
+        """Whether ``cdf`` is available for one column."""
+        return False
+
     @abstractmethod
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
+
+    @abstractmethod
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw rows from the density."""
+
+    def _distribution(self) -> Distribution:
+        return _OfEstimator(self)
 
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X.
@@ -64,6 +188,89 @@ class Density(DensityMixin, MercerBase):  # type: ignore[misc]
         """
         return mean_log_density(self.score_samples(X), sample_weight)
 
+    def quantile(self, q: Any) -> Array:
+        """Return the quantiles of a density of one column.
+
+        Parameters
+        ----------
+        q : float or array-like
+            Probabilities from 0 to 1; 0 and 1 give the ends of the support.
+
+        Returns
+        -------
+        array of the shape of q
+            Increasing in q, with an error of a few units in the last place of ``cdf``.
+        """
+        self._check_one_column("quantile")
+        q = np.asarray(q, dtype=np.float64)
+        if not ((q >= 0) & (q <= 1)).all():
+            outside = q[~((q >= 0) & (q <= 1))].ravel()[0]
+            raise ValueError(f"q={outside!r} must be a probability between 0 and 1.")
+        return self._distribution().quantile(q)
+
+    def density_level(
+        self, coverage: Any, *, log: bool = False, n_samples: int = 10_000, random_state: Any = 0
+    ) -> Any:
+        r"""Return the density at the boundary of a highest-density region.
+
+        The region :math:`\{x: p(x) \ge t\}` is the smallest one with the probability ``coverage``
+        under the fitted density (Hyndman 1996). For one column t is computed from ``cdf``;
+        otherwise it is a quantile of the density at draws from it, and the probability has the
+        standard error ``sqrt(coverage (1 - coverage) / n_samples)``.
+
+        Parameters
+        ----------
+        coverage : float or array-like
+            Probabilities between 0 and 1.
+        log : bool
+            Return log t, for comparison with ``score_samples``.
+        n_samples : int
+            Number of draws.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        float or array of the shape of coverage
+        """
+        check_is_fitted(self)
+        levels = [check_real(c, "coverage", above=0, below=1) for c in np.ravel(coverage)]
+        distribution = self._distribution()
+        if self.n_features_in_ == 1 and distribution.has_cdf:
+            regions = _Regions(distribution)
+            logs = np.array([regions.log_level(c) for c in levels])
+        else:
+            check_integer(n_samples, "n_samples")
+            drawn = self.sample(n_samples, random_state=random_state)
+            logs = np.quantile(distribution.log_density(drawn), 1 - np.array(levels))
+        found = (logs if log else np.exp(logs)).reshape(np.shape(coverage))
+        return float(found) if found.ndim == 0 else found
+
+    def highest_density_region(self, coverage: float) -> Array:
+        """Return the intervals of the highest-density region of a density of one column.
+
+        Parameters
+        ----------
+        coverage : float
+            The probability of the region.
+
+        Returns
+        -------
+        array of shape (k, 2)
+            Lower and upper ends of disjoint intervals, in order.
+        """
+        self._check_one_column("highest_density_region")
+        coverage = check_real(coverage, "coverage", above=0, below=1)
+        regions = _Regions(self._distribution())
+        return regions.intervals(regions.log_level(coverage))
+
+    def _check_one_column(self, method: str) -> None:
+        check_is_fitted(self)
+        if self.n_features_in_ != 1:
+            raise ValueError(
+                f"{method} is defined for one column; the density has {self.n_features_in_}. Fit "
+                "one column, or use density_level."
+            )
+
 
 def mean_log_density(logs: Array, sample_weight: Any = None) -> float:
     """Return the weighted mean of log densities; rows with zero weight are ignored, even -inf."""
@@ -88,118 +295,6 @@ def _log_sums(logs: Array, weights: Array | None) -> tuple[float, float]:
     check_weights(weights)
     logs, weights = logs[weights > 0], weights[weights > 0]
     return float(weights @ logs), float(weights.sum())
-
-
-class KernelDensityEstimator(Density, KernelEstimator):
-    """A density that is a sum of normalized kernels ``k(x, x_j) / ∫k`` at training points."""
-
-    _sum: WindowSum
-
-    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
-        """Fit the kernel; "auto" is the bandwidth with the largest leave-one-out likelihood."""
-        return fit_kernel(kernel, points, weights, auto=most_likely_kernel)
-
-    def _validate_density_training(
-        self, X: Any, sample_weight: Any, kernel: Kernel | None = None
-    ) -> Sample:
-        """Validate training data; raise for a kernel that has no finite integral."""
-        kernel = as_kernel(self.kernel) if kernel is None else kernel
-        if not kernel.is_density:
-            kernel.log_normalizer(1)  # raises
-        sample = self._validate_training(X, sample_weight, kernel=kernel)
-        self.kernel_ = sample.kernel
-        self._log_normalizer = sample.kernel.log_normalizer(self.n_features_in_)
-        _warn_if_inaccurate(sample, kernel)
-        return sample
-
-    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
-        """Return the density as a sum of normal densities; None if it is not such a sum.
-
-        It is one for a Gaussian kernel with the same bandwidth at all points, unless the support
-        is bounded or negative values of a series are clipped.
-        """
-        check_is_fitted(self)
-        if any(getattr(self, name, None) is not None for name in ("adaptation_", "bounds_")):
-            return None
-        window, kernel = self._sum, self.kernel_
-        clips = self._clipped_mass() > 0
-        if not isinstance(kernel, Gaussian) or window.points.is_chunked or clips:
-            return None
-        means = window.points.data.astype(np.float64)
-        covariance = kernel.bandwidth_matrix(means.shape[1])
-        return (GaussianTerms(window.coefficients / window.mass, means, covariance),)
-
-    def _clipped_mass(self) -> float:
-        """Return the mass of negative values that are set to 0; such a sum is not a kernel sum."""
-        return 0.0
-
-    @property
-    def why_not_saved(self) -> str | None:
-        """Return a reason why a model file would be useless, or None."""
-        if hasattr(self, "_sum") and self._sum.needs_cluster:
-            return (
-                "without Fourier features (a Gaussian or Matérn kernel, at most 3 columns) it "
-                "needs the training rows, which are on a Dask cluster; fit it to a sample "
-                "of the rows in memory"
-            )
-        return None
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_log_normalizer")
-
-
-def _warn_if_inaccurate(sample: Sample, kernel: Kernel) -> None:
-    """Warn about many columns, and about bandwidths that were not chosen by likelihood.
-
-    Parameters
-    ----------
-    sample : Sample
-    kernel : Kernel
-        The parameter of the estimator, perhaps with a rule.
-    """
-    n, d = sample.points.n, sample.points.dimension or 0
-    if d > _MANY_COLUMNS:
-        warn(
-            f"A kernel density estimate from {n} points in {d} dimensions (more than "
-            f"{_MANY_COLUMNS}) is inaccurate almost everywhere. Reduce the number of columns "
-            "first, for example with KernelPCA, or only compare densities of points.",
-            ApproximationWarning,
-        )
-    if issubclass(ApproximationWarning, suppressed.get()):
-        return
-    if isinstance(kernel, Stationary):
-        if not (kernel.has_rule("auto") or kernel.has_rule("leave-one-out")):
-            _warn_of_smoothing(sample)
-        return
-    isolated = isolated_fraction(sample)
-    if isolated > MANY_ISOLATED:
-        warn(
-            f"{isolated:.0%} of the points are isolated (cosine with every other point in feature "
-            f"space at most {NEIGHBOR_COSINE}), so the density has a narrow peak at each of them "
-            "and almost no mass between. Use a larger bandwidth, for example "
-            "bandwidth='leave-one-out'.",
-            ApproximationWarning,
-        )
-
-
-def _warn_of_smoothing(sample: Sample) -> None:
-    """Warn if other bandwidths have a much larger leave-one-out likelihood."""
-    kernel, n = sample.kernel, sample.points.n
-    assert isinstance(kernel, Stationary)
-    rows = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(int))
-    weights = np.ones(len(rows))
-    if sample.weights is not None:
-        weights = sample.passes.take(sample.multiplicities, rows)
-    X = sample.points.take(rows).data
-    factor, gap = smoothing_gap(kernel, X, weights, n / len(rows))
-    if gap > _LARGE_GAP:
-        warn(
-            f"The density is {'over' if factor < 1 else 'under'}smoothed: with bandwidths "
-            f"{factor:.2g} times as large, its leave-one-out log-likelihood ({len(rows)} rows) is "
-            f"higher by {gap:.2g} nats per point. bandwidth='auto' chooses the most likely "
-            "bandwidth.",
-            ApproximationWarning,
-        )
 
 
 def exponential(logs: Array) -> Array:

@@ -14,7 +14,7 @@ Both have mass 1 on the support, and none outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
@@ -29,7 +29,6 @@ from mercer.utils.types import Array
 __all__ = ["Bounds", "Image"]
 
 _MAX_IMAGES = 4096  # of a point under reflections
-_NEGLIGIBLE = -40.0  # log of the largest contribution of an image that is omitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,39 +223,6 @@ class Bounds:
                     yield -1.0, 2 * low + (copy + 1) * length
                 else:
                     yield 1.0, copy * length
-
-    def reflected_logs(
-        self,
-        X: Array,
-        images: Sequence[Image],
-        log_density: Callable[[Array], Array],
-        log_bound: Callable[[Array], Array],
-        image_log_density: Callable[[Array, Array], Array],
-    ) -> Array:
-        """Return ``log Σ_g p̂(g x)``.
-
-        Parameters
-        ----------
-        X : array of shape (m, d)
-            Rows inside of the support.
-        images : sequence of Image
-        log_density : callable
-            log p̂.
-        log_bound : callable
-            An upper bound of log p̂, which shows that an image is negligible.
-        image_log_density : callable
-            log p̂ at images, given log p̂ at the points themselves, compared with which it has to be
-            accurate.
-        """
-        logs = log_density(X)
-        total = logs.copy()
-        for image in images[1:]:
-            reflected = image(X)
-            needed = log_bound(reflected) > logs + _NEGLIGIBLE
-            if needed.any():
-                added = image_log_density(reflected[needed], logs[needed])
-                total[needed] = np.logaddexp(total[needed], added)
-        return total
 
     def _fold(self, Z: Array) -> Array:
         """Return the reflection of every row into the support."""

@@ -16,14 +16,18 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
+from mercer.data.points import Sample
+from mercer.eigen.lanczos import Lanczos
+from mercer.gram.cross_gram import cross_gram
 from mercer.utils.types import Array
 
-__all__ = ["MixtureWeights", "mixture_weights"]
+__all__ = ["MixtureWeights", "maximum_likelihood", "mixture_weights", "stacking_weights"]
 
 _MAX_ROUNDS = 200
 _MAX_NEWTON_STEPS = 60
 _MAX_CANDIDATES = 25  # rows considered for the support in one round
 _CLOSE = 0.5  # two rows are close if their kernel value exceeds this fraction of the largest
+_STACKING_TOLERANCE = 1e-7  # of the mean log-likelihood
 _MIN_DENSITY_RATIO = 0.01  # lower bound of new density / old density in a Newton step
 
 
@@ -90,6 +94,36 @@ def mixture_weights(
     return MixtureWeights(support[order], weights[order], max(gap, 0.0))
 
 
+def maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
+    """Return the points with positive learned weights, their indices, and the likelihood gap."""
+    kernel, points = sample.kernel, sample.points
+    gram = Lanczos().gram(Sample(kernel, points))
+    found = mixture_weights(
+        lambda indices: cross_gram(kernel, points, points.take(indices)).astype(np.float64),
+        gram.__matmul__,
+        sample.normalized_weights,
+    )
+    return Sample(kernel, points.take(found.support), found.weights), found.support, found.gap
+
+
+def stacking_weights(logs: Array, weights: Array) -> Array:
+    """Maximize ``Σ_i w_i log Σ_m a_m exp(logs[i, m])`` over weights a on the simplex.
+
+    Parameters
+    ----------
+    logs : array of shape (n, m)
+        Log densities of the members at the rows; -inf is allowed. Rows with nothing else are
+        ignored.
+    weights : array of shape (n,)
+    """
+    usable = np.isfinite(logs).any(axis=1)
+    values = np.exp(logs[usable] - logs[usable].max(axis=1, keepdims=True))
+    masses = weights[usable] / weights[usable].sum()
+    start = np.full(logs.shape[1], 1 / logs.shape[1])
+    found = _newton(values, masses, start, _STACKING_TOLERANCE)
+    return np.asarray(found / found.sum())
+
+
 def _cover(columns: Callable[[Array], Array], n: int) -> Array:
     """Return rows such that every row is close to one of them.
 
@@ -134,7 +168,8 @@ def _newton(K: Array, sample_weights: Array, weights: Array, tolerance: float) -
         if gradient.max() - 1 <= tolerance:
             break
         H = U.T @ (sample_weights[:, None] * U)
-        H[np.diag_indices_from(H)] *= 1 + 1e-12  # equal columns would make H singular
+        diagonal = H.diagonal() * (1 + 1e-12)  # equal columns would make H singular
+        np.fill_diagonal(H, np.where(diagonal > 0, diagonal, 1.0))  # and so would zeros
         R = cholesky(H)
         target, _ = nnls(R, solve_triangular(R, 2 * gradient - 1, trans=1))
         weights = _step(K, sample_weights, weights, target)

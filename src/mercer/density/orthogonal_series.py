@@ -1,34 +1,153 @@
-"""Densities as classical orthogonal series, a baseline for the kernel series."""
+"""Densities as classical orthogonal series, a baseline for the kernel series.
+
+Bases are orthonormal in z, a shifted and scaled coordinate. Notation: φ_k the functions,
+``I_k = ∫ φ_k(z) dz`` their integrals.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from scipy.special import eval_laguerre, eval_legendre
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.points import validate_points, validate_weights
-from mercer.density.base import Density
-from mercer.density.negative_mass import grid_points, negative_mass_on_grid
-from mercer.density.orthonormal_bases import BASES
-from mercer.density.series_terms import check_terms, choose_terms
-from mercer.utils.estimators import all_or_nothing
+from mercer.density.base import mean_log_density
+from mercer.density.series_terms import (
+    check_terms,
+    choose_terms,
+    grid_points,
+    negative_mass_on_grid,
+)
+from mercer.utils.estimators import MercerBase, all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import warn_if_heavy
 from mercer.utils.weight_totals import multiplicities
 
-__all__ = ["OrthogonalSeries"]
+__all__ = ["BASES", "Basis", "OrthogonalSeries"]
 
 _CELLS_PER_AXIS = {1: 4095, 2: 255, 3: 63}  # of the grid for the clipped mass and for samples
 _ROWS_PER_CHUNK = 8192
 _MAX_COORDINATE = 1e4  # in units of the scale; all functions are 0 there
 
 
-class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True)
+class Basis:
+    """Orthonormal basis.
+
+    Parameters
+    ----------
+    functions : callable
+        ``φ_0 … φ_{m-1}`` at points z, as an array of shape (len(z), m); 0 outside the domain.
+    masses : callable
+        I_0 … I_{m-1}.
+    scaling : callable
+        Offset and scale ``(o, s)`` of ``z = (x - o)/s`` for a sample, its normalized weights (sum
+        1) and the ends of the domain.
+    extent : callable
+        Interval of z outside which the first m functions are zero or negligible.
+    """
+
+    functions: Callable[[Array, int], Array]
+    masses: Callable[[int], Array]
+    scaling: Callable[[Array, Array, tuple[float, float]], tuple[float, float]]
+    extent: Callable[[int], tuple[float, float]]
+
+
+def _hermite(z: Array, m: int) -> Array:
+    """Return ``(2^k k! √π)^{-1/2} exp(-z²/2) H_k(z)`` by recurrence, which does not overflow."""
+    values = np.zeros((len(z), max(m, 2)))
+    values[:, 0] = np.pi**-0.25 * np.exp(-0.5 * z**2)
+    values[:, 1] = np.sqrt(2) * z * values[:, 0]
+    for k in range(1, m - 1):
+        up, down = np.sqrt(2 / (k + 1)), np.sqrt(k / (k + 1))
+        values[:, k + 1] = up * z * values[:, k] - down * values[:, k - 1]
+    return values[:, :m]
+
+
+def _hermite_masses(m: int) -> Array:
+    masses = np.zeros(m)
+    masses[0] = np.sqrt(2) * np.pi**0.25
+    for k in range(2, m, 2):
+        masses[k] = np.sqrt((k - 1) / k) * masses[k - 2]
+    return masses
+
+
+def _hermite_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return mean and standard deviation.
+
+    With this scaling, a normal density is a multiple of the first function.
+    """
+    mean = float(weights @ x)
+    largest = float(np.abs(x - mean).max())  # squares of deviations relative to it do not overflow
+    return mean, largest * float(np.sqrt(weights @ ((x - mean) / largest) ** 2))
+
+
+def _laguerre(z: Array, m: int) -> Array:
+    """Return ``exp(-z/2) L_k(z)`` for z ≥ 0."""
+    inside = np.maximum(z, 0)
+    values = eval_laguerre(np.arange(m), inside[:, None]) * np.exp(-0.5 * inside)[:, None]
+    return np.where(z[:, None] < 0, 0.0, values)
+
+
+def _laguerre_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return offset 0 and half the mean.
+
+    With this scaling, an exponential density is a multiple of the first function.
+    """
+    return 0.0, 0.5 * float(weights @ x)
+
+
+def _legendre(z: Array, m: int) -> Array:
+    """Return ``√(k + 1/2) P_k(z)`` on [-1, 1]."""
+    k = np.arange(m)
+    values = np.sqrt(k + 0.5) * eval_legendre(k, np.clip(z, -1, 1)[:, None])
+    return np.where(np.abs(z[:, None]) > 1, 0.0, values)
+
+
+def _fourier(z: Array, m: int) -> Array:
+    """Return ``1/√2, cos πz, sin πz, cos 2πz, …`` on [-1, 1]."""
+    k = np.arange(m)
+    angles = np.pi * ((k + 1) // 2) * z[:, None]
+    values = np.where(k % 2 == 1, np.cos(angles), np.sin(angles))
+    values[:, 0] = np.sqrt(0.5)
+    return np.where(np.abs(z[:, None]) > 1, 0.0, values)
+
+
+def _constant_masses(m: int) -> Array:
+    return np.r_[np.sqrt(2), np.zeros(m - 1)]
+
+
+def _interval_scaling(x: Array, weights: Array, ends: tuple[float, float]) -> tuple[float, float]:
+    return 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
+
+
+BASES = {
+    "hermite": Basis(
+        _hermite,
+        _hermite_masses,
+        _hermite_scaling,
+        lambda m: (-np.sqrt(2 * m + 1) - 5, np.sqrt(2 * m + 1) + 5),
+    ),
+    "fourier": Basis(_fourier, _constant_masses, _interval_scaling, lambda m: (-1.0, 1.0)),
+    "legendre": Basis(_legendre, _constant_masses, _interval_scaling, lambda m: (-1.0, 1.0)),
+    "laguerre": Basis(
+        _laguerre,
+        lambda m: 2.0 * (-1.0) ** np.arange(m),
+        _laguerre_scaling,
+        lambda m: (0.0, 4.0 * m + 60),
+    ),
+}
+
+
+class OrthogonalSeries(DensityMixin, BaseEstimator, MercerBase):  # type: ignore[misc]
     r"""Density as a truncated series of classical orthonormal functions (Izenman 1991).
 
     .. math:: \hat p(x) = \sum_{k\ \text{selected}} \hat c_k \Phi_k(x), \qquad
@@ -249,6 +368,17 @@ class OrthogonalSeries(Density, BaseEstimator):  # type: ignore[misc]
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(self._signed_density(X), 0)) - self._log_volume)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log density of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        y : ignored
+        sample_weight : array-like of shape (m,) or None
+        """
+        return mean_log_density(self.score_samples(X), sample_weight)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the clipped density on a fine grid, uniformly within each cell.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,31 +11,28 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.adaptive_density import Adaptation, SamplePointDensity
-from mercer.bandwidth.density import gaussian_in
+from mercer.bandwidth.density import gaussian_in, most_likely_kernel
 from mercer.data.points import Points, Sample, validate_points, validate_weights
+from mercer.decomposition.base import KernelEstimator
+from mercer.density.base import Density
 from mercer.density.bounds import Bounds
-from mercer.density.conditional_density import condition_adapted, condition_kernel
-from mercer.density.mixture_weights import mixture_weights
-from mercer.density.parzen_functions import ParzenFunctions
+from mercer.density.kernel_sum import KernelSum, mean_window, validate_density_sample
+from mercer.density.mixture_weights import maximum_likelihood
 from mercer.density.pointwise_bandwidths import adapted_density
 from mercer.density.reflected_bandwidth import fit_reflected
-from mercer.eigen import Lanczos, mean_window
-from mercer.gram import WindowSum
-from mercer.gram.cross_gram import cross_gram
+from mercer.errors import ConvergenceWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
-from mercer.kernels.stationary import Radial
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.resources import run_in_threads
+from mercer.utils.gaussian_terms import GaussianTerms
 from mercer.utils.types import Array
-from mercer.utils.validation import check_choice, check_real
+from mercer.utils.validation import check_choice, check_integer, check_real
 
-__all__ = ["ParzenDensity", "maximum_likelihood"]
-
-_MIN_SIGNAL_TO_NOISE = 1e6  # of sums on a frequency grid, for values at images of a point
+__all__ = ["ParzenDensity"]
 
 
-class ParzenDensity(ParzenFunctions):
+class ParzenDensity(Density, KernelEstimator):
     r"""Parzen window density estimator.
 
     .. math:: \hat p(x) = \sum_j a_j\, k(x, x_j) / c, \qquad c = \int k(x, 0)\,dx
@@ -150,6 +146,11 @@ class ParzenDensity(ParzenFunctions):
         self.boundary = boundary
         self.solver = solver
 
+    _density: KernelSum
+    adaptation_: Adaptation | None
+    _chosen: Adaptation | None = None  # parameters that are not chosen again
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_density", "weights_", "support_")
+
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the density: one kernel at every row.
@@ -168,27 +169,36 @@ class ParzenDensity(ParzenFunctions):
             )
         if self.adaptive not in (False, True, "shape"):
             raise ValueError(f"adaptive={self.adaptive!r} must be False, True or 'shape'.")
-        kernel = as_kernel(self.kernel)
-        self.bounds_ = None
+        if self.adaptive or self.weights == "learned" or self.support is not None:
+            self._refuse_chunks(X)
+        kernel, bounds = as_kernel(self.kernel), None
         if self.support is not None:
-            X, kernel = self._apply_support(X, sample_weight, kernel)
+            X, kernel, bounds = self._apply_support(X, sample_weight, kernel)
         if self.adaptive:
-            return self._fit_adaptive(X, sample_weight)
-        self.adaptation_ = self._adapted = None
-        sample = self._validate_density_training(X, sample_weight, kernel)
-        self.support_ = _support(sample)
+            return self._fit_adaptive(X, sample_weight, bounds)
+        sample = validate_density_sample(self, X, sample_weight, kernel)
+        self.kernel_, self.adaptation_, support = sample.kernel, None, _support(sample)
         self.likelihood_gap_ = float("nan")
         if self.weights == "learned":
             sample, selected, self.likelihood_gap_ = maximum_likelihood(sample)
-            self.support_ = self.support_[selected]
-        self._sum = mean_window(sample, self.solver)
-        self.weights_ = self._sum.coefficients
+            support = support[selected]
+        window = mean_window(sample, self.solver)
+        self._set_density(KernelSum(window, bounds), window.coefficients, support)
         return self
 
-    def _apply_support(self, X: Any, sample_weight: Any, kernel: Kernel) -> tuple[Points, Kernel]:
-        """Check the support; return the rows on the line, and the kernel for reflection."""
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; "auto" is the bandwidth with the largest leave-one-out likelihood."""
+        return fit_kernel(kernel, points, weights, auto=most_likely_kernel)
+
+    def _set_density(self, density: KernelSum, weights: Array, support: Any) -> None:
+        self._density, self.bounds_ = density, density.bounds
+        self.weights_, self.support_ = weights, support
+
+    def _apply_support(
+        self, X: Any, sample_weight: Any, kernel: Kernel
+    ) -> tuple[Points, Kernel, Bounds]:
+        """Check the support; return the rows on the line, the kernel for reflection, the bounds."""
         check_choice(self.boundary, "boundary", ("reflection", "transformation"))
-        self._refuse_chunks(X)
         points = validate_points(X, kernel, estimator=self)
         if points.kind != "vectors":
             raise ValueError(f"support={self.support!r} needs a kernel on vectors, not {kernel!r}.")
@@ -201,10 +211,9 @@ class ParzenDensity(ParzenFunctions):
             kernel = fit_reflected(kernel, rows, None if weights is None else weights[used], bounds)
         line = np.broadcast_to(bounds.to_line(rows[:1]), points.data.shape).copy()
         line[used] = bounds.to_line(rows)  # rows with zero weight may be outside
-        self.bounds_ = bounds
-        return Points(line, "vectors", points.feature_names), kernel
+        return Points(line, "vectors", points.feature_names), kernel, bounds
 
-    def _fit_adaptive(self, X: Any, sample_weight: Any) -> Self:
+    def _fit_adaptive(self, X: Any, sample_weight: Any, bounds: Bounds | None) -> Self:
         if self.weights is not None:
             raise ValueError(
                 f"adaptive={self.adaptive!r} and weights={self.weights!r} cannot be combined; "
@@ -216,19 +225,15 @@ class ParzenDensity(ParzenFunctions):
                 f"adaptive={self.adaptive!r} needs a Gaussian kernel, not {kernel!r}. Use "
                 "adaptive=False for other kernels."
             )
-        self._refuse_chunks(X)
         by_rule = isinstance(kernel.bandwidth, str)
         # cross-validation replaces the rule
         kernel = kernel.with_bandwidth(1.0) if by_rule else kernel
         sample = self._validate_training(X, sample_weight, kernel=kernel)
         given = self._chosen if by_rule else None
-        self._adapted, self.adaptation_ = adapted_density(sample, by_rule, self.adaptive, given)
-        found = self.adaptation_
+        terms, found = adapted_density(sample, by_rule, self.adaptive, given)
+        self.adaptation_, self.likelihood_gap_ = found, float("nan")
         self.kernel_ = gaussian_in(found.coordinates, found.bandwidth) if by_rule else sample.kernel
-        self._log_normalizer = self.kernel_.log_normalizer(self.n_features_in_)
-        self.support_, self.weights_ = _support(sample), self._adapted.weights
-        self.likelihood_gap_ = float("nan")
-        self.__dict__.pop("_sum", None)  # of an earlier fit with one bandwidth
+        self._set_density(KernelSum(terms, bounds), terms.weights, _support(sample))
         return self
 
     def with_chosen_parameters(self) -> ParzenDensity:
@@ -238,7 +243,7 @@ class ParzenDensity(ParzenFunctions):
         """
         check_is_fitted(self)
         chosen: ParzenDensity = clone(self)
-        if self._adapted is None:
+        if self.adaptation_ is None:
             chosen.kernel = self.kernel_
         else:
             chosen._chosen = self.adaptation_
@@ -247,15 +252,20 @@ class ParzenDensity(ParzenFunctions):
     @property
     def bandwidths_(self) -> Array:
         """The bandwidth of every training point, with ``adaptive=True``."""
-        if self._adapted is None or self._adapted.inverses.ndim != 1:
+        terms = self._density.terms if hasattr(self, "_density") else None
+        if not isinstance(terms, SamplePointDensity) or terms.inverses.ndim != 1:
             raise AttributeError("bandwidths_ is available after a fit with adaptive=True.")
-        return 1 / self._adapted.inverses
+        return 1 / terms.inverses
 
-    _chosen: Adaptation | None = None  # parameters that are not chosen again
-    _adapted: SamplePointDensity | None = None  # the default for models of earlier versions
-    bounds_: Bounds | None = None
-    adaptation_: Adaptation | None
-    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "weights_", "support_")
+    @property
+    def why_not_saved(self) -> str | None:
+        """Return a reason why a model file would be useless, or None."""
+        return self._density.why_not_saved if hasattr(self, "_density") else None
+
+    def _distribution(self) -> KernelSum:
+        return self._density
+
+    # --- functions of the density -----------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
@@ -269,64 +279,101 @@ class ParzenDensity(ParzenFunctions):
         array of shape (m,)
             -inf only outside the support of a kernel with compact support.
         """
-        points = self._validate_new(X)
-        if self.bounds_ is None:
-            return self._log_density(points)
-        return points.map_rows(partial(self._bounded_log_density, self.bounds_))
+        new = self._validate_new(X)
+        return self._density.log_density(new)
 
-    def _log_density(self, points: Points) -> Array:
-        """Return the log density without bounds."""
-        if self._adapted is not None:
-            return points.map_rows(partial(_adapted_logs, self._adapted))
-        _, logs = self._sum.signed_log(points)
-        return logs - self._log_normalizer
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function, the probability of ``x' <= x`` in all columns.
 
-    def _bounded_log_density(self, bounds: Bounds, points: Points) -> Array:
-        X = points.data.astype(np.float64, copy=False)
-        logs = np.full(len(X), -np.inf)
-        inside = bounds.inside(X)
-        if not inside.any():
-            return logs
-        Z = bounds.to_line(X[inside])
-        if bounds.reflects:
-            images = bounds.images(self._reach())
-            logs[inside] = bounds.reflected_logs(
-                Z,
-                images,
-                lambda Y: self._log_density(Points(Y)),
-                self._log_bound,
-                self._image_log_density,
-            )
-        else:
-            logs[inside] = self._log_density(Points(Z)) + bounds.log_slope(X[inside])
-        return logs
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            For more than one column the kernel must be a product over the columns (Gaussian without
+            correlations, Laplacian).
 
-    def _image_log_density(self, X: Array, logs: Array) -> Array:
-        """Return the log density without bounds at images of points with the given log densities.
-
-        On a frequency grid small values at images would be recomputed from the training points,
-        which is slow. They need not be, where the point itself is well above the grid's error.
+        Returns
+        -------
+        array of shape (m,)
         """
-        if self._adapted is not None or self._sum.waves is None:
-            return self._log_density(Points(X))
-        found = np.empty(len(X))
-        exact = logs + self._log_normalizer < np.log(_MIN_SIGNAL_TO_NOISE * self._sum._noise)
-        with np.errstate(divide="ignore"):
-            values = self._sum.values(Points(X[~exact])) if not exact.all() else np.empty(0)
-            found[~exact] = np.log(np.maximum(values, 0)) - self._log_normalizer
-        if exact.any():
-            found[exact] = self._log_density(Points(X[exact]))
-        return found
+        new = self._validate_new(X)
+        return self._density.cdf(new)
 
-    def _log_bound(self, X: Array) -> Array:
-        """Return an upper bound of the log density without bounds; inf if none is known."""
-        kernel = self.kernel_
-        correlated = isinstance(kernel, Gaussian) and kernel.metric is not None
-        if self._adapted is not None or correlated or not isinstance(kernel, Radial):
-            return np.full(len(X), np.inf)
-        nearest = np.clip(X, *self._sum.points.bounds())  # at least as near as any training point
-        squares = (kernel.to_units(X - nearest) ** 2).sum(axis=1)
-        return kernel.log_profile(-0.5 * squares) - self._log_normalizer
+    def gradient(self, X: Any, *, log: bool = True) -> Array:
+        """Return the gradient of the log density, or of the density, at every row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        log : bool
+            False for the gradient of the density itself.
+
+        Returns
+        -------
+        array of shape (m, d)
+            NaN where the density is 0.
+        """
+        new = self._validate_new(X)
+        return self._density.gradient(new, log=log)
+
+    def modes(
+        self,
+        X: Any = None,
+        *,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        merge_distance: float = 0.1,
+        return_labels: bool = False,
+    ) -> Any:
+        """Return the local maxima of the density, by mean shift.
+
+        Every start moves to the weighted mean of the training points, weighted by their kernels
+        there, until it stops; this never decreases the density.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d) or None
+            Starts; None for at most 500 representative training points.
+        tol : float
+            Length of a step, in bandwidths, at which an iteration has converged.
+        max_iter : int
+            Number of steps after which a ConvergenceWarning is issued.
+        merge_distance : float
+            Distance in bandwidths below which two maxima are one.
+        return_labels : bool
+            Also return the index of the mode that each row of X leads to (-1 where the density
+            is 0).
+
+        Returns
+        -------
+        modes : array of shape (k, d)
+            The one with the highest density first.
+        labels : array of int of shape (m,)
+            Only if ``return_labels`` is true.
+        """
+        check_real(tol, "tol", above=0)
+        check_real(merge_distance, "merge_distance", above=0)
+        check_integer(max_iter, "max_iter")
+        check_is_fitted(self)
+        starts = None
+        if X is not None:
+            starts = self._validate_new(X).data.astype(np.float64, copy=False)
+        found, labels, converged = self._density.modes(
+            starts, tol=tol, max_iter=max_iter, merge=merge_distance
+        )
+        if not converged:
+            warn(
+                f"The mean shift did not converge in {max_iter} steps. Increase max_iter or tol.",
+                ConvergenceWarning,
+            )
+        return (found, labels) if return_labels else found
+
+    def mean(self) -> Array:
+        """Return the mean of the density, shape (d,).
+
+        With a bounded support this needs a Gaussian kernel.
+        """
+        check_is_fitted(self)
+        return self._density.mean()
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw from the density: a training point by weight, plus a draw from the kernel.
@@ -340,13 +387,17 @@ class ParzenDensity(ParzenFunctions):
         -------
         array of shape (n_samples, d)
         """
+        check_is_fitted(self)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        if self._adapted is not None:
-            drawn = self._adapted.draw(n_samples, rng)
-        else:
-            chosen = self._sum.points.draw(self.weights_, n_samples, rng)
-            drawn = np.asarray(chosen + self.kernel_.draw(n_samples, chosen.shape[1], rng))
-        return drawn if self.bounds_ is None else self.bounds_.from_line(drawn)
+        return self._density.draw(n_samples, rng)
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the density as a sum of normal densities; None if it is not such a sum.
+
+        It is one for a Gaussian kernel with the same bandwidth at all points and no bounds.
+        """
+        check_is_fitted(self)
+        return self._density.gaussian_terms()
 
     def conditional(self, given: Mapping[Any, float]) -> ParzenDensity:
         """Return the conditional density of the other columns, given values of some columns.
@@ -376,43 +427,27 @@ class ParzenDensity(ParzenFunctions):
         >>> at_2.mean().round(1), at_2.quantile([0.05, 0.95]).round(1)
         (array([0.9]), array([0.6, 1.1]))
         """
-        points, weights = self._points_and_weights("conditional")
+        check_is_fitted(self)
         fixed = self._given_columns(given)
-        d = self.n_features_in_
-        bounds, reflected = self.bounds_, None
-        if bounds is not None:
-            columns = sorted(fixed)
-            values = np.array([[fixed[c] for c in columns]])
-            bounds.take(columns).check(values, np.array(["given"]))
-            line = bounds.take(columns).to_line(values)[0]
-            fixed = dict(zip(columns, line.tolist(), strict=True))
-            reflected = bounds.take(columns) if bounds.reflects else None
-        free = [c for c in range(d) if c not in fixed]
-        density = ParzenDensity(boundary=self.boundary)
-        density.n_features_in_ = len(free)
-        density.likelihood_gap_ = float("nan")
-        density.adaptation_ = density._adapted = None
-        density.bounds_ = None if bounds is None else bounds.take(free)
-        if density.bounds_ is not None:
-            density.support = np.stack([density.bounds_.low, density.bounds_.high], axis=1).tolist()
+        found, used = self._density.conditional(fixed)
+        density = ParzenDensity(adaptive=self.adaptive, boundary=self.boundary)
+        if isinstance(found.terms, SamplePointDensity):
+            assert self.adaptation_ is not None
+            density.adaptation_ = replace(self.adaptation_, coordinates=found.terms.coordinates)
+            density.kernel_ = gaussian_in(found.terms.coordinates, self.adaptation_.bandwidth)
+            weights = found.terms.weights
+        else:
+            density.adaptation_, density.kernel_ = None, found.terms.kernel
+            weights = found.terms.coefficients
+        density.kernel = density.kernel_
+        if found.bounds is not None:
+            density.support = np.stack([found.bounds.low, found.bounds.high], axis=1).tolist()
+        free = [column for column in range(self.n_features_in_) if column not in fixed]
+        density.n_features_in_, density.likelihood_gap_ = len(free), float("nan")
         if hasattr(self, "feature_names_in_"):
             density.feature_names_in_ = self.feature_names_in_[free]
-        if self._adapted is not None:
-            assert self.adaptation_ is not None
-            density._adapted, terms = condition_adapted(self._adapted, fixed, reflected)
-            found = replace(self.adaptation_, coordinates=density._adapted.coordinates)
-            density.adaptation_, density.adaptive = found, self.adaptive
-            density.kernel_ = gaussian_in(found.coordinates, found.bandwidth)
-        else:
-            density.kernel_, terms = condition_kernel(
-                self.kernel_, points, weights, fixed, reflected
-            )
-            used = Points(terms.centers[terms.used])
-            density._sum = WindowSum(density.kernel_, used, terms.weights)
-        density.kernel = density.kernel_
-        density._log_normalizer = density.kernel_.log_normalizer(len(free))
-        density.weights_ = terms.weights
-        density.support_ = None if self.support_ is None else self.support_[terms.used]
+        support = None if self.support_ is None else self.support_[used]
+        density._set_density(found, weights, support)
         return density
 
     def _given_columns(self, given: Mapping[Any, float]) -> dict[int, float]:
@@ -433,24 +468,8 @@ class ParzenDensity(ParzenFunctions):
         return fixed
 
 
-def _adapted_logs(density: SamplePointDensity, points: Points) -> Array:
-    return density.log_density(points.data.astype(np.float64, copy=False), run_in_threads)
-
-
 def _support(sample: Sample) -> Any:
     """Return the indices of the rows of X in the sample; None for a Dask collection."""
     if sample.points.is_chunked:
         return None
     return np.arange(sample.points.n) if sample.indices is None else sample.indices
-
-
-def maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
-    """Return the points with positive learned weights, their indices, and the likelihood gap."""
-    kernel, points = sample.kernel, sample.points
-    gram = Lanczos().gram(Sample(kernel, points))
-    found = mixture_weights(
-        lambda indices: cross_gram(kernel, points, points.take(indices)).astype(np.float64),
-        gram.__matmul__,
-        sample.normalized_weights,
-    )
-    return Sample(kernel, points.take(found.support), found.weights), found.support, found.gap

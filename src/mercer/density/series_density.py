@@ -7,23 +7,37 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from mercer.bandwidth import fit_kernel
+from mercer.bandwidth.density import most_likely_kernel
 from mercer.data.dask import passes_for
 from mercer.data.points import Points, Sample
 from mercer.data.rowwise import rowwise
-from mercer.density.base import exponential
-from mercer.density.kernel_sum_functions import KernelSumFunctions
-from mercer.density.negative_mass import grid_points, negative_mass_by_draws, negative_mass_on_grid
-from mercer.density.parzen_density import maximum_likelihood
-from mercer.density.series_terms import check_terms, choose_terms
-from mercer.eigen import mean_window
+from mercer.decomposition.base import KernelEstimator
+from mercer.density.base import Density, exponential
+from mercer.density.kernel_sum import (
+    KernelSum,
+    draw_from_window,
+    mean_window,
+    validate_density_sample,
+)
+from mercer.density.mixture_weights import maximum_likelihood
+from mercer.density.series_terms import (
+    check_terms,
+    choose_terms,
+    grid_points,
+    negative_mass_by_draws,
+    negative_mass_on_grid,
+)
 from mercer.eigen.base import Target
 from mercer.eigen.decompose import decompose
 from mercer.eigen.spectrum import Spectrum
 from mercer.gram import Expansion, WindowSum
 from mercer.gram.fourier import FourierExpansion
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.utils.estimators import all_or_nothing
+from mercer.utils.gaussian_terms import GaussianTerms
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice
 
@@ -35,7 +49,7 @@ _GRID_ERROR = 1e-3  # above this error the mass is estimated from draws
 _MAX_PROPOSALS = 2**16  # per iteration of rejection sampling
 
 
-class SeriesDensity(KernelSumFunctions):
+class SeriesDensity(Density, KernelEstimator):
     r"""Density as a truncated series of eigenfunctions of the kernel (Girolami 2002).
 
     .. math::
@@ -159,21 +173,27 @@ class SeriesDensity(KernelSumFunctions):
             Sample weights; an integer weight is equivalent to repeated rows.
         """
         components = self._check_parameters()
-        sample = self._validate_density_training(X, sample_weight)
+        sample = validate_density_sample(self, X, sample_weight, as_kernel(self.kernel))
+        self.kernel_ = sample.kernel
         self.spectrum_ = self._decompose(sample, components)
         whole = components is None and self.terms is None
         self._parzen = mean_window(sample, "auto" if whole else "lanczos")
         weights = self._learned_weights(sample)
         self._select_terms(self.spectrum_, components, weights, sample.sample_size)
         if not whole:
-            self._sum = self._truncated(self.spectrum_)
+            window = self._truncated(self.spectrum_)
         elif weights is None:
-            self._sum = self._parzen
+            window = self._parzen
         else:
-            self._sum = WindowSum(sample.kernel, sample.points, weights)
-        self.mass_ = self._sum.mass
-        self.clipped_mass_, self.clipped_mass_error_ = self._negative_mass()
+            window = WindowSum(sample.kernel, sample.points, weights)
+        self.mass_ = window.mass
+        self.clipped_mass_, self.clipped_mass_error_ = self._negative_mass(window)
+        self._density = KernelSum(window, clipped_mass=self.clipped_mass_)
         return self
+
+    def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:
+        """Fit the kernel; "auto" is the bandwidth with the largest leave-one-out likelihood."""
+        return fit_kernel(kernel, points, weights, auto=most_likely_kernel)
 
     def _check_parameters(self) -> Array | None:
         """Check the parameters and return the components as an array, if they are given."""
@@ -245,7 +265,7 @@ class SeriesDensity(KernelSumFunctions):
         self.term_masses_ = self.coefficients_ / roots * spectrum.overlaps
         self.entropy_terms_ = spectrum.entropy_terms
         with np.errstate(divide="ignore", over="ignore"):  # densities may overflow
-            self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer)
+            self.error_terms_ = np.exp(np.log(self.entropy_terms_) - self._log_normalizer())
         if components is not None:
             self.selected_ = components
             return
@@ -275,14 +295,11 @@ class SeriesDensity(KernelSumFunctions):
 
     # --- clipping -------------------------------------------------------------------------------
 
-    def _clipped_mass(self) -> float:
-        return self.clipped_mass_
-
-    def _negative_mass(self) -> tuple[float, float]:
+    def _negative_mass(self, window: WindowSum) -> tuple[float, float]:
         """Return the mass of the negative part, in units of the total mass, and its error."""
-        if not self.positive or self._sum.lowest >= 0:
+        if not self.positive or window.lowest >= 0:
             return 0.0, 0.0
-        points = self._sum.points
+        points = window.points
         d = points.dimension or 0
         rng = np.random.default_rng(0)
         if d in _GRID_CELLS:
@@ -290,23 +307,42 @@ class SeriesDensity(KernelSumFunctions):
             low, high = points.bounds()
             box = low - reach, high + reach
             middles, edges = grid_points(*box, _GRID_CELLS[d])
-            values = self._sum.values(Points(middles)) / self.mass_
+            values = window.values(Points(middles)) / self.mass_
             # volumes in units of the kernel's integral, to avoid overflow
-            cell = float(np.exp(np.log(edges).sum() - self._log_normalizer))
+            cell = float(np.exp(np.log(edges).sum() - self._log_normalizer()))
             found = negative_mass_on_grid(values, d, cell)
             # the total mass detects a grid that is too coarse for the bandwidth
             if max(found[1], abs(values.sum() * cell - 1)) <= _GRID_ERROR:
                 return found
-        drawn = Points(self._draw_parzen(_DRAWS, rng))
-        return negative_mass_by_draws(self._ratio(drawn) / self.mass_)
+        drawn = Points(draw_from_window(self._parzen, _DRAWS, rng))
+        return negative_mass_by_draws(self._ratio(window, drawn) / self.mass_)
 
-    def _ratio(self, points: Points) -> Array:
+    def _log_normalizer(self) -> float:
+        return float(self.kernel_.log_normalizer(self.n_features_in_))
+
+    def _ratio(self, window: WindowSum, points: Points) -> Array:
         """Return the ratio of the series (not renormalized) to the Parzen window estimate."""
-        sign, logs = self._sum.signed_log(points)
+        sign, logs = window.signed_log(points)
         _, parzen = self._parzen.signed_log(points)
         return np.asarray(sign * np.exp(logs - parzen))
 
     # --- evaluation -----------------------------------------------------------------------------
+
+    _density: KernelSum
+    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_density", "_parzen")
+
+    @property
+    def _window(self) -> WindowSum:
+        assert isinstance(self._density.terms, WindowSum)
+        return self._density.terms
+
+    @property
+    def why_not_saved(self) -> str | None:
+        """Return a reason why a model file would be useless, or None."""
+        return self._density.why_not_saved if hasattr(self, "_density") else None
+
+    def _distribution(self) -> KernelSum:
+        return self._density
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X.
@@ -320,9 +356,8 @@ class SeriesDensity(KernelSumFunctions):
         array of shape (m,)
             -inf where the series is not positive.
         """
-        sign, logs = self._sum.signed_log(self._validate_new(X))
-        total = np.log(self.mass_) + np.log1p(self.clipped_mass_)
-        return np.where(sign > 0, logs - self._log_normalizer - total, -np.inf)
+        new = self._validate_new(X)
+        return self._density.log_density(new)
 
     def pdf(self, X: Any) -> Array:
         """Return the density at every row of X; with ``positive=False`` it may be negative.
@@ -338,9 +373,51 @@ class SeriesDensity(KernelSumFunctions):
         """
         if self.positive:
             return super().pdf(X)
-        sign, logs = self._sum.signed_log(self._validate_new(X))
-        logs = logs - self._log_normalizer - np.log(self.mass_)
+        new = self._validate_new(X)
+        sign, logs = self._window.signed_log(new)
+        logs = logs - self._density.log_scale
         return sign * passes_for(logs).map(exponential, logs)
+
+    def cdf(self, X: Any) -> Array:
+        """Return the distribution function, the probability of ``x' <= x`` in all columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            For more than one column the kernel must be a product over the columns (Gaussian without
+            correlations, Laplacian).
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        new = self._validate_new(X)
+        return self._density.cdf(new)
+
+    def gradient(self, X: Any, *, log: bool = True) -> Array:
+        """Return the gradient of the log density, or of the density, at every row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        log : bool
+            False for the gradient of the density itself.
+
+        Returns
+        -------
+        array of shape (m, d)
+            NaN where the density is 0.
+        """
+        new = self._validate_new(X)
+        return self._density.gradient(new, log=log)
+
+    def gaussian_terms(self) -> tuple[GaussianTerms, ...] | None:
+        """Return the density as a sum of normal densities; None if it is not such a sum.
+
+        It is one for a Gaussian kernel, unless negative values are clipped.
+        """
+        check_is_fitted(self)
+        return self._density.gaussian_terms()
 
     @rowwise
     def eigenfunctions(self, X: Any) -> Array:
@@ -371,24 +448,19 @@ class SeriesDensity(KernelSumFunctions):
         -------
         array of shape (n_samples, d)
         """
+        check_is_fitted(self)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        series, parzen = self._sum.coefficients, self._parzen.coefficients
-        bound = self._sum.points.passes.sum(_largest_ratio, series, parzen, combine=max)
+        series, parzen = self._window.coefficients, self._parzen.coefficients
+        bound = self._window.points.passes.sum(_largest_ratio, series, parzen, combine=max)
         drawn: list[Array] = []
         remaining = n_samples
         while remaining > 0:
             proposals = min(_MAX_PROPOSALS, int(1.2 * remaining * bound / self.mass_) + 16)
-            candidates = self._draw_parzen(proposals, rng)
-            accepted = rng.random(proposals) * bound < self._ratio(Points(candidates))
+            candidates = draw_from_window(self._parzen, proposals, rng)
+            accepted = rng.random(proposals) * bound < self._ratio(self._window, Points(candidates))
             drawn.append(candidates[accepted][:remaining])
             remaining -= len(drawn[-1])
         return np.concatenate(drawn)
-
-    def _draw_parzen(self, n: int, rng: np.random.Generator) -> Array:
-        chosen = self._parzen.points.draw(self._parzen.coefficients, n, rng)
-        return np.asarray(chosen + self.kernel_.draw(n, chosen.shape[1], rng))
-
-    _per_row_attributes: ClassVar[tuple[str, ...]] = ("_sum", "_parzen")
 
 
 def _first_column(expansion: Expansion, points: Points) -> Array:

@@ -1,4 +1,4 @@
-"""Rules for selecting the terms of an orthogonal series density.
+"""Terms of orthogonal series densities, and the mass of their negative part.
 
 Notation: ``ĉ_k`` the mean of Φ_k over the sample (the coefficient), ``ŝ_k`` the mean of Φ_k², n the
 sample size. The variance of ĉ_k is about (ŝ_k - ĉ_k²)/n. A term reduces the mean integrated
@@ -16,7 +16,13 @@ import numpy as np
 
 from mercer.utils.types import Array
 
-__all__ = ["RULES", "check_terms", "choose_terms"]
+__all__ = [
+    "check_terms",
+    "choose_terms",
+    "grid_points",
+    "negative_mass_by_draws",
+    "negative_mass_on_grid",
+]
 
 
 def _kronmal_tarter(squares: Array, second_moments: Array, n: float) -> Array:
@@ -40,7 +46,7 @@ def _diggle_hall(squares: Array, second_moments: Array, n: float) -> Array:
     return np.arange(int(np.argmin(np.r_[0.0, errors])))
 
 
-RULES: dict[str, Callable[[Array, Array, float], Array]] = {
+_RULES: dict[str, Callable[[Array, Array, float], Array]] = {
     "kronmal-tarter": _kronmal_tarter,
     "kronmal-tarter-run": _kronmal_tarter_run,
     "diggle-hall": _diggle_hall,
@@ -51,10 +57,10 @@ def check_terms(rule: Any) -> None:
     """Raise ValueError unless ``rule`` is a rule's name, a number of terms or None."""
     if isinstance(rule, int | np.integer) and rule < 1:
         raise ValueError(f"terms={rule} must be at least 1, or None for all.")
-    if not (rule is None or isinstance(rule, int | np.integer) or rule in RULES):
+    if not (rule is None or isinstance(rule, int | np.integer) or rule in _RULES):
         raise ValueError(
             f"terms={rule!r} must be a number of terms, None for all, or one of "
-            f"{', '.join(map(repr, RULES))}."
+            f"{', '.join(map(repr, _RULES))}."
         )
 
 
@@ -83,5 +89,55 @@ def choose_terms(rule: Any, squares: Array, second_moments: Array, n: float) -> 
     if rule is None:
         return np.arange(len(squares))
     if isinstance(rule, str):
-        return RULES[rule](squares, second_moments, n)
+        return _RULES[rule](squares, second_moments, n)
     return np.arange(min(rule, len(squares)))
+
+
+def grid_points(low: Array, high: Array, cells: int) -> tuple[Array, Array]:
+    """Return the cell centers of a regular grid as rows, and the edge lengths of a cell.
+
+    The grid has ``cells`` cells along each axis. Edge lengths are returned instead of the volume,
+    which can underflow.
+
+    >>> grid_points(np.zeros(1), np.ones(1), 2)
+    (array([[0.25],
+           [0.75]]), array([0.5]))
+    """
+    centers = (np.arange(cells) + 0.5) / cells
+    axes = [a + (b - a) * centers for a, b in zip(low, high, strict=True)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
+    return points, np.asarray((high - low) / cells)
+
+
+def negative_mass_on_grid(values: Array, d: int, cell: float) -> tuple[float, float]:
+    """Return the mass of the negative part by the midpoint rule, and an error estimate.
+
+    The error estimate is the difference from the midpoint rule with cells three times as wide.
+
+    Parameters
+    ----------
+    values : array
+        Values of the function at :func:`grid_points`. The number of cells per axis must be a
+        multiple of 3, so that every third center is also the center of a wide cell.
+    d : int
+        Number of axes.
+    cell : float
+        Volume of a cell.
+    """
+    cells = round(len(values) ** (1 / d))
+    negative = np.maximum(-values, 0).reshape((cells,) * d)
+    fine = float(negative.sum()) * cell
+    coarse = float(negative[(slice(1, None, 3),) * d].sum()) * cell * 3**d
+    return fine, abs(fine - coarse)
+
+
+def negative_mass_by_draws(ratios: Array) -> tuple[float, float]:
+    """Return the mass of the negative part of f by importance sampling, and its standard error.
+
+    ``ratios`` are the values of ``f/q`` at samples drawn from a density q.
+
+    >>> negative_mass_by_draws(np.array([1.0, -0.5, 1.0, -0.5]))[0]
+    0.25
+    """
+    negative = np.maximum(-ratios, 0)
+    return float(negative.mean()), float(negative.std() / np.sqrt(len(negative)))

@@ -16,44 +16,25 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from mercer.bandwidth.adaptive_density import random_folds
 from mercer.data.points import validate_weights
 from mercer.data.subsampling import select_representatives
-from mercer.density.density_functions import DensityFunctions
+from mercer.density.base import Density
+from mercer.density.mixture_weights import stacking_weights
 from mercer.density.parzen_density import ParzenDensity
-from mercer.density.stacking import stacking_weights
 from mercer.errors import suppress_warnings
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
-__all__ = ["SelectedGaussianMixture", "StackedDensity"]
+__all__ = ["StackedDensity"]
 
 Members = Sequence[tuple[str, Any]]
 _MIN_ROWS = 3
 
 
-class SelectedGaussianMixture(DensityFunctions, BaseEstimator):  # type: ignore[misc]
+class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's Gaussian mixture with the number of components chosen by BIC.
 
     Columns are standardized first, so that scikit-learn's regularization does not depend on units.
-
-    Parameters
-    ----------
-    max_components : int
-    random_state : int or None
-    min_components : int
-
-    Attributes
-    ----------
-    mixture_ : GaussianMixture
-    n_components_ : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import SelectedGaussianMixture
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(size=(200, 1)), rng.normal(9, 1, size=(100, 1))]
-    >>> SelectedGaussianMixture().fit(X).n_components_
-    2
+    The default member "mixture" of :class:`StackedDensity`; not public.
     """
 
     def __init__(
@@ -114,7 +95,7 @@ class SelectedGaussianMixture(DensityFunctions, BaseEstimator):  # type: ignore[
         return np.asarray(drawn[shuffled] * self._scale + self._center)
 
 
-class StackedDensity(DensityFunctions, BaseEstimator):  # type: ignore[misc]
+class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
     r"""Convex combination of density estimators, weighted by cross-validated likelihood.
 
     .. math:: \hat p(x) = \sum_m a_m\, \hat p_m(x)
@@ -130,7 +111,8 @@ class StackedDensity(DensityFunctions, BaseEstimator):  # type: ignore[misc]
         Estimators with ``fit`` and ``score_samples`` (log densities), such as those of this library
         or scikit-learn's ``GaussianMixture`` and ``KernelDensity``. None for "parzen", "adaptive"
         and "shape" (:class:`ParzenDensity` with fixed bandwidth, bandwidths per point and bandwidth
-        matrices per point) and "mixture" (:class:`SelectedGaussianMixture`).
+        matrices per point) and "mixture" (scikit-learn's ``GaussianMixture`` of standardized
+        columns, with the number of components chosen by BIC).
     n_folds : int
     max_rows : int
         Number of rows beyond which the weights are chosen on that many representative rows. The
@@ -245,7 +227,8 @@ class StackedDensity(DensityFunctions, BaseEstimator):  # type: ignore[misc]
         return np.asarray(logsumexp(logs, b=self.weights_[:, None], axis=0))
 
     def _has_cdf(self) -> bool:
-        return all(getattr(m, "_has_cdf", lambda: False)() for m in self.members_.values())
+        members = self.members_.values()
+        return all(isinstance(m, Density) and m._distribution().has_cdf for m in members)
 
     def cdf(self, X: Any) -> Array:
         """Return the distribution function, if all members have one.

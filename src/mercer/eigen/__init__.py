@@ -8,7 +8,7 @@ from mercer.eigen.lanczos import Lanczos
 from mercer.eigen.nystrom import Nystrom
 from mercer.eigen.plan import Auto, Plan, Request, as_solver, streaming_gram
 from mercer.eigen.ranks import count_above, eigenvalue_ranks
-from mercer.eigen.sums import mean_window, summing_gram
+from mercer.eigen.sums import summing_gram
 from mercer.eigen.verified_lanczos import VerifiedLanczos
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "as_solver",
     "count_above",
     "eigenvalue_ranks",
-    "mean_window",
     "streaming_gram",
     "summing_gram",
 ]

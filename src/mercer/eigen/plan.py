@@ -70,7 +70,7 @@ from mercer.gram import (
     NoGrid,
     Sample,
 )
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Kernel
 from mercer.utils.resources import memory_budget
 from mercer.utils.types import Array
 
@@ -85,7 +85,6 @@ __all__ = [
     "plan",
     "streaming_gram",
     "summing_grid",
-    "sums_by_boxes",
 ]
 
 log = logging.getLogger("mercer")
@@ -422,16 +421,6 @@ def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> Freq
     grid = Fourier(box=box).grid(sample.kernel, points)
     largest = _LARGEST_GRID if chunked else points.n**2 / _FOURIER_FRACTION
     return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
-
-
-def sums_by_boxes(sample: Sample) -> bool:
-    """Return whether sums over many points may skip boxes of points that are negligible.
-
-    In fewer dimensions the frequency grid is faster.
-    """
-    points = sample.points
-    many_columns = points.dimension is not None and points.dimension > 3
-    return many_columns and not points.is_chunked and isinstance(sample.kernel, Gaussian)
 
 
 def has_few_features(sample: Sample) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import eval_hermite, eval_laguerre, eval_legendre
 
-from mercer.density.orthonormal_bases import BASES
+from mercer.density.orthogonal_series import BASES
 
 M = 7
 
