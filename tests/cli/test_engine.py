@@ -11,7 +11,7 @@ import pytest
 
 import mercer
 from mercer.cli import main
-from mercer.cli.output_files import MARKER
+from mercer.cli.files import MARKER
 from tests.cli.running import assert_names, run
 
 pytest.importorskip("dask.dataframe", reason="needs mercer[dask]")
@@ -141,7 +141,7 @@ def test_complete_tables_are_counted_by_the_fit(frame, tmp_path, command, monkey
     whole = frame.fillna({"a": 0.0, "kind": "u"})
     whole.to_parquet(tmp_path / "all.parquet", index=False)
     as_parts(whole, tmp_path / "parts")
-    monkeypatch.setattr("mercer.cli.engine_dask.ChunkedRows.counts", None)
+    monkeypatch.setattr("mercer.tables.chunked_table.ChunkedRows.counts", None)
     monkeypatch.chdir(tmp_path)
     command("embed", "all.parquet", *OPTIONS, "--out", "a.parquet")
     command("embed", "parts", *OPTIONS, "--engine", "dask", "--out", "b")
@@ -336,7 +336,7 @@ def test_overwrite_replaces_parquet_files_only(folder, command, monkeypatch):
 
 
 def test_scheduler_that_does_not_answer(folder, command, monkeypatch):
-    monkeypatch.setattr("mercer.cli.engine_dask._TIMEOUT", "0.5s")
+    monkeypatch.setattr("mercer.cli.engine._TIMEOUT", "0.5s")
     with socket.socket() as taken:  # bound but not listening, so that connections are refused
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"

@@ -184,8 +184,8 @@ def test_error_names_a_missing_extra(csv, capsys, monkeypatch, package, extra):
 def test_missing_modules_of_mercer_raise(monkeypatch):
     """A bug or a broken installation: a traceback is more useful than a message."""
     monkeypatch.delitem(sys.modules, "mercer.cli.app", raising=False)
-    monkeypatch.setitem(sys.modules, "mercer.cli.errors", None)
-    with raises(ModuleNotFoundError, "mercer.cli.errors"):
+    monkeypatch.setitem(sys.modules, "mercer.cli.console", None)
+    with raises(ModuleNotFoundError, "mercer.cli.console"):
         main(["--version"])
 
 

@@ -18,7 +18,7 @@ from mercer.cli.commands.entropy import entropy
 from mercer.cli.commands.explore import explore
 from mercer.cli.commands.monitor import monitor
 from mercer.cli.commands.report import report
-from mercer.cli.errors import EXPECTED, UsageError, fail, print_error
+from mercer.cli.console import EXPECTED, UsageError, fail, print_error
 
 __all__ = ["app", "run"]
 

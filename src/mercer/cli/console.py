@@ -1,4 +1,4 @@
-"""Messages of commands, on standard error: standard output is for data only."""
+"""Messages and errors of commands, on standard error: standard output is for data only."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from mercer.errors import MercerError
 from mercer.utils.formatting import format_count
 
 if TYPE_CHECKING:
     from mercer.tables.table import SelectedTable
 
-__all__ = ["Messages", "describe_table"]
+__all__ = ["EXPECTED", "Messages", "UsageError", "describe_table", "fail", "print_error"]
+
+#: Errors that data, files or the system can cause. Any other exception is a bug in mercer and is
+#: shown with its traceback.
+EXPECTED = (ValueError, OSError, ImportError, MemoryError, MercerError)
 
 _MAX_COLUMNS = 5  # listed by name
 
@@ -72,3 +77,21 @@ def describe_table(table: SelectedTable) -> Iterator[str]:
         yield f"  omitted: {len(table.omissions) - _MAX_COLUMNS} more columns"
     for note in table.notes:
         yield f"  note: {note}"
+
+
+class UsageError(Exception):
+    """Arguments that cannot be combined: exit code 2."""
+
+
+def fail(error: Exception, verbose: bool) -> int:
+    """Print an exception that is being handled, with its traceback if verbose; return 1."""
+    if verbose:
+        Console(stderr=True, soft_wrap=True).print_exception()
+    print_error(str(error) or type(error).__name__)
+    return 1
+
+
+def print_error(message: str) -> None:
+    """Print a message in red on standard error."""
+    console = Console(stderr=True, soft_wrap=True)
+    console.print(f"mercer: {message}", style="red", markup=False, highlight=False)

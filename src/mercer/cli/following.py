@@ -7,7 +7,7 @@ import time as clock
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mercer.cli.console import Messages
+from mercer.cli.console import Messages, UsageError
 
 __all__ = ["follow_file"]
 
@@ -41,8 +41,6 @@ def follow_file(
         End after this many seconds without new rows; None: never.
     messages : Messages
     """
-    from mercer.cli.errors import UsageError
-
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise UsageError(f"--follow reads CSV and TSV files, not {path}.")
     alarms = _Alarms(monitor, ignore, messages)

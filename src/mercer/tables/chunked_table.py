@@ -37,7 +37,7 @@ from mercer.tables.table import (
 )
 from mercer.utils.types import Array
 
-__all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows", "usable"]
+__all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,9 @@ class ChunkedRows:
 
         return frame_chunks(self.frame)
 
-    def counts(self, columns: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return per partition the number of rows, and of rows complete in these columns."""
-        count = partial(_counts, list(columns))
+    def counts(self, usable: Callable[[Any], Array]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return per partition the number of rows, and of rows in the mask ``usable(frame)``."""
+        count = partial(_counts, usable)
         found: list[tuple[int, int]] = self._sum(count, _concatenate)
         rows, complete = zip(*found, strict=True)
         return rows, complete
@@ -330,8 +330,8 @@ def _apply_to_usable(function: Any, columns: list[str], label: str | None, frame
     return np.asarray(function(frame if rows.all() else frame[rows]))
 
 
-def _counts(columns: list[str], frame: Any) -> list[tuple[int, int]]:
-    return [(len(frame), int(usable(columns, None, frame).sum()))]
+def _counts(usable: Callable[[Any], Array], frame: Any) -> list[tuple[int, int]]:
+    return [(len(frame), int(usable(frame).sum()))]
 
 
 def _complete_survey(columns: list[str], label: str | None, frame: Any) -> Survey:

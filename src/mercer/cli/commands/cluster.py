@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mercer.cli.errors import UsageError
+from mercer.cli.console import UsageError
+from mercer.cli.engine import Task, run_task
 from mercer.cli.options import Data, Fitting, Output, Reading, Running, parse_integer
-from mercer.cli.runner import Task, run_task
 from mercer.utils.formatting import format_count
 
 if TYPE_CHECKING:
-    from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
     from mercer.tables import Preparation
     from mercer.utils.types import Array
@@ -69,20 +68,28 @@ class ClusterTask(Task):
         """Return the estimator of the method."""
         return self.unfitted.set_params(solver=solver, verbose=verbose)
 
-    def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
+    def columns(self, model: Any, X: Any) -> dict[str, Any]:
         """Return labels, and for entropy clustering cosines with the cluster centers."""
+        from mercer.data.dask import passes_for
+
         clustering = model["model"]
         labels = clustering.predict(X)
         if not hasattr(clustering, "eca_"):
             return {"cluster": labels}
         scores = clustering.eca_.transform(X)
-        cosines = engine.map_rows(partial(_cosines, clustering.cluster_centers_), scores, labels)
+        cosines = passes_for(scores).map(
+            partial(_cosines, clustering.cluster_centers_), scores, labels
+        )
         return {"cluster": labels, "cosine": cosines}
 
-    def summary(self, model: Any, engine: Engine[Any, Any]) -> Iterator[str]:
+    def summary(self, model: Any) -> Iterator[str]:
         """Yield the sizes of the clusters, and how they were chosen."""
+        from mercer.data.dask import passes_for
+
         fitted = model["model"]
-        noise, *sizes = engine.sum_rows(partial(_sizes, fitted.n_clusters_), fitted.labels_)
+        noise, *sizes = passes_for(fitted.labels_).sum(
+            partial(_sizes, fitted.n_clusters_), fitted.labels_
+        )
         listed = ", ".join(f"{size:,}" for size in sizes)
         text = f"  {format_count(fitted.n_clusters_, 'cluster')} of {listed} rows"
         if self.method == "entropy":

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from cyclopts import Parameter
 
-from mercer.cli.errors import UsageError
+from mercer.cli.console import UsageError
+from mercer.cli.engine import Task, run_task, select_table
 from mercer.cli.options import Data, Fitting, Output, Reading, Running, parse_components
-from mercer.cli.runner import Task, run_task, select_table
 
 if TYPE_CHECKING:
-    from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
     from mercer.tables import Omission, Rows, Table
 
@@ -59,7 +58,7 @@ class DenoiseTask(Task):
             random_state=0,
         )
 
-    def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
+    def columns(self, model: Any, X: Any) -> dict[str, Any]:
         """Return pre-images in the units of the columns."""
         if set(model.named_steps) - {"columns", "scale", "model"}:
             step = type(model.steps[1][1]).__name__
@@ -68,9 +67,11 @@ class DenoiseTask(Task):
                 "not in the units of the columns. Use a pipeline of at most StandardScaler and "
                 "KernelDenoiser."
             )
+        from mercer.data.dask import passes_for
+
         denoised = model["model"].transform(X)
         if "scale" in model.named_steps:
-            denoised = engine.map_rows(model["scale"].inverse_transform, denoised)
+            denoised = passes_for(denoised).map(model["scale"].inverse_transform, denoised)
         names = model["columns"].columns_
         return {name: denoised[:, j] for j, name in enumerate(names)}
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from mercer.cli.engine import Task, run_task
 from mercer.cli.options import Data, Fitting, Output, Reading, Running
-from mercer.cli.runner import Task, run_task
 from mercer.utils.formatting import format_count
 
 if TYPE_CHECKING:
-    from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
     from mercer.tables import Preparation
 
@@ -60,7 +59,7 @@ class DensityTask(Task):
         kind = ParzenDensity if self.method == "parzen" else SeriesDensity
         return kind(kernel=kernel, solver=solver)
 
-    def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
+    def columns(self, model: Any, X: Any) -> dict[str, Any]:
         """Return log densities in the units of the columns, or scores."""
         import numpy as np
 
@@ -77,7 +76,7 @@ class DensityTask(Task):
             logs = logs - np.log(model["scale"].scale_).sum()
         return {"log_density": logs}
 
-    def summary(self, model: Any, engine: Engine[Any, Any]) -> Iterator[str]:
+    def summary(self, model: Any) -> Iterator[str]:
         """Yield the number of terms of a series, and its mass."""
         fitted = model["model"]
         if hasattr(fitted, "selected_"):

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mercer.cli.engine import Task, run_task
 from mercer.cli.options import Data, Fitting, Output, Reading, Running
-from mercer.cli.runner import Task, run_task
 from mercer.utils.formatting import format_percent
 
 if TYPE_CHECKING:
-    from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
     from mercer.utils.types import Array
 
@@ -36,18 +35,20 @@ class DiscriminateTask(Task):
         """Return classes as text, so that they can be compared between file formats."""
         return _classes(labels, name)
 
-    def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
+    def columns(self, model: Any, X: Any) -> dict[str, Any]:
         """Return discriminant functions, the most probable class, and probabilities."""
+        from mercer.data.dask import passes_for
+
         fitted = model["model"]
         values, probabilities = fitted.transform(X), fitted.predict_proba(X)
         predict = partial(_most_probable, fitted.classes_)
         return {
             **{f"discriminant{j + 1}": values[:, j] for j in range(values.shape[1])},
-            "predicted": engine.map_rows(predict, probabilities),
+            "predicted": passes_for(probabilities).map(predict, probabilities),
             **{f"p_{name}": probabilities[:, j] for j, name in enumerate(fitted.classes_)},
         }
 
-    def summary(self, model: Any, engine: Engine[Any, Any]) -> Iterator[str]:
+    def summary(self, model: Any) -> Iterator[str]:
         """Yield the leave-one-out accuracy."""
         import numpy as np
 

@@ -77,7 +77,7 @@ def diversity(
     verbose
         Print the traceback of an error.
     """
-    from mercer.cli.output_files import check_file, write_file
+    from mercer.cli.files import check_file, write_file
 
     if out is not None:
         check_file(out)

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from mercer.cli.engine import Task, run_task
 from mercer.cli.options import Components, Data, Fitting, Output, Reading, Running
-from mercer.cli.runner import Task, run_task
 from mercer.utils.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
-    from mercer.cli.engine import Engine
     from mercer.kernels import Kernel
 
 __all__ = ["embed"]
@@ -34,13 +33,13 @@ class EmbedTask(Task):
         kind = KernelECA if self.method == "eca" else KernelPCA
         return kind(self.components, kernel=kernel, solver=solver, verbose=verbose)
 
-    def columns(self, model: Any, X: Any, engine: Engine[Any, Any]) -> dict[str, Any]:
+    def columns(self, model: Any, X: Any) -> dict[str, Any]:
         """Return the projections."""
         name = "eca" if _is_eca(model) else "pca"
         projections = model["model"].transform(X)
         return {f"{name}{j + 1}": projections[:, j] for j in range(projections.shape[1])}
 
-    def summary(self, model: Any, engine: Engine[Any, Any]) -> Iterator[str]:
+    def summary(self, model: Any) -> Iterator[str]:
         """Yield the fraction of entropy or variance in the components."""
         fitted = model["model"]
         ratios = fitted.entropy_ratio_ if _is_eca(model) else fitted.explained_variance_ratio_

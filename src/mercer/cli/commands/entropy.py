@@ -6,8 +6,8 @@ import json as json_
 from typing import TYPE_CHECKING, Any
 
 from mercer.cli.console import Messages, describe_table
+from mercer.cli.engine import Source, Task, fit_pipeline
 from mercer.cli.options import Components, Data, Fitting, Flag, Reading, Running
-from mercer.cli.runner import Task, make_engine
 from mercer.utils.formatting import format_percent
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def _fit(
     from mercer.errors import RankError
     from mercer.tables import prepare
 
-    task, engine = Task(), make_engine(data, reading, running)
-    with engine.session(verbose):
-        table = engine.select(engine.read(), task)
+    task, source = Task(), Source(data, reading, running)
+    with source.session(verbose):
+        table = source.select(source.read(), task)
         preparation = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
         eca = KernelECA(
             min(_DEFAULT_TERMS, table.n) if components is None else components,
@@ -93,12 +93,12 @@ def _fit(
             verbose=verbose,
         )
         try:
-            return table, engine.fit(preparation.pipeline(eca), table, task)
+            return table, fit_pipeline(preparation.pipeline(eca), table, task)
         except RankError as error:
             if components is not None:
                 raise
             eca.set_params(n_components=error.rank)
-            return table, engine.fit(preparation.pipeline(eca), table, task)
+            return table, fit_pipeline(preparation.pipeline(eca), table, task)
 
 
 def _results(table: SelectedTable, model: Any) -> dict[str, Any]:

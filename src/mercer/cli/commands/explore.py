@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mercer.cli.errors import UsageError
+from mercer.cli.console import UsageError
 from mercer.cli.options import Data, Reading
 
 __all__ = ["explore"]

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mercer.cli.console import Messages
-from mercer.cli.errors import UsageError
+from mercer.cli.console import Messages, UsageError
 from mercer.cli.options import Data, Flag
 
 __all__ = ["monitor"]
@@ -98,7 +97,7 @@ def monitor(
         Print the traceback of an error.
     """
     from mercer import ProcessMonitor
-    from mercer.cli.output_files import check_file
+    from mercer.cli.files import check_file
 
     if out is not None:
         if out.suffix.lower() not in _TABLES + _PAGES:
@@ -217,7 +216,7 @@ def _write(
     contributions: Any,
     warned: list[str],
 ) -> None:
-    from mercer.cli.output_files import encode_frame, write_file
+    from mercer.cli.files import encode_frame, write_file
 
     if out.suffix.lower() in _PAGES:
         from mercer.report.monitoring import monitoring_page

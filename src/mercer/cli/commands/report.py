@@ -71,7 +71,7 @@ def report(
     verbose
         Print the progress of long computations, and the traceback of an error.
     """
-    from mercer.cli.engine_memory import open_data
+    from mercer.cli.files import open_data
     from mercer.report import numbers, write_report
     from mercer.tables import read_table
 

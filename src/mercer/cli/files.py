@@ -1,4 +1,4 @@
-"""Output of commands: standard output, files that are replaced atomically, folders of Parquet."""
+"""Files of commands: standard input and output, files and folders that are replaced atomically."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mercer import __version__
 from mercer.utils.atomic_files import atomic_write, check_parent, check_target
@@ -18,12 +18,24 @@ __all__ = [
     "check_folder",
     "encode_frame",
     "is_special",
+    "open_data",
     "write_file",
     "write_marker",
 ]
 
 #: File in a folder that lists the Parquet files mercer wrote there, so that it may replace them.
 MARKER = "_mercer.json"
+
+
+def open_data(data: str) -> str | BinaryIO:
+    """Return standard input as a file that can be read twice; other names unchanged."""
+    if data != "-":
+        return data
+    if sys.stdin is None:
+        raise OSError("Standard input is closed. Name a file instead of -.")
+    content = io.BytesIO(sys.stdin.buffer.read())
+    content.name = "standard input"
+    return content
 
 
 # --- checks before any work -------------------------------------------------------------------
