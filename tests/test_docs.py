@@ -150,7 +150,12 @@ MODULES = [
 ] + ["mercer.tables", "mercer.report"]
 PUBLIC = [
     *(("mercer", name) for name in mercer.__all__ if not inspect.ismodule(getattr(mercer, name))),
-    *((module, name) for module in MODULES for name in importlib.import_module(module).__all__),
+    *(
+        (module, name)
+        for module in MODULES
+        for name in importlib.import_module(module).__all__
+        if name not in mercer.__all__  # listed as a name of mercer
+    ),
 ]
 
 
