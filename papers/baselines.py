@@ -14,7 +14,6 @@ from mercer.bandwidth import fit_kernel, median_distance
 from mercer.cluster.angular import angular_cost, angular_kmeans
 from mercer.data.points import validate_points
 from mercer.eigen.block_krylov import leading_eigenpairs
-from mercer.eigen.shift_invert import inverse_eigenpairs
 from mercer.gram import Sample
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.utils.resources import blas_threads_for, check_memory
@@ -186,9 +185,7 @@ def _leading_vectors(A: Array, k: int) -> Array:
             found = leading_eigenpairs(
                 A.__matmul__, len(A), k, tolerance=_RESIDUAL, max_passes=_MAX_PASSES
             )
-            if not found.converged:  # clusters that are nearly separate
-                found = inverse_eigenpairs(A.copy(), k)
-        if found.converged:
+        if found.converged:  # unless clusters are nearly separate
             return found.vectors
     return np.asarray(np.linalg.eigh(A)[1][:, ::-1][:, :k])
 

@@ -14,10 +14,10 @@ from mercer.eigen.plan import FiniteFeatures, Plan, Request, plan
 from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear
 from mercer.solvers import (
+    Arpack,
     Auto,
     Dense,
     Fourier,
-    GraphSolver,
     Lanczos,
     Nystrom,
     VerifiedLanczos,
@@ -97,8 +97,8 @@ def test_leading_components_by_size_number_and_memory(n, n_components, budget, e
     ("n", "budget", "expected", "fallback"),
     [
         (600, GIGABYTE, Dense(), None),
-        (601, GIGABYTE, GraphSolver(), Dense()),
-        (10_000, 4 * GIGABYTE, GraphSolver(), Dense()),
+        (601, GIGABYTE, Arpack(), Dense()),
+        (10_000, 4 * GIGABYTE, Arpack(), Dense()),
         (10_001, 4 * GIGABYTE, Lanczos(max_products=500), Dense(only_selected=True)),
         (10_000, GIGABYTE, Lanczos(), None),
     ],

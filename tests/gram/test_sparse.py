@@ -9,7 +9,7 @@ from mercer.eigen.decompose import decompose
 from mercer.gram import NormalizedGram, SparseGram
 from mercer.gram.gram import BlockedGram, DenseGram
 from mercer.kernels import Gaussian, Linear, Neighbors, SelfTuning
-from mercer.solvers import GraphSolver, Lanczos
+from mercer.solvers import Arpack, Lanczos
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(60, 2))
@@ -98,7 +98,7 @@ def test_factored_operators_raise_a_clear_error():
 def test_graph_solver_needs_a_normalized_operator():
     for kernel in (fit_kernel(Neighbors(4), X), Gaussian(1.0)):
         with pytest.raises(ValueError, match="degree-normalized"):
-            decompose(Sample(kernel, Points(X)), "variance", 2, solver=GraphSolver())
+            decompose(Sample(kernel, Points(X)), "variance", 2, solver=Arpack())
 
 
 def test_lanczos_uses_the_sparse_matrix():

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigs
 
-from mercer.eigen.signed_lanczos import extreme_signed_eigenvalues, signed_eigenpairs
 from mercer.utils.types import Array
 
 __all__ = ["REPRESENTATIVES", "DifferenceMode", "feature_modes", "gram_modes", "row_novelty"]
@@ -16,6 +16,8 @@ REPRESENTATIVES = 8  # rows that are named per mode
 # permutations for the level of eigenvalues without a difference: of modes, and of the novelty
 _NULL_DRAWS, _NOVELTY_DRAWS = 20, 5
 _NULL_STEPS = 12  # products for the extreme eigenvalues of permuted labels
+_EXHAUSTED = 1e-7  # norm of a remainder that is rounding error, relative to the largest possible
+_ZERO = 1e-7  # an eigenvalue that is rounding error, of kernels with k(x, x) = 1
 _TOLERANCE = 1e-6  # residual of an eigenpair, relative to the largest eigenvalue
 
 
@@ -72,9 +74,16 @@ def feature_modes(
 
 
 def gram_modes(
-    product: Callable[[Array], Array], size: int, n: int, n_modes: int, rng: np.random.Generator
+    product: Callable[[Array], Array],
+    size: int,
+    n: int,
+    n_modes: int,
+    rng: np.random.Generator,
 ) -> tuple[list[DifferenceMode], list[DifferenceMode], float]:
     """Return novel and missing modes from products with K, and the largest residual.
+
+    A function ``Σ_j a_j φ(x_j)`` has the values ``Ka`` at the rows, and the difference of the
+    covariance operators maps a to ``d · Ka`` with d = -1/n and 1/m for the rows of the samples.
 
     Parameters
     ----------
@@ -87,12 +96,58 @@ def gram_modes(
     """
     if not n_modes:
         return [], [], 0.0
-    d = np.where(np.arange(size) < n, -1 / n, 1 / (size - n))
-    ends = signed_eigenpairs(product, d, n_modes, tolerance=_TOLERANCE, rng=rng)
-    drawn = np.column_stack([rng.permutation(d) for _ in range(_NULL_DRAWS)])
-    levels = extreme_signed_eigenvalues(product, drawn, _NULL_STEPS, rng)
-    novel, lost = _modes(ends[0][:2], ends[1][:2], n, levels)
-    return novel, lost, float(max(end.residuals.max(initial=0) for end in ends))
+    d = np.where(np.arange(size) < n, -1 / n, 1 / (size - n))[:, None]
+
+    def difference(v: Array) -> Array:
+        return np.asarray(d * product(v.reshape(size, -1)))
+
+    operator = LinearOperator((size, size), matvec=difference, matmat=difference, dtype=np.float64)
+    count, start = min(n_modes, size - 2), d[:, 0] * rng.standard_normal(size)
+    found, residual = [], 0.0
+    for which in ("LR", "SR"):  # real eigenvalues: the operator is self-adjoint for a'Kb
+        values, vectors = eigs(operator, count, which=which, v0=start, tol=_TOLERANCE)
+        strengths = values.real if which == "LR" else -values.real
+        order = np.argsort(-strengths)
+        order = order[strengths[order] > max(_TOLERANCE * strengths.max(), _ZERO)]
+        values, a = values[order].real, vectors[:, order].real
+        rows = product(a)
+        norms = np.sqrt(np.einsum("ij,ij->j", a, rows))
+        a, rows = a / norms, rows / norms
+        errors = d * rows - a * values
+        squares = np.einsum("ij,ij->j", errors, product(errors))
+        residual = max(residual, float(np.sqrt(squares.max(initial=0))))
+        found.append((values, rows))
+    drawn = np.column_stack([rng.permutation(d[:, 0]) for _ in range(_NULL_DRAWS)])
+    novel, lost = _modes(found[0], found[1], n, _extreme_eigenvalues(product, drawn, rng))
+    return novel, lost, residual
+
+
+def _extreme_eigenvalues(
+    product: Callable[[Array], Array], D: Array, rng: np.random.Generator
+) -> Array:
+    """Return the smallest and the largest eigenvalue for the weights in each column of D.
+
+    They are Ritz values of a few steps of Lanczos in the inner product ``a'Kb``, of all columns at
+    once, because products with many vectors take little longer than with one.
+    """
+    W = D * rng.standard_normal(D.shape)
+    basis: list[tuple[Array, Array]] = []
+    T = np.zeros((D.shape[1], _NULL_STEPS, _NULL_STEPS))
+    before = np.abs(W).sum(axis=0)  # the largest possible norm, because |k| ≤ 1
+    for j in range(min(_NULL_STEPS, len(D))):
+        products = product(W)
+        squares = np.einsum("ij,ij->j", W, products)
+        alive = squares > (_EXHAUSTED * before) ** 2
+        scale = np.where(alive, 1 / np.sqrt(np.where(alive, squares, 1)), 0)
+        basis.append((W * scale, products * scale))
+        W = D * basis[j][1]
+        before = np.abs(W).sum(axis=0)
+        for i, (_, values) in enumerate(basis):
+            T[:, i, j] = T[:, j, i] = np.einsum("ij,ij->j", values, W)
+        for _ in range(2):
+            for coefficients, values in basis:
+                W = W - coefficients * np.einsum("ij,ij->j", values, W)
+    return np.asarray(np.linalg.eigvalsh(T)[:, [0, -1]])
 
 
 def _modes(

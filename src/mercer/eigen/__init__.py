@@ -1,9 +1,9 @@
 """Solvers: how the Gram matrix is represented and how its eigenpairs are found."""
 
+from mercer.eigen.arpack import Arpack
 from mercer.eigen.base import Eigenpairs, Eigensolver, OperatorChoice, Selection
 from mercer.eigen.dense import Dense
 from mercer.eigen.fourier import Fourier
-from mercer.eigen.graph import GraphSolver
 from mercer.eigen.lanczos import Lanczos
 from mercer.eigen.nystrom import Nystrom
 from mercer.eigen.plan import Auto, Plan, Request, as_solver, streaming_gram
@@ -12,12 +12,12 @@ from mercer.eigen.sums import summing_gram
 from mercer.eigen.verified_lanczos import VerifiedLanczos
 
 __all__ = [
+    "Arpack",
     "Auto",
     "Dense",
     "Eigenpairs",
     "Eigensolver",
     "Fourier",
-    "GraphSolver",
     "Lanczos",
     "Nystrom",
     "OperatorChoice",

@@ -15,8 +15,8 @@ n ≤ 600, or more than n/20 components (400 and n/15 for a  stored K           
 number of leading ones); four n × n matrices fit the
 budget
 sparse kernel (``Neighbors``)                              sparse K              ``Lanczos``, or
-                                                                                 ``GraphSolver``
-degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K              ``GraphSolver``
+                                                                                 ``Arpack``
+degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K              ``Arpack``
 the budget
 Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)   small problem
 with ≤ min(n²/250, 2²⁴) points
@@ -30,7 +30,7 @@ otherwise                                                  ``Nystrom``, 1000    
 
 A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
 600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
-``Lanczos`` otherwise. ``GraphSolver`` finds eigenpairs of degree-normalized matrices only, with
+``Lanczos`` otherwise. ``Arpack`` finds eigenpairs of degree-normalized matrices only, with
 ``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
 n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
 budget, iterations are limited to products that cost about as much (n/8 vectors for entropy,
@@ -52,10 +52,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data.points import Points
+from mercer.eigen.arpack import Arpack
 from mercer.eigen.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
 from mercer.eigen.dense import Dense, dense_bytes
 from mercer.eigen.fourier import Fourier
-from mercer.eigen.graph import GraphSolver
 from mercer.eigen.lanczos import Lanczos, stored_fits
 from mercer.eigen.nystrom import Nystrom
 from mercer.eigen.verified_lanczos import VerifiedLanczos
@@ -301,7 +301,8 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
     if dense_fits and (small or _is_large_part(n_components, n, part)):
         return Plan(Dense(), Dense(only_selected=n > SMALL))
     if kernel.is_sparse:
-        return Plan(Lanczos(), GraphSolver() if request.normalize else Lanczos())
+        fallback = Dense() if dense_fits and request.normalize else None
+        return Plan(Lanczos(), Arpack() if request.normalize else Lanczos(), fallback)
     large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
     if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
         return Plan(Fourier(), None)
@@ -315,7 +316,7 @@ def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) ->
         return Plan(Nystrom(limits.n_landmarks or _LANDMARKS), None)
     inverted = request.normalize and n <= _INVERTED_UP_TO and isinstance(n_components, int)
     if inverted and stored and dense_fits:
-        return Plan(Lanczos(stored=True), GraphSolver(), Dense())
+        return Plan(Lanczos(stored=True), Arpack(), Dense())
     operator = Lanczos(stored=stored)
     if dense_fits:
         limit = _affordable_products(request, n)
