@@ -105,7 +105,7 @@ def test_many_points_use_fourier_features(output):
     weights = np.full(6000, 1 / 6000)
     objective = _Objective(network, many, weights, np.empty((6000, 0)), output, Gaussian(0.2))
     fast, slope = objective(theta)
-    from mercer.information import pair_sums as potential
+    from mercer.information import potential
 
     z, H = network.forward(theta, many)
     if output == "tanh":

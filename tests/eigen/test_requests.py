@@ -8,7 +8,6 @@ from mercer.data.points import Points
 from mercer.eigen.plan import _NAMES
 from mercer.errors import ConvergenceError, RankError
 from mercer.gram import Sample
-from mercer.information.entropy import spectral_entropy, spectral_entropy_bounds
 from mercer.kernels import Gaussian
 from mercer.solvers import Dense, Fourier, Lanczos, Plan
 from tests.eigen.problems import DiagonalProblem, selection
@@ -79,12 +78,3 @@ def test_docstrings_list_every_solver(estimator):
     """Core e16: "fourier" and "nystrom" were missing."""
     entry = estimator.__doc__.partition("solver : ")[2].partition(" : ")[0]
     assert names_values(entry, *(f'"{name}"' for name in _NAMES)) == []
-
-
-def test_bounds_hold_for_eigenvalues_that_may_be_too_small():
-    """The missing rest may belong to the first eigenvalue."""
-    leading, others = np.array([0.4, 0.3]), 5
-    low, high = spectral_entropy_bounds(leading, others, 2.0, exact=False)
-    closer, _ = spectral_entropy_bounds(leading, others, 2.0, exact=True)
-    assert low == pytest.approx(spectral_entropy(np.array([0.7, 0.3]), 2.0))
-    assert low < closer < high

@@ -19,7 +19,6 @@ from mercer.information import (
     entropy_terms,
     feature_variance,
     information_potential,
-    matrix_renyi_bounds,
     matrix_renyi_entropy,
     potential_gradient,
     renyi_entropy,
@@ -284,7 +283,7 @@ def test_divergence_of_equal_samples_is_zero(kernel):
     assert cauchy_schwarz_divergence(X, twice, kernel) == pytest.approx(0, abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_nonnegative_quantities_are_not_negative(seed):
     """Regression: rounding errors gave -2e-16 and -0.0."""
     X = np.random.default_rng(seed).normal(size=(50 + seed, 1 + seed % 3))
@@ -293,7 +292,6 @@ def test_nonnegative_quantities_are_not_negative(seed):
         cauchy_schwarz_divergence(X, X, Gaussian(0.5)),
         feature_variance(equal, Polynomial(3)),
         *(matrix_renyi_entropy(equal, Gaussian(1.0), order) for order in (0.5, 1, 2, 3, np.inf)),
-        *matrix_renyi_bounds(equal, Gaussian(1.0), n_components=1),
     ]
     assert [value for value in values if value < 0 or np.signbit(value)] == []
 
@@ -448,17 +446,6 @@ def test_matrix_entropies_of_equal_and_isolated_points(order):
     )
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("count", [3, 15, 40])
-def test_leading_eigenvalues_bound_the_entropy(order, count):
-    X = array()
-    low, high = matrix_renyi_bounds(X, Gaussian(0.8), order, n_components=count)
-    exact = matrix_renyi_entropy(X, Gaussian(0.8), order)
-    assert low - 1e-9 <= exact <= high + 1e-9
-    if count == 40:
-        assert_allclose([low, high], exact, rtol=1e-6)
-
-
 def test_quadratic_entropy_of_many_points_needs_no_eigenvalues():
     X = array(6000, 2)
     with config_context(memory=20e6):  # a matrix would need 288 MB
@@ -468,7 +455,7 @@ def test_quadratic_entropy_of_many_points_needs_no_eigenvalues():
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), 2.0 * Gaussian(1.0)], ids=repr)
 def test_matrix_entropies_need_a_unit_diagonal(kernel):
-    for measure in (matrix_renyi_entropy, vendi_score, matrix_renyi_bounds):
+    for measure in (matrix_renyi_entropy, vendi_score):
         with raises(ValueError, "k(x, x)", 1, repr(kernel)):
             measure(array(), kernel)
 
@@ -482,7 +469,7 @@ def test_negative_orders_raise():
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_gradients_by_fourier_features_and_by_pairs_agree(d):
-    from mercer.information.pair_sums import gaussian_potential
+    from mercer.information.potential import gaussian_potential
 
     X, w = array(4500, d), np.random.default_rng(1).random(4500) + 0.5
     kernel = Gaussian(np.linspace(1.0, 1.5, d))

@@ -5,12 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.errors import ApproximationWarning
-from mercer.information import MatrixEntropies, matrix_renyi_entropy, trace_quadrature, vendi_score
-from mercer.information.deflation import deflate, deflation_tolerance
+from mercer.information import MatrixEntropies, matrix_renyi_entropy, vendi_score
 from mercer.information.entropy import growth_bounds, perturbation_bounds, spectral_entropy
 from mercer.information.samples import fitted_sample
-from mercer.information.trace_bounds import lower_tail, moment_bounds
-from mercer.information.trace_quadrature import TraceSum
+from mercer.information.trace_quadrature import TraceSum, deflate, lower_tail, moment_bounds
 from mercer.kernels import Cosine, Gaussian, Laplacian, Matern
 from mercer.solvers import Nystrom
 from mercer.utils import resources
@@ -140,9 +138,7 @@ def test_bounds_hold_while_vectors_and_steps_grow(order):
             counts.append(sum(len(block.masses) for block in terms._blocks))
             assert terms.bounds.lower <= exact * (1 + 1e-9), (seed, counts)
             assert exact * (1 - 1e-9) <= terms.bounds.upper, (seed, counts)
-        first = counts[0]
-        allowed = {min(4 * int(np.ceil(first * 1.5**i / 4)), 160) for i in range(9)}
-        assert first == terms.planned_vectors
+        allowed = {min(terms.planned_vectors * 2**i, 160) for i in range(9)}
         assert set(counts) <= allowed
         assert counts == sorted(counts)
 
@@ -163,42 +159,6 @@ def test_vectors_grow_only_as_much_as_needed():
     assert counts[0] == 8
     assert counts == sorted(counts)
     assert counts[-1] < 160
-
-
-def test_parts_of_the_probability_of_failure_sum_to_one():
-    parts = [trace_quadrature._part(i) for i in range(20_000)]
-    assert 0.999 < sum(parts) < 1
-
-
-def test_loosely_converged_eigenpairs_are_part_of_the_bounds():
-    rng = np.random.default_rng(0)
-    Q = np.linalg.qr(rng.normal(size=(300, 300)))[0]
-    p = np.r_[0.3, 0.2, 0.1, np.linspace(0.5, 1.5, 297) * 0.4 / 297]
-    A = (Q * p) @ Q.T
-    exact = -(p * np.log(p)).sum()
-    widths = []
-    for tolerance in (1e-4, 1e-6, 1e-9):
-        found = deflate(lambda V: A @ V, 300, np.random.default_rng(1), lambda _: True, tolerance)
-        assert found.tolerance == tolerance
-        residuals = np.linalg.norm(A @ found.vectors - found.vectors * found.values, axis=0)
-        assert residuals.max() <= tolerance * found.values[0] * 1.01
-        terms = TraceSum(lambda V: A @ V, 300, p @ p, 1.0, deflation=found)
-        terms.tighten()
-        assert terms.bounds.lower <= exact <= terms.bounds.upper
-        widths.append(terms.slack)
-    assert widths[0] > widths[1] > widths[2]
-
-
-def test_orders_below_1_do_not_use_loosely_converged_eigenpairs():
-    X = np.random.default_rng(0).normal(size=(400, 40))
-    entropies = MatrixEntropies(fitted_sample(X, Gaussian(6.0), None), solver="lanczos")
-    for order in (1, 3, 0.5, 1, np.inf):
-        found = entropies.of_order(order)
-        tolerance = entropies._deflation.tolerance
-        assert tolerance <= deflation_tolerance(order, entropies.tol)
-        exact = dense_entropy(X, Gaussian(6.0), order)
-        assert found.lower <= exact <= found.upper
-    assert tolerance == deflation_tolerance(0.5, entropies.tol)  # reused by the last two
 
 
 @pytest.mark.parametrize("order", [1, np.inf])

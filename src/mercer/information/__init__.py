@@ -9,15 +9,15 @@ closed forms too.
 
 from __future__ import annotations
 
-from mercer.information.density_distances import (
+from mercer.information.divergence import (
     DensityDistance,
+    cauchy_schwarz_divergence,
     integrated_squared_error,
     kullback_leibler,
 )
-from mercer.information.divergence import cauchy_schwarz_divergence
-from mercer.information.entropy_routes import EntropyBounds, MatrixEntropies
 from mercer.information.matrix_entropy import (
-    matrix_renyi_bounds,
+    EntropyBounds,
+    MatrixEntropies,
     matrix_renyi_entropy,
     vendi_score,
 )
@@ -43,7 +43,6 @@ __all__ = [
     "integrated_squared_error",
     "kullback_leibler",
     "log_normalizer",
-    "matrix_renyi_bounds",
     "matrix_renyi_entropy",
     "potential_gradient",
     "renyi_entropy",

@@ -13,7 +13,6 @@ __all__ = [
     "perturbation_bounds",
     "spectral_entropies",
     "spectral_entropy",
-    "spectral_entropy_bounds",
 ]
 
 
@@ -125,9 +124,7 @@ def perturbation_bounds(
     return max(low, 0.0), min(high, float(np.log(rank)))
 
 
-def growth_bounds(
-    lower: Array, order: float, missing: float, rank: int, largest_growth: float | None = None
-) -> tuple[float, float]:
+def growth_bounds(lower: Array, order: float, missing: float, rank: int) -> tuple[float, float]:
     """Return bounds on the entropy of proportions that exceed known ones by a known total.
 
     Eigenvalues of a landmark approximation are too small, and their sum is known. The entropy is
@@ -143,8 +140,6 @@ def growth_bounds(
         1 minus their sum.
     rank : int
         Number of true proportions, at least ``len(lower)``.
-    largest_growth : float or None
-        Largest amount by which one proportion may be too small; None for ``missing``.
 
     Examples
     --------
@@ -154,13 +149,8 @@ def growth_bounds(
     """
     p = np.zeros(rank)
     p[: len(lower)] = -np.sort(-np.maximum(lower, 0))
-    step = missing if largest_growth is None else min(largest_growth, missing)
     lumped = p.copy()
-    if step > 0:
-        whole = min(int(missing / step), rank)
-        lumped[:whole] += step
-        if whole < rank:
-            lumped[whole] += max(missing - whole * step, 0.0)
+    lumped[0] += max(missing, 0.0)
     level = _water_level(p, missing)
     filled = np.maximum(p, level)
     return spectral_entropy(lumped / lumped.sum(), order), spectral_entropy(
@@ -175,40 +165,3 @@ def _water_level(decreasing: Array, amount: float) -> float:
     levels = (amount + np.cumsum(ascending)) / counts
     nexts = np.r_[ascending[1:], np.inf]
     return float(levels[int(np.argmax(levels <= nexts))])
-
-
-def spectral_entropy_bounds(
-    leading: Array, others: int, order: float, exact: bool = True
-) -> tuple[float, float]:
-    """Return bounds on the entropy of proportions of which only the largest are known.
-
-    The entropy is Schur-concave: it is smallest if the missing total is concentrated on as few
-    proportions as possible, and largest if it is spread evenly.
-
-    Parameters
-    ----------
-    leading : array
-        The largest proportions, in decreasing order.
-    others : int
-        Number of unknown proportions.
-    order : float
-    exact : bool
-        Whether the leading proportions are exact, so that no unknown one exceeds the smallest of
-        them. If they may be too small, the first may contain all of the missing total.
-
-    Examples
-    --------
-    >>> low, high = spectral_entropy_bounds(np.array([0.5, 0.3]), 8, 2.0)
-    >>> bool(low <= spectral_entropy(np.array([0.5, 0.3, 0.1, 0.1]), 2.0) <= high)
-    True
-    """
-    missing = max(1.0 - float(leading.sum()), 0.0)
-    if missing == 0 or others == 0:
-        value = spectral_entropy(leading / leading.sum(), order)
-        return value, value
-    if not exact:
-        return growth_bounds(leading, order, missing, len(leading) + others)
-    even = np.r_[leading, np.full(others, missing / others)]
-    whole = int(missing / leading[-1])
-    lumped = np.r_[leading, np.full(whole, leading[-1]), missing - whole * leading[-1]]
-    return spectral_entropy(lumped, order), spectral_entropy(even, order)

@@ -1,20 +1,372 @@
-"""Matrix-based Renyi entropy and the Vendi score, from eigenvalues of K/n."""
+"""Matrix-based Renyi entropies and the Vendi score, from eigenvalues of K/n."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mercer.eigen.decompose import decompose
+from mercer.data.points import Points
+from mercer.eigen import as_solver, summing_gram
+from mercer.eigen.block_krylov import leading_eigenpairs
+from mercer.eigen.dense import Dense
+from mercer.eigen.lanczos import Lanczos
+from mercer.eigen.plan import Request, can_compute_all_eigenvalues, has_few_features, plan
 from mercer.errors import ApproximationWarning, warn
-from mercer.information.entropy import spectral_entropy_bounds
-from mercer.information.entropy_routes import MatrixEntropies
+from mercer.gram import BlockedGram, DenseGram, ExplicitGram, FourierGram, NystromGram, Sample
+from mercer.information.entropy import (
+    entropy_of_sum,
+    growth_bounds,
+    perturbation_bounds,
+    spectral_entropy,
+)
 from mercer.information.samples import clip_negative, fitted_sample, require_unit_diagonal
-from mercer.kernels import Kernel
+from mercer.information.trace_quadrature import (
+    Deflation,
+    LanczosBlock,
+    TraceSum,
+    bound_largest,
+    deflate,
+)
+from mercer.kernels import Gaussian, Kernel
 from mercer.utils.estimators import ignore_underflow
+from mercer.utils.resources import blas_threads_for, single_threaded_blas
+from mercer.utils.types import Array
 
-__all__ = ["matrix_renyi_bounds", "matrix_renyi_entropy", "vendi_score"]
+__all__ = [
+    "EntropyBounds",
+    "MatrixEntropies",
+    "matrix_renyi_entropy",
+    "vendi_score",
+]
+
+_ENTRY_ROUNDING = 16  # error of a kernel value, in units of the precision
+_SOLVER_ROUNDING = 10  # error of a decomposition, in units of the precision and √size
+_NORM_VECTORS, _NORM_STEPS = 12, 32  # bound the largest eigenvalue within about 0.3 %
+_SMALL_SAMPLE = 4000  # rows in single precision that are converted to double precision
+
+
+@dataclass(frozen=True)
+class EntropyBounds:
+    """A value with two-sided numerical bounds.
+
+    Attributes
+    ----------
+    value, lower, upper : float
+    route : str
+        How the value was computed.
+    deterministic : bool
+        Whether the bounds hold with certainty (in the usual model of rounding errors).
+    probability : float
+        Probability with which they hold: 1.0, or the requested one.
+    converged : bool
+        Whether the width is at most ``tol``.
+
+    Examples
+    --------
+    >>> from mercer.information import vendi_score
+    >>> from mercer.kernels import Gaussian
+    >>> score = vendi_score([[0.0], [0.1], [5.0]], Gaussian(1.0), bounds=True)
+    >>> score.lower <= score.value <= score.upper, score.deterministic
+    (True, True)
+    """
+
+    value: float
+    lower: float
+    upper: float
+    route: str
+    deterministic: bool = True
+    probability: float = 1.0
+    converged: bool = True
+
+    def exp(self) -> EntropyBounds:
+        """Return the effective number ``exp S`` with its bounds."""
+        value, lower, upper = (float(np.exp(x)) for x in (self.value, self.lower, self.upper))
+        return replace(self, value=value, lower=lower, upper=upper)
+
+
+class MatrixEntropies:
+    """Matrix-based entropies of one sample, of any number of orders.
+
+    The eigenvalues, or the iteration that replaces them, are computed once.
+
+    Parameters
+    ----------
+    sample : Sample
+        With k(x, x) = 1.
+    solver : str or solver
+    tol : float
+        Largest ``upper / lower - 1`` of a score.
+    probability : float
+        With which stochastic bounds hold.
+    random_state : int or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.points import Points
+    >>> from mercer.information import MatrixEntropies
+    >>> from mercer.kernels import Cosine
+    >>> from mercer.gram import Sample
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> entropies = MatrixEntropies(Sample(Cosine(), Points(X)))
+    >>> [round(entropies.of_order(q).value, 2) for q in (1, 2)], entropies.route
+    ([1.1, 1.1], 'all eigenvalues of 3 exact features')
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        *,
+        solver: Any = "auto",
+        tol: float = 0.01,
+        probability: float = 1 - 1e-6,
+        random_state: int | None = 0,
+    ) -> None:
+        if not tol > 0:
+            raise ValueError(f"tol={tol!r} must be above 0.")
+        if not 0 < probability < 1:
+            raise ValueError(f"probability={probability!r} must be between 0 and 1.")
+        require_unit_diagonal(sample)
+        self.solver, self.tol, self.probability = as_solver(solver), tol, probability
+        self.random_state = random_state
+        small = sample.points.n <= _SMALL_SAMPLE and sample.points.kind == "vectors"
+        if small and not sample.points.is_chunked and sample.points.dtype == np.float32:
+            sample = replace(sample, points=Points(sample.points.data.astype(np.float64)))
+        self.sample = sample
+        self._deflation: Deflation | None = None
+
+    def of_order(self, order: float) -> EntropyBounds:
+        """Return the entropy of an order α ≥ 0, in nats, with bounds."""
+        if order == 2 and not self._is_small_side:
+            return self._quadratic()
+        if self._uses_landmarks:
+            return self._from_landmarks(order)
+        if self.proportions is not None:
+            return self._from_all(order)
+        if order == 0:
+            return self._count()
+        with self._blas_threads:
+            return self._largest() if order == np.inf else self._iterate(order)
+
+    @cached_property
+    def gram(self) -> Any:
+        """The Gram operator."""
+        return plan(self.sample, Request("variance", 1, self.solver)).gram(self.sample)
+
+    @property
+    def route(self) -> str:
+        """How entropies other than the quadratic one are computed."""
+        if self._uses_landmarks:
+            return f"eigenvalues of {self.gram.description}"
+        if self.proportions is not None:
+            return f"all eigenvalues of {self.gram.description}"
+        return f"Lanczos quadrature, {self.gram.description}"
+
+    @cached_property
+    def rank(self) -> int:
+        """Largest possible number of positive eigenvalues."""
+        rank = self.sample.points.n
+        if isinstance(self.gram, ExplicitGram) and not self._uses_landmarks:
+            rank = min(rank, len(self.gram.small_start))
+        return rank
+
+    @property
+    def _is_small_side(self) -> bool:
+        return self.sample.matrix is None and has_few_features(self.sample)
+
+    @property
+    def _uses_landmarks(self) -> bool:
+        return isinstance(self.gram, NystromGram)
+
+    @property
+    def _blas_threads(self) -> AbstractContextManager[None]:
+        """One thread of BLAS for operators whose products run in threads of their own.
+
+        Threads of BLAS spin for a while after each call, on the cores that the next product uses.
+        """
+        own_threads = isinstance(self.gram, DenseGram | BlockedGram)
+        return single_threaded_blas() if own_threads else nullcontext()
+
+    @cached_property
+    def _problem(self) -> Any:
+        return self.gram.problem()
+
+    @cached_property
+    def proportions(self) -> Array | None:
+        """All λ/n (of the landmarks, if there are any); None where that costs too much."""
+        size = self._problem.size
+        affordable = can_compute_all_eigenvalues(size) and not isinstance(self.solver, Lanczos)
+        if not (affordable or self._uses_landmarks or isinstance(self.solver, Dense)):
+            return None
+        with blas_threads_for(size):
+            values = np.linalg.eigvalsh(self._problem.dense()).astype(np.float64)
+        return np.asarray(values / self.gram.total)
+
+    @cached_property
+    def error(self) -> float:
+        """Bound on the Frobenius norm of the error of K/n."""
+        error = _ENTRY_ROUNDING * float(np.finfo(self.gram.precision).eps)
+        error += _SOLVER_ROUNDING * float(np.finfo(float).eps) * np.sqrt(self._problem.size)
+        if isinstance(self.gram, DenseGram) and self.proportions is not None:
+            # LAPACK works in the precision of the matrix
+            rounding = float(np.finfo(self.gram.precision).eps)
+            error += _SOLVER_ROUNDING * rounding * np.sqrt(self._problem.size)
+        if isinstance(self.gram, FourierGram):
+            error += self.gram.grid.entry_error
+        return error
+
+    @cached_property
+    def squares(self) -> float:
+        """``‖K‖_F² / n²``."""
+        gram = self.gram
+        if isinstance(gram, DenseGram):
+            return gram.squared_norm() / gram.total**2
+        if isinstance(gram, ExplicitGram) and not self._uses_landmarks:
+            small = gram.small_dense()
+            return float(np.einsum("ij,ij->", small, small)) / gram.total**2
+        return _mean_square(self.sample)
+
+    # --- routes -----------------------------------------------------------------------------------
+
+    def _result(self, value: float, lower: float, upper: float, route: str) -> EntropyBounds:
+        lower, upper = clip_negative(lower), clip_negative(max(lower, upper))
+        value = float(np.clip(clip_negative(value), lower, upper))
+        converged = upper - lower <= np.log1p(self.tol)
+        return EntropyBounds(value, lower, upper, route, converged=bool(converged))
+
+    def _quadratic(self) -> EntropyBounds:
+        if self.sample.points.is_chunked or not isinstance(self.solver, Lanczos | Dense):
+            squares, error = _mean_square(self.sample), self._summing_error
+        else:
+            squares, error = self.squares, self._summing_error
+        # |‖A‖ - ‖B‖| ≤ ‖A - B‖ in the Frobenius norm
+        norm = np.sqrt(squares)
+        lower, upper = (-2 * float(np.log(max(norm + e, e))) for e in (error, -error))
+        return self._result(-float(np.log(squares)), lower, upper, "sum of squared kernel values")
+
+    @property
+    def _summing_error(self) -> float:
+        error = _ENTRY_ROUNDING * float(np.finfo(self.sample.points.dtype).eps)
+        return error + 1e-8 if (self.sample.points.dimension or 9) <= 3 else error
+
+    def _from_all(self, order: float) -> EntropyBounds:
+        proportions = self.proportions
+        assert proportions is not None
+        zero = self._problem.numerical_zero(proportions[-1] * self.gram.total) / self.gram.total
+        positive = np.where(proportions > zero, proportions, 0.0)
+        value = spectral_entropy(positive / positive.sum(), order)
+        lower, upper = perturbation_bounds(proportions, order, self.error, self.rank)
+        lower, upper = min(lower, value), max(upper, value)
+        return self._result(value, lower, upper, self.route)
+
+    def _from_landmarks(self, order: float) -> EntropyBounds:
+        proportions = self.proportions
+        assert proportions is not None
+        missing = self.gram.missing_fraction
+        lower, upper = growth_bounds(
+            np.maximum(proportions - self.error / np.sqrt(len(proportions)), 0),
+            order,
+            min(missing + self.error * np.sqrt(len(proportions)), 1.0),
+            self.rank,
+        )
+        return self._result((lower + upper) / 2, lower, upper, self.route)
+
+    def _deflate(self, enough: Callable[[Deflation], bool]) -> Deflation:
+        """Return converged eigenpairs, those of an earlier order if they are enough."""
+        found = self._deflation
+        if found is None or not (found.complete or enough(found)):
+            rng = np.random.default_rng(self.random_state)
+            found = deflate(self._product, self._problem.size, rng, enough)
+            self._deflation = found
+        return found
+
+    def _product(self, V: Array) -> Array:
+        return self._problem.product(V) / self.gram.total
+
+    def _largest(self) -> EntropyBounds:
+        found = self._deflate(self._is_separated)
+        values, vectors, c = found.values, found.vectors, float(found.nodes.max(initial=0))
+        if not len(values):
+            values, vectors, *_ = leading_eigenpairs(
+                self._product, self._problem.size, 1, tolerance=1e-8, random_state=self.random_state
+            )
+            values, vectors = values[:1], vectors[:, :1]
+            c = float(values[0])
+        top = float(values[0])
+        residual = self._product(vectors[:, :1]) - top * vectors[:, :1]
+        error = self.error + float(np.linalg.norm(residual))
+        others = self._others(values)
+        certain = others <= top
+        if not certain:
+            rng = np.random.default_rng(self.random_state)
+            block = LanczosBlock(self._product, vectors, _NORM_VECTORS, max(top, c), rng)
+            block.extend(_NORM_STEPS)
+            failure = 1 - self.probability
+            others = min(others, bound_largest([block], max(top, c), _NORM_STEPS - 1, failure))
+        lower = -np.log(min(max(top, others) + error, 1.0))
+        result = self._result(-np.log(top), lower, -np.log(top - error), self.route)
+        if certain:
+            return result
+        return replace(result, deterministic=False, probability=self.probability)
+
+    def _others(self, values: Array) -> float:
+        """Return the largest other eigenvalue possible: the root of the sum of their squares."""
+        return float(np.sqrt(max(self.squares - float(values @ values), 0.0)))
+
+    def _is_separated(self, found: Deflation) -> bool:
+        return self._others(found.values) <= float(found.values.max(initial=0))
+
+    def _count(self) -> EntropyBounds:
+        """Return bounds of order 0: the quadratic entropy, and the logarithm of the size."""
+        top = float(np.log(self.rank))
+        return self._result(top, -float(np.log(self.squares)), top, self.route)
+
+    def _iterate(self, order: float) -> EntropyBounds:
+        size = self._problem.size
+
+        def trace_sum(deflation: Deflation) -> TraceSum:
+            return TraceSum(
+                self._product,
+                size,
+                self.squares,
+                order,
+                failure=1 - self.probability,
+                error=self.error * np.sqrt(size),
+                tol=float(np.log1p(self.tol)),
+                random_state=None if self.random_state is None else self.random_state + 1,
+                deflation=deflation,
+            )
+
+        terms = trace_sum(self._deflate(lambda found: trace_sum(found).needs_few_vectors))
+        while True:
+            entropies = [entropy_of_sum(x, order, terms.scale) for x in terms.bounds]
+            value, lower, upper = entropies[0], min(entropies[1:]), max(entropies[1:])
+            upper = min(upper, float(np.log(self.rank)))
+            result = self._result(value, lower, upper, self.route)
+            if result.converged or terms.exhausted:
+                break
+            terms.tighten()
+        if not terms.deterministic:
+            result = replace(result, deterministic=False, probability=self.probability)
+        return result
+
+
+def _mean_square(sample: Sample) -> float:
+    """Return ``‖K‖_F² / n²``, the information potential of the squared kernel."""
+    kernel: Kernel = sample.kernel
+    if sample.matrix is not None:
+        weights = sample.normalized_weights
+        return float(weights @ (sample.matrix.astype(np.float64) ** 2 @ weights))
+    if isinstance(kernel, Gaussian):  # its square is a Gaussian, which can be summed in O(n)
+        squared: Kernel = kernel.with_bandwidth(np.asarray(kernel.bandwidth) / np.sqrt(2))
+    else:
+        squared = kernel * kernel
+    return summing_gram(replace(sample, kernel=squared)).potential
 
 
 @ignore_underflow
@@ -164,56 +516,6 @@ def vendi_score(
     _check_order("q", q)
     found = matrix_renyi_entropy(X, kernel, q, bounds, **options)
     return found.exp() if bounds else float(np.exp(found))
-
-
-@ignore_underflow
-def matrix_renyi_bounds(
-    X: Any,
-    kernel: str | Kernel = "gaussian",
-    alpha: float = 2.0,
-    *,
-    n_components: int = 50,
-    sample_weight: Any = None,
-    solver: Any = "auto",
-) -> tuple[float, float]:
-    """Return bounds on the matrix-based Renyi entropy, from leading eigenvalues alone.
-
-    The rest of the trace is distributed over the other eigenvalues in the two extreme ways: over as
-    few of them as possible, or equally. ``matrix_renyi_entropy(bounds=True)`` is tighter.
-
-    Parameters
-    ----------
-    X, kernel, alpha, sample_weight
-        As in :func:`matrix_renyi_entropy`.
-    n_components : int
-        Number of eigenvalues to compute.
-    solver : str or solver
-
-    Returns
-    -------
-    low, high : float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.information import matrix_renyi_bounds, matrix_renyi_entropy
-    >>> from mercer.kernels import Gaussian
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> low, high = matrix_renyi_bounds(X, Gaussian(1.0), n_components=10)
-    >>> low <= matrix_renyi_entropy(X, Gaussian(1.0)) <= high
-    True
-    """
-    _check_order("alpha", alpha)
-    sample = fitted_sample(X, kernel, sample_weight)
-    require_unit_diagonal(sample)
-    spectrum = decompose(sample, "variance", n_components, solver=solver, at_most=True)
-    low, high = spectral_entropy_bounds(
-        spectrum.operator_eigenvalues,
-        sample.points.n - spectrum.n_components,
-        alpha,
-        exact=spectrum.error_bound == 0,
-    )
-    return clip_negative(low), clip_negative(high)
 
 
 def _check_order(name: str, value: float) -> None:
