@@ -324,3 +324,19 @@ def test_simulated_plant_is_reproducible_and_has_faults():
         assert not np.allclose(changed.iloc[30:], first.iloc[30:])
     with raises(ValueError, "fire"):
         make_process(60, fault="fire")
+
+
+@pytest.mark.parametrize("unit", [2.0**-300, 2.0**20, 2.0**300])
+def test_units_of_the_columns_do_not_matter(normal, fitted, unit):
+    units = np.where(np.arange(normal.shape[1]) % 2, unit, 1.0)
+    new = make_process(50, random_state=1)
+    scaled = ProcessMonitor(n_lags=1).fit(normal * units)
+    assert_allclose(scaled.score_samples(new * units), fitted.score_samples(new), rtol=1e-6)
+
+
+def test_changes_of_the_training_rows_and_the_error_state_have_no_effect(normal, fitted):
+    X, new = normal.to_numpy().copy(), make_process(50, random_state=1).to_numpy()
+    with np.errstate(all="raise"):
+        model = ProcessMonitor(n_lags=1).fit(X)
+        X[:] = 0.0
+        assert_allclose(model.score_samples(new), fitted.score_samples(new), rtol=1e-10)

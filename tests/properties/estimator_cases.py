@@ -17,6 +17,7 @@ from mercer import (
     ComponentRegressor,
     EntropyClustering,
     JointMixtureClassifier,
+    JointMixtureDensity,
     JointMixtureRegressor,
     KernelDenoiser,
     KernelECA,
@@ -31,6 +32,7 @@ from mercer import (
     RobustKernelPCA,
     SeriesDensity,
     SpectralClustering,
+    StackedDensity,
 )
 from mercer.domains import GaussianBase
 from mercer.kernels import (
@@ -122,6 +124,10 @@ FIFTY = 50.0  # rounding errors: projections below this threshold are treated as
 LEAVE_ONE_OUT = {"doubling": "leave-one-out removes a row and not its copy"}
 COPIES = "the neighbors of a row with weight w include its w - 1 copies"
 GRAPH = SINGLE | {"doubling": "a row is connected with its copies, not with itself"}
+FOLDS = {
+    "doubling": "copies of a row are in one fold, as are all rows with equal values",
+    "zeros": "the normalizers of the two kernels differ in the added dimension",
+}
 PRIOR = "alpha and beta count as rows of a prior"
 
 CASES = [
@@ -340,6 +346,27 @@ CASES = [
         "regression",
         uses_sample_size=PRIOR,
         doubled_params={"alpha": 1.0, "beta": 2.0},
+    ),
+    Case(
+        "JointMixtureDensity",
+        lambda h: JointMixtureDensity(kernel=Gaussian(h), alpha=0.5, rank=3),
+        "regression",
+        uses_sample_size=PRIOR,
+        doubled_params={"alpha": 1.0, "beta": 2.0},
+    ),
+    Case(
+        "StackedDensity",
+        lambda h: StackedDensity(
+            [
+                ("gaussian", ParzenDensity(kernel=Gaussian(h))),
+                ("laplacian", ParzenDensity(kernel=Laplacian(h))),
+            ],
+            n_folds=2,
+        ),
+        is_density=True,
+        spectral=False,
+        exempt=FOLDS,
+        uses_sample_size="cross-validation counts rows",
     ),
 ]
 

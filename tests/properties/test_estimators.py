@@ -3,6 +3,7 @@
 ``./run test --all`` tries a few samples of each, ``./run properties`` many more.
 """
 
+import inspect
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 
 import mercer
 from mercer import (
@@ -21,6 +23,7 @@ from mercer import (
     KernelECA,
     KernelPCA,
     MercerMixture,
+    RobustKernelPCA,
     SpectralClustering,
 )
 from mercer.kernels import Gaussian
@@ -59,7 +62,7 @@ def every(name):
 
 def scales_with_n(model):
     """Return whether ``eigenvalues_`` are those of K, which grow with the number of rows."""
-    return isinstance(model, KernelPCA | KernelECA)
+    return isinstance(model, KernelPCA | KernelECA | RobustKernelPCA)
 
 
 @every("permutation")
@@ -317,6 +320,13 @@ def test_saved_models_give_the_same_results(case, sample):
     for name, value in results(loaded, sample.new).items():
         assert_array_equal(value, expected[name], err_msg=name)
     Examples.count += 1
+
+
+def test_registry_has_all_public_estimators():
+    public = {getattr(mercer, name) for name in mercer.__all__}
+    estimators = {cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator)}
+    assert estimators - {type(case.make(1.0)) for case in CASES} == {mercer.ProcessMonitor}
+    # rows in the order of time, at least 50 of them: tests/monitoring/test_process_monitor.py
 
 
 def test_exemptions_have_a_reason():

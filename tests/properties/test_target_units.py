@@ -10,10 +10,12 @@ from mercer import (
     ComponentClassifier,
     ComponentRegressor,
     JointMixtureClassifier,
+    JointMixtureDensity,
     JointMixtureRegressor,
     KernelLDA,
 )
 from mercer.kernels import Gaussian
+from tests.expectations import raises
 from tests.properties.estimator_cases import CASES
 from tests.properties.strategies import Examples, property_test, samples
 
@@ -21,6 +23,7 @@ REGRESSORS = {
     "components": lambda h: ComponentRegressor(3, kernel=Gaussian(h)),
     "cross-validation": lambda h: ComponentRegressor("cv", kernel=Gaussian(h), cv=3),
     "joint": lambda h: JointMixtureRegressor(kernel=Gaussian(h), rank=3),
+    "joint density": lambda h: JointMixtureDensity(kernel=Gaussian(h), alpha=0.5, rank=3),
     "two Gaussians": lambda h: JointMixtureRegressor(
         2, kernel=Gaussian(h), alpha=0.05, rank=2, max_iter=20
     ),
@@ -60,7 +63,7 @@ def test_all_supervised_estimators_are_tested():
 @property_test
 @given(sample=samples(), seed=seeds, columns=st.integers(1, 2), exponent=st.integers(-980, 1000))
 def test_predictions_have_the_unit_of_y(name, sample, seed, columns, exponent):
-    y = drawn_targets(sample, seed, columns)
+    y = drawn_targets(sample, seed, 1 if name == "joint density" else columns)
     make = REGRESSORS[name]
     expected = make(sample.bandwidth).fit(sample.X, y).predict(sample.new)
     scaled = make(sample.bandwidth).fit(sample.X, np.ldexp(y, exponent))
@@ -118,7 +121,12 @@ def test_probabilities_do_not_depend_on_the_unit_of_the_labels(name, sample, exp
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_constant_targets(name, value):
     X = np.random.default_rng(0).normal(size=(12, 2))
-    model = REGRESSORS[name](1.0).fit(X, np.full(12, value))
+    model, y = REGRESSORS[name](1.0), np.full(12, value)
+    if name == "joint density":
+        with raises(ValueError, "12 equal rows", "bandwidth"):
+            model.fit(X, y)
+        return
+    model.fit(X, y)
     assert_allclose(model.predict(X), value, rtol=1e-6, atol=0)
 
 

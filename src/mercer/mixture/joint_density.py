@@ -201,8 +201,9 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     def _fit_y(self, y: Array, weights: Array | None) -> Array:
         """Decompose the kernel of y, and return the coordinates of the training targets."""
         self._location = float(np.average(y, weights=weights))
-        spread = float(np.average((y - self._location) ** 2, weights=weights))
-        self._scale = np.sqrt(spread) if spread > 0 else 1.0
+        unit = float(np.abs(y - self._location).max()) or 1.0  # squares may overflow
+        spread = float(np.average(((y - self._location) / unit) ** 2, weights=weights))
+        self._scale = unit * np.sqrt(spread) if spread > 0 else 1.0
         points = self._y_points(y)
         kernel = fit_kernel(as_kernel(self.y_kernel), points, weights)
         with suppress_warnings(IdentifiabilityWarning):
