@@ -98,17 +98,17 @@ def test_interrupted_upload_is_not_stored(client):
     assert client.get("/api/start").json()["uploads"] == []
 
 
-def test_newest_uploads_are_stored_in_a_temporary_folder():
+def test_newest_uploads_are_stored_in_a_temporary_folder(monkeypatch):
+    monkeypatch.setattr("mercer.explorer.uploads._MAX_UPLOADS", 2)
     with connect() as client:
         folder = client.app.state.service.uploads.folder
-        for i in range(6):
+        for i in range(3):
             client.post(f"/api/upload?name=../../evil{i}", content=GOOD)
-        assert len(list(folder.iterdir())) == 5  # the oldest was removed
         uploads = client.get("/api/start").json()["uploads"]
-        assert [name for _, name in uploads] == [f"evil{i}" for i in range(1, 6)]
+        assert [name for _, name in uploads] == ["evil1", "evil2"]  # the oldest was removed
         query = f"data={uploads[0][0]}&components=2"
         assert client.get(f"/api/model?{query}").status_code == 200
-        assert len(list(folder.iterdir())) == 5
+        assert len(list(folder.iterdir())) == 2
     assert not folder.exists()
 
 

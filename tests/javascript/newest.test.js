@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { RequestError } from "../../src/mercer/explorer/static/api.js";
-import { Newest, newestLoader } from "../../src/mercer/explorer/static/newest.js";
+import { Newest, newestLoader, RequestError } from "../../src/mercer/explorer/static/api.js";
 
 /** A function whose calls are answered by the test: {load, calls: [{wanted, resolve, reject}]}. */
 function manual() {

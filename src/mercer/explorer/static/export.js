@@ -2,7 +2,7 @@
 
 import { call, RequestError } from "./api.js";
 import { byId } from "./dom.js";
-import { fileName } from "./export_text.js";
+import { fileName } from "./format.js";
 import { toQuery } from "./state.js";
 import { color } from "./theme.js";
 

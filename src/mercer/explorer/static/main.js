@@ -1,14 +1,13 @@
 // Start the page and connect its parts: the state in the address, the views of the server and the
 // cards.
 
-import { json, onConnectionLost, readToken, RequestError } from "./api.js";
+import { json, Newest, onConnectionLost, readToken, RequestError } from "./api.js";
 import { buildCards, cardOf, CARDS, isVisible, plotOf } from "./cards.js";
 import { showState, showSummary, startControls } from "./controls.js";
 import { CARD_DEPENDENCIES, isSame, reuseUnchanged, VIEW_PARAMETERS } from "./dependencies.js";
 import { byId, element } from "./dom.js";
 import { startExport } from "./export.js";
 import { integer, number, percent, plural, rankList } from "./format.js";
-import { Newest } from "./newest.js";
 import { makeRotatable } from "./rotate3d.js";
 import { getSelected, listen, select, startSelection } from "./selection.js";
 import { markOptimum, startSlider, updateSlider } from "./slider.js";

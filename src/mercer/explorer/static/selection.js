@@ -1,12 +1,10 @@
 // Selected points: one set for all views, and the table of their rows.
 
-import { json } from "./api.js";
+import { json, newestLoader } from "./api.js";
 import { plotOf } from "./cards.js";
 import { byId, table } from "./dom.js";
 import { downloadContent } from "./export.js";
-import { toCsv } from "./export_text.js";
-import { plural } from "./format.js";
-import { newestLoader } from "./newest.js";
+import { plural, toCsv } from "./format.js";
 import { markSelected } from "./scatter.js";
 import { toQuery } from "./state.js";
 
