@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.measure import extra_peak, table
-from mercer import JointMixtureClassifier, MercerMixture, MercerNovelty
+from mercer import JointMixtureClassifier, KernelNovelty, MercerMixture
 from mercer.kernels import table_kernel
 from mercer.solvers import Nystrom
 
@@ -239,7 +239,7 @@ def novelty() -> str:
             test = np.setdiff1d(np.arange(len(X)), order[: len(order) // 2])
             encoder = one_hot().fit(train)
             detectors = {
-                "MercerNovelty(table_kernel)": MercerNovelty(kernel=table_kernel(train)),
+                "KernelNovelty, mixture": KernelNovelty(statistic="mixture"),
                 "one-hot, IsolationForest": Encoded(encoder, IsolationForest(random_state=0)),
                 "one-hot, GaussianMixture": _gaussian(encoder),
             }

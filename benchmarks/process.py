@@ -24,7 +24,7 @@ from benchmarks.measure import table
 from mercer.datasets.process import simulate_reactors
 from mercer.kernels import Gaussian
 from mercer.monitoring.control_charts import cusum, ewma
-from mercer.monitoring.lagged_rows import lagged_rows
+from mercer.monitoring.process_data import lagged_rows
 
 START, RATE = 160, 0.01
 RATES = (0.01, 0.05, 0.1)

@@ -30,7 +30,6 @@ from mercer import (
     KernelECA,
     KernelPCA,
     MercerMixture,
-    MercerNovelty,
     SeriesDensity,
     compiled,
     config_context,
@@ -127,7 +126,6 @@ TASKS: dict[str, tuple[float, Callable[[], object]]] = {
         21,
         lambda: MercerMixture(3, random_state=0).fit(normal(5000, 12)),
     ),
-    "MercerNovelty(), 100,000 × 30": (11, lambda: MercerNovelty().fit(normal(100_000, 30))),
     "KernelECA(5).component_ranks_, 5,000 × 10": (
         49.5,
         lambda: KernelECA(5).fit(normal(5000, 10)).component_ranks_,

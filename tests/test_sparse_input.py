@@ -28,7 +28,6 @@ ESTIMATORS = {
     "EntropyClustering": (lambda k: mercer.EntropyClustering(2, kernel=k), ["predict"]),
     "SpectralClustering": (lambda k: mercer.SpectralClustering(2, kernel=k), ["predict"]),
     "KernelNovelty": (lambda k: mercer.KernelNovelty(k), ["score_samples", "p_values"]),
-    "MercerNovelty": (lambda k: mercer.MercerNovelty(kernel=k), ["score_samples"]),
     "KernelLDA": (lambda k: mercer.KernelLDA(kernel=k), ["predict_proba"]),
     "ComponentClassifier": (lambda k: mercer.ComponentClassifier(3, kernel=k), ["predict"]),
     "ComponentRegressor": (lambda k: mercer.ComponentRegressor(3, kernel=k), ["predict"]),

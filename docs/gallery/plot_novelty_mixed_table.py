@@ -2,17 +2,16 @@
 Which rows of a mixed table are unusual?
 ========================================
 
-Those where the density of a mixture in feature space is low. The method needs only a kernel for
-rows, so numbers, categories and missing values are allowed. Rows whose values are each common but
-form an unusual combination are found too.
+Those far from a Gaussian model in feature space. The method needs only a kernel for rows, so
+numbers, categories and missing values are allowed. Rows whose values are each common but form an
+unusual combination are found too.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from mercer import MercerNovelty
-from mercer.kernels import table_kernel
+from mercer import KernelNovelty
 from mercer.plots.style import PALETTE
 
 # %%
@@ -36,7 +35,7 @@ train = orders(400, rng)
 for column in ("kind", "log kg", "log price"):
     train.loc[rng.random(len(train)) < 0.05, column] = np.nan
 
-novelty = MercerNovelty(kernel=table_kernel(train), contamination=0.02).fit(train)
+novelty = KernelNovelty(statistic="mixture", false_alarm_rate=0.02).fit(train)
 
 # %%
 # New orders: 200 normal ones, and four with an unusual combination of common values.
@@ -89,8 +88,8 @@ print(f"outliers: {false_alarms} of 200 normal orders,")
 print(f"{int((unusual_scores < 0).sum())} of 4 unusual ones")
 
 # %%
-# **Summary:** pass a kernel for your rows and the nominal fraction of outliers to
-# ``MercerNovelty``. New rows may have missing values and unknown categories.
+# **Summary:** pass the table and the fraction of normal rows that may be marked to
+# ``KernelNovelty``. New rows may have missing values and unknown categories.
 incomplete = pd.DataFrame(
     {"kind": ["sofa", "book"], "log kg": [2.0, None], "log price": [3.7, 1.9]}
 )

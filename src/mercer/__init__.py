@@ -32,7 +32,6 @@ _HOMES = {
     "ComponentRegressor": "supervised.component_models",
     "KernelLDA": "supervised.kernel_lda",
     "KernelNovelty": "novelty.kernel_novelty",
-    "MercerNovelty": "novelty.mercer_novelty",
     "ProcessMonitor": "monitoring.process_monitor",
     "measure_diversity": "diversity",
     "compare_samples": "diversity",

@@ -13,7 +13,6 @@ from mercer import (
     KernelLDA,
     KernelPCA,
     MercerMixture,
-    MercerNovelty,
     ParzenDensity,
     SeriesDensity,
 )
@@ -162,7 +161,6 @@ def test_outliers_do_not_break_the_fit(n):
         ComponentClassifier(n_components=2),
         KernelLDA(),
         MercerMixture(),
-        MercerNovelty(),
         JointMixtureClassifier(),
     ],
     ids=lambda estimator: type(estimator).__name__,

@@ -18,7 +18,6 @@ from mercer import (
     KernelLDA,
     KernelNovelty,
     KernelPCA,
-    MercerNovelty,
     ParzenDensity,
     SeriesDensity,
     SpectralClustering,
@@ -191,11 +190,13 @@ def test_density_of_one_standardized_column_has_a_rescaled_bandwidth(tmp_path, c
     assert_allclose(found["log_density"], direct.score_samples(X), rtol=1e-10)
 
 
-def test_novelty_scores_equal_mercer_novelty(machines, command):
+def test_novelty_scores_are_those_of_a_mixture(machines, command):
     options = ("--ignore", "state", "--method", "novelty", "--outliers", 0.05)
     found, _ = command("density", machines, *options)
     frame = typed_machines()
-    direct = MercerNovelty(kernel=table_kernel(frame), contamination=0.05, random_state=0)
+    direct = KernelNovelty(
+        table_kernel(frame), statistic="mixture", false_alarm_rate=0.05, random_state=0
+    )
     scores = direct.fit(frame).decision_function(frame)
     assert_allclose(found["score"], scores, atol=1e-9)
     assert_array_equal(found["outlier"], (scores < 0).astype(int))

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import mercer
-from mercer import KernelDenoiser, KernelPCA, MercerNovelty, ParzenDensity, SpectralClustering
+from mercer import KernelDenoiser, KernelNovelty, KernelPCA, ParzenDensity, SpectralClustering
 from mercer.cli import main
 from mercer.kernels import Gaussian, table_kernel
 from tests.expectations import names_values
@@ -71,7 +71,7 @@ def test_table_kernel_and_column_transformer(frame, apply):
     clustering = SpectralClustering(2, kernel=table_kernel(frame)).fit(frame)
     assert_array_equal(apply("cluster", clustering)["cluster"], clustering.labels_)
     encode = make_column_transformer((OneHotEncoder(), ["color"]), (StandardScaler(), NUMBERS))
-    model = make_pipeline(encode, MercerNovelty(kernel=Gaussian(1.0))).fit(frame)
+    model = make_pipeline(encode, KernelNovelty(Gaussian(1.0))).fit(frame)
     scores = apply("density", model)["score"]
     assert_allclose(scores, model.decision_function(frame), rtol=1e-5, atol=1e-8)
 

@@ -19,7 +19,6 @@ from mercer import (
     KernelLDA,
     KernelPCA,
     MercerMixture,
-    MercerNovelty,
     OrthogonalSeries,
     ParzenDensity,
     SeriesDensity,
@@ -200,7 +199,6 @@ SCALED = [
     (KernelPCA(2), "transform"),
     (KernelLDA(), "predict_proba"),
     (MercerMixture(rank=3), "score_samples"),
-    (MercerNovelty(), "decision_function"),
     (ParzenDensity(), "score_samples"),
     (SeriesDensity(max_terms=20), "score_samples"),
 ]
@@ -267,13 +265,6 @@ def test_random_distant_rows_agree_with_memory(rng):
         lazy, in_chunks(weights), 5, np.random.default_rng(3), rows=passes_for(lazy)
     )
     assert_array_equal(here, there)
-
-
-def test_novelty_threshold_agrees_with_memory(X):
-    model = MercerNovelty(kernel=KERNEL, rank=10, contamination=0.05, solver="fourier")
-    here, there = model.fit(X).offset_, model.fit(in_chunks(X)).offset_
-    assert_allclose(there, here, rtol=1e-8)
-    assert set(np.unique(model.predict(in_chunks(X)).compute())) == {-1, 1}
 
 
 def test_control_limits_agree_with_memory(X):
@@ -405,10 +396,9 @@ def test_integers_in_column_chunks_and_empty_chunks(rng):
         (KernelECA(2, kernel="linear"), "transform"),
         (EntropyClustering(3, kernel=KERNEL, solver="fourier"), "predict"),
         (KernelLDA(kernel=KERNEL, rank=10, solver=Nystrom(300)), "transform"),
-        (MercerNovelty(kernel=KERNEL, rank=6, solver=Nystrom(300)), "score_samples"),
         (ParzenDensity(kernel=KERNEL, solver="fourier"), "score_samples"),
     ],
-    ids=["fourier", "nystrom", "explicit", "clusters", "classes", "novelty", "density"],
+    ids=["fourier", "nystrom", "explicit", "clusters", "classes", "density"],
 )
 @pytest.mark.parametrize("weighted", [False, True], ids=["no-rows", "no-weight"])
 def test_chunks_without_rows_or_weight_agree_with_memory(X, model, method, weighted):

@@ -8,9 +8,9 @@ from sklearn.base import clone
 from mercer import (
     EntropyClustering,
     KernelECA,
+    KernelNovelty,
     KernelPCA,
     MercerMixture,
-    MercerNovelty,
     ParzenDensity,
 )
 from mercer.kernels import Gaussian, Laplacian
@@ -23,7 +23,7 @@ CASES = {
     "density on a grid": (ParzenDensity(kernel=Gaussian(1.0)), "score_samples"),
     "density by sums": (ParzenDensity(kernel=Laplacian(1.0)), "score_samples"),
     "clusters": (EntropyClustering(2, kernel=Gaussian(1.0)), "predict"),
-    "novelty": (MercerNovelty(kernel=Gaussian(1.0)), "score_samples"),
+    "novelty": (KernelNovelty(Gaussian(1.0)), "score_samples"),
     "mixture": (MercerMixture(kernel=Gaussian(1.0), rank=3), "score_samples"),
 }
 

@@ -80,7 +80,7 @@ def _values():
     yield mercer.ParzenDensity(kernel=Gaussian(0.5) * 2 + Gaussian(1.0)).fit(X)
     yield mercer.KernelPCA(1, kernel=Polynomial(2) * Gaussian([1.0, 2.0])).fit(X)
     yield mercer.KernelLDA(1, kernel=Gaussian(1.0)).fit(X, y)
-    yield mercer.MercerNovelty(kernel=Gaussian(1.0))
+    yield mercer.KernelNovelty(Gaussian(1.0))
     when = datetime.datetime(2024, 1, 31, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
     frame = pd.DataFrame({"a": [1.5, None], "b": ["x", None], "c": pd.Categorical(["u", "v"])})
     yield [frame, pd.Series([1, None], dtype="Int64"), pd.Timestamp("2024-01-31", tz="UTC")]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from mercer import JointMixtureClassifier, JointMixtureRegressor, MercerMixture, MercerNovelty
+from mercer import JointMixtureClassifier, JointMixtureRegressor, MercerMixture
 from mercer.data.points import Points
 from mercer.domains import Box, FiniteSpace, GaussianBase, bit_strings
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, NoDomainError, RankError
@@ -390,15 +390,7 @@ def test_constant_column_has_no_base_measure():
         MercerMixture(kernel=Gaussian(1.0), domain=GaussianBase()).fit(X)
 
 
-@pytest.mark.parametrize("contamination", [0, -0.1, 0.6, "auto"])
-def test_contamination_is_checked(contamination):
-    with raises((TypeError, ValueError), f"contamination={contamination!r}", 0.5):
-        MercerNovelty(contamination=contamination).fit(points())
-
-
 def test_unknown_alpha_rules_raise():
-    with raises(ValueError, "alpha='leave-one-out'", "auto"):
-        MercerNovelty(alpha="leave-one-out").fit(points())
     with raises(ValueError, "alpha='best'", "auto"):
         JointMixtureRegressor(alpha="best").fit(points(), np.arange(60.0))
     with raises(ValueError, "one class"):

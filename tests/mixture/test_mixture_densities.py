@@ -1,7 +1,6 @@
-"""Mixtures in feature space: domains, draws, conditional models, novelty."""
+"""Mixtures in feature space: domains, draws, conditional models."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
@@ -11,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import cross_val_score
 
-from mercer import JointMixtureClassifier, JointMixtureRegressor, MercerMixture, MercerNovelty
+from mercer import JointMixtureClassifier, JointMixtureRegressor, MercerMixture
 from mercer.data.points import Points
 from mercer.datasets import make_bits
 from mercer.domains import Box, FiniteSpace, GaussianBase, Nodes, bit_strings, integrate, resample
@@ -288,22 +287,3 @@ def test_joint_classification_of_a_table():
     model = JointMixtureClassifier(kernel=kernel).fit(table[:100], label[:100])
     assert_allclose(model.predict_proba(table[100:]).sum(axis=1), 1)
     assert model.score(table[100:], label[100:]) > 0.8
-
-
-# --- novelty --------------------------------------------------------------------------------------
-
-
-def test_novelty_detects_distant_rows():
-    X = points(300, 4)
-    detector = MercerNovelty(contamination=0.05).fit(X)
-    assert abs((detector.predict(X) == -1).mean() - 0.05) < 0.01
-    false_alarms = (detector.predict(points(2000, 4, seed=1)) == -1).mean()
-    assert false_alarms < 0.12
-    assert (detector.predict(points(200, 4, seed=2) + 4) == -1).mean() > 0.95
-
-
-def test_novelty_in_a_table():
-    table = frame(200)
-    detector = MercerNovelty(kernel=table_kernel(table), contamination=0.05).fit(table)
-    odd = pd.DataFrame({"size": [8.0, 0.0], "color": ["violet", "red"], "flag": [True, False]})
-    assert detector.predict(odd).tolist() == [-1, 1]

@@ -12,8 +12,7 @@ from mercer.datasets import make_process
 from mercer.datasets.process import PROCESS_FAULTS, simulate_reactors
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.kernels import Gaussian
-from mercer.monitoring.control_charts import cusum, ewma
-from mercer.monitoring.run_lengths import correlation_time
+from mercer.monitoring.control_charts import correlation_time, cusum, ewma
 from tests.expectations import raises
 
 

@@ -132,7 +132,7 @@ OTHERS = {
     "mixture": mercer.MercerMixture(2, random_state=0),
     "mixture-box": mercer.MercerMixture(domain=Box(-9, 9, n_nodes=100)),
     "mixture-base": mercer.MercerMixture(domain=GaussianBase(n_nodes=200)),
-    "novelty": mercer.MercerNovelty(),
+    "novelty-mixture": mercer.KernelNovelty(statistic="mixture"),
     "kernel-novelty": mercer.KernelNovelty(),
     "joint-classifier": mercer.JointMixtureClassifier(),
     "joint-density": mercer.JointMixtureDensity(),

@@ -26,7 +26,6 @@ from mercer import (
     KernelPCA,
     MaximumEntropyProjection,
     MercerMixture,
-    MercerNovelty,
     OrthogonalSeries,
     ParzenDensity,
     RobustKernelPCA,
@@ -319,12 +318,6 @@ CASES = [
         uses_sample_size=PRIOR,
         doubled_params={"alpha": 1.0, "beta": 2.0},
         exempt={"zeros": "its base measure is normal, which needs non-constant columns"},
-    ),
-    Case(
-        "MercerNovelty",
-        lambda h: MercerNovelty(kernel=Gaussian(h), alpha=0.5, rank=2, contamination=0.2),
-        uses_sample_size=PRIOR,
-        exempt={"doubling": "a quantile of doubled rows is interpolated differently"},
     ),
     Case(
         "KernelNovelty",

@@ -25,7 +25,7 @@ from mercer.information import (
     vendi_score,
 )
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Laplacian, Matern, Polynomial
-from mercer.novelty.row_scores import leave_one_out_scores
+from mercer.novelty.density_scores import leave_one_out_scores
 from papers.baselines import kernel_pca_clustering, njw_clustering
 from tests.properties.bandwidth_cases import ALL_RULES
 from tests.properties.estimator_cases import CASES, fit, results, targets

@@ -18,7 +18,6 @@ from mercer import (
     KernelPCA,
     MaximumEntropyProjection,
     MercerMixture,
-    MercerNovelty,
     OrthogonalSeries,
     ParzenDensity,
     SeriesDensity,
@@ -43,7 +42,6 @@ MODELS = [
     (KernelPCA(2, kernel=KERNEL), "transform"),
     (MaximumEntropyProjection(random_state=0), "transform"),
     (MercerMixture(kernel=KERNEL), "score_samples"),
-    (MercerNovelty(kernel=KERNEL), "score_samples"),
     (OrthogonalSeries(), "score_samples"),
     (ParzenDensity(kernel=KERNEL), "score_samples"),
     (ParzenDensity(kernel=KERNEL, weights="learned"), "score_samples"),
@@ -75,20 +73,6 @@ def test_support_of_a_parzen_density_with_weights(X, weights):
     assert_array_equal(scalar.support_, plain.support_)
 
 
-def test_rank_of_novelty_does_not_depend_on_the_scale_of_small_weights(X):
-    assert MercerNovelty(kernel=KERNEL).fit(X).rank_ == 6
-    small = MercerNovelty(kernel=KERNEL).fit(X, sample_weight=np.full(60, 1 / 60))
-    assert small.rank_ == 6
-
-
-def test_integer_weights_of_novelty_equal_repeated_rows(X, rng):
-    weights = rng.integers(0, 4, size=60)
-    weighted = MercerNovelty(kernel=KERNEL).fit(X, sample_weight=weights)
-    repeated = MercerNovelty(kernel=KERNEL).fit(np.repeat(X, weights, axis=0))
-    assert weighted.rank_ == repeated.rank_
-    assert_allclose(weighted.offset_, repeated.offset_, rtol=1e-8)
-
-
 # --- sample size ----------------------------------------------------------------------------------
 
 DEFAULTS = [
@@ -99,7 +83,6 @@ DEFAULTS = [
     KernelPCA(2),
     MercerMixture(),
     MercerMixture(alpha="scaled", rank=5),
-    MercerNovelty(),
     OrthogonalSeries(),
     OrthogonalSeries("legendre", terms="diggle-hall"),
     ParzenDensity(kernel=Gaussian("leave-one-out")),

@@ -46,7 +46,7 @@ def test_gamma_without_a_bandwidth_gives_the_formula(gamma):
         (lambda: mercer.SpectralClustering(3, affinity="rbf"), ["affinity", "'kernel'"]),
         (lambda: mercer.EntropyClustering(n_components=3), ["n_components", "'n_clusters'"]),
         (lambda: mercer.ParzenDensity(bandwidth=0.3), ["bandwidth", "kernel="]),
-        (lambda: mercer.MercerNovelty(nu=0.1), ["nu", "'contamination'"]),
+        (lambda: mercer.KernelNovelty(nu=0.1), ["nu", "'false_alarm_rate'"]),
         (lambda: mercer.KernelNovelty(contamination=0.1), ["'false_alarm_rate'"]),
     ],
 )
@@ -56,7 +56,7 @@ def test_names_of_other_libraries_get_a_hint(make, words):
 
 
 def test_signatures_do_not_change():
-    for cls in (Gaussian, Cosine, Kernel, mercer.KernelPCA, mercer.MercerNovelty):
+    for cls in (Gaussian, Cosine, Kernel, mercer.KernelPCA, mercer.KernelNovelty):
         kinds = {p.kind for p in inspect.signature(cls).parameters.values()}
         assert not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
         assert set(inspect.signature(cls).parameters) == set(cls().get_params(deep=False))

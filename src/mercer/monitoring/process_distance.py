@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, cholesky
+from sklearn.covariance import ledoit_wolf
 
-from mercer.data.points import Points
-from mercer.gram.landmarks import LandmarkFeatures, choose_landmarks
+from mercer.bandwidth import fit_kernel
+from mercer.data.points import Points, Sample
+from mercer.decomposition.statistics import FeatureDistance
+from mercer.eigen import Nystrom
+from mercer.eigen.decompose import decompose
+from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
-from mercer.novelty.shrunk_covariance import conditional_fill, reduced_distances, shrunk_covariance
-from mercer.utils.moments import Moments
 from mercer.utils.types import Array
 
-__all__ = ["KernelDistance", "default_kernel"]
+__all__ = ["KernelDistance", "conditional_fill", "default_kernel", "reduced_distances"]
 
 _MAX_ROWS = 5000  # of a fit; more rows change little
 _MAX_LANDMARKS = 300
@@ -23,7 +26,6 @@ _RIDGE = 0.01  # of the mean variance of the features
 _CHUNK = 4096
 _BANDWIDTH = 0.5  # of the default kernel, in units of √d of the whitened rows
 _FILL_ITERATIONS = 3
-_BYTES = 2**28  # for the factor of the landmarks
 
 
 def default_kernel(dimension: int) -> Kernel:
@@ -32,59 +34,6 @@ def default_kernel(dimension: int) -> Kernel:
     The linear part grows with the size of a fault, the Gaussian part sees nonlinear relations.
     """
     return Linear() * (1 / dimension) + Gaussian(_BANDWIDTH * dimension**0.5)
-
-
-@dataclass(frozen=True)
-class FeatureDistance:
-    """Regularized Mahalanobis distance of the features of a kernel.
-
-    ``(φ - m)' (C + ρI)⁻¹ (φ - m) + r / ρ`` with mean m and covariance C of the landmark features φ,
-    ridge ρ and the part r of k(x, x) outside of the landmarks: T² and SPE of all components, with
-    one weight.
-
-    Attributes
-    ----------
-    features : LandmarkFeatures
-    mean : array of shape (m,)
-    transform : array of shape (m, m)
-        Maps features to standardized ones, from the right.
-    ridge : float
-    """
-
-    features: LandmarkFeatures
-    mean: Array
-    transform: Array
-    ridge: float
-
-    @classmethod
-    def fit(cls, U: Array, kernel: Kernel) -> FeatureDistance:
-        """Fit the distance to whitened rows."""
-        points = Points(U, "vectors")
-        features = choose_landmarks(
-            kernel,
-            points,
-            None,
-            min(_MAX_LANDMARKS, len(U)),
-            tolerance=1e-6,
-            random_state=0,
-            memory=_BYTES,
-        )
-        moments = Moments.of(features(U))
-        covariance = moments.scatter / moments.total
-        total = kernel.diagonal(U).mean() - moments.mean @ moments.mean
-        ridge = _RIDGE * float(total)
-        inner = cholesky(covariance + ridge * np.eye(len(covariance)), lower=True)
-        transform = solve_triangular(inner, np.eye(len(inner)), lower=True).T
-        return cls(features, moments.mean, transform, ridge)
-
-    def __call__(self, U: Array) -> Array:
-        """Return the distances of whitened rows."""
-        phi = self.features(U)
-        outside = self.features.kernel.diagonal(U) - np.einsum("ij,ij->i", phi, phi)
-        inside = (phi - self.mean) @ self.transform
-        return np.asarray(
-            np.einsum("ij,ij->i", inside, inside) + np.maximum(outside, 0) / self.ridge
-        )
 
 
 @dataclass(frozen=True)
@@ -130,10 +79,9 @@ class KernelDistance:
         if isinstance(chosen, Linear):
             return cls(mean, precision, whitening, None)
         U = (filled - mean) @ whitening
-        from mercer.bandwidth import fit_kernel
-
-        fitted = fit_kernel(chosen, Points(U, "vectors"), None)
-        return cls(mean, precision, whitening, FeatureDistance.fit(U, fitted))
+        points = Points(U, "vectors")
+        sample = Sample(fit_kernel(chosen, points, None), points)
+        return cls(mean, precision, whitening, _feature_distance(sample))
 
     def __call__(self, Z: Array) -> Array:
         """Return the distances of lagged rows, with constant memory besides the result."""
@@ -147,7 +95,7 @@ class KernelDistance:
         U = (Z - self.mean) @ self.whitening
         if self.feature_distance is None:
             return np.asarray(np.einsum("ij,ij->i", U, U))
-        return self.feature_distance(U)
+        return self.feature_distance(Points(U, "vectors"))
 
     def contributions(self, Z: Array, groups: Array) -> Array:
         """Return how much the distance decreases if a group of columns is unknown.
@@ -177,11 +125,90 @@ class KernelDistance:
         return result
 
 
+def _feature_distance(sample: Sample) -> FeatureDistance:
+    """Return the Mahalanobis distance in feature space, with a ridge, from landmarks.
+
+    It is T² and SPE of all components, with one weight.
+    """
+    with suppress_warnings():  # what is outside of the landmarks is part of the distance
+        spectrum = decompose(
+            sample,
+            "variance",
+            sample.points.n,
+            center=True,
+            solver=Nystrom(_MAX_LANDMARKS, tolerance=1e-6),
+            at_most=True,
+        )
+    norms = sample.kernel.diagonal(sample.points.data)
+    variance = float(norms.mean()) - spectrum.expansion.mean_squared_norm
+    return FeatureDistance.mahalanobis(spectrum.without_points(), _RIDGE * variance)
+
+
 def _normal_fit(rows: Array) -> tuple[Array, Array]:
     """Return the mean and the inverse of the Ledoit-Wolf covariance."""
     mean = rows.mean(axis=0)
-    covariance = shrunk_covariance(rows - mean)
+    covariance, _ = ledoit_wolf(rows - mean, assume_centered=True)
     # without shrinkage, redundant columns would make the matrix singular
     smallest = 1e-10 * float(np.trace(covariance)) / len(covariance)
     inverse: Any = np.linalg.inv(covariance + smallest * np.eye(len(covariance)))
     return mean, (inverse + inverse.T) / 2
+
+
+def conditional_fill(rows: Array, mean: Array, precision: Array) -> Array:
+    """Replace missing values by their expectation given the other values of the row.
+
+    The rows have a normal distribution with this mean and inverse covariance M. The expectation of
+    the missing part J given the others O is ``mean_J - M_JJ⁻¹ M_JO (x_O - mean_O)``; it minimizes
+    the Mahalanobis distance of the row.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        NaN where missing.
+    mean : array of shape (d,)
+    precision : array of shape (d, d)
+    """
+    missing = np.isnan(rows)
+    partial = missing.any(axis=1)
+    if not partial.any():
+        return rows
+    centered = np.where(missing, 0.0, rows - mean)
+    patterns, groups = np.unique(missing[partial], axis=0, return_inverse=True)
+    incomplete = np.flatnonzero(partial)
+    groups = groups.ravel()
+    order = np.argsort(groups, kind="stable")
+    bounds = np.searchsorted(groups[order], np.arange(len(patterns) + 1))
+    for k, J in enumerate(patterns):
+        members = incomplete[order[bounds[k] : bounds[k + 1]]]
+        inner = cho_factor(precision[np.ix_(J, J)], lower=True)
+        outer = centered[members] @ precision[:, J]  # missing values are zero here
+        centered[np.ix_(members, J)] = -cho_solve(inner, outer.T).T
+    return np.asarray(centered + mean)
+
+
+def reduced_distances(centered: Array, precision: Array, groups: Array) -> Array:
+    """Return how much the Mahalanobis distance decreases if a group of columns is unknown.
+
+    ``(M x)_J' M_JJ⁻¹ (M x)_J`` for each group J of columns and every row x: the contribution of the
+    group by reconstruction (Alcala and Qin, "Reconstruction-based contribution for process
+    monitoring", Automatica 45:1593-1600, 2009).
+
+    Parameters
+    ----------
+    centered : array of shape (n, d)
+    precision : array of shape (d, d)
+    groups : array of int of shape (d,)
+        Group of each column, from 0.
+
+    Returns
+    -------
+    array of shape (n, groups.max() + 1)
+    """
+    products = centered @ precision
+    result = np.empty((len(centered), int(groups.max()) + 1))
+    for j in range(result.shape[1]):
+        J = groups == j
+        inner = cho_factor(precision[np.ix_(J, J)], lower=True)
+        part = products[:, J]
+        result[:, j] = np.einsum("ij,ij->i", part, cho_solve(inner, part.T).T)
+    return result

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.density import most_likely_kernel
 from mercer.data.dask import passes_for
-from mercer.data.points import Points, Sample, row_weights, validate_points
+from mercer.data.points import Points, Sample, row_weights, validate_points, validate_weights
 from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.decomposition.statistics import contributions_of_columns, typical_row
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel, Precomputed, as_kernel
-from mercer.novelty.base import NoveltyDetector
 from mercer.novelty.neighbors import regular_rows
-from mercer.novelty.rows import NoveltyRows, is_mixed_table
-from mercer.novelty.statistics import Statistic, automatic_kernel, fit_statistic
+from mercer.novelty.statistics import FittedStatistic, automatic_kernel, fit_statistic
 from mercer.utils.conformal import Calibration
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_frame
@@ -47,7 +48,7 @@ _N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
 
 
-class KernelNovelty(NoveltyDetector, KernelEstimator):
+class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     r"""Detect abnormal rows by a kernel statistic, with conformal p-values.
 
     A statistic measures how far a row is from the training rows. Its p-value is the fraction of
@@ -72,7 +73,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
     calibration : {"auto", "split"}
         Where the p-values come from. "auto" uses all rows: statistics of training rows are
         leave-one-out values (by a formula for "neighbors", "mahalanobis", "density" and
-        "mixture", from fits to nine tenths of the rows for the others). "split" fits the
+        "mixture" with one component, from fits to nine tenths of the rows for the others). "split"
+        fits the
         statistic to half of the rows and calibrates on the other half. Its false alarm rate is
         exact in finite samples: between α - 1/(n_cal + 1) and α on average.
     robust : bool or "auto"
@@ -80,8 +82,9 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
         nearest neighbors, since training rows may contain anomalies. These rows take part in the
         calibration. "auto" is True, except for "mahalanobis" with more than 100 columns. Use False
         if all training rows are normal: "neighbors" then also uses fewer neighbors, 5.
-    n_components : int or float in (0, 1)
-        Components of "spe", "t2" and "combined": a number or a fraction of the variance.
+    n_components : int, float in (0, 1) or None
+        Components of "spe", "t2" and "combined": a number or a fraction of the variance, by default
+        0.7. Number of Gaussian components of "mixture", by default 1.
     max_samples : int
         Largest number of rows to which the statistic is fitted, drawn at random (at most 1,000 for
         "mixture", "spe", "t2" and "combined"). Other rows (up to 20,000) take part in the
@@ -113,7 +116,9 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
                     only, the kernel is not used
     "density"       negative logarithm of the Parzen density; bandwidth "auto" by leave-one-out
                     likelihood
-    "mixture"       regularized Mahalanobis distance in feature space, as in :class:`MercerNovelty`
+    "mixture"       regularized Mahalanobis distance in feature space (T² and SPE of all components
+                    of kernel PCA); with several ``n_components`` the negative log density of a
+                    :class:`MercerMixture`
     "spe"           squared prediction error: squared distance from the components of kernel PCA
     "t2"            Hotelling's T² within the components. With a bounded kernel it becomes small
                     again for rows that are far from all training rows: do not use it alone
@@ -141,7 +146,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
     0
     """
 
-    _per_row_attributes: ClassVar[tuple[str, ...]] = ()
+    offset_: float
 
     def __init__(
         self,
@@ -151,7 +156,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
         false_alarm_rate: float = 0.05,
         calibration: Literal["auto", "split"] = "auto",
         robust: bool | Literal["auto"] = "auto",
-        n_components: int | float = 0.7,
+        n_components: int | float | None = None,
         max_samples: int = 2000,
         random_state: int | None = None,
     ) -> None:
@@ -196,16 +201,15 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
         sample = self._fitted_sample(points.take(fitting), part)
         self.kernel_ = sample.kernel
         self.statistic_ = self._statistic_for(points)
-        self._statistic: Any = self._fit_statistic(sample)
+        self._statistic: Callable[[Points], Array]
+        self._statistic, own = self._fit_statistic(sample)
         everywhere = np.ones(points.n) if weights is None else weights
-        scores = [self._statistic.scores(points.take(others))] if len(others) else []
+        scores = [self._statistic(points.take(others))] if len(others) else []
         used = [others]
-        own = self._statistic.training_scores
         enough = len(others) >= _MAX_DECOMPOSED  # without fits to parts of the rows
         if self.calibration == "auto" and not (own is None and enough):
             scores.append(self._cross_scores(sample) if own is None else own)
             used.append(fitting)
-        self._statistic.training_scores = None  # one entry per row, no longer needed
         calibrating = np.concatenate(used)
         counts = multiplicities(everywhere)[calibrating]
         ratios = None if rows.ratios is None else rows.ratios[calibrating]
@@ -237,7 +241,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
 
     def _validated_rows(
         self, X: Any, sample_weight: Any, calibration_weight: Any, rng: np.random.Generator
-    ) -> NoveltyRows:
+    ) -> _Rows:
         """Return rows with positive weight, in memory; chooses what is compared."""
         self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
         compared: Any = "vectors"
@@ -251,10 +255,10 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
             compared = kernel
         elif not passes_for(X).is_chunked:
             X = as_frame(X)
-            compared = "objects" if is_mixed_table(X) else "vectors"
+            compared = "objects" if _is_mixed_table(X) else "vectors"
         points = own_points(validate_points(X, compared, estimator=self), X)
         most = int(self.max_samples) + _MAX_CALIBRATION_ROWS
-        return NoveltyRows.of(points, sample_weight, calibration_weight, most, rng)
+        return _Rows.of(points, sample_weight, calibration_weight, most, rng)
 
     def _divide(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the indices of the rows for the statistic, and of other calibration rows."""
@@ -295,7 +299,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
             raise ValueError(f"robust={self.robust!r} must be True, False or 'auto'.")
         return bool(self.robust)
 
-    def _fit_statistic(self, sample: Sample) -> Statistic:
+    def _fit_statistic(self, sample: Sample) -> FittedStatistic:
         regular = regular_rows(sample) if self._is_robust(sample) else None
         is_scaled = self._kernel_by_rule and sample.points.kind == "vectors"
         return fit_statistic(self.statistic_, sample, regular, self.n_components, is_scaled)
@@ -309,7 +313,8 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
             rest, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             weights = None if sample.weights is None else sample.unit * sample.weights[rest]
             part = self._fitted_sample(sample.points.take(rest), weights)
-            found[held_out] = self._fit_statistic(part).scores(sample.points.take(held_out))
+            statistic, _ = self._fit_statistic(part)
+            found[held_out] = statistic(sample.points.take(held_out))
         return found
 
     # --- scoring --------------------------------------------------------------------------------
@@ -326,7 +331,7 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
         -------
         array of shape (m,)
         """
-        return -np.asarray(self._statistic.scores(self._validate_new(X)))
+        return -np.asarray(self._statistic(self._validate_new(X)))
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
@@ -340,6 +345,11 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
                 "depends on its weight: use p_values(X, weight=...) <= false_alarm_rate."
             )
         return self.score_samples(X) - self.offset_
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return -1 for abnormal rows, with p ≤ false_alarm_rate, and 1 for the others."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def p_values(self, X: Any, weight: Any = None) -> Any:
         """Return the conformal p-value of every row: small for abnormal rows.
@@ -396,12 +406,15 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
         points.require_dense("explain")
         if self.typical_row_ is None:
             raise ValueError("explain needs data with columns: an array or a data frame.")
-        result = contributions_of_columns(self._statistic.scores, points, self.typical_row_)
+        result = contributions_of_columns(self._statistic, points, self.typical_row_)
         if is_frame(as_frame(X)):
             import pandas as pd
 
             return pd.DataFrame(result, columns=self.feature_names_in_, index=as_frame(X).index)
         return result
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "offset_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -411,3 +424,66 @@ class KernelNovelty(NoveltyDetector, KernelEstimator):
 
 def _p_values(calibration: Calibration, scores: Array, weight: Array | None) -> Array:
     return calibration.p_values(-scores, 1.0 if weight is None else weight)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows with positive weight, in memory.
+    The ratios are the density of new rows divided by that of these rows, up to a factor.
+    """
+
+    points: Points
+    weights: Array | None
+    ratios: Array | None
+
+    @classmethod
+    def of(
+        cls,
+        points: Any,
+        sample_weight: Any,
+        calibration_weight: Any,
+        most: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Validate the weights of points; of a Dask collection at most ``most`` rows are drawn."""
+        weights, ratios = validate_weights(sample_weight, points), calibration_weight
+        if points.is_chunked:
+            points, weights, ratios = _drawn(points, weights, ratios, most, rng)
+        if ratios is not None:
+            ratios = row_weights(ratios, points.n, "calibration_weight")
+        if weights is not None and (weights == 0).any():
+            used = np.flatnonzero(weights)
+            points, weights = points.take(used), weights[used]
+            ratios = None if ratios is None else ratios[used]
+        if ratios is not None and not ratios.any():
+            raise ValueError("calibration_weight is zero for all rows; some must be positive.")
+        if points.n < 2:
+            raise ValueError(
+                "KernelNovelty needs at least 2 rows with positive weight; got "
+                f"n_samples={points.n}."
+            )
+        return cls(points, weights, ratios)
+
+
+def _drawn(
+    points: Any, weights: Any, ratios: Any, most: int, rng: np.random.Generator
+) -> tuple[Points, Array | None, Array | None]:
+    """Return random rows of chunked points with their weights, in memory."""
+    points = points.with_weights(weights)
+    _ = points.survey  # this pass validates the rows
+    n = points.n
+    rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    columns = (
+        points.weights,
+        None if ratios is None else points.align(ratios, "calibration_weight"),
+    )
+    drawn = [None if c is None else points.passes.take(c, rows) for c in columns]
+    return points.take(rows), drawn[0], drawn[1]
+
+
+def _is_mixed_table(X: Any) -> bool:
+    """Return whether X is a data frame with labels, texts or missing values."""
+    if not is_frame(X):
+        return False
+    numeric = all(dtype.kind in "iufb" for dtype in X.dtypes)
+    return not numeric or bool(X.isna().to_numpy().any())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from mercer.kernels import Categorical, Gaussian, Kernel, Laplacian, Matern, On,
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
-__all__ = ["LARGEST", "NeighborDistance", "nth_smallest", "regular_rows", "row_blocks"]
+__all__ = ["NeighborDistance", "nth_smallest", "regular_rows"]
 
-LARGEST = 1e300  # squared distance of rows whose kernel value underflows
+_LARGEST = 1e300  # squared distance of rows whose kernel value underflows
 _BLOCK = 2**20  # kernel values per block
 _CHUNK = 2**16  # rows that are prepared at a time
 _MIN_NEIGHBORS = 10
@@ -39,7 +39,6 @@ class NeighborDistance:
     points: Points
     weights: Array
     mass: float  # number of neighbors
-    training_scores: Array | None = None
 
     @classmethod
     def fit(
@@ -48,7 +47,7 @@ class NeighborDistance:
         regular: Array | None = None,
         ratios: Array | None = None,
         n_neighbors: float | None = None,
-    ) -> NeighborDistance:
+    ) -> tuple[Self, Array]:
         """Use all rows of a sample, or its regular ones, as reference.
 
         Parameters
@@ -68,10 +67,9 @@ class NeighborDistance:
         model = cls(sample.kernel, points, weights[kept], mass)
         own = np.full(sample.points.n, -1)
         own[kept] = np.arange(len(kept))
-        model.training_scores = model._scores(sample.points, own, ratios)
-        return model
+        return model, model._scores(sample.points, own, ratios)
 
-    def scores(self, points: Points) -> Array:
+    def __call__(self, points: Points) -> Array:
         """Return the squared distance of every row."""
         return self._scores(points, None)
 
@@ -104,9 +102,6 @@ def nth_smallest(values: Array, weights: Array, mass: float) -> Array:
     """Return the smallest value per row at which the cumulative weight reaches ``mass``.
 
     Entries with zero weight are skipped. If the total weight is smaller, the largest is returned.
-
-    >>> nth_smallest(np.array([[3.0, 1.0, 2.0]]), np.array([1.0, 2.0, 1.0]), 3)
-    array([2.])
     """
     n = values.shape[1]
     if weights.ndim == 1 and (weights == 1).all():
@@ -140,13 +135,13 @@ def _squared_distances(
     if logarithmic:
         norms, own = np.log(norms), np.log(own)
     everything = slice(0, reference.n)
-    for rows in row_blocks(new.n, reference.n):
+    for rows in row_ranges(new.n, _BLOCK // max(reference.n, 1)):
         values = tiles(rows, everything, None).astype(np.float64, copy=False)
         with np.errstate(over="ignore"):
             values *= -2
         values += norms
         values += own[rows, None]
-        yield rows, np.clip(values, 0, LARGEST, out=values)
+        yield rows, np.clip(values, 0, _LARGEST, out=values)
 
 
 def _scaled_squares(
@@ -157,7 +152,7 @@ def _scaled_squares(
     X = kernel.to_units(new.data.astype(np.float64) - center)
     Y = kernel.to_units(reference.data.astype(np.float64) - center)
     squares = Y**2
-    for rows in row_blocks(new.n, reference.n):
+    for rows in row_ranges(new.n, _BLOCK // max(reference.n, 1)):
         weighted = ratios[rows] * X[rows]
         values = ratios[rows] @ squares.T - 2 * (weighted @ Y.T)
         values += np.einsum("ij,ij->i", weighted, X[rows])[:, None]
@@ -175,15 +170,9 @@ def _has_positive_values(kernel: Kernel) -> bool:
 
 def regular_rows(sample: Sample) -> Array:
     """Return the mask of the rows without the tenth that is farthest from its neighbors."""
-    scores = NeighborDistance.fit(sample).training_scores
-    assert scores is not None
+    _, scores = NeighborDistance.fit(sample)
     weights = sample.multiplicities
     order = np.argsort(scores, kind="stable")
     reached = np.cumsum(weights[order]) >= (1 - _TRIMMED) * (1 - _ROUNDING) * weights.sum()
     largest = scores[order][int(np.argmax(reached))]
     return np.asarray(scores <= largest + _ROUNDING * abs(largest))  # ties are kept
-
-
-def row_blocks(n: int, columns: int) -> list[slice]:
-    """Return slices of n rows, such that blocks with this number of columns fit into memory."""
-    return row_ranges(n, _BLOCK // max(columns, 1))

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.subsampling import random_rows, take_rows
 from mercer.kernels import Kernel
-from mercer.novelty.row_scores import leave_one_out_scores, mean_similarity_scores
+from mercer.novelty.density_scores import leave_one_out_scores, mean_similarity_scores
 from mercer.report.section import HtmlTable, Section
 from mercer.tables import Preparation, Table
 from mercer.utils.formatting import format_number, shorten
@@ -53,7 +53,7 @@ class ScoredRow:
 
 @dataclass(frozen=True, eq=False)
 class RowScores(Section):
-    """Leave-one-out scores of all rows (see :mod:`mercer.novelty.row_scores`).
+    """Leave-one-out scores of all rows (see :mod:`mercer.novelty.density_scores`).
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "length_scale": ("bandwidth",),
     "n_clusters": ("n_components",),
     "n_components": ("n_clusters",),
-    "nu": ("contamination", "false_alarm_rate"),
+    "nu": ("false_alarm_rate",),
     "sigma": ("bandwidth",),
     "width": ("bandwidth",),
 }

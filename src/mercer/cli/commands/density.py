@@ -48,14 +48,13 @@ class DensityTask(Task):
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
         """Return the estimator of the method."""
-        from mercer import KernelNovelty, MercerNovelty, ParzenDensity, SeriesDensity
+        from mercer import KernelNovelty, ParzenDensity, SeriesDensity
 
-        if self.method == "novelty":
-            return MercerNovelty(
-                kernel=kernel, contamination=self.outliers, solver=solver, random_state=0
+        if self.method in ("novelty", "conformal"):
+            statistic = "mixture" if self.method == "novelty" else "auto"
+            return KernelNovelty(
+                kernel, statistic=statistic, false_alarm_rate=self.outliers, random_state=0
             )
-        if self.method == "conformal":
-            return KernelNovelty(kernel, false_alarm_rate=self.outliers, random_state=0)
         kind = ParzenDensity if self.method == "parzen" else SeriesDensity
         return kind(kernel=kernel, solver=solver)
 
@@ -64,9 +63,6 @@ class DensityTask(Task):
         import numpy as np
 
         fitted = model["model"]
-        if type(fitted).__name__ == "MercerNovelty":
-            scores = fitted.decision_function(X)
-            return {"score": scores, "outlier": (scores < 0).astype(int)}
         if type(fitted).__name__ == "KernelNovelty":
             p = fitted.p_values(X)
             outlier = (p <= fitted.false_alarm_rate).astype(int)
@@ -98,9 +94,8 @@ def density(
 
     *parzen* and *series* write a column *log_density*: the natural logarithm of the density, in
     the units of the table's columns even if they are standardized. They need numeric columns.
-    *novelty* accepts any table and writes *score* (logarithm of a density in feature space, not
-    normalized; negative for outliers) and *outlier* (1 or 0). *conformal* also accepts any table
-    and writes *score*, *p_value* (small for outliers) and *outlier*.
+    *novelty* and *conformal* accept any table and write *score* (negative for outliers), *p_value*
+    (small for outliers) and *outlier* (1 or 0).
 
     For example:
 
@@ -116,10 +111,9 @@ def density(
         wine.
     method
         parzen: Parzen window estimate. series: eigenfunction expansion, which is smoother.
-        novelty: Gaussian model in feature space. conformal: distance to the nearest rows, with
-        p-values.
+        novelty: distance from a Gaussian model in feature space. conformal: distance from the
+        nearest rows.
     outliers
-        Fraction of the training rows that novelty marks as outliers, or of normal rows that
-        conformal marks, at most 0.5.
+        Fraction of normal rows that novelty and conformal mark as outliers, at most 0.5.
     """
     return run_task(DensityTask(method, outliers), data, reading, fitting, output, running)

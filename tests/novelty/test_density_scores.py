@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-import mercer.novelty.row_scores
+import mercer.novelty.density_scores
 from mercer import ParzenDensity
 from mercer.datasets import make_machines
 from mercer.kernels import Gaussian, Laplacian, Matern, table_kernel
-from mercer.novelty.row_scores import leave_one_out_scores, mean_similarity_scores
+from mercer.novelty.density_scores import leave_one_out_scores, mean_similarity_scores
 from mercer.report import scores as report_scores
 from mercer.tables import as_table, prepare
 from tests.expectations import raises
@@ -63,7 +63,7 @@ def test_scores_are_continuous_in_the_distance_of_two_outliers():
 
 
 def test_isolated_rows_are_processed_in_groups(monkeypatch):
-    monkeypatch.setattr(mercer.novelty.row_scores, "_ISOLATED_BLOCK", 7)
+    monkeypatch.setattr(mercer.novelty.density_scores, "_ISOLATED_BLOCK", 7)
     X = with_outliers(*(10.0 * np.arange(2, 32)[:, None] * [1, 1]), n=20)
     X = np.concatenate([X, X[20:] + np.array([3.5, 0])])
     expected = naive_scores(gaussian_logs(X))
@@ -174,7 +174,7 @@ def test_scores_equal_the_definition_along_paths(found, family, block, some):
     counts = len(reference) - np.isin(np.arange(n), reference)
     scores, logs = [], []
     for X in path:
-        with mock.patch.object(mercer.novelty.row_scores, "_ISOLATED_BLOCK", block):
+        with mock.patch.object(mercer.novelty.density_scores, "_ISOLATED_BLOCK", block):
             scores.append(leave_one_out_scores(X, family(bandwidth), reference))
         logs.append(LOG_KERNELS[family](X, bandwidth))
         np.fill_diagonal(logs[-1], -np.inf)

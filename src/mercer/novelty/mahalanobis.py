@@ -18,26 +18,78 @@ from typing import Self
 
 import numpy as np
 
-from mercer.novelty.shrunk_covariance import shrinkage
+from mercer.data.points import Points, Sample
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
-__all__ = ["ShrunkGaussian", "leave_one_out_distances"]
+__all__ = [
+    "Mahalanobis",
+    "ShrunkGaussian",
+    "column_scales",
+    "leave_one_out_distances",
+    "leave_one_out_scale_ratios",
+]
 
+_BLOCK = 2**20  # entries of rows that are standardized at a time
+_ROUNDING = 1e-9  # relative rounding error of variances
 _MIN_SHRINKAGE = 1e-6
 _MIN_REMAINING = 1e-9  # rounding errors must not make 1 - leverage zero or negative
 
 
+@dataclass
+class Mahalanobis:
+    """Squared Mahalanobis distance with a shrunk covariance matrix of standardized columns."""
+
+    scales: Array
+    model: ShrunkGaussian
+
+    @classmethod
+    def fit(cls, sample: Sample, regular: Array | None = None) -> tuple[Self, Array]:
+        """Fit mean and covariance to the regular rows of a sample of vectors."""
+        X = sample.points.data.astype(np.float64)
+        weights = sample.multiplicities
+        kept = np.ones(len(X), dtype=bool) if regular is None else regular
+        scales = column_scales(X, weights)
+        model = ShrunkGaussian.of(X[kept] / scales, weights[kept])
+        own = model.distances(X / scales)
+        ratios = leave_one_out_scale_ratios(X, weights, scales)
+        own[kept] = model.leave_one_out(X[kept] / scales, ratios[kept])
+        return cls(scales, model), own
+
+    def __call__(self, points: Points) -> Array:
+        """Return the squared distance of every row."""
+        found = np.empty(points.n)
+        for rows in row_ranges(points.n, _BLOCK // len(self.scales)):
+            X = points.data[rows].astype(np.float64)
+            found[rows] = self.model.distances(X / self.scales)
+        return found
+
+
+def column_scales(X: Array, weights: Array) -> Array:
+    """Return the standard deviations of the columns; 1 for constant columns."""
+    total = weights.sum()
+    mean = weights @ X / total
+    scales = np.sqrt(weights @ (X - mean) ** 2 / total)
+    rounding = 10 * np.finfo(float).eps * np.abs(X).max(axis=0, initial=0)
+    return np.asarray(np.where(scales > rounding, scales, 1.0))
+
+
+def leave_one_out_scale_ratios(X: Array, weights: Array, scales: Array) -> Array:
+    """Return ``(s_j / s_j')²`` for every row, with the scales s' without one unit of the row."""
+    total = float(weights.sum())
+    mean = weights @ X / total
+    if total <= 2:
+        return np.ones_like(X)
+    squares = (X - mean) ** 2 / scales**2
+    # variance without the row, in units of the variance of all rows
+    variances = total / (total - 1) - squares * total / (total - 1) ** 2
+    constant = variances <= _ROUNDING * total / (total - 1)  # such columns have the scale 1
+    return np.asarray(np.where(constant, scales**2, 1 / np.where(constant, 1.0, variances)))
+
+
 @dataclass(frozen=True)
 class ShrunkGaussian:
-    """Mean and shrunk covariance of weighted rows, in the basis of their principal axes.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 10.0]
-    >>> model = ShrunkGaussian.of(X, np.ones(500))
-    >>> model.distances(np.array([[3.0, 0.0], [0.0, 3.0]])).round(1)
-    array([6.8, 0.1])
-    """
+    """Mean and shrunk covariance of weighted rows, in the basis of their principal axes."""
 
     mean: Array
     axes: Array  # of shape (d, r)
@@ -131,3 +183,22 @@ def leave_one_out_distances(distances: Array, total: float, factor: float = 1.0)
         return distances
     remaining = np.maximum(1 - factor * distances / (total - 1), _MIN_REMAINING)
     return np.asarray(total / (total - 1) * distances / remaining)
+
+
+def shrinkage(centered: Array, weights: Array, trace: float, squares: float) -> float:
+    """Return the shrinkage δ of Ledoit and Wolf, for rows with multiplicities.
+
+    Parameters
+    ----------
+    centered : array of shape (n, d)
+    weights : array of shape (n,)
+    trace, squares : float
+        Of the covariance C: its trace and the sum of its squared entries.
+    """
+    d, total = centered.shape[1], float(weights.sum())
+    distance = squares / d - (trace / d) ** 2  # ‖C - (tr C / d) I‖² per column
+    if not distance > 0:
+        return 1.0
+    norms = np.einsum("ij,ij->i", centered, centered)
+    error = (float(weights @ norms**2) / total - squares) / (d * total)
+    return min(max(error, 0.0) / distance, 1.0)

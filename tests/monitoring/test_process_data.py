@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from mercer.monitoring.block_calibration import choose_lags, held_out_blocks
-from mercer.monitoring.lagged_rows import lagged_rows, segment_starts
+from mercer.monitoring.process_data import choose_lags, held_out_blocks, lagged_rows, segment_starts
 
 
 def naive_lagged_rows(X, n_lags, starts, history):
