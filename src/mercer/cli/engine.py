@@ -51,7 +51,6 @@ _COMMANDS = {
     "ParzenDensity": "density",
     "SeriesDensity": "density",
     "KernelNovelty": "density",
-    "MercerNovelty": "density",
     "KernelDenoiser": "denoise",
     "KernelLDA": "discriminate",
 }
